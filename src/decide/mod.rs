@@ -16,7 +16,7 @@ pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
 pub use pace::{DeclaredPace, FILES_OF_A_PAGE, PaceExcess, PaceLimit, PaceWindow, declared_pace};
 pub use rules::{FormerVersion, Replacement, SiteRules, Waiver};
 pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
-pub use version::{IdError, RobotsVersion, RulesId, VersionId};
+pub use version::{IdError, NO_GROUP, RobotsVersion, RulesId, VersionId};
 
 use crate::identify::{Identifier, Identity};
 use crate::request::target::RequestTarget;

@@ -137,6 +137,9 @@ pub struct RobotsVersion {
     pub tokens: OperatorTokens,
 }
 
+/// The word for no group at all; no product token has brackets.
+pub const NO_GROUP: &str = "(none)";
+
 impl RobotsVersion {
     /// Compiles nothing anew but the index of the file's tokens. Its memory of headers must not outlive
     /// the catalogue that gave the answers.
@@ -150,11 +153,18 @@ impl RobotsVersion {
         Arc::new(Self::new(None, Arc::new(Robots::parse(b"", &ParseLimits::default()).robots)))
     }
 
-    /// The group whose preferences about use a client is told. Who is judged by no group, as people are, is told what
-    /// holds for everyone.
+    /// The group whose preferences about use a client is told: that which it is judged by. Who is judged by no group, as
+    /// people are, is told what holds for everyone.
     pub fn group_told(&self, identity: &Identity) -> Option<RuleGroup<'_>> {
-        let own = if identity.client.is_judged() { self.robots.group(&identity.tokens, true) } else { None };
-        own.or_else(|| self.robots.group::<&str>(&[], true))
+        if identity.client.is_judged() {
+            return self.robots.group(&identity.tokens, identity.star);
+        }
+        self.robots.group::<&str>(&[], true)
+    }
+
+    /// The same in a word, for what is recorded of a read.
+    pub fn chosen_for(&self, identity: &Identity) -> &str {
+        self.group_told(identity).map_or(NO_GROUP, |group| group.matched())
     }
 
     /// The same version for a catalogue that has changed.

@@ -140,13 +140,14 @@ CREATE TABLE robots_gateway.read (
     in_force bigint NOT NULL,
     host     text NOT NULL,
     network  text NOT NULL,
+    chosen   text NOT NULL,
     rules    text NOT NULL,
     first    bigint NOT NULL,
     last     bigint NOT NULL,
     count    bigint NOT NULL,
     stamp    bigint NOT NULL,
     noted    xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    PRIMARY KEY (store, subject, version, in_force, host, network)
+    PRIMARY KEY (store, subject, version, in_force, host, network, chosen)
 );
 CREATE INDEX read_noted ON robots_gateway.read (noted);
 
@@ -294,11 +295,11 @@ BEGIN
         variants = known.variants + excluded.variants, spoofed = known.spoofed + excluded.spoofed,
         refused = known.refused + excluded.refused;
     INSERT INTO robots_gateway.read AS known
-        (store, subject, version, in_force, host, network, rules, first, last, count, stamp)
-    SELECT p_store, (e->0->>0)::uuid, e->0->>1, (e->0->>2)::bigint, e->0->>3, e->0->>4, e->1->>0,
-        (e->1->>1)::bigint, (e->1->>2)::bigint, (e->1->>3)::bigint, (e->1->>4)::bigint
-    FROM jsonb_array_elements(p_rows->'reads') e ORDER BY 2, 3, 4, 5, 6
-    ON CONFLICT (store, subject, version, in_force, host, network) DO UPDATE
+        (store, subject, version, in_force, host, network, chosen, rules, first, last, count, stamp)
+    SELECT p_store, (e->0->>0)::uuid, e->0->>1, (e->0->>2)::bigint, e->0->>3, e->0->>4, coalesce(e->0->>5, ''),
+        e->1->>0, (e->1->>1)::bigint, (e->1->>2)::bigint, (e->1->>3)::bigint, (e->1->>4)::bigint
+    FROM jsonb_array_elements(p_rows->'reads') e ORDER BY 2, 3, 4, 5, 6, 7
+    ON CONFLICT (store, subject, version, in_force, host, network, chosen) DO UPDATE
     SET first = least(known.first, excluded.first), last = greatest(known.last, excluded.last),
         count = known.count + excluded.count, rules = excluded.rules, stamp = greatest(known.stamp, excluded.stamp),
         noted = CASE WHEN excluded.stamp > known.stamp THEN excluded.noted ELSE known.noted END;

@@ -337,6 +337,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
             reader: reader(facts, &judged.identity, judged.proof).into_owned(),
             identity: Arc::clone(&judged.identity),
             version,
+            chosen: rules.current().chosen_for(&judged.identity).into(),
             in_force: site.since,
             time: now,
             read: Read { rules: rules.current().rules, sequence: rules.sequence, at: policy.clock.now() },

@@ -210,6 +210,7 @@ fn complete(read: &PendingRead, addresses: AddressDetail) -> CompleteRead<'_> {
         identity: &read.identity,
         reader: &read.reader,
         version: read.version,
+        chosen: &read.chosen,
         in_force: read.in_force,
         time: read.time,
         read: read.read,

@@ -103,6 +103,8 @@ pub struct PendingRead {
     pub(super) identity: Arc<Identity>,
     pub(super) reader: ReaderId<'static>,
     pub(super) version: VersionId,
+    /// Which of its groups was the reader's.
+    pub(super) chosen: Box<str>,
     /// Since when that version has been in force.
     pub(super) in_force: SystemTime,
     /// When it was taken from the policy in force.

@@ -55,6 +55,8 @@ pub struct CompleteRead<'a> {
     pub reader: &'a ReaderId<'a>,
     /// Which version.
     pub version: VersionId,
+    /// Which of its groups was the reader's.
+    pub chosen: &'a str,
     /// When that came into force.
     pub in_force: SystemTime,
     /// When it was read.
@@ -119,6 +121,7 @@ impl Recorder {
             sequence: read.read.sequence,
             host: read.reader.host().into(),
             network: network.map(|network| network.to_string().into()),
+            chosen: Some(read.chosen.into()),
         };
         let time = micros(read.time);
         let at = i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX);

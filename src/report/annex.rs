@@ -2,14 +2,14 @@
 //! whoever gets it can check it without us.
 
 use super::case::versions;
-use super::{Report, ReportEntry, ReportQuestion, Told, VersionPeriod, optional_time, time};
+use super::{Report, ReportEntry, ReportQuestion, Told, VersionPeriod, amount, optional_time, time};
 use crate::decide::VersionId;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{Reads, StoreError, StoreReader, VersionRecord, Window, word};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -66,7 +66,7 @@ pub struct ToldCrawler {
     /// What supported its name at the time.
     #[serde(with = "word")]
     pub proof: Proof,
-    /// Every preference in every version that it read.
+    /// Every preference in every version that it read, and each version whose text is not kept.
     pub told: Vec<Told>,
 }
 
@@ -127,7 +127,8 @@ impl ToldAnnex {
         };
         records.retain(is_read);
         let first = crawlers.iter().flat_map(|crawler| &crawler.told).map(|told| told.first).min();
-        let Report { to, reads, notes, .. } = report.clone();
+        let Report { to, reads, mut notes, .. } = report.clone();
+        notes.extend(without_text(&crawlers));
         let from = report.from.max(first.unwrap_or(report.from));
         Ok(Self {
             statements: STATEMENTS,
@@ -139,6 +140,20 @@ impl ToldAnnex {
             crawlers,
         })
     }
+}
+
+/// What to know of versions whose text is not kept.
+fn without_text(crawlers: &[ToldCrawler]) -> Option<String> {
+    let told = crawlers.iter().flat_map(|crawler| crawler.told.iter().map(|told| (&crawler.site, told)));
+    let gone: BTreeSet<_> = told
+        .filter(|(_, told)| told.preference.is_none())
+        .map(|(site, told)| (site, told.robots_version))
+        .collect();
+    let count = amount(gone.len() as u64, "version", "versions");
+    let note = format!(
+        "The size cap of the store took the text of {count} that crawlers read: what was said there to whom is not known."
+    );
+    (!gone.is_empty()).then_some(note)
 }
 
 fn told_crawler(entry: &ReportEntry) -> ToldCrawler {

@@ -3,9 +3,11 @@
 
 use super::pace::{MinuteCounts, Pace};
 use super::question::CatalogueView;
-use crate::record::{CountSubject, VersionRecord};
+use crate::decide::NO_GROUP;
+use crate::record::{CountSubject, ReadTotal, VersionRecord};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// The first two in seconds.
@@ -41,8 +43,22 @@ impl SiteFiles {
         &self.0
     }
 
-    pub(super) fn delay(&self, subject: &CountSubject, known: &CatalogueView, pace: &Pace) -> CrawlDelay {
-        let (tokens, star) = known.tokens(subject);
+    /// A subject has the tokens by which it was found in what it read, the last first, and those of its name.
+    pub(super) fn delay(
+        &self,
+        subject: &CountSubject,
+        known: &CatalogueView,
+        reads: &[ReadTotal],
+        pace: &Pace,
+    ) -> CrawlDelay {
+        let (named, star) = known.tokens(subject);
+        let mut reads: Vec<&ReadTotal> = reads.iter().collect();
+        reads.sort_by_key(|read| Reverse(read.last));
+        let chosen = reads.iter().filter_map(|read| read.chosen.as_deref());
+        let tokens: Vec<&str> = chosen
+            .filter(|chosen| !matches!(*chosen, "*" | NO_GROUP))
+            .chain(named.iter().map(|token| &**token))
+            .collect();
         let group = self.0.get(&subject.site).and_then(|robots| robots.group(&tokens, star));
         let declared = group.and_then(|group| group.crawl_delay());
         CrawlDelay { declared, observed: pace.median(), per_minute: pace.minute_counts() }

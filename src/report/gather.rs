@@ -303,7 +303,7 @@ impl Gathered {
             last_seen: account.seen.map(|(_, last)| last),
             first_violation: violated.map(|(first, _)| first),
             last_violation: violated.map(|(_, last)| last),
-            crawl_delay: self.files.delay(&subject, &question.known, &account.pace),
+            crawl_delay: self.files.delay(&subject, &question.known, &account.reads, &account.pace),
             rules: rules(&account.totals),
             paths: account.paths(question.top),
             told: self.read.told(&subject, &question.known, &account.reads),

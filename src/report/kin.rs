@@ -70,6 +70,7 @@ mod tests {
             subject: Arc::new(subject),
             host: "a".into(),
             network: None,
+            chosen: None,
             version: VersionId::of(b"a"),
             in_force: at(0),
             first: at(seconds),

@@ -118,6 +118,7 @@ impl ReportScene {
             identity: who,
             reader: &reader,
             version: VersionId::of(ROBOTS),
+            chosen: "*",
             in_force: noon(),
             time: at,
             read: some_read(),

@@ -5,7 +5,7 @@
 
 use super::question::CatalogueView;
 use super::time;
-use crate::decide::VersionId;
+use crate::decide::{NO_GROUP, VersionId};
 use crate::record::{CountSubject, ReadTotal, VersionRecord, word};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
@@ -15,10 +15,11 @@ use std::time::SystemTime;
 /// A preference that was read, in one version of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Told {
-    /// The record, with its name. Bytes that are not UTF-8 are replaced.
-    pub preference: String,
+    /// The record, with its name. Bytes that are not UTF-8 are replaced. Null where the text of the version is not kept, so
+    /// that nobody knows what it said.
+    pub preference: Option<String>,
     /// Its line.
-    pub line: u32,
+    pub line: Option<u32>,
     /// In which version.
     #[serde(with = "word")]
     pub robots_version: VersionId,
@@ -57,22 +58,45 @@ impl ReadFiles {
         known: &CatalogueView,
         reads: &[ReadTotal],
     ) -> Vec<Told> {
-        let mut by_version: BTreeMap<VersionId, (SystemTime, SystemTime, u64)> = BTreeMap::new();
+        let mut by_line: BTreeMap<(VersionId, Option<u32>), Told> = BTreeMap::new();
         for read in reads {
-            let all = by_version.entry(read.version).or_insert((read.first, read.last, 0));
-            *all = (all.0.min(read.first), all.1.max(read.last), all.2 + read.count);
+            for (line, preference) in self.said(subject, known, read) {
+                let ReadTotal { version: robots_version, first, last, .. } = *read;
+                let told = by_line.entry((robots_version, line)).or_insert_with(|| Told {
+                    preference,
+                    line,
+                    robots_version,
+                    first,
+                    last,
+                    reads: 0,
+                });
+                (told.first, told.last) = (told.first.min(first), told.last.max(last));
+                told.reads = told.reads.saturating_add(read.count);
+            }
         }
-        let (tokens, star) = known.tokens(subject);
-        let mut told = Vec::new();
-        for (robots_version, (first, last, reads)) in by_version {
-            let Some(robots) = self.0.get(&robots_version) else { continue };
-            let stated = robots.preferences(robots.group(&tokens, star)).into_iter();
-            told.extend(stated.filter_map(|preference| {
-                let line = preference.lines.first().copied()?;
-                Some(Told { preference: preference.to_string(), line, robots_version, first, last, reads })
-            }));
-        }
+        let mut told: Vec<Told> = by_line.into_values().collect();
         told.sort_by_key(|told| (told.first, told.robots_version, told.line));
         told
+    }
+
+    /// The lines of one version for its reader, or nothing but that its text is not kept.
+    fn said(
+        &self,
+        subject: &CountSubject,
+        known: &CatalogueView,
+        read: &ReadTotal,
+    ) -> Vec<(Option<u32>, Option<String>)> {
+        let Some(robots) = self.0.get(&read.version) else { return vec![(None, None)] };
+        let group = match read.chosen.as_deref() {
+            None => {
+                let (tokens, star) = known.tokens(subject);
+                robots.group(&tokens, star)
+            }
+            Some(NO_GROUP) => None,
+            Some("*") => robots.group::<&str>(&[], true),
+            Some(token) => robots.group(&[token], false),
+        };
+        let stated = robots.preferences(group).into_iter();
+        stated.map(|preference| (preference.lines.first().copied(), Some(preference.to_string()))).collect()
     }
 }

@@ -246,7 +246,7 @@ fn to_set_it_up_again_has_stamps_rise_and_reads_taken_up_and_nothing_else() {
     // As a dump of another cluster has it.
     scene.engine.sql(
         "INSERT INTO robots_gateway.read VALUES
-            ('a', 'e3b0c442-98fc-1c14-9afb-f4c8996fb924', 'v', 1, 'h', '', '', 1, 1, 1, 1, '99999999999')",
+            ('a', 'e3b0c442-98fc-1c14-9afb-f4c8996fb924', 'v', 1, 'h', '', '', '', 1, 1, 1, 1, '99999999999')",
     );
     for _ in 0..17 {
         ctl(["fleet", "init", "--database", &scene.engine.url("postgres")]).exits(0);

@@ -4,8 +4,9 @@
 use crate::place::{ReportPlace, stop};
 use crate::support::agents::{CLAUDEBOT, CURL, GPTBOT};
 use crate::support::wait::{PATIENCE, within};
-use crate::support::{Daemon, get, head, version_of};
+use crate::support::{Daemon, ctl, get, head, version_of};
 use base64::Engine as _;
+use robots_gateway::record::STORE_FILE;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -220,4 +221,64 @@ fn where_nothing_was_said_nobody_was_told() {
     assert_eq!((&annex["crawlers"], &annex["versions"]), (&serde_json::json!([]), &serde_json::json!([])));
     let text = place.report(&["--told"]).exits(0).stdout;
     assert!(text.starts_with("nobody read a version"), "{text}");
+}
+
+const BY_TOKENS: &[u8] = b"User-agent: FooBot\nContent-Usage: train-ai=n\nAllow: /\n\nUser-agent: *\nContent-Usage: train-ai=y\nAllow: /\n";
+
+/// The group of a read is the one that the client was judged by, whatever its name is.
+#[test]
+fn whoever_is_found_by_another_token_than_its_name_is_told_what_that_group_says() {
+    let place = place();
+    place.folder.write("robots.txt", BY_TOKENS);
+    let gateway = place.start();
+    let agents = [
+        ("SomeBot/1.0 (FooBot)", "train-ai=n"),
+        ("Mozilla/5.0 (compatible; FooBot-Image/1.0; +http://example.org/bot)", "train-ai=n"),
+        ("SomeBot/1.0", "train-ai=y"),
+        // It takes no group but its own.
+        ("AdsBot-Google (+http://www.google.com/adsbot.html)", ""),
+    ];
+    let file = place.folder.join("robots.txt").to_str().expect("UTF-8").to_owned();
+    let mut known = BTreeMap::new();
+    for (agent, said) in agents {
+        assert_eq!(gateway.send(&get("/robots.txt").by(agent)).status, 200);
+        let arguments = ["explain", "--robots", &file, "--user-agent", agent, "--target", "/", "--format", "json"];
+        let explained = ctl(arguments).exits(0).json();
+        let now = explained["preferences"].as_array().expect("a list").iter().map(|told| told["value"].as_str());
+        assert_eq!(now.flatten().collect::<Vec<_>>().join(""), said, "{agent}");
+        if !said.is_empty() {
+            *known.entry(format!("Content-Usage: {said}")).or_insert(0) += 1;
+        }
+    }
+    stop(gateway);
+    let mut found = BTreeMap::new();
+    for ((.., preference), reads) in told(&place.json(&["--told"])) {
+        *found.entry(preference).or_insert(0) += reads;
+    }
+    assert_eq!(found, known);
+}
+
+#[test]
+fn a_version_whose_text_is_gone_is_told_without_it() {
+    let (place, mut known) = (place(), KnownReads::new());
+    let gateway = place.start();
+    read(&gateway, FIRST, 1, &mut known);
+    stop(gateway);
+    let store = rusqlite::Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
+    store.execute("DELETE FROM robots", []).expect("a table");
+    drop(store);
+    let annex = place.json(&["--told"]);
+    let crawlers = annex["crawlers"].as_array().expect("crawlers");
+    assert_eq!(crawlers.len(), READERS.len(), "{annex}");
+    for told in crawlers.iter().map(|crawler| &crawler["told"][0]) {
+        assert_eq!((&told["preference"], &told["line"]), (&Value::Null, &Value::Null), "{annex}");
+        assert_eq!((told["robots_version"].as_str(), told["reads"].as_u64()), (Some(&*version_of(FIRST)), Some(1)));
+    }
+    let version = &annex["versions"][0];
+    assert_eq!((version["sha256"].as_str().map(str::len), &version["bytes"]), (Some(64), &Value::Null));
+    assert!(annex["notes"].to_string().contains("took the text of 1 version that"), "{annex}");
+    let text = place.report(&["--told"]).exits(0).stdout;
+    assert!(!text.contains("nobody") && text.contains("(the text is not kept)"), "{text}");
+    let page = place.report(&["--told", "--format", "html"]).exits(0).stdout;
+    assert!(!page.contains("Nobody read") && page.contains("Its text is not kept"), "{page}");
 }

@@ -117,6 +117,7 @@ fn reads(account: &SubjectTotals, ledger: &ReplayTotals<'_>, sites: &Sites) -> V
         subject: Arc::clone(&account.subject),
         host: ledger.hosts.get(*host as usize).cloned().unwrap_or_default(),
         network: network.as_deref().map(Into::into),
+        chosen: None,
         version,
         rules: None,
         in_force: UNIX_EPOCH,

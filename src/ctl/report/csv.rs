@@ -62,7 +62,7 @@ fn cells(report: &Report, entry: &ReportEntry) -> [String; 29] {
 /// The preferences in the version that it read last; `--told` has all, each on a line of its own.
 fn told(entry: &ReportEntry) -> String {
     let last = entry.told.iter().filter(|told| Some(told.robots_version) == entry.last_read_version);
-    last.map(|told| told.preference.as_str()).collect::<Vec<_>>().join(" | ")
+    last.filter_map(|told| told.preference.as_deref()).collect::<Vec<_>>().join(" | ")
 }
 
 /// A cell that no spreadsheet computes, and no terminal obeys.

@@ -32,8 +32,8 @@ fn as_csv(annex: &ToldAnnex, output: &mut Output<'_>) -> io::Result<()> {
                 crawler.client.to_string(),
                 crawler.purpose.map(|purpose| purpose.to_string()).unwrap_or_default(),
                 crawler.proof.to_string(),
-                told.preference.clone(),
-                told.line.to_string(),
+                told.preference.clone().unwrap_or_default(),
+                told.line.map(|line| line.to_string()).unwrap_or_default(),
                 told.robots_version.to_string(),
                 timestamp(told.first),
                 timestamp(told.last),
@@ -53,10 +53,12 @@ fn as_text(annex: &ToldAnnex, output: &mut Output<'_>) -> io::Result<()> {
         let name = crawler.crawler.as_deref().unwrap_or("(no name)");
         output.line(escape_harmful(&format!("{name} ({}) at {}", crawler.proof, crawler.site)))?;
         for told in &crawler.told {
+            let said = match (&told.preference, told.line) {
+                (Some(preference), Some(line)) => format!("{preference}  (line {line} of"),
+                _ => "(the text is not kept)  (version".to_owned(),
+            };
             output.line(escape_harmful(&format!(
-                "  {}  (line {} of {}; {}, {} to {})",
-                told.preference,
-                told.line,
+                "  {said} {}; {}, {} to {})",
                 told.robots_version,
                 amount(told.reads, "read", "reads"),
                 timestamp(told.first),

@@ -248,8 +248,8 @@ const NOTE_READS: &str = "INSERT INTO unseen_reads (site, reason, first, last)
      JOIN subject ON subject.id = oldest.subject GROUP BY 1, 3
      ON CONFLICT DO UPDATE SET last = max(last, excluded.last)";
 
-const REMOVE_READS: &str = "DELETE FROM read WHERE (subject, version, in_force, host, network) IN
-     (SELECT subject, version, in_force, host, network FROM read ORDER BY last LIMIT 500)";
+const REMOVE_READS: &str = "DELETE FROM read WHERE (subject, version, in_force, host, network, chosen) IN
+     (SELECT subject, version, in_force, host, network, chosen FROM read ORDER BY last LIMIT 500)";
 
 /// Counters in the store of what the size cap took.
 pub(super) const DETAILS_REMOVED: &str = "details_removed";

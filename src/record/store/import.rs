@@ -132,12 +132,12 @@ fn paths(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> R
 }
 
 fn reads(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> Result<(), StoreError> {
-    for ((subject, version, in_force, host, network), (rules, first, last, sum, _)) in &rows.reads {
+    for ((subject, version, in_force, host, network, chosen), (rules, first, last, sum, _)) in &rows.reads {
         let key = [ids.subject(subject), Text(version), Integer(*in_force), Text(host), Text(network)];
         let [who, version, in_force, host, network] = key;
         database.run(
-            "INSERT INTO read (subject, version, in_force, host, network, first, last, count, rules)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            "INSERT INTO read (subject, version, in_force, host, network, first, last, count, rules, chosen)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
              count = count + excluded.count",
             &[
@@ -150,6 +150,7 @@ fn reads(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> R
                 Integer(*last),
                 count(*sum),
                 Text(rules),
+                Text(chosen),
             ],
         )?;
     }

@@ -1,10 +1,28 @@
 -- Schema 2, on top of schema 1.
 
 -- Reads in the order in which they came, whatever a clock said (`sequence`), the compiled rules that were read
--- (`rules`, '' where that is not known), and the moment on the clock that notice runs by (`at`).
-ALTER TABLE read ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE read ADD COLUMN rules TEXT NOT NULL DEFAULT '';
-ALTER TABLE read ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+-- (`rules`, '' where that is not known), the moment on the clock that notice runs by (`at`), and the group that was the
+-- reader's (`chosen`): its token, '*', or '(none)'; '' where that is not known.
+CREATE TABLE read_2 (
+    subject  INTEGER NOT NULL,
+    version  TEXT NOT NULL,
+    in_force INTEGER NOT NULL,
+    host     TEXT NOT NULL,
+    network  TEXT NOT NULL,
+    chosen   TEXT NOT NULL DEFAULT '',
+    first    INTEGER NOT NULL,
+    last     INTEGER NOT NULL,
+    count    INTEGER NOT NULL,
+    sequence INTEGER NOT NULL DEFAULT 0,
+    rules    TEXT NOT NULL DEFAULT '',
+    at       INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (subject, version, in_force, host, network, chosen)
+) WITHOUT ROWID;
+INSERT INTO read_2 (subject, version, in_force, host, network, first, last, count)
+SELECT subject, version, in_force, host, network, first, last, count FROM read;
+DROP TABLE read;
+ALTER TABLE read_2 RENAME TO read;
+CREATE INDEX read_version ON read (version, last);
 
 -- 1 from a process's start to its clean end. `written` is when all that it had counted was last written.
 ALTER TABLE writer ADD COLUMN is_open INTEGER NOT NULL DEFAULT 0;

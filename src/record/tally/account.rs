@@ -103,6 +103,8 @@ pub(in crate::record) struct ReadKey {
     pub(in crate::record) sequence: u64,
     pub(in crate::record) host: Box<str>,
     pub(in crate::record) network: Option<Box<str>>,
+    /// The group that was the reader's: its token, `*`, or `(none)`.
+    pub(in crate::record) chosen: Option<Box<str>>,
 }
 
 impl ReadKey {

@@ -96,6 +96,7 @@ impl MadeClient<'_> {
             identity: &judged.identity,
             reader: &reader,
             version: current.id?,
+            chosen: current.chosen_for(&judged.identity),
             in_force: at,
             time: at,
             read,

@@ -23,9 +23,10 @@ pub type PresenceRow = ((i64, Box<str>), (i64, i64));
 /// Day, subject and target, and allowed, violations, stale, variants, spoofed and refused.
 pub type PathRow = ((i64, Box<str>, Box<str>), [u64; 6]);
 
-/// Reads of one version by one reader: subject, version, when that came into force, host and network; what it said, the
-/// first and the last instant, how many; and the place of the last one in the order of the ledger of whoever saw it.
-pub type ReadRow = ((Box<str>, Box<str>, i64, Box<str>, Box<str>), (Box<str>, i64, i64, u64, u64));
+/// Reads of one version by one reader: subject, version, when that came into force, host, network and the group that was the
+/// reader's; what it said, the first and the last instant, how many; and the place of the last one in the order of the
+/// ledger of whoever saw it.
+pub type ReadRow = ((Box<str>, Box<str>, i64, Box<str>, Box<str>, Box<str>), (Box<str>, i64, i64, u64, u64));
 
 /// Start, span and kind of what is missing, and how many.
 pub type LossRow = ((i64, i64, Box<str>), u64);

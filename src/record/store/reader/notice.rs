@@ -41,6 +41,8 @@ pub struct ReadTotal {
     pub host: Box<str>,
     /// From which network, where nothing proved who it was.
     pub network: Option<Box<str>>,
+    /// Which group of the file was the reader's: its token, `*`, or `(none)`. `None` where that was not noted.
+    pub chosen: Option<Box<str>>,
     /// Which version.
     pub version: VersionId,
     /// What that said; `None` where version 0.1 noted the read.
@@ -68,6 +70,7 @@ impl ReadTotal {
             subject: Arc::new(super::names::subject(subject)?),
             host: host.into(),
             network: non_empty(network).map(Into::into),
+            chosen: None,
             version: version.parse().ok()?,
             rules: rules.parse().ok(),
             in_force: SystemTime::UNIX_EPOCH,
@@ -109,7 +112,7 @@ impl StoreReader {
     pub fn reads(&self, filter: &Filter) -> Result<Vec<ReadTotal>, StoreError> {
         let subjects = self.subjects(filter)?;
         // Version 0.1 kept no order; its versions are ordered by their rows, and so are the reads of them.
-        let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at,
+        let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at, chosen,
                    CASE WHEN sequence > 0 THEN sequence ELSE coalesce((SELECT 2 * max(version.id) + 1 FROM version
                    JOIN subject ON subject.site = version.site WHERE subject.id = read.subject
                    AND version.since = read.in_force), 0) END
@@ -166,10 +169,11 @@ fn read(row: &Row<'_>, subject: &Arc<CountSubject>) -> Result<Option<ReadTotal>,
         subject: Arc::clone(subject),
         host: row.get_ref(3)?.as_str()?.into(),
         network: non_empty(row.get_ref(4)?.as_str()?).map(Into::into),
+        chosen: non_empty(row.get_ref(10)?.as_str()?).map(Into::into),
         version,
         rules: row.get_ref(8)?.as_str()?.parse().ok(),
         in_force: instant(row.get(2)?),
-        sequence: unsigned(row.get(10)?),
+        sequence: unsigned(row.get(11)?),
         at: NoticeTime(Duration::from_micros(unsigned(row.get(9)?))),
         first: instant(row.get(5)?),
         last: instant(row.get(6)?),

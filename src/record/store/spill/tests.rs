@@ -55,6 +55,7 @@ fn batch() -> CountBatch {
             sequence: 3,
             host: "h".into(),
             network: (number == 0).then(|| "192.0.2.0/24".into()),
+            chosen: (number == 0).then(|| "*".into()),
         };
         let read = SeenRead { seen: SeenInstants { first: 8, last: 9, count: 2 }, at: 4 };
         tally.read(subject, number != 1, key, read);

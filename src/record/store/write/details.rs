@@ -4,6 +4,7 @@ use super::SqlValue::{Integer, Text};
 use super::{OTHER, SqlValue, SubjectRow, Writing};
 use crate::record::store::database::{Database, integer};
 use crate::record::store::error::StoreError;
+use crate::record::store::outbox::word;
 use crate::record::tally::{KeptEvent, ReadKey, SeenRead};
 
 /// Readers of a subject and version that are kept by host and network.
@@ -76,6 +77,7 @@ impl<D: Database> Writing<'_, D> {
 
     pub(super) fn read(&mut self, who: &SubjectRow, key: &ReadKey, read: SeenRead) -> Result<(), StoreError> {
         let (version, rules) = (key.version.to_string(), key.rules.to_string());
+        let chosen = key.chosen.as_deref().unwrap_or_default();
         let values = |host, network| {
             [
                 Integer(who.id),
@@ -89,6 +91,7 @@ impl<D: Database> Writing<'_, D> {
                 Text(&rules),
                 integer(key.sequence),
                 Integer(read.at),
+                Text(chosen),
             ]
         };
         let [subject, shown, in_force, ..] = values(OTHER, "");
@@ -98,7 +101,8 @@ impl<D: Database> Writing<'_, D> {
             "UPDATE read SET first = min(first, ?6), last = max(last, ?7), count = count + ?8, rules = ?9,
              at = CASE WHEN sequence = ?10 THEN min(at, ?11) WHEN sequence < ?10 THEN ?11 ELSE at END,
              sequence = max(sequence, ?10)
-             WHERE subject = ?1 AND version = ?2 AND in_force = ?3 AND host = ?4 AND network = ?5",
+             WHERE subject = ?1 AND version = ?2 AND in_force = ?3 AND host = ?4 AND network = ?5
+             AND chosen = ?12",
             &values(&key.host, network),
         )?;
         if changed > 0 {
@@ -114,8 +118,8 @@ impl<D: Database> Writing<'_, D> {
         let values = values(place.0, place.1);
         self.share_read(who, key, read, place);
         self.database.run(
-            "INSERT INTO read (subject, version, in_force, host, network, first, last, count, rules, sequence, at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            "INSERT INTO read (subject, version, in_force, host, network, first, last, count, rules, sequence, at,
+             chosen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
              count = count + excluded.count",
             &values,
@@ -128,7 +132,9 @@ impl<D: Database> Writing<'_, D> {
             let seen = read.seen;
             let what = (key.rules.to_string().into(), seen.first, seen.last, seen.count, key.sequence);
             let version = key.version.to_string().into();
-            shared.reads.push(((name, version, key.in_force, place.0.into(), place.1.into()), what));
+            let chosen = word(key.chosen.as_deref().unwrap_or_default());
+            let key = (name, version, key.in_force, place.0.into(), place.1.into(), chosen);
+            shared.reads.push((key, what));
         }
     }
 }

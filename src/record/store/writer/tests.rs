@@ -59,6 +59,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
         sequence: 1,
         host: "h".into(),
         network: None,
+        chosen: Some("*".into()),
     };
     let now = micros(SystemTime::now());
     let seen = SeenInstants { first: now, last: now, count: 1 };

@@ -55,6 +55,7 @@ fn key(host: &str) -> ReadKey {
         sequence: 1,
         host: host.into(),
         network: Some("192.0.2.0/24".into()),
+        chosen: Some("*".into()),
     }
 }
 
