@@ -177,9 +177,28 @@ impl RobotsVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identify::{Basis, ClientKind};
 
     fn rules(text: &str) -> RulesId {
         RulesId::of(&Robots::parse(text.as_bytes(), &ParseLimits::default()).robots)
+    }
+
+    #[test]
+    fn who_takes_no_group_but_its_own_is_told_nothing_of_everyones() {
+        let version = |text: &str| {
+            let robots = Robots::parse(text.as_bytes(), &ParseLimits::default()).robots;
+            RobotsVersion::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots))
+        };
+        let tokens: Arc<[Box<str>]> = Arc::new(["AdsBot-Google".into()]);
+        let (client, basis) = (ClientKind::SpecialCase, Basis::Catalogue);
+        let special = Identity { client, crawler: None, purpose: None, tokens, star: false, basis };
+        let everyones = version("User-agent: *\nContent-Usage: train-ai=n\nAllow: /\n");
+        assert_eq!(
+            (everyones.group_told(&special).is_none(), everyones.chosen_for(&special)),
+            (true, NO_GROUP)
+        );
+        let own = version("User-agent: *\nAllow: /\nUser-agent: adsbot-google\nAllow: /\n");
+        assert_eq!(own.chosen_for(&special), "adsbot-google");
     }
 
     #[test]

@@ -130,7 +130,8 @@ async fn read_and_served(client: &Client, rows: &mut ExportedRows) -> Result<(),
     let sql = "SELECT subject::text, version, in_force, host, network, chosen, rules, first, last, count
                FROM robots_gateway.read";
     for row in client.query(sql, &[]).await? {
-        let key = (text(&row, 0)?, text(&row, 1)?, row.try_get(2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?);
+        let key =
+            (text(&row, 0)?, text(&row, 1)?, row.try_get(2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?);
         rows.reads.push((key, (text(&row, 6)?, row.try_get(7)?, row.try_get(8)?, count(&row, 9)?, 0)));
     }
     for row in client.query("SELECT site, sha256, since, until FROM robots_gateway.version", &[]).await? {

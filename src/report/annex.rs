@@ -16,8 +16,8 @@ use std::time::SystemTime;
 
 /// What it proves, what it does not, and how to check it.
 const STATEMENTS: [&str; 5] = [
-    "It shows what was delivered. A read is a complete answer to a request for robots.txt, or the answer that the version \
-     which the client already holds is still in force (HTTP status 304).",
+    "It shows what was delivered. A read is a complete answer to a request for robots.txt, or the answer 304 to \
+     a request that named this version by its entity tag. A request that gave only a date is not counted.",
     "It does not show use. What anybody did with a page cannot be seen from a site, so that nothing here says that a \
      preference was kept, or that it was not.",
     "`confirmed` means that the address or a signature proved at the time that the request came from the crawler of this \

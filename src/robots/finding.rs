@@ -131,7 +131,7 @@ pub enum FindingKind {
     PreferenceBetweenAgents,
     /// The same group says yes to a use in one vocabulary, and no in the other.
     #[strum(message = "`{d}` says the opposite of line {other}")]
-    #[strum(detailed_message = "say the same in both vocabularies")]
+    #[strum(detailed_message = "let both lines say the same")]
     PreferenceContradiction,
     /// A preference about what may not be fetched: that has none (draft-ietf-aipref-attach section 3.1).
     #[strum(message = "`{d}` says nothing: line {other} disallows what it is about")]
@@ -221,7 +221,7 @@ pub enum FindingKind {
     /// A preference that is no list of categories: of `Content-Usage`, no dictionary (RFC 9651 section 3.2).
     #[strum(message = "`{d}` states nothing that can be read")]
     #[strum(
-        detailed_message = "write `train-ai=n, search=y` in Content-Usage, `ai-train=no, search=yes` in Content-Signal"
+        detailed_message = "write `train-ai=n, search=y` in Content-Usage, behind a path such as `/*.png` if you like, and `ai-train=no, search=yes` in Content-Signal"
     )]
     UnreadablePreference,
     /// A user-agent line that names nobody.
@@ -276,7 +276,8 @@ impl FindingKind {
 
     /// What the owner of the file can do about it, where there is something to do.
     pub fn hint(self) -> Option<&'static str> {
-        self.get_detailed_message()
+        // Where there is none, strum gives the message.
+        self.get_detailed_message().filter(|hint| Some(*hint) != self.get_message())
     }
 }
 
@@ -339,5 +340,18 @@ impl Finding {
             return Some(token::advice(self.detail.as_bytes()));
         }
         self.kind.hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use strum::VariantArray as _;
+
+    #[test]
+    fn no_hint_repeats_the_message() {
+        for kind in FindingKind::VARIANTS {
+            assert!(!kind.hint().is_some_and(|hint| hint.contains('{')), "{kind:?}: {:?}", kind.hint());
+        }
     }
 }

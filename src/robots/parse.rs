@@ -4,6 +4,7 @@
 //! What is odd on its own line becomes a finding here; what is odd only beside other lines is
 //! found in `lint`.
 
+use super::bytes;
 use super::finding::{Finding, FindingKind, Severity};
 use super::line::{self, Content, PhysicalLine, PhysicalLines, Record, RecordName};
 use super::pattern::{self, PatternShape, index};
@@ -305,7 +306,9 @@ impl<'s> Parser<'s> {
                 FindingKind::NoindexRecord
             }
             RecordName::Host => FindingKind::HostRecord,
-            RecordName::License if !is_absolute(record.value) => FindingKind::LicenseUrl,
+            RecordName::License if !is_absolute(record.value) || !is_one(record.value) => {
+                FindingKind::LicenseUrl
+            }
             _ => return,
         };
         self.draft.findings.add(odd, line, column, record.value);
@@ -318,6 +321,11 @@ fn is_absolute(value: &[u8]) -> bool {
     let (scheme, rest) = (value.get(..scheme), value.get(scheme + 3..));
     scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.iter().all(u8::is_ascii_alphanumeric))
         && rest.and_then(|rest| rest.first()).is_some_and(|&byte| byte != b'/')
+}
+
+/// Whether nothing stands behind the URL.
+fn is_one(value: &[u8]) -> bool {
+    !value.iter().any(|&byte| bytes::is_blank(byte))
 }
 
 /// The value of a `Crawl-delay` in seconds.
@@ -342,6 +350,16 @@ mod tests {
         assert_eq!(blocks, [(0..2, 0..1), (2..3, 1..1)]);
         assert_eq!(draft.extras.iter().map(|extra| extra.block).collect::<Vec<_>>(), [Some(0), Some(0)]);
         assert_eq!(draft.records, 6);
+    }
+
+    #[test]
+    fn a_license_is_one_whole_url() {
+        let odd = |value: &str| {
+            let draft = parse(format!("license: {value}\n").as_bytes(), u32::MAX);
+            draft.findings.into_sorted().iter().any(|finding| finding.kind == FindingKind::LicenseUrl)
+        };
+        assert!(!odd("https://example.org/license.xml"));
+        assert!(["https://a b", "https://a https://b", "/license.xml"].iter().all(|value| odd(value)));
     }
 
     #[test]

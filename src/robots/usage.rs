@@ -15,7 +15,8 @@ use super::preference::{Preference, PreferenceKind};
 use super::target::ComparableTarget;
 use std::borrow::Cow;
 
-/// Records that match equally and are looked at. Each costs a search.
+/// Records that match equally and are looked at. Each costs a search. More of them state nothing: one that was not looked
+/// at might be the most restrictive.
 const MOST_EQUAL: usize = 16;
 
 /// One preference of a group.
@@ -52,12 +53,13 @@ fn usage(extra: ParsedRecord, value: &[u8], pool: &mut PatternPool<'_>) -> Optio
         usage.bytes = pattern::weight(raw, traits);
         usage.pattern = Some(pool.add_raw(raw, extra.start as usize, traits));
     }
-    (usage.start < usage.end).then_some(usage)
+    // Behind a path the empty dictionary is a preference, too: that nothing is said.
+    (usage.pattern.is_some() || usage.start < usage.end).then_some(usage)
 }
 
-/// The path that a value begins with.
+/// The path that a value begins with. A `*` would begin the key of a dictionary (RFC 9651 section 3.1.2).
 pub(super) fn path(value: &[u8]) -> Option<&[u8]> {
-    matches!(value.first(), Some(b'/' | b'*')).then(|| {
+    (value.first() == Some(&b'/')).then(|| {
         let end = value.iter().position(|&byte| is_blank(byte)).unwrap_or(value.len());
         value.get(..end).unwrap_or_default()
     })
@@ -79,7 +81,7 @@ pub(super) fn find<'r>(
     target: &[u8],
 ) -> Option<Preference<'r>> {
     let mut found: Vec<(u32, &Usage)> = Vec::new();
-    while found.len() < MOST_EQUAL {
+    while found.len() <= MOST_EQUAL {
         let is_wanted = |at: u32, usage: &Usage| {
             found.first().is_none_or(|(_, best)| best.bytes == usage.bytes)
                 && found.iter().all(|(known, _)| *known != at)
@@ -89,17 +91,18 @@ pub(super) fn find<'r>(
     }
     let value = |usage: &Usage| texts.source.get(usage.start as usize..usage.end as usize);
     let (_, first) = found.first()?;
+    let is_dictionary = found.len() <= MOST_EQUAL && found.iter().any(|(_, usage)| usage.is_dictionary);
     let mut preference = Preference {
         kind: PreferenceKind::ContentUsage,
         lines: found.iter().map(|(_, usage)| usage.line).collect(),
         value: String::from_utf8_lossy(value(first)?),
-        is_readable: found.iter().any(|(_, usage)| usage.is_dictionary),
+        is_readable: is_dictionary,
     };
     if found.len() > 1 && preference.is_readable {
         let all = found.iter().filter_map(|(_, usage)| dictionary::parse(value(usage)?));
         preference.value = Cow::Owned(dictionary::most_restrictive(all)?);
     }
-    Some(preference)
+    (!preference.value.is_empty()).then_some(preference)
 }
 
 /// The most specific match among those that are wanted, the first of them on a tie. Patterns are tried like
@@ -150,7 +153,11 @@ mod tests {
         let said = |value: &str, lines: &[u32]| Some((value.to_owned(), lines.to_vec(), true));
         assert_eq!(find(&[0], b"/"), said("a=y, c=n", &[3, 8]), "without a path it is for `/`");
         assert_eq!(find(&[0], b"/p/x"), said("a=n, b=y", &[4, 5]), "the most restrictive of equal matches");
-        assert_eq!(find(&[0], b"/q"), find(&[0], b"/"), "a path without a preference says nothing");
+        assert_eq!(
+            find(&[0], b"/q"),
+            None,
+            "a path without a preference is the longest match, and says nothing"
+        );
         assert_eq!(
             find(&[0], b"/r"),
             Some(("A=n".to_owned(), vec![7], false)),
@@ -161,12 +168,25 @@ mod tests {
     }
 
     #[test]
-    fn many_equal_matches_cost_a_bounded_number_of_searches() {
-        let file = format!("user-agent: x\n{}", "content-usage: /p search=n\n".repeat(40));
-        let file = file.as_bytes();
-        let mut pool = PatternPool::new(file);
-        let usages = compile(&parse::parse(file, u32::MAX).extras, file, &mut pool);
-        let found = find(&usages, &[0], &Compiled::default(), pool.texts(), b"/p").unwrap();
-        assert_eq!(found.lines, (2..18).collect::<Vec<_>>());
+    fn more_equal_matches_than_are_looked_at_state_nothing() {
+        let find = |count: usize| {
+            let file = format!(
+                "user-agent: x\n{}content-usage: /p search=n\n",
+                "content-usage: /p search=y\n".repeat(count)
+            );
+            let mut pool = PatternPool::new(file.as_bytes());
+            let usages = compile(&parse::parse(file.as_bytes(), u32::MAX).extras, file.as_bytes(), &mut pool);
+            let found = find(&usages, &[0], &Compiled::default(), pool.texts(), b"/p").unwrap();
+            found.is_readable.then(|| found.value.into_owned())
+        };
+        assert_eq!(find(15).as_deref(), Some("search=n"));
+        assert_eq!(find(16), None);
+        assert_eq!(find(100), None);
+    }
+
+    #[test]
+    fn a_star_begins_no_path() {
+        assert_eq!((path(b"*.png a=n"), path(b"/*.png a=n")), (None, Some(&b"/*.png"[..])));
+        assert!(dictionary::parse(without_path(b"*key=?1, a=n")).is_some());
     }
 }

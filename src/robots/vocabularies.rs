@@ -34,7 +34,12 @@ pub(super) fn add(robots: &Robots, findings: &mut Findings) {
     for (extra, kind) in worded(robots) {
         if !words(robots, extra, kind, findings) {
             let at = (extra.line, column(robots, extra.start));
-            findings.add(FindingKind::UnreadablePreference, at.0, at.1, extra.value(&robots.source));
+            let value = extra.value(&robots.source);
+            // Of a record that says nothing there would be nothing to see, or a path alone.
+            let is_bare = usage::without_path(value).is_empty();
+            let record = format!("{}: {}", <&str>::from(kind), String::from_utf8_lossy(value));
+            let shown = if is_bare { record.trim_end().as_bytes() } else { value };
+            findings.add(FindingKind::UnreadablePreference, at.0, at.1, shown);
         }
         place(robots, extra, kind, findings);
     }
@@ -49,7 +54,8 @@ pub(super) fn add(robots: &Robots, findings: &mut Findings) {
 fn words(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings) -> bool {
     let value = extra.value(&robots.source);
     let mut check = |key: &str, answer: Option<&str>, expected: Option<&'static str>| {
-        let at = memchr::memmem::find(value, key.as_bytes()).unwrap_or_default();
+        let said = if kind == PreferenceKind::ContentUsage { usage::without_path(value) } else { value };
+        let at = memchr::memmem::find(said, key.as_bytes()).unwrap_or_default() + value.len() - said.len();
         let at = column(robots, extra.start) + super::pattern::index(at);
         let other = match kind {
             PreferenceKind::ContentUsage => PreferenceKind::ContentSignal,

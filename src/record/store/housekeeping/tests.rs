@@ -179,6 +179,7 @@ fn the_text_of_a_version_stays_as_long_as_a_read_of_it() {
     let who = identity("GPTBot", Basis::Catalogue);
     let reader = ReaderId::new("h", &who, Proof::Unchecked, Some([198, 51, 100, 7].into()));
     recorder.read(&CompleteRead {
+        chosen: "*",
         site: "example.org",
         identity: &who,
         reader: &reader,
@@ -246,6 +247,7 @@ fn the_cap_notes_at_which_sites_it_took_reads() {
         let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
         let reader = ReaderId::new("h", &who, Proof::Unchecked, Some(address));
         recorder.read(&CompleteRead {
+            chosen: "*",
             site: if number < 700 { "old" } else { "new" },
             identity: &who,
             reader: &reader,

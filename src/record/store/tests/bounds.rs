@@ -164,6 +164,7 @@ fn readers_beyond_the_first_thousand_are_counted_together() {
         let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
         let reader = ReaderId::new("h", &who, Proof::Unchecked, Some(address));
         recorder.read(&CompleteRead {
+            chosen: "*",
             site: "s",
             identity: &who,
             reader: &reader,

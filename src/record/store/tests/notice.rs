@@ -15,6 +15,7 @@ fn reads_versions_and_presence_are_kept() {
     let reader = ReaderId::new("www.example.org", &who, Proof::Unchecked, address);
     for second in [70, 90, 80] {
         recorder.read(&CompleteRead {
+            chosen: "*",
             site: "example.org",
             identity: &who,
             reader: &reader,
@@ -61,6 +62,7 @@ fn where_addresses_are_not_kept_no_network_is() {
     let version = VersionId::of(b"a");
     let (identity, addresses) = (&who, AddressDetail::None);
     recorder.read(&CompleteRead {
+        chosen: "*",
         site: "example.org",
         identity,
         reader: &reader,
