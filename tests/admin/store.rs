@@ -131,6 +131,7 @@ impl Season {
         let identity = who.identity();
         let reader = ReaderId::new(self.site, &identity, who.proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
+            chosen: "*",
             site: self.site,
             identity: &identity,
             reader: &reader,
