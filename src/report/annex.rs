@@ -2,6 +2,7 @@
 //! whoever gets it can check it without us.
 
 use super::case::versions;
+use super::proved::MethodCounts;
 use super::{Report, ReportEntry, ReportQuestion, Told, VersionPeriod, amount, optional_time, time};
 use crate::decide::VersionId;
 use crate::identify::{ClientKind, Proof, Purpose};
@@ -15,25 +16,31 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// What it proves, what it does not, and how to check it.
-const STATEMENTS: [&str; 5] = [
+const STATEMENTS: [&str; 6] = [
     "It shows what was delivered. A read is a complete answer to a request for robots.txt, or the answer 304 to \
      a request that named this version by its entity tag. A request that gave only a date is not counted.",
     "It does not show use. What anybody did with a page cannot be seen from a site, so that nothing here says that a \
      preference was kept, or that it was not.",
     "`confirmed` means that the address or a signature proved at the time that the request came from the crawler of this \
-     name. Behind `unchecked` is somebody who gave this name: nothing is said about whoever it belongs to. Behind \
+     name. Behind `unchecked` is whoever gave this name, one or several: \
+     nothing is said about whoever it belongs to. Behind \
      `contradicted` is somebody whose address is not that of this crawler.",
     "Of each version a crawler is listed with the records that its group of the file has for it, and with those for \
-     everyone; the file was always delivered whole.",
+     everyone; the file was always delivered whole. As RFC 9309 has it for records that it does not know, names that go on \
+     behind a preference are names of the same group.",
     "To check a version, decode its `base64` and take the SHA-256 of these bytes: it is `sha256`, and `robots_version` is \
      its first 12 digits. `text` is the same bytes, where they are UTF-8.",
+    "This is the site's own record. Nobody has signed it.",
 ];
+
+const WHOLE_TIME: &str =
+    "Reads are counted over the whole time that is kept, not only within the time that was asked for.";
 
 /// The whole of it; field names and order are public API.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToldAnnex {
     /// What it proves, what it does not, and how to check it.
-    pub statements: [&'static str; 5],
+    pub statements: [&'static str; 6],
     /// The time that was asked for, but not before the first read.
     #[serde(serialize_with = "time")]
     pub from: SystemTime,
@@ -66,6 +73,10 @@ pub struct ToldCrawler {
     /// What supported its name at the time.
     #[serde(with = "word")]
     pub proof: Proof,
+    /// How many of its requests in the time that was asked for rest on which method of proof.
+    pub proof_by: MethodCounts,
+    /// From which networks it was read in this name, where nothing proved it: they may be one client or several.
+    pub networks: Vec<Box<str>>,
     /// Every preference in every version that it read, and each version whose text is not kept.
     pub told: Vec<Told>,
 }
@@ -129,6 +140,9 @@ impl ToldAnnex {
         let first = crawlers.iter().flat_map(|crawler| &crawler.told).map(|told| told.first).min();
         let Report { to, reads, mut notes, .. } = report.clone();
         notes.extend(without_text(&crawlers));
+        if question.now.is_some_and(|now| question.to < now) {
+            notes.push(WHOLE_TIME.to_owned());
+        }
         let from = report.from.max(first.unwrap_or(report.from));
         Ok(Self {
             statements: STATEMENTS,
@@ -157,9 +171,10 @@ fn without_text(crawlers: &[ToldCrawler]) -> Option<String> {
 }
 
 fn told_crawler(entry: &ReportEntry) -> ToldCrawler {
-    let ReportEntry { client, purpose, proof, .. } = *entry;
+    let ReportEntry { client, purpose, proof, proof_by, .. } = *entry;
+    let networks = entry.networks.iter().cloned().collect();
     let (site, crawler, told) = (entry.site.clone(), entry.crawler.clone(), entry.told.clone());
-    ToldCrawler { site, crawler, client, purpose, proof, told }
+    ToldCrawler { site, crawler, client, purpose, proof, proof_by, networks, told }
 }
 
 fn hexadecimal(digest: &[u8; 32]) -> String {

@@ -12,6 +12,7 @@ use crate::record::{CountedDecision, EventKind, PathCounts, word};
 use crate::robots::unmarked;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -98,6 +99,9 @@ pub struct ReportEntry {
     /// Which versions it read, oldest first, over all that is kept.
     #[serde(skip)]
     pub reads_of: Vec<ReadOf>,
+    /// From which networks it read, where nothing proved its name.
+    #[serde(skip)]
+    pub networks: BTreeSet<Box<str>>,
     /// Its requests over the window, in stretches of equal length.
     #[serde(skip)]
     pub course: Vec<f64>,

@@ -12,7 +12,7 @@ use super::pace::Pace;
 use super::proved::MethodCounts;
 use super::question::ReportQuestion;
 use super::rules::{DecisionTimes, rules};
-use super::told::ReadFiles;
+use super::told::{ReadFiles, networks};
 use super::unseen::{self, PartialReads};
 use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
@@ -309,6 +309,7 @@ impl Gathered {
             told: self.read.told(&subject, &question.known, &account.reads),
             violations_after_read: after_read,
             reads_of,
+            networks: networks(&account.reads),
             course: account.pace.course(window, COURSE),
             kin_read,
             other_fetch: account.other_fetch,
@@ -331,10 +332,11 @@ impl ElementKey {
 }
 
 impl GatheredActivity {
-    /// Whether anything of it was within the window: a request, or the first or last read of a version.
+    /// Whether anything of it may have been within the window: a request, or a read of a version between the first and the
+    /// last.
     fn is_of(&self, window: &Window) -> bool {
-        let within = |time: SystemTime| window.from <= time && time < window.to;
-        !self.totals.is_empty() || self.reads.iter().any(|read| within(read.first) || within(read.last))
+        let overlaps = |read: &ReadTotal| read.first < window.to && read.last >= window.from;
+        !self.totals.is_empty() || self.reads.iter().any(overlaps)
     }
 
     /// The name as most requests wrote it.

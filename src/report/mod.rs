@@ -191,7 +191,10 @@ impl Report {
     #[must_use]
     pub fn public(mut self) -> Self {
         self.is_public = true;
-        self.crawlers.iter_mut().for_each(|entry| entry.paths.clear());
+        for entry in &mut self.crawlers {
+            entry.paths.clear();
+            entry.networks.clear();
+        }
         if let Some(part) = &mut self.fleet {
             let outboxes = part.outboxes.iter_mut().map(|outbox| &mut outbox.name);
             let names = outboxes.chain(part.skipped.iter_mut().map(|skipped| &mut skipped.name));

@@ -9,7 +9,7 @@ use crate::decide::{NO_GROUP, VersionId};
 use crate::record::{CountSubject, ReadTotal, VersionRecord, word};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::SystemTime;
 
 /// A preference that was read, in one version of the file.
@@ -31,6 +31,11 @@ pub struct Told {
     pub last: SystemTime,
     /// How many.
     pub reads: u64,
+}
+
+/// From which networks somebody read whose name nothing proved.
+pub(super) fn networks(reads: &[ReadTotal]) -> BTreeSet<Box<str>> {
+    reads.iter().filter_map(|read| read.network.clone()).collect()
 }
 
 /// The versions that were read and whose text is kept.

@@ -1,9 +1,11 @@
 //! Who was told what about the use of pages: a table of the page, and a page of its own that can be handed over.
 
-use super::text::{moment, visible};
+use super::text::{moment, spelt, visible};
 use super::{Frame, PageError, STYLE, content_security_policy};
-use crate::report::{Report, Told, ToldAnnex, ToldVersion, grouped};
+use crate::report::{Report, ReportEntry, Told, ToldAnnex, ToldCrawler, ToldVersion, grouped};
 use askama::Template;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 /// One preference that one crawler read, in one version.
 pub(super) struct ToldRow {
@@ -22,16 +24,24 @@ impl ToldRow {
     /// Those of a report, of crawlers alone.
     pub(super) fn all(report: &Report) -> Vec<Self> {
         let entries = report.crawlers.iter().filter(|entry| entry.is_crawler());
-        entries.flat_map(|entry| rows_of(entry.name(), &entry.site, &entry.proof, &entry.told)).collect()
+        let rows =
+            |entry: &ReportEntry| rows_of(entry.name(), &entry.site, &entry.proof, &entry.told, visible);
+        entries.flat_map(rows).collect()
     }
 }
 
-fn rows_of(name: &str, site: &str, proof: &dyn ToString, told: &[Told]) -> Vec<ToldRow> {
+fn rows_of(
+    name: &str,
+    site: &str,
+    proof: &dyn ToString,
+    told: &[Told],
+    shown: fn(&str) -> String,
+) -> Vec<ToldRow> {
     let row = |told: &Told| ToldRow {
         name: visible(name),
         site: visible(site),
         proof: proof.to_string(),
-        preference: told.preference.as_deref().map(visible),
+        preference: told.preference.as_deref().map(shown),
         line: told.line,
         version: told.robots_version.to_string(),
         reads: grouped(told.reads),
@@ -53,6 +63,7 @@ struct Annex<'a> {
     statements: &'a [&'static str],
     notes: Vec<String>,
     told: Vec<ToldRow>,
+    senders: Vec<String>,
     versions: Vec<VersionText>,
 }
 
@@ -63,6 +74,7 @@ struct VersionText {
     sha256: String,
     in_force: Vec<String>,
     lines: Vec<String>,
+    is_utf8: bool,
     base64: Option<String>,
 }
 
@@ -74,7 +86,7 @@ impl Annex<'_> {
 
 impl VersionText {
     fn of(version: &ToldVersion) -> Self {
-        let text = version.text.as_deref().unwrap_or_default();
+        let bytes = version.base64.as_deref().and_then(|base64| STANDARD.decode(base64).ok());
         let in_force = version.in_force.iter().map(|period| {
             let until = period.until.map_or_else(|| "now".to_owned(), moment);
             format!("{} to {until}", moment(period.from))
@@ -84,12 +96,23 @@ impl VersionText {
             site: visible(&version.site),
             sha256: version.sha256.clone(),
             in_force: in_force.collect(),
-            lines: crate::robots::lines(text.as_bytes())
-                .map(|line| visible(&String::from_utf8_lossy(line)))
+            lines: crate::robots::lines(&bytes.unwrap_or_default())
+                .map(|line| spelt(&String::from_utf8_lossy(line)))
                 .collect(),
+            is_utf8: version.text.is_some(),
             base64: version.base64.clone(),
         }
     }
+}
+
+/// Where a crawler read from and by what its name was proved, as far as either is known.
+fn senders(crawler: &ToldCrawler) -> Option<String> {
+    let known = [("networks", crawler.networks.join(", ")), ("proved by", crawler.proof_by.words(u64::MAX))];
+    let known = known.iter().filter(|(_, words)| !words.is_empty());
+    let words: Vec<String> = known.map(|(what, words)| format!("{what} {words}")).collect();
+    let name = crawler.crawler.as_deref().unwrap_or("(no name)");
+    let of = format!("{} ({}) at {}", visible(name), crawler.proof, visible(&crawler.site));
+    (!words.is_empty()).then(|| format!("{of}: {}", words.join("; ")))
 }
 
 /// The annex as a page that needs nothing else.
@@ -104,6 +127,7 @@ pub fn annex_page(annex: &ToldAnnex) -> Result<String, PageError> {
             &crawler.site,
             &crawler.proof,
             &crawler.told,
+            spelt,
         )
     });
     let page = Annex {
@@ -116,6 +140,7 @@ pub fn annex_page(annex: &ToldAnnex) -> Result<String, PageError> {
         statements: &annex.statements,
         notes: annex.notes.iter().map(|note| super::as_sentence(note)).collect(),
         told: told.collect(),
+        senders: annex.crawlers.iter().filter_map(senders).collect(),
         versions: annex.versions.iter().map(VersionText::of).collect(),
     };
     Ok(page.render()?)
