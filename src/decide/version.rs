@@ -77,14 +77,15 @@ impl RulesId {
     /// The id of these rules.
     pub fn of(robots: &Robots) -> Self {
         let mut digest = Sha256::new();
-        let mut ranks: HashMap<u32, usize> = HashMap::new();
+        let mut ranks = HashMap::new();
         for token in robots.tokens().chain(["*"]) {
             let (name, star) = if token == "*" { (&[][..], true) } else { (&[token][..], false) };
             let Some(group) = robots.group(name, star) else { continue };
             digest.update([b'G']);
             digest.update(token.to_ascii_lowercase());
             let next = ranks.len();
-            let rank = *ranks.entry(group.id()).or_insert(next);
+            let what = (group.id(), group.crawl_delay().map(f64::to_bits));
+            let rank = *ranks.entry(what).or_insert(next);
             digest.update(rank.to_be_bytes());
             if rank == next {
                 add_group(&mut digest, group);
@@ -229,6 +230,8 @@ mod tests {
             "User-agent: *\nDisallow: /x\nCrawl-delay: 2\n",
             "User-agent: *\nDisallow: /x\nDisallow: /y\n",
             "User-agent: a\nUser-agent: b\nDisallow: /x\n",
+            "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /x\n",
+            "User-agent: a\nUser-agent: b\nCrawl-delay: 1\nDisallow: /x\n",
             "User-agent: a\nDisallow: /x\n\nUser-agent: b\n",
             "User-agent: ab\nDisallow: /x\n",
         ];

@@ -283,6 +283,7 @@ impl Gathered {
             a_read_was_seen: kin_read.is_some() || account.other_fetch.is_some() || !account.reads.is_empty(),
             reads_may_be_missing: unseen::concerns(&self.unseen, &subject.site),
         };
+        let crawl_delay = self.files.delay(&subject, &question.known, &account.reads, &account.pace);
         let reads_of = account.reads_of();
         let last = account.reads.iter().max_by_key(|read| read.last);
         ReportEntry {
@@ -297,13 +298,13 @@ impl Gathered {
             spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
             too_fast: account.sum(is_pace),
             slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
-            obeyed_429: account.pace.obeyed(),
+            obeyed_429: account.pace.obeyed(window, crawl_delay.declared),
             refused: account.sum(|decision| !is_pace(decision) && decision.action == Action::Refuse),
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
             first_violation: violated.map(|(first, _)| first),
             last_violation: violated.map(|(_, last)| last),
-            crawl_delay: self.files.delay(&subject, &question.known, &account.reads, &account.pace),
+            crawl_delay,
             rules: rules(&account.totals),
             paths: account.paths(question.top),
             told: self.read.told(&subject, &question.known, &account.reads),

@@ -5,6 +5,7 @@
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
 use super::grouped;
+use crate::decide::PaceLimit;
 use crate::record::{PeriodCount, Window};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -33,7 +34,8 @@ pub struct MinuteCounts {
 }
 
 /// What a crawler made of answers that told it to slow down, to the minute, as counts are kept. It has slowed down in the
-/// first minute in which at most a tenth of its requests had such an answer.
+/// first minute in which at most a tenth of its requests had such an answer, or when it stayed away for as long as it was
+/// told to. What it makes of the last one may not be known yet; that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ObeyedSlowdowns {
     /// How often it was told to, after it had kept its pace.
@@ -66,6 +68,9 @@ impl ObeyedSlowdowns {
 
 /// A crawler that takes longer, in seconds, has not obeyed.
 const PATIENCE: u64 = 600;
+
+/// Whoever is held to a rate, which is not known here, waits no longer, in seconds.
+const LONGEST_RATE: u64 = 3_600;
 const MINUTE: u64 = 60;
 
 /// Requests within a stretch of time.
@@ -110,14 +115,21 @@ impl Pace {
         Some(MinuteCounts { median: of(5)?, p90: of(9)?, most: of(10)? })
     }
 
-    /// What became of requests to slow down; `None` without any.
-    pub(super) fn obeyed(&self) -> Option<ObeyedSlowdowns> {
+    /// What became of requests to slow down, as far as it is known at the window's end; `None` without any.
+    ///
+    /// Whoever is told may be away for as long as it was told to wait: that is at most the window of its limit. If it comes
+    /// back before, the next request tells whether it obeyed. `declared` is the delay in its robots.txt.
+    pub(super) fn obeyed(&self, window: &Window, declared: Option<f64>) -> Option<ObeyedSlowdowns> {
+        let quiet =
+            declared.and_then(PaceLimit::of_delay).map_or(LONGEST_RATE, |limit| limit.window.as_secs());
+        // The last minute may not be over.
+        let end = window.to.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().saturating_sub(MINUTE);
+        let is_quiet = |last: u64, next: u64| next.saturating_sub(last + MINUTE) >= quiet;
         let mut spans: Vec<(u64, bool)> = Vec::new();
         let mut begun: Option<(u64, u64)> = None;
         for (&start, &(requests, slowed)) in &self.minutes {
             let is_too_fast = slowed * 10 > requests;
-            // A minute in which nothing came is one in which it had slowed down.
-            if let Some((first, last)) = begun.filter(|(_, last)| !is_too_fast || start > last + MINUTE) {
+            if let Some((first, last)) = begun.filter(|(_, last)| !is_too_fast || is_quiet(*last, start)) {
                 spans.push((last + MINUTE - first, true));
                 begun = None;
             }
@@ -125,7 +137,9 @@ impl Pace {
                 begun = Some((begun.map_or(start, |(first, _)| first), start));
             }
         }
-        spans.extend(begun.map(|(first, last)| (last + MINUTE - first, last == first)));
+        let last = begun.map(|(first, last)| (last + MINUTE - first, is_quiet(last, end)));
+        // Nobody knows yet what it makes of the others.
+        spans.extend(last.filter(|(span, is_over)| *is_over || *span > PATIENCE));
         let mut obeyed: Vec<u64> = spans
             .iter()
             .filter(|(span, is_over)| *is_over && *span <= PATIENCE)
@@ -216,6 +230,7 @@ fn gaps(spreads: &[Spread]) -> Vec<(f64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn pace(stretches: &[(u64, u64, u64)]) -> Pace {
         let mut pace = Pace::default();
@@ -251,18 +266,41 @@ mod tests {
 
     #[test]
     fn a_crawler_has_obeyed_when_hardly_any_request_is_too_many() {
-        let of = |minutes: &[(u64, u64, u64)]| {
-            let minutes =
-                minutes.iter().map(|(minute, requests, slowed)| (minute * 60, (*requests, *slowed)));
-            let pace = Pace { minutes: minutes.collect(), ..Pace::default() };
-            pace.obeyed().map(|told| (told.times, told.obeyed, told.after))
-        };
+        let of = |minutes: &[(u64, u64, u64)]| obeyed(minutes, 60, Some(1.0));
         assert_eq!(of(&[(0, 90, 0), (1, 95, 2)]), None);
         assert_eq!(of(&[(0, 300, 205), (1, 90, 2), (2, 80, 0)]), Some((1, 1, Some(60))));
         assert_eq!(of(&[(0, 300, 205), (1, 200, 100), (9, 90, 0)]), Some((1, 1, Some(120))));
         assert_eq!(of(&[(0, 300, 205), (1, 90, 2), (2, 300, 205), (3, 9, 0)]), Some((2, 2, Some(60))));
         let goes_on: Vec<_> = (0..30).map(|minute| (minute, 300, 205)).collect();
         assert_eq!(of(&goes_on), Some((1, 0, None)));
+    }
+
+    #[test]
+    fn whether_it_obeyed_is_open_until_it_came_back_or_stayed_away_for_long_enough() {
+        let hammered = [(0, 6, 5)];
+        // A rate, such as one in an hour, is not known here.
+        assert_eq!(obeyed(&hammered, 2, None), None);
+        assert_eq!(obeyed(&hammered, 30, None), None);
+        assert_eq!(obeyed(&hammered, 62, None), Some((1, 1, Some(60))));
+        let (told_once, told_twice) = ([(0, 300, 205)], [(0, 300, 205), (1, 300, 205)]);
+        assert_eq!([2, 3].map(|end| obeyed(&told_once, end, Some(1.0))), [None, Some((1, 1, Some(60)))]);
+        assert_eq!([3, 4].map(|end| obeyed(&told_twice, end, Some(1.0))), [None, Some((1, 1, Some(120)))]);
+        // It came back before it was let through: a pause is no obedience.
+        let pauses: Vec<_> = (0..10).map(|turn| (turn * 3, 60, 50)).collect();
+        assert_eq!(obeyed(&pauses, 60, Some(30.0)), Some((1, 0, None)));
+        assert_eq!(obeyed(&pauses, 60, Some(1.0)), Some((10, 10, Some(60))));
+    }
+
+    /// How often it was told and obeyed, and after how long, at the end of a minute.
+    fn obeyed(
+        minutes: &[(u64, u64, u64)],
+        end: u64,
+        declared: Option<f64>,
+    ) -> Option<(u64, u64, Option<u64>)> {
+        let minutes = minutes.iter().map(|(minute, requests, slowed)| (minute * 60, (*requests, *slowed)));
+        let pace = Pace { minutes: minutes.collect(), ..Pace::default() };
+        let window = Window { from: UNIX_EPOCH, to: UNIX_EPOCH + Duration::from_secs(end * 60) };
+        pace.obeyed(&window, declared).map(|told| (told.times, told.obeyed, told.after))
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! `Crawl-delay` by group: found once for each file, since requests ask for it. Not part of RFC 9309.
+//! `Crawl-delay` by name: found once for each file, since requests ask for it. Not part of RFC 9309.
 
 use super::line::RecordName;
-use super::naming::GroupList;
-use super::parse::{self, ParsedRecord};
+use super::naming::Naming;
+use super::parse::{self, GroupBlock, ParsedRecord, UserAgentLine};
 use super::pattern;
+use super::token::{self, Named};
 
 /// A `Crawl-delay` of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,40 +17,103 @@ pub struct CrawlDelayLine<'r> {
     pub text: &'r [u8],
 }
 
-/// The first readable one of each group; empty where the file has none.
+/// The first readable one below a user-agent line of each name; empty where the file has none.
+///
+/// A delay is for the names above it in its part of the file, and never for those that follow it: crawlers that know
+/// `Crawl-delay` end the run of names there, although RFC 9309 goes on with it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CrawlDelays(Box<[Option<(f64, ParsedRecord)>]>);
+pub(super) struct CrawlDelays {
+    lines: Box<[(f64, ParsedRecord)]>,
+    /// By name, none for `*`, in their order: the place in `lines`.
+    of_names: Box<[(Option<u32>, u32)]>,
+}
 
 impl CrawlDelays {
-    pub(super) fn new(extras: &[ParsedRecord], groups: &GroupList, source: &[u8]) -> Self {
-        let delays = extras.iter().filter(|extra| extra.name == RecordName::CrawlDelay);
-        let mut first: Vec<(u32, f64, ParsedRecord)> = delays
-            .filter_map(|extra| Some((extra.block?, parse::seconds(extra.value(source))?, *extra)))
-            .collect();
-        first.dedup_by_key(|(block, ..)| *block);
-        if first.is_empty() {
-            return Self::default();
+    pub(super) fn new(
+        extras: &[ParsedRecord],
+        blocks: &[GroupBlock],
+        agents: &[UserAgentLine],
+        naming: &Naming,
+        source: &[u8],
+    ) -> Self {
+        let delays =
+            extras.iter().filter(|extra| extra.name == RecordName::CrawlDelay && extra.block.is_some());
+        let lines: Box<[_]> =
+            delays.filter_map(|extra| Some((parse::seconds(extra.value(source))?, *extra))).collect();
+        let mut of_names: Vec<(Option<u32>, u32)> = Vec::new();
+        let mut above = 0;
+        for ((_, delay), at) in lines.iter().zip(0..) {
+            let Some(block) = delay.block.and_then(|block| blocks.get(block as usize)) else { continue };
+            // Who stands above a delay of the same part before this one has that one.
+            let from = block.agents.start.max(above);
+            let part = agents.get(from as usize..block.agents.end as usize).unwrap_or_default();
+            let named = part.get(..part.partition_point(|agent| agent.line < delay.line)).unwrap_or_default();
+            above = from + pattern::index(named.len());
+            for agent in named {
+                match token::named(agent.value(source)) {
+                    Named::Everyone => of_names.push((None, at)),
+                    Named::Crawler(first, second) => {
+                        let names = std::iter::once(first).chain(second);
+                        let known = names.filter_map(|name| naming.find(source, name));
+                        of_names.extend(known.map(|(_, name)| (Some(name), at)));
+                    }
+                    Named::Nobody => {}
+                }
+            }
         }
-        let of_block = |block: &u32| {
-            let at = first.binary_search_by_key(block, |(block, ..)| *block).ok()?;
-            first.get(at).map(|(_, seconds, record)| (*seconds, *record))
-        };
-        Self(
-            (0..pattern::index(groups.len()))
-                .map(|group| groups.blocks(group).iter().find_map(of_block))
-                .collect(),
-        )
+        of_names.sort_unstable();
+        of_names.dedup_by_key(|(name, _)| *name);
+        Self { lines, of_names: of_names.into() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.of_names.is_empty()
     }
 
-    pub(super) fn of<'r>(&self, group: u32, source: &'r [u8]) -> Option<CrawlDelayLine<'r>> {
-        let (seconds, record) = (*self.0.get(group as usize)?)?;
+    /// That of a name of the file, or of `*`.
+    pub(super) fn of<'r>(&self, name: Option<u32>, source: &'r [u8]) -> Option<CrawlDelayLine<'r>> {
+        let found = self.of_names.binary_search_by_key(&name, |(name, _)| *name).ok()?;
+        let (seconds, record) = *self.lines.get(self.of_names.get(found)?.1 as usize)?;
         let before = source.get(..record.end as usize)?;
         let start = before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);
         let text = before.get(start..)?.trim_ascii_start();
         Some(CrawlDelayLine { seconds, line: record.line, text })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::robots::{ParseLimits, Robots};
+
+    /// What `*` and the crawlers a, b and c are asked for.
+    fn delays(file: &str) -> [Option<f64>; 4] {
+        let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
+        let of = |names: &[&str]| robots.group(names, names.is_empty()).and_then(|group| group.crawl_delay());
+        [of(&[]), of(&["a"]), of(&["b"]), of(&["c"])]
+    }
+
+    #[test]
+    fn a_delay_is_for_the_names_above_it() {
+        let one = Some(1.0);
+        let file = "User-agent: a\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /no\n";
+        assert_eq!(delays(file), [None, one, None, None], "as Python's urllib.robotparser reads it");
+        let file =
+            "User-agent: a\nUser-agent: b\nCrawl-delay: 1\nUser-agent: c\nCrawl-delay: 2\nDisallow: /\n";
+        assert_eq!(delays(file), [None, one, one, Some(2.0)]);
+        let file = "User-agent: a\nCrawl-delay: x\nUser-agent: b\nCrawl-delay: 1\nCrawl-delay: 2\nAllow: /\nCrawl-delay: 3\n";
+        assert_eq!(delays(file), [None, one, one, None], "the first that can be read");
+        // Elsewhere in the file: the first of each name.
+        let file = "User-agent: a\nDisallow: /x\nUser-agent: *\nUser-agent: a/2\nCrawl-delay: 1\nUser-agent: c\nAllow: /\n\
+                    User-agent: a\nUser-agent: c\nCrawl-delay: 2\n";
+        assert_eq!(delays(file), [one, one, None, Some(2.0)]);
+    }
+
+    #[test]
+    fn a_delay_between_names_is_warned_of() {
+        let file = "User-agent: a\nCrawl-delay: 10\n\nUser-agent: *\nDisallow: /no\n";
+        let found = Robots::parse(file.as_bytes(), &ParseLimits::default()).findings;
+        let told: Vec<_> =
+            found.iter().map(|found| format!("{}:{} {found}", found.line, found.column)).collect();
+        assert_eq!(told, ["2:14 `10` is for the names above it alone, but line 4 goes on with their group"]);
     }
 }

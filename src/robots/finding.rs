@@ -59,6 +59,12 @@ pub enum FindingKind {
     #[strum(message = "`{d}` is not a number of seconds")]
     #[strum(detailed_message = "write a number of seconds, such as `Crawl-delay: 10`")]
     CrawlDelay,
+    /// A `Crawl-delay` between user-agent lines. For RFC 9309 it is no rule, so the run of names goes on behind it.
+    #[strum(message = "`{d}` is for the names above it alone, but line {other} goes on with their group")]
+    #[strum(
+        detailed_message = "write a rule such as `Allow: /` before the next `User-agent:` line, so that each has rules of its own"
+    )]
+    CrawlDelayBetweenAgents,
     /// `Disallow: /` for `*`: every crawler without a group of its own is shut out, but for the paths
     /// that other rules allow.
     #[strum(message = "every crawler without a group of its own is shut out")]

@@ -27,7 +27,8 @@ impl<'r> RuleGroup<'r> {
         Self { robots, number, name, block: None }
     }
 
-    /// A number that is the same for the same group of the same file, from 0; fit as a cache key.
+    /// A number that is the same for the same rules of the same file, from 0; fit as a cache key. Names of one group may
+    /// have a `Crawl-delay` each.
     pub const fn id(&self) -> u32 {
         self.number
     }
@@ -92,14 +93,14 @@ impl<'r> RuleGroup<'r> {
         records.flatten().map(|record| record.view(&robots.source))
     }
 
-    /// The first `Crawl-delay` of the group, in seconds. Not part of RFC 9309.
+    /// The first `Crawl-delay` below the name that selected the group, in seconds. Not part of RFC 9309.
     pub fn crawl_delay(&self) -> Option<f64> {
         self.crawl_delay_line().map(|line| line.seconds)
     }
 
     /// The same, and where it stands.
     pub fn crawl_delay_line(&self) -> Option<CrawlDelayLine<'r>> {
-        self.robots.delays.of(self.number, &self.robots.source)
+        self.robots.delays.of(self.name, &self.robots.source)
     }
 
     /// The `Content-Usage` preference that the group states for `target`: that of the most specific path, and of equal

@@ -38,6 +38,7 @@ pub(super) fn add(
     shadowed(robots, shadow, &mut seen, findings);
     same_pattern(robots, entries, &mut seen, findings);
     sitemaps(robots, entries, findings);
+    delays_between_agents(robots, findings);
     mistakes::query_passes(robots, findings);
     vocabularies::add(robots, findings);
 }
@@ -133,6 +134,21 @@ fn disallow_all(robots: &Robots, findings: &mut Findings) {
         Some(except) => {
             let (kind, place) = (FindingKind::DisallowAll, (all.line, column));
             findings.add_beside(kind.severity(), kind, place, text, except.line);
+        }
+    }
+}
+
+/// The names go on behind such a delay, which is not for them; the rules below are for all.
+fn delays_between_agents(robots: &Robots, findings: &mut Findings) {
+    for extra in robots.extras(line::RecordName::CrawlDelay) {
+        let block = extra.block.and_then(|block| robots.blocks.get(block as usize));
+        let agents =
+            block.and_then(|block| robots.agents.get(block.agents.start as usize..block.agents.end as usize));
+        let agents = agents.unwrap_or_default();
+        if let Some(next) = agents.get(agents.partition_point(|agent| agent.line < extra.line)) {
+            let (kind, place) =
+                (FindingKind::CrawlDelayBetweenAgents, (extra.line, column(robots, extra.start)));
+            findings.add_beside(kind.severity(), kind, place, extra.value(&robots.source), next.line);
         }
     }
 }

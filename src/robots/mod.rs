@@ -193,7 +193,7 @@ impl Robots {
         let (mut compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
         let usages = usage::compile(&extras, &source, &mut pool);
         compiled.finish(pool.texts());
-        let delays = CrawlDelays::new(&extras, naming.groups(), &source);
+        let delays = CrawlDelays::new(&extras, &blocks, &agents, &naming, &source);
         let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
         let robots = Self {
             source,

@@ -185,7 +185,8 @@ fn s2_2_4_other_records_do_not_interfere() {
     let sitemaps: Vec<&[u8]> = robots.sitemaps().collect();
     assert_eq!(sitemaps, [b"https://example.com/1.xml", b"https://example.com/2.xml"]);
     assert_eq!(robots.hosts().collect::<Vec<_>>(), [b"example.com"]);
-    assert_eq!(robots.group(&["b"], false).unwrap().crawl_delay(), Some(2.5));
+    let delay = |name| robots.group(&[name], false).unwrap().crawl_delay();
+    assert_eq!((delay("a"), delay("b")), (Some(2.5), None), "a delay is for the names above it");
 }
 
 /// Section 2.3.1.5: "crawlers MUST use the parseable rules" of a file with errors.
