@@ -53,8 +53,8 @@ impl CrawlDelays {
                 match token::named(agent.value(source)) {
                     Named::Everyone => of_names.push((None, at)),
                     Named::Crawler(first, second) => {
-                        let names = std::iter::once(first).chain(second);
-                        let known = names.filter_map(|name| naming.find(source, name));
+                        let chosen = std::iter::once(first).chain(second);
+                        let known = chosen.filter_map(|name| naming.find(source, name));
                         of_names.extend(known.map(|(_, name)| (Some(name), at)));
                     }
                     Named::Nobody => {}
