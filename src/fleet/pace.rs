@@ -21,6 +21,8 @@ pub(super) async fn exchange(
 ) -> Result<(), FleetError> {
     let asked = book.asked(PaceBook::moment());
     if asked.is_empty() && *is_quiet {
+        // Nobody is asked, and nobody is cut off for that.
+        book.learn(&HashMap::new(), PaceBook::moment());
         return Ok(());
     }
     *is_quiet = asked.is_empty();

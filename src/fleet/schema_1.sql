@@ -557,7 +557,7 @@ BEGIN
     ON CONFLICT (store) DO UPDATE SET said = excluded.said, windows = excluded.windows
     WHERE pace.windows <> '' OR excluded.windows <> '';
     RETURN QUERY SELECT pace.windows FROM robots_gateway.pace JOIN robots_gateway.member USING (store)
-    WHERE store <> p_store AND gone IS NULL AND pace.windows <> '' AND said > clock_timestamp() - lease;
+    WHERE store <> p_store AND gone IS NULL AND pace.windows <> '' AND said > clock_timestamp() - interval '5 seconds';
 END $$;
 
 -- Every function is open to everybody when it is made.

@@ -26,7 +26,8 @@ use std::time::Duration;
 /// So many files come with a page. The median page of the web has some 70, of which a crawler that renders keeps most.
 pub const FILES_OF_A_PAGE: u32 = 25;
 
-/// Delays are taken to lie between these, in seconds: a window has an end, and counts have room.
+/// Delays lie between these, in seconds: a window has an end, and counts have room. A shorter one is none, a longer one as
+/// the longest.
 const DELAYS: (f64, f64) = (0.01, 86_400.0);
 
 /// What only comes with a page, by the end of its path.
@@ -49,7 +50,7 @@ pub struct PaceLimit {
 }
 
 impl PaceLimit {
-    /// The limit of a `Crawl-delay`; none where that is nothing.
+    /// The limit of a `Crawl-delay`; none where that is next to nothing.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 20 and 9,005")]
     pub fn of_delay(seconds: f64) -> Option<Self> {
@@ -58,7 +59,7 @@ impl PaceLimit {
         let window = (10.0 * delay).max(60.0);
         let allowed = (1.5 * window / delay + 5.0) as u32;
         let (window, delay) = (Duration::from_secs_f64(window), Duration::from_secs_f64(delay));
-        (seconds > 0.0).then_some(Self { window, allowed, delay, files: FILES_OF_A_PAGE })
+        (seconds >= least).then_some(Self { window, allowed, delay, files: FILES_OF_A_PAGE })
     }
 
     /// So many requests in a period, and no more.
@@ -66,6 +67,12 @@ impl PaceLimit {
     pub fn of_rate(requests: u32, period: Duration) -> Self {
         let allowed = requests.max(1);
         Self { window: period, allowed, delay: period / allowed, files: 0 }
+    }
+
+    /// So many requests of a window keep to the delay; of a rate none but its part.
+    fn kept(&self) -> u32 {
+        let requests = self.window.as_micros() / self.delay.as_micros().max(1) + 1;
+        if self.files > 0 { u32::try_from(requests).unwrap_or(self.allowed) } else { 0 }
     }
 
     /// Whether a target is one that comes with a page.
@@ -145,9 +152,27 @@ mod tests {
         let of = |seconds| PaceLimit::of_delay(seconds).map(|limit| (limit.window.as_secs(), limit.allowed));
         assert_eq!((of(1.0), of(10.0)), (Some((60, 95)), Some((100, 20))));
         assert_eq!((of(0.5), of(30.0)), (Some((60, 185)), Some((300, 20))));
-        assert_eq!((of(0.0), of(1e300)), (None, Some((864_000, 20))));
+        assert_eq!((of(0.0), of(0.001), of(1e300)), (None, None, Some((864_000, 20))));
         let literal = PaceLimit::of_rate(60, Duration::from_secs(60));
         assert_eq!((literal.allowed, literal.files), (60, 0));
+    }
+
+    #[test]
+    fn who_keeps_its_delay_is_not_limited_where_the_others_cannot_be_heard() {
+        let limit = PaceLimit::of_delay(1.0).unwrap();
+        let mut window = PaceWindow::new(&limit, Duration::from_secs(1_000));
+        let mut now = Duration::from_secs(1_000);
+        // It asked for nearly everything elsewhere when that was last heard; now it all comes here.
+        assert_eq!(window.admit(&limit, b"/", now), Ok(()));
+        window.hear(60, now);
+        for _ in 0..3_600 {
+            now += Duration::from_secs(1);
+            let is_cut_off = now > Duration::from_secs(1_060);
+            assert!(window.admit(&limit, b"/", now).is_ok() || !is_cut_off, "{now:?}");
+        }
+        // One that does not keep it is held to that still.
+        let passed = (0..600).filter(|_| window.admit(&limit, b"/", now).is_ok()).count();
+        assert!(passed <= 2, "{passed}");
     }
 
     #[test]

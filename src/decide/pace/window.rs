@@ -93,7 +93,7 @@ impl PaceWindow {
             return Ok(());
         }
         let asked = self.asked().saturating_add(1);
-        let allowed = self.share(limit.allowed, asked, now);
+        let allowed = self.share(limit, asked, now);
         if self.sum < allowed {
             return Ok(());
         }
@@ -134,16 +134,18 @@ impl PaceWindow {
     }
 
     /// How much of what a crawler may have it may have here: as large a part as it asks for here. Who keeps to its pace at
-    /// all members together asks for no more than that at any. When nothing was heard for a while, it keeps the part that it had;
-    /// one that had none here is not held to any.
-    fn share(&self, allowed: u32, asked: u32, now: Duration) -> u32 {
+    /// all members together asks for no more than that at any. When nothing was heard for a while, it keeps the part that it had,
+    /// and what its delay itself lets through: it may all come here now. One that had none here is not held to any.
+    fn share(&self, limit: &PaceLimit, asked: u32, now: Duration) -> u32 {
+        let allowed = limit.allowed;
         let is_cut_off = now.saturating_sub(self.told_at) > CUT_OFF;
         let here = if is_cut_off { self.here } else { asked };
         if self.elsewhere == 0 || here == 0 {
             return allowed;
         }
         let all = u64::from(here) + u64::from(self.elsewhere);
-        u32::try_from((u64::from(allowed) * u64::from(here)).div_ceil(all)).unwrap_or(allowed)
+        let share = u32::try_from((u64::from(allowed) * u64::from(here)).div_ceil(all)).unwrap_or(allowed);
+        if is_cut_off { share.max(limit.kept()).min(allowed) } else { share }
     }
 
     /// How long it is until fewer than `allowed` are left, in whole seconds.
