@@ -29,7 +29,7 @@ impl AlertKind {
         self.into()
     }
 
-    /// In how many looks in a row it has to be seen: one failed request is no failing origin.
+    /// How many looks in a row have to find it before it is sent. An origin must fail in two, since one request may fail by chance.
     pub(super) const fn looks(self) -> u32 {
         match self {
             Self::OriginFailing => 2,

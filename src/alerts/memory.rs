@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 /// Its file in the state folder.
 const FILE: &str = "alerts.json";
 
-/// Names of crawlers are made by clients, so what is remembered is bounded.
+/// The most conditions that are remembered. Clients can invent names of crawlers without end.
 const MOST: usize = 5_000;
 
 #[derive(Debug)]

@@ -13,7 +13,7 @@ pub struct ProcessUsage {
     pub resident: Option<u64>,
     /// Files that it has open.
     pub open_files: usize,
-    /// How many it may have open; `None` where there is no limit.
+    /// The most files that it may have open; `None` where there is no limit.
     pub most_files: Option<u64>,
 }
 

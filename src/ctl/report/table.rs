@@ -101,7 +101,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     proposals(report, several, output)
 }
 
-/// What all crawlers come to, and came to before; what is nothing is left out.
+/// The totals of all crawlers, beside those of the period before. Totals of zero are left out.
 fn totals(report: &Report, summary: &Summary, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     output.line("")?;
     let mut totals = vec![
