@@ -193,12 +193,12 @@ fn whoever_waits_as_long_as_told_is_let_through() {
                     let before = now + retry_after.saturating_sub(Duration::from_secs(2));
                     if before > now {
                         assert!(
-                            window.clone().look(&limit, PAGE, before).is_err(),
+                            window.clone().admit(&limit, PAGE, before).is_err(),
                             "{delay}: it waited too long"
                         );
                     }
                     now += retry_after;
-                    assert_eq!(window.look(&limit, PAGE, now), Ok(()), "{delay}: {retry_after:?}");
+                    assert_eq!(window.clone().admit(&limit, PAGE, now), Ok(()), "{delay}: {retry_after:?}");
                 }
             }
         }
@@ -207,10 +207,70 @@ fn whoever_waits_as_long_as_told_is_let_through() {
 }
 
 #[test]
+fn parallel_fetchers_that_wait_as_long_as_told_are_all_let_through() {
+    let limit = PaceLimit::of_rate(40, Duration::from_secs(60));
+    let mut window = PaceWindow::new(&limit, Duration::ZERO);
+    // It began slowly and became faster.
+    for request in 0..40 {
+        let at = seconds((f64::from(request) * 2.5).sqrt());
+        assert_eq!(window.admit(&limit, PAGE, at), Ok(()));
+    }
+    let now = seconds(12.0);
+    let mut due: Vec<Duration> =
+        (0..10).map(|_| now + window.admit(&limit, PAGE, now).unwrap_err().retry_after).collect();
+    due.sort_unstable();
+    assert!(due[0] < due[9] && due[9] <= seconds(72.0), "{due:?}");
+    for at in due {
+        assert_eq!(window.admit(&limit, PAGE, at), Ok(()), "{at:?}");
+    }
+    // One that came too early again and again is told no more than the whole window, and is let through after it.
+    let mut told = Duration::ZERO;
+    for request in 0..200 {
+        let now = seconds(72.0 + f64::from(request) / 1_000.0);
+        told = window.admit(&limit, PAGE, now).map_or_else(|excess| now + excess.retry_after, |()| told);
+    }
+    assert!(told <= seconds(134.0), "{told:?}");
+    assert_eq!(window.admit(&limit, PAGE, told), Ok(()));
+}
+
+#[test]
+fn a_new_delay_counts_nothing_of_the_past_and_none_has_the_room_of_another() {
+    let [fast, slow] = [1.0, 5.0].map(|delay| PaceLimit::of_delay(delay).unwrap());
+    assert_eq!(fast.window, slow.window);
+    let (book, crawler) = (PaceBook::default(), identity("Changebot"));
+    let ask = |limit: &PaceLimit, at| {
+        book.admit(&reader(&crawler, Proof::Unchecked, 1), limit, PAGE, seconds(at), true)
+    };
+    for second in 0..30 {
+        assert_eq!(ask(&fast, f64::from(second)), Ok(()));
+    }
+    for request in 0..30 {
+        assert_eq!(ask(&slow, 30.0 + 5.0 * f64::from(request)), Ok(()), "{request}");
+    }
+    // Clients of one name whose headers choose different groups have a window each.
+    let ask = |request: u32| ask(if request % 2 == 0 { &fast } else { &slow }, 1_000.0).is_ok();
+    assert_eq!((0..1_000).filter(|request| ask(*request)).count() as u32, fast.allowed + slow.allowed);
+}
+
+#[test]
+fn what_is_asked_about_again_is_told_the_same_though_there_is_room_now() {
+    let (limit, crawler) = (PaceLimit::of_rate(1, Duration::from_secs(1)), identity("Againbot"));
+    let book = PaceBook::default();
+    let who = reader(&crawler, Proof::Unchecked, 1);
+    let ask = |at, is_counted| {
+        let answer = book.admit(&who, &limit, PAGE, seconds(at), is_counted);
+        answer.map_err(|excess| excess.retry_after.as_secs())
+    };
+    assert_eq!([ask(10.0, true), ask(10.9, true), ask(11.5, false)], [Ok(()), Err(1), Err(1)]);
+    // Nobody was told to wait, so it is refused for something else.
+    assert_eq!([ask(12.0, false), ask(12.0, true), ask(12.0, false)], [Ok(()); 3]);
+}
+
+#[test]
 fn files_of_a_page_count_only_beyond_those_that_pages_bring() {
     let limit = PaceLimit::of_delay(10.0).unwrap();
     let mut window = PaceWindow::new(&limit, Duration::ZERO);
-    let images = (0..1_000).filter(|_| window.admit(&limit, b"/a.png", Duration::ZERO).is_ok()).count();
+    let images = (0..2_000).filter(|_| window.admit(&limit, b"/a.png", Duration::ZERO).is_ok()).count();
     // Each of the first ones counts as a page, and brings others.
     assert_eq!(images, 20 * (1 + FILES_OF_A_PAGE as usize));
     let literal = PaceLimit::of_rate(60, Duration::from_secs(60));

@@ -1,5 +1,6 @@
 //! `gatewayctl explain`: one request through the gateway's own stages, with every step.
 
+mod pace;
 mod sent;
 mod told;
 
@@ -38,6 +39,8 @@ struct Explanation {
     binds_from: Option<String>,
     /// What robots.txt says to the client about the use of the page.
     preferences: Vec<told::ToldPreference>,
+    /// How fast the client may come; null without a `Crawl-delay` or a rate.
+    pace: Option<pace::ExplainedPace>,
 }
 
 /// The part of an explanation that `--batch` answers too.
@@ -212,6 +215,7 @@ fn explain(
         steps,
         binds_from: None,
         preferences: told::preferences(trial, &judged_here.identity, target.judged()),
+        pace: pace::ExplainedPace::of(trial, &judged_here, &target),
     }
 }
 
@@ -303,6 +307,7 @@ fn print(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     field("site", Some(explanation.site.clone()))?;
     field("version", explanation.robots_version.clone())?;
     field("binds", explanation.binds_from.as_ref().map(|time| format!("everyone from {time}")))?;
+    field("pace", explanation.pace.as_ref().map(pace::ExplainedPace::text))?;
     for preference in &explanation.preferences {
         field("told", Some(preference.text()))?;
     }

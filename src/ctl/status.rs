@@ -167,8 +167,12 @@ fn describe_failing_origin(origin: &Value) -> String {
 
 fn print_totals(status: &Value, output: &mut Output<'_>) -> io::Result<()> {
     let count = |name: &str| total(status, name);
+    let too_fast = match (count("too_fast"), count("slowed")) {
+        (0, _) => String::new(),
+        (all, slowed) => format!("; {} too fast, {} answered 429", grouped(all), grouped(slowed)),
+    };
     output.line(format!(
-        "{}, {} judged: {}, {} stale, {}, {} refused; robots.txt served {}",
+        "{}, {} judged: {}, {} stale, {}, {} refused{too_fast}; robots.txt served {}",
         amount(count("requests"), "request", "requests"),
         grouped(count("judged")),
         amount(count("violations"), "violation", "violations"),
@@ -340,7 +344,7 @@ mod tests {
             "generation": 3, "uptime_seconds": 61, "version": "1.0.0", "sites": [site("a"), site("b")],
             "overrides": [{"crawler": "gptbot", "site": null, "mode": "enforce", "persists": false}],
             "counts_lost": 7, "store": {"error": "disk full\u{1b}[2J", "failing_since": "noon", "set_aside": ["old"]},
-            "totals": {"faults": 2, "requests": 9, "malformed": 4}, "access_log": {"queue": 0, "lines_lost": 8},
+            "totals": {"faults": 2, "requests": 9, "malformed": 4, "too_fast": 1_200, "slowed": 7}, "access_log": {"queue": 0, "lines_lost": 8},
             "certificates": [
                 {"certificate": "a.crt", "hosts": [], "expires": "noon", "trouble": "expired at noon"},
                 {"certificate": "b.crt", "hosts": [], "expires": "late", "trouble": null},
@@ -369,6 +373,7 @@ mod tests {
             ),
             "{shown}"
         );
+        assert!(shown.contains(", 0 refused; 1,200 too fast, 7 answered 429; robots.txt served"), "{shown}");
         assert!(
             shown.contains("a: audit\n  no robots.txt: everything is allowed\n  1 finding; see"),
             "{shown}"

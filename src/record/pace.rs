@@ -1,4 +1,5 @@
-//! Who came how fast: a window for each site's host, crawler and proof, and network where nothing proves a name.
+//! Who came how fast: a window for each site's host, crawler and proof, and network where nothing proves a name; and for
+//! each limit, so that a changed one begins anew, and clients of one name with two of them have neither the other's.
 //!
 //! Bounded: windows have places in a table, by two keyed hashes, so that two crawlers never share one. Where all places of
 //! a set are taken, the window goes that is the least full. So whoever makes up names takes places from others of that
@@ -19,7 +20,7 @@ use std::time::Duration;
 /// Sets of places.
 const SETS: usize = 2_048;
 
-/// Places of a set. All windows together take 5 MB.
+/// Places of a set. All windows together take 7 MB.
 const PLACES: usize = 8;
 
 /// What another member of a fleet calls the same window: the head of a digest of whose it is.
@@ -61,8 +62,8 @@ pub struct PaceBook {
 }
 
 impl PaceBook {
-    /// Lets a request through and counts it, or says that it is one too many. What is only asked about again is not
-    /// counted.
+    /// Lets a request through and counts it, or says that it is one too many. Where it is only asked about again, this says
+    /// what was told.
     ///
     /// # Errors
     /// How long to wait.
@@ -74,19 +75,20 @@ impl PaceBook {
         now: Duration,
         is_counted: bool,
     ) -> Result<(), PaceExcess> {
-        let of = (self.first.hash_one(who), self.second.hash_one(who));
+        // Another limit has another window: nobody broke it yet.
+        let key = (who, limit.window, limit.allowed);
+        let of = (self.first.hash_one(key), self.second.hash_one(key));
         let sets = self.sets.get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
         let place = usize::try_from(of.0 >> 32).unwrap_or_default() % SETS;
         let Some(set) = sets.get(place) else { return Ok(()) };
         let mut set = lock(set);
         let at = set.iter().position(|slot| slot.of == of).unwrap_or_else(|| {
-            let name = || self.is_shared.load(Ordering::Relaxed).then(|| name(who));
+            let name = || self.is_shared.load(Ordering::Relaxed).then(|| name(who, limit));
             let new = || PaceSlot { of, window: PaceWindow::new(limit, now), limit: *limit, name: name() };
             take_place(&mut set, now, new)
         });
         let Some(slot) = set.get_mut(at) else { return Ok(()) };
-        slot.limit = *limit;
-        if is_counted { slot.window.admit(limit, target, now) } else { slot.window.look(limit, target, now) }
+        if is_counted { slot.window.admit(limit, target, now) } else { slot.window.look(now) }
     }
 
     /// The moment that windows are counted by.
@@ -106,7 +108,7 @@ impl PaceBook {
             for slot in lock(set).iter_mut() {
                 let level = slot.level(now);
                 let told = slot.name.filter(|_| level >= u64::from(65_536 / QUIET));
-                found.extend(told.map(|name| (level, name, slot.window.asked())));
+                found.extend(told.map(|name| (level, name, slot.window.told(&slot.limit))));
             }
         }
         found.sort_unstable_by(|one, other| other.cmp(one));
@@ -142,13 +144,15 @@ fn take_place(set: &mut Vec<PaceSlot>, now: Duration, new: impl FnOnce() -> Pace
     least
 }
 
-/// The same at all members.
-fn name(who: &ReaderId<'_>) -> PaceName {
+/// The same at all members that have the same limit for it.
+fn name(who: &ReaderId<'_>, limit: &PaceLimit) -> PaceName {
     let mut digest = Sha256::new();
     for part in who.words() {
         digest.update(part.as_bytes());
         digest.update([0]);
     }
+    digest.update(limit.window.as_micros().to_be_bytes());
+    digest.update(limit.allowed.to_be_bytes());
     let mut name = PaceName::default();
     name.iter_mut().zip(digest.finalize()).for_each(|(byte, hashed)| *byte = hashed);
     name

@@ -86,6 +86,7 @@ fn the_json_has_the_promised_fields_in_their_order() {
             "action",
             "steps",
             "preferences",
+            "pace",
         ]
     );
     let mut answer = ended.json();
@@ -99,7 +100,7 @@ fn the_json_has_the_promised_fields_in_their_order() {
             "verdict": "disallow", "client": "crawler", "crawler": "GPTBot", "tokens": ["GPTBot"], "token": "GPTBot",
             "group": ["GPTBot", "ClaudeBot"], "line": 4, "rule": "Disallow: /private", "reason": "rule",
             "robots_version": version_of(ROBOTS), "proof": "unchecked",
-            "action": { "audit": "forwarded", "enforce": "refused" }, "preferences": [],
+            "action": { "audit": "forwarded", "enforce": "refused" }, "preferences": [], "pace": null,
         })
     );
     assert_golden("explain-json", &folder, &ended);

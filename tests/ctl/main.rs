@@ -25,6 +25,7 @@ mod lint;
 mod modes;
 mod replay;
 mod running;
+mod slowed;
 #[expect(
     dead_code,
     unused_imports,

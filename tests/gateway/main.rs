@@ -41,6 +41,8 @@ mod modes;
 mod notice;
 mod origin_robots;
 mod pace;
+mod pace_kinds;
+mod pace_walk;
 mod proxy_protocol;
 mod recording;
 mod reload_bad;

@@ -103,7 +103,8 @@ impl<'a> DiffMemory<'a> {
         let is_allowed = [&by_old, &by_new]
             .map(|by| by.as_ref().is_some_and(|by| by.word == FlipWord::Allowed) && !target.is_robots_txt());
         let at = NoticeTime(Duration::from_micros(u64::try_from(entry.at).unwrap_or_default()));
-        part.paced.extend(PacedLine::of(self.pair, &facts, [&senders.0, &senders.1], is_allowed, at));
+        let senders = [&senders.0, &senders.1];
+        part.paced.extend(PacedLine::of(self.pair, &facts, &target, senders, is_allowed, at));
         count(&identity, &facts.target, by_old, by_new, part);
     }
 

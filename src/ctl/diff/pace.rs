@@ -2,10 +2,12 @@
 
 use super::SitePair;
 use crate::decide::{NoticeTime, PaceLimit};
+use crate::enforce::{Action, PaceChoice, enforce_pace};
 use crate::identify::{Identity, Proof};
 use crate::policy::{Site, pace_in_force};
 use crate::record::{PaceBook, ReaderId};
 use crate::request::RequestFacts;
+use crate::request::target::RequestTarget;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -37,16 +39,20 @@ pub(super) struct PacedLine {
 }
 
 impl PacedLine {
-    /// The request, where there is such a pace and `is_allowed` by that file.
+    /// The request, where there is such a pace, it `is_allowed` by that file, and it would be slowed where pace is enforced:
+    /// clients that are only audited never are.
     pub(super) fn of(
         pair: &SitePair<'_>,
         facts: &RequestFacts<'_>,
+        target: &RequestTarget<'_>,
         senders: [&Arc<Identity>; 2],
         is_allowed: [bool; 2],
         at: NoticeTime,
     ) -> Option<Self> {
         let of = |site: &Site, who: &Identity, is_allowed: bool| {
-            pace_in_force(pair.policy, &site.rules, who).map(|pace| pace.limit).filter(|_| is_allowed)
+            let action = enforce_pace(site.modes.of(who), PaceChoice::Enforce, who, target);
+            let pace = pace_in_force(pair.policy, &site.rules, who).map(|pace| pace.limit);
+            pace.filter(|_| is_allowed && action == Action::Refuse)
         };
         let ([old, new], [by_old, by_new]) = (senders, is_allowed);
         let limits = [of(pair.old, old, by_old), of(pair.new, new, by_new)];

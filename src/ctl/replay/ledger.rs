@@ -48,7 +48,7 @@ pub(super) struct SubjectTotals {
     pub(super) reads: BTreeMap<ReplayReadKey, SeenTimes>,
     /// When it last fetched a robots.txt that is not known to be the one that is judged by.
     pub(super) other_fetch: Option<i64>,
-    pace: Option<ReplayPace>,
+    pub(super) pace: Option<ReplayPace>,
 }
 
 /// On which host, and from which network.
@@ -234,7 +234,7 @@ impl<'a> ReplayTotals<'a> {
             self.strangers += usize::from(is_stranger);
         }
         let pace = self.sites.all.get(site).and_then(|site| ReplayPace::of(self.sites, site, identity));
-        let pace = pace.map(|(limit, decided)| ReplayPace { limit, decision: self.decision_number(decided) });
+        let pace = pace.map(|(pace, decided)| ReplayPace { decision: self.decision_number(decided), ..pace });
         let number = u32::try_from(self.accounts.len()).unwrap_or(u32::MAX);
         self.by_subject.insert(subject.clone(), number);
         self.accounts.push(SubjectTotals {

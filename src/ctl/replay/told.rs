@@ -2,6 +2,7 @@
 //! lines were no part of it.
 
 use super::ledger::ReplayTotals;
+use super::pace::SlowedCrawler;
 use super::part::LineKind::{
     Apps, BeforeSince, Browsers, Exempt, Judged, Lines, NoRequest, Off, OtherHosts, RobotsTxt,
     WithoutUserAgent,
@@ -10,7 +11,7 @@ use super::part::{ForwardReason, LineCounts, LineKind};
 use super::publication::FilePublication;
 use crate::ctl::output::escape_harmful;
 use crate::enforce::Action;
-use crate::record::printable;
+use crate::record::{EventKind, printable};
 use crate::report::{Report, amount, grouped};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ pub(super) struct ReplayFields {
     violations_after_read: u64,
     published: Vec<FilePublication>,
     spared: Vec<ForwardedDisallowed>,
+    slowed: Vec<SlowedCrawler>,
     /// Logs that could not be read to their end.
     broken: Vec<UnfinishedLogs>,
 }
@@ -68,7 +70,9 @@ struct ForwardedDisallowed {
 impl ReplayFields {
     pub(super) fn of(ledger: &ReplayTotals<'_>, logs: &[PathBuf]) -> Self {
         let is_refused = |number: &u32| {
-            ledger.decision(*number, false).is_some_and(|decided| decided.action == Action::Refuse)
+            ledger
+                .decision(*number, false)
+                .is_some_and(|decided| decided.action == Action::Refuse && decided.kind != EventKind::Pace)
         };
         let decisions = ledger.accounts.iter().flat_map(|account| &account.decisions);
         let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
@@ -104,6 +108,7 @@ impl ReplayFields {
             violations_after_read: ledger.after_read(),
             published: FilePublication::all(ledger),
             spared,
+            slowed: SlowedCrawler::all(ledger),
             broken,
         }
     }
@@ -147,6 +152,11 @@ impl ReplayFields {
             ));
         }
         said.extend(self.sentences_of_forwarded());
+        said.extend(self.slowed.iter().take(NAMES).map(|slowed| slowed.sentence(several)));
+        if let Some(more) = self.slowed.len().checked_sub(NAMES).filter(|more| *more > 0) {
+            let crawlers = amount(more as u64, "more crawler", "more crawlers");
+            said.push(format!("and {crawlers} would have been slowed; see --format json"));
+        }
         said.push(format!(
             "never judged: {} of browsers, {} of apps",
             grouped(self.lines.of(Browsers)),

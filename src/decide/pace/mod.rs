@@ -7,7 +7,8 @@
 //! **Files of a page.** A crawler that renders fetches style sheets, scripts, images and fonts with each page, and a delay is
 //! meant for pages. So each page that is let through brings [`FILES_OF_A_PAGE`] such files that count nothing; one beyond
 //! that counts as a page. This is fair to both sides: who renders is not slowed for it, and who fetches nothing but images
-//! is held to the delay. Under a literal `rate` every request counts.
+//! is held to the delay. What a request says of itself (`Sec-Fetch-Dest`) is not asked: whoever wants to be fast could write
+//! `image` into each. Under a literal `rate` every request counts.
 
 mod window;
 
@@ -23,8 +24,8 @@ use crate::robots::{CrawlDelayLine, Rule, RuleGroup, RuleKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many files come with a page. The median page of the web has some 70, of which a crawler that renders keeps most.
-pub const FILES_OF_A_PAGE: u32 = 25;
+/// So many files come with a page: the median page of the web has some 70.
+pub const FILES_OF_A_PAGE: u32 = 70;
 
 /// Delays lie between these, in seconds: a window has an end, and counts have room. A shorter one is none, a longer one as
 /// the longest.

@@ -9,6 +9,9 @@ const PARTS: usize = 60;
 /// After so long the others cannot be heard: they tell once a second.
 const CUT_OFF: Duration = Duration::from_secs(5);
 
+/// So many times as many requests as may come are told to the others at most.
+const MOST_TOLD: u32 = 4;
+
 /// What one crawler asked for in the last window.
 ///
 /// Only what is let through counts. So a crawler that goes on too fast gets what it may have, and no less than one that
@@ -30,12 +33,17 @@ pub struct PaceWindow {
     elsewhere: u32,
     here: u32,
     told_at: Duration,
+    /// How many requests were too many and did not come again yet, as far as that can be known, and until when the last of
+    /// them was told to wait.
+    waiting: u32,
+    until: Duration,
 }
 
 /// One request too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PaceExcess {
-    /// Whoever waits as long is let through.
+    /// Whoever waits as long is let through. Of several that are too many, each is told when there is room for it, too:
+    /// crawlers fetch in parallel.
     pub retry_after: Duration,
     /// Requests of the last window, this one included.
     pub asked: u32,
@@ -47,8 +55,9 @@ impl PaceWindow {
     pub fn new(limit: &PaceLimit, now: Duration) -> Self {
         let part = part_of(limit);
         let head = number(now, part);
-        let (sum, files, excess, elsewhere, here, told_at) = (0, 0, [0; 2], 0, 0, Duration::ZERO);
-        Self { counts: [0; PARTS], sum, head, part, files, excess, elsewhere, here, told_at }
+        let (sum, files, excess, elsewhere, here, waiting) = (0, 0, [0; 2], 0, 0, 0);
+        let (told_at, until) = (Duration::ZERO, Duration::ZERO);
+        Self { counts: [0; PARTS], sum, head, part, files, excess, elsewhere, here, told_at, waiting, until }
     }
 
     /// Takes up what other members of a fleet are asked for.
@@ -62,42 +71,45 @@ impl PaceWindow {
     /// # Errors
     /// How long to wait.
     pub fn admit(&mut self, limit: &PaceLimit, target: &[u8], now: Duration) -> Result<(), PaceExcess> {
-        let answer = self.look(limit, target, now);
-        if answer.is_err() {
-            let [newest, _] = &mut self.excess;
-            *newest = newest.saturating_add(1);
-        } else if limit.files > 0 && self.files > 0 && PaceLimit::is_file(target) {
-            self.files -= 1;
-        } else {
-            self.sum += 1;
-            self.files =
-                self.files.saturating_add(limit.files).min(limit.files.saturating_mul(limit.allowed));
-            if let Some(newest) = self.counts.get_mut(place(self.head)) {
-                *newest += 1;
-            }
-        }
-        answer
-    }
-
-    /// What [`Self::admit`] would say; nothing is counted.
-    ///
-    /// # Errors
-    /// How long to wait.
-    pub fn look(&mut self, limit: &PaceLimit, target: &[u8], now: Duration) -> Result<(), PaceExcess> {
-        if self.part != part_of(limit) {
-            // The operator asks for another pace now: nobody broke that yet.
-            *self = Self::new(limit, now);
-        }
         self.go_on_to(now);
         if limit.files > 0 && self.files > 0 && PaceLimit::is_file(target) {
+            self.files -= 1;
             return Ok(());
         }
         let asked = self.asked().saturating_add(1);
         let allowed = self.share(limit, asked, now);
-        if self.sum < allowed {
-            return Ok(());
+        if self.sum >= allowed {
+            let retry_after = self.refuse(allowed, now);
+            return Err(PaceExcess { retry_after, asked });
         }
-        Err(PaceExcess { retry_after: self.wait(allowed, now), asked })
+        self.sum += 1;
+        self.waiting = self.waiting.saturating_sub(1);
+        self.files = self.files.saturating_add(limit.files).min(limit.files.saturating_mul(limit.allowed));
+        if let Some(newest) = self.counts.get_mut(place(self.head)) {
+            *newest += 1;
+        }
+        Ok(())
+    }
+
+    /// Counts a request too many, and says how long it has to wait.
+    fn refuse(&mut self, allowed: u32, now: Duration) -> Duration {
+        let [newest, _] = &mut self.excess;
+        *newest = newest.saturating_add(1);
+        self.waiting = if now < self.until { self.waiting.saturating_add(1).min(allowed) } else { 1 };
+        let wait = self.wait(allowed.saturating_sub(self.waiting.saturating_sub(1)), now);
+        self.until = self.until.max(now + wait);
+        wait
+    }
+
+    /// What a request was told a moment ago: whether one was too many and is to wait still. Nothing is counted.
+    ///
+    /// # Errors
+    /// How long to wait.
+    pub fn look(&mut self, now: Duration) -> Result<(), PaceExcess> {
+        self.go_on_to(now);
+        let left = self.until.saturating_sub(now).as_micros().div_ceil(1_000_000);
+        let retry_after = Duration::from_secs(u64::try_from(left).unwrap_or(u64::MAX));
+        if left == 0 { Ok(()) } else { Err(PaceExcess { retry_after, asked: self.asked() }) }
     }
 
     /// Requests of the last window, those that were too many among them.
@@ -107,6 +119,13 @@ impl PaceWindow {
         let left = PARTS as u64 - self.head % PARTS as u64;
         let before = u64::from(before) * left / PARTS as u64;
         self.sum.saturating_add(newest).saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
+    }
+
+    /// The same, as members of a fleet tell each other. What is far too many is no reason to have all of the pace at one
+    /// member.
+    #[must_use]
+    pub fn told(&self, limit: &PaceLimit) -> u32 {
+        self.asked().min(limit.allowed.saturating_mul(MOST_TOLD))
     }
 
     /// Moves on, and forgets what is over. A clock that goes back stands still here.
@@ -139,7 +158,7 @@ impl PaceWindow {
     fn share(&self, limit: &PaceLimit, asked: u32, now: Duration) -> u32 {
         let allowed = limit.allowed;
         let is_cut_off = now.saturating_sub(self.told_at) > CUT_OFF;
-        let here = if is_cut_off { self.here } else { asked };
+        let here = if is_cut_off { self.here } else { asked }.min(allowed.saturating_mul(MOST_TOLD));
         if self.elsewhere == 0 || here == 0 {
             return allowed;
         }

@@ -1,0 +1,99 @@
+//! What `diff`, `replay` and `explain` say of a crawler's pace.
+
+use crate::golden::ctl;
+use crate::support::Folder;
+use crate::support::agents::{CHATGPT_USER, CURL, GPTBOT};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+const ROBOTS: &str = "User-agent: *\nDisallow: /private\nCrawl-delay: 10\n";
+
+/// What may come in a window of 100 s.
+const ALLOWED: usize = 20;
+
+/// Each of these comes twice as often as it may, all at once.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let mut log = String::new();
+    for (agent, path) in [
+        (GPTBOT, "/open"),
+        (CURL, "/open"),
+        (CHATGPT_USER, "/open"),
+        (GPTBOT, "/.well-known/acme-challenge/a"),
+        (GPTBOT, "/robots.txt"),
+    ] {
+        for _ in 0..2 * ALLOWED {
+            let time = "01/Nov/2026:00:00:00 +0000";
+            let _ = writeln!(log, "192.0.2.1 - - [{time}] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"{agent}\"");
+        }
+    }
+    folder.write("access.log", log);
+    folder.write("robots.txt", ROBOTS);
+    folder.write("none.txt", "User-agent: *\nDisallow: /private\n");
+    folder
+}
+
+#[test]
+fn diff_counts_only_those_who_would_be_slowed() {
+    let folder = folder();
+    let diff = ["diff", "robots.txt", "--robots", "none.txt", "--log", "access.log"];
+    let told = ctl(&folder, &[&diff[..], &["--format", "json"]].concat()).exits(0).json();
+    let wanted =
+        json!([{ "crawler": "GPTBot", "old_delay": null, "new_delay": 10.0, "old": 0, "new": ALLOWED }]);
+    assert_eq!(told["paces"], wanted, "{told}");
+    let text = ctl(&folder, &diff).exits(0).stdout;
+    assert!(text.contains("with Crawl-delay: 10 GPTBot would have been slowed 20 times (now"), "{text}");
+}
+
+#[test]
+fn replay_says_who_would_be_slowed() {
+    let folder = folder();
+    let replay = ["replay", "--robots", "robots.txt", "access.log"];
+    let told = ctl(&folder, &[&replay[..], &["--format", "json"]].concat()).exits(0).json();
+    let rule = "Crawl-delay: 10";
+    let wanted = json!([{ "site": "default", "crawler": "GPTBot", "rule": rule, "count": ALLOWED }]);
+    assert_eq!(told["replay"]["slowed"], wanted, "{told}");
+    let counts: Vec<(&Value, &Value)> = told["crawlers"]
+        .as_array()
+        .expect("crawlers")
+        .iter()
+        .map(|entry| (&entry["crawler"], &entry["too_fast"]))
+        .collect();
+    assert!(counts.contains(&(&json!("GPTBot"), &json!(ALLOWED))), "{counts:?}");
+    let text = ctl(&folder, &replay).exits(0).stdout;
+    assert!(text.contains("\nwith Crawl-delay: 10 GPTBot would have been slowed 20 times\n"), "{text}");
+    assert_eq!(text.matches("slowed").count(), 1, "{text}");
+}
+
+#[test]
+fn explain_says_how_fast_a_client_may_come() {
+    let folder = folder();
+    folder.write(
+        "gateway.toml",
+        "[crawlers.Googlebot]\nrate = \"60/m\"\n[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"robots.txt\"\n\
+         crawl_delay = \"enforce\"\n",
+    );
+    let explain = |agent: &str, target: &str, rest: &[&str]| {
+        let arguments = ["explain", "--config", "gateway.toml", "--user-agent", agent, "--target", target];
+        ctl(&folder, &[&arguments[..], rest].concat())
+    };
+    let pace = |agent, target| explain(agent, target, &["--format", "json"]).json()["pace"].clone();
+    let delay = json!({ "delay": 10.0, "requests": 20, "window": 100.0, "line": 3, "rule": "Crawl-delay: 10",
+        "enforced": true });
+    assert_eq!([pace(GPTBOT, "/"), pace(GPTBOT, "/private")], [delay.clone(), delay]);
+    assert_eq!(
+        (&pace("Googlebot", "/")["rule"], &pace("Googlebot", "/")["delay"]),
+        (&Value::Null, &json!(1.0))
+    );
+    assert_eq!(pace(CURL, "/")["enforced"], false);
+    assert_eq!(
+        [pace(GPTBOT, "/robots.txt"), pace("Mozilla/5.0 (X11; Linux) Firefox/130.0", "/")],
+        [Value::Null, Value::Null]
+    );
+    let text = explain(GPTBOT, "/", &[]).stdout;
+    let line =
+        "  pace     line 3: Crawl-delay: 10; 20 requests in 100 s, more are answered 429 in mode enforce\n";
+    assert!(text.contains(line), "{text}");
+    let text = explain(CURL, "/", &[]).stdout;
+    assert!(text.contains("20 requests in 100 s, more are only counted\n"), "{text}");
+}
