@@ -90,7 +90,7 @@ CREATE TABLE robots_gateway.decision (
     proof_by text NOT NULL DEFAULT '' -- '' where that is not known
 );
 
--- Counts by minute, hour or day (span in seconds). Members write to one of 16 slots each, so that they rarely wait for
+-- Counts by minute, hour or day (span in seconds), of what was answered 429 for its pace by ten seconds. Members write to one of 16 slots each, so that they rarely wait for
 -- one another; the sum over all slots and spans is exact. A partition is a day.
 CREATE TABLE robots_gateway.rollup (
     span     integer NOT NULL,
@@ -493,7 +493,7 @@ BEGIN
         END IF;
     END LOOP;
     WITH minutes AS (
-        DELETE FROM robots_gateway.rollup WHERE span = 60 AND start < today - 172800 RETURNING *)
+        DELETE FROM robots_gateway.rollup WHERE span < 3600 AND start < today - 172800 RETURNING *)
     INSERT INTO robots_gateway.rollup AS known (span, start, subject, decision, slot, count)
     SELECT 3600, start / 3600 * 3600, subject, decision, slot, sum(count) FROM minutes GROUP BY 2, 3, 4, 5
     ON CONFLICT (start, span, subject, decision, slot) DO UPDATE SET count = known.count + excluded.count;

@@ -22,7 +22,7 @@ pub(super) use account::{
 };
 pub(super) use batch::{CountBatch, CountedRequest, InForce};
 pub(super) use decision::DecisionRef;
-pub(super) use instant::{DAY, HOUR, MINUTE, begins, instant, micros, start_of};
+pub(super) use instant::{DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of};
 pub(super) use room::BatchLimits;
 pub(super) use strangers::Strangers;
 pub(super) use subject::{SubjectRef, is_known};

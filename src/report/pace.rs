@@ -9,7 +9,7 @@ use crate::decide::PaceLimit;
 use crate::record::{PeriodCount, Window};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Requests by when a stretch of time begins and how long it is, in seconds. A longer stretch comes before the shorter
@@ -19,6 +19,8 @@ pub(super) struct Pace {
     stretches: BTreeMap<(u64, Reverse<u64>), u64>,
     /// By the start of a minute: its requests, and those of them that were answered 429.
     minutes: BTreeMap<u64, (u64, u64)>,
+    /// When it was answered 429, by ten seconds.
+    told: BTreeSet<u64>,
 }
 
 /// How many requests came in a minute, of the minutes in which any came. Where the store keeps no minutes any more, the
@@ -33,9 +35,8 @@ pub struct MinuteCounts {
     pub most: f64,
 }
 
-/// What a crawler made of answers that told it to slow down, to the minute, as counts are kept. It has slowed down in the
-/// first minute in which at most a tenth of its requests had such an answer, or when it stayed away for as long as it was
-/// told to. What it makes of the last one may not be known yet; that is left out.
+/// What a crawler made of answers that told it to slow down, to ten seconds, as these are kept. It has slowed down when no
+/// more of them follow that are more than a tenth of a minute's, or when it stayed away for as long as it was told to. What it makes of the last one may not be known yet; that is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ObeyedSlowdowns {
     /// How often it was told to, after it had kept its pace.
@@ -72,6 +73,7 @@ const PATIENCE: u64 = 600;
 /// Whoever is held to a rate, which is not known here, waits no longer, in seconds.
 const LONGEST_RATE: u64 = 3_600;
 const MINUTE: u64 = 60;
+const SLICE: u64 = 10;
 
 /// Requests within a stretch of time.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +99,13 @@ impl Pace {
     /// Adds the requests of a stretch of time, of whichever store.
     pub(super) fn add(&mut self, stretch: &PeriodCount) {
         let start = stretch.start.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let length = stretch.length.as_secs();
+        let (start, length) = match stretch.length.as_secs() {
+            SLICE => {
+                self.told.insert(start);
+                (start - start % MINUTE, MINUTE)
+            }
+            length => (start, length),
+        };
         *self.stretches.entry((start, Reverse(length))).or_default() += stretch.count;
         if length == MINUTE {
             let (requests, slowed) = self.minutes.entry(start).or_default();
@@ -130,14 +138,14 @@ impl Pace {
         for (&start, &(requests, slowed)) in &self.minutes {
             let is_too_fast = slowed * 10 > requests;
             if let Some((first, last)) = begun.filter(|(_, last)| !is_too_fast || is_quiet(*last, start)) {
-                spans.push((last + MINUTE - first, true));
+                spans.push((self.told_for(first, last), true));
                 begun = None;
             }
             if is_too_fast {
                 begun = Some((begun.map_or(start, |(first, _)| first), start));
             }
         }
-        let last = begun.map(|(first, last)| (last + MINUTE - first, is_quiet(last, end)));
+        let last = begun.map(|(first, last)| (self.told_for(first, last), is_quiet(last, end)));
         // Nobody knows yet what it makes of the others.
         spans.extend(last.filter(|(span, is_over)| *is_over || *span > PATIENCE));
         let mut obeyed: Vec<u64> = spans
@@ -149,6 +157,14 @@ impl Pace {
         let after = obeyed.get(obeyed.len().div_ceil(2).saturating_sub(1)).copied();
         let (times, obeyed) = (spans.len() as u64, obeyed.len() as u64);
         (times > 0).then_some(ObeyedSlowdowns { times, obeyed, after })
+    }
+
+    /// For how long it was told to slow down in these minutes, from the first answer to the last.
+    fn told_for(&self, first: u64, last: u64) -> u64 {
+        let mut told = self.told.range(first..last + MINUTE);
+        let begin = told.next();
+        let end = told.next_back().or(begin);
+        begin.zip(end).map_or(last + MINUTE - first, |(begin, end)| end + SLICE - begin)
     }
 
     /// The time that half of the gaps between requests do not exceed, in seconds. `None` without any gap.
@@ -273,6 +289,17 @@ mod tests {
         assert_eq!(of(&[(0, 300, 205), (1, 90, 2), (2, 300, 205), (3, 9, 0)]), Some((2, 2, Some(60))));
         let goes_on: Vec<_> = (0..30).map(|minute| (minute, 300, 205)).collect();
         assert_eq!(of(&goes_on), Some((1, 0, None)));
+    }
+
+    #[test]
+    fn for_how_long_it_was_told_is_known_to_ten_seconds() {
+        let of = |told: &[u64]| {
+            let minutes = BTreeMap::from([(0, (300, 200)), (60, (300, 100)), (120, (90, 0))]);
+            let pace = Pace { minutes, told: told.iter().copied().collect(), ..Pace::default() };
+            let window = Window { from: UNIX_EPOCH, to: UNIX_EPOCH + Duration::from_secs(180) };
+            pace.obeyed(&window, Some(1.0)).unwrap().after
+        };
+        assert_eq!([of(&[]), of(&[40]), of(&[40, 50, 60, 70])], [Some(120), Some(10), Some(40)]);
     }
 
     #[test]

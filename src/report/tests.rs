@@ -83,7 +83,30 @@ impl ReportScene {
         };
         let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: Some(rule) });
         let version = Some(VersionId::of(version));
-        let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling, version };
+        self.count(
+            who,
+            proof,
+            target,
+            (&Verdict { outcome, reason: VerdictReason::Rule, ruling, version }, Action::Forward),
+            at,
+        );
+    }
+
+    /// A request that is answered 429.
+    fn slowed(&self, who: &Identity, at: SystemTime) {
+        let (outcome, version) = (VerdictOutcome::Allow, Some(VersionId::of(ROBOTS)));
+        let verdict = Verdict { outcome, reason: VerdictReason::CrawlDelay, ruling: None, version };
+        self.count(who, Proof::Unchecked, "/y", (&verdict, Action::Refuse), at);
+    }
+
+    fn count(
+        &self,
+        who: &Identity,
+        proof: Proof,
+        target: &str,
+        (verdict, action): (&Verdict<'_>, Action),
+        at: SystemTime,
+    ) {
         let facts = RequestFacts {
             scheme: Scheme::Http,
             method: "GET",
@@ -97,16 +120,16 @@ impl ReportScene {
             identity: who,
             proof,
             proof_by: None,
-            verdict: &verdict,
+            verdict,
             mode: Mode::Audit,
-            action: Action::Forward,
+            action,
             site: "a",
             now: at,
             request_id: "1",
             addresses: AddressDetail::Full,
             gateway: None,
         };
-        if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(&verdict, proof)) {
+        if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(verdict, proof)) {
             self.recorder.keep(wanted, &Event::new(&occurrence), None);
         }
     }

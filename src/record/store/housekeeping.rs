@@ -8,7 +8,7 @@
 use super::database::{Database, SqlValue, integer, transaction};
 use super::error::StoreError;
 use super::losses::{self, NotedLoss};
-use crate::record::tally::{DAY, HOUR, MINUTE, start_of};
+use crate::record::tally::{DAY, HOUR, MINUTE, SLICE, start_of};
 use SqlValue::Integer;
 
 /// How long roll-ups stay by minute.
@@ -57,6 +57,7 @@ pub(super) fn step<D: Database>(
     let hours_end = start_of(now, DAY) - HOURS_FOR;
     let cutoff = start_of(now, 1).saturating_sub(keep.retention);
     let did_something = shrink(database, keep.max_bytes, now)? == HousekeepingStep::More
+        || fold(database, SLICE, HOUR, minutes_end)?
         || fold(database, MINUTE, HOUR, minutes_end)?
         || fold(database, HOUR, DAY, hours_end)?
         || expire(database, cutoff)?;
@@ -116,7 +117,7 @@ fn remove_counts<D: Database>(
 }
 
 /// Roll-ups by their length, in the order in which they grow old.
-const SPANS: [i64; 3] = [DAY, HOUR, MINUTE];
+const SPANS: [i64; 4] = [DAY, HOUR, MINUTE, SLICE];
 
 /// What else is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
 /// days longer than everything that names them; what is missing of a time is told for 400 days longer.
@@ -212,7 +213,7 @@ impl RemovableRows {
 
 /// What the size cap takes, in this order: the details of former days, then the oldest counts, and what is
 /// of today only when nothing else is left.
-const OLDEST: [RemovableRows; 8] = [
+const OLDEST: [RemovableRows; 9] = [
     RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
@@ -232,6 +233,7 @@ const OLDEST: [RemovableRows; 8] = [
     RemovableRows::Counts(DAY),
     RemovableRows::Counts(HOUR),
     RemovableRows::Counts(MINUTE),
+    RemovableRows::Counts(SLICE),
     RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS

@@ -17,7 +17,7 @@ use super::spill::{Other, SpillReader, others};
 use crate::identify::Purpose;
 use crate::record::files::beside;
 use crate::record::tally::{
-    CountSubject, CountedDecision, DAY, HOUR, MINUTE, begins, instant, micros, start_of,
+    CountSubject, CountedDecision, DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of,
 };
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params, Row};
 use std::path::{Path, PathBuf};
@@ -194,7 +194,7 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn span(&self) -> Result<Option<Window>, StoreError> {
         let (mut first, mut end): (Option<i64>, Option<i64>) = (None, None);
-        for span in [MINUTE, HOUR, DAY] {
+        for span in [SLICE, MINUTE, HOUR, DAY] {
             let low = self.value::<Option<i64>>("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
             let high = self.value::<Option<i64>>("SELECT max(start) FROM rollup WHERE span = ?1", [span])?;
             first = first.into_iter().chain(low.flatten()).min();

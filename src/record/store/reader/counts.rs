@@ -5,7 +5,9 @@ use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::store::error::StoreError;
 use crate::record::store::write::OTHER;
-use crate::record::tally::{CountSubject, CountedDecision, DAY, HOUR, MINUTE, PathCounts, begins, instant};
+use crate::record::tally::{
+    CountSubject, CountedDecision, DAY, HOUR, MINUTE, PathCounts, SLICE, begins, instant,
+};
 use rusqlite::Row;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -42,7 +44,7 @@ pub struct TimelinePoint {
     pub count: u64,
 }
 
-/// How many requests of one subject in one minute, hour or day.
+/// How many requests of one subject in one minute, hour or day; in ten seconds those that were answered 429 for their pace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeriodCount {
     /// Whose requests.
@@ -195,7 +197,7 @@ impl StoreReader {
             "SELECT start, subject, sum(count), sum(CASE WHEN decision IN
                        (SELECT id FROM decision WHERE kind = 'pace' AND action = 'refused') THEN count ELSE 0 END)
                    FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 GROUP BY start, subject";
-        for span in [MINUTE, HOUR, DAY] {
+        for span in [SLICE, MINUTE, HOUR, DAY] {
             let length = Duration::from_secs(span.unsigned_abs());
             found.extend(self.rows(sql, [span, from, to], |row| {
                 let (start, count) = (instant(begins(row.get(0)?)), unsigned(row.get(2)?));
@@ -218,7 +220,7 @@ impl StoreReader {
         let (from, to) = window.seconds();
         let sql = "SELECT start, subject, decision, count FROM rollup
                    WHERE span = ?1 AND start >= ?2 AND start < ?3";
-        for span in [MINUTE, HOUR, DAY] {
+        for span in [SLICE, MINUTE, HOUR, DAY] {
             self.rows(sql, [span, from, to], |row| {
                 each(row.get(0)?, row.get(1)?, row.get(2)?, unsigned(row.get(3)?));
                 Ok(())
