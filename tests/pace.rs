@@ -248,7 +248,7 @@ fn a_new_delay_counts_nothing_of_the_past_and_none_has_the_room_of_another() {
         assert_eq!(ask(&slow, 30.0 + 5.0 * f64::from(request)), Ok(()), "{request}");
     }
     // Clients of one name whose headers choose different groups have a window each.
-    let ask = |request: u32| ask(if request % 2 == 0 { &fast } else { &slow }, 1_000.0).is_ok();
+    let ask = |request: u32| ask(if request.is_multiple_of(2) { &fast } else { &slow }, 1_000.0).is_ok();
     assert_eq!((0..1_000).filter(|request| ask(*request)).count() as u32, fast.allowed + slow.allowed);
 }
 
@@ -320,6 +320,21 @@ fn a_million_made_up_crawlers_take_no_more_memory_and_free_nobody() {
     println!("a million made-up crawlers took {} KiB", grown / 1_024);
     assert!(grown < 16 * 1_024 * 1_024, "{grown}");
     assert!(!ask(999_999), "it was forgotten for others");
+}
+
+#[test]
+fn a_member_keeps_a_part_of_the_pace_however_often_another_is_asked() {
+    let limit = PaceLimit::of_rate(600, Duration::from_secs(60));
+    let (mut busy, mut quiet) =
+        (PaceWindow::new(&limit, Duration::ZERO), PaceWindow::new(&limit, Duration::ZERO));
+    let asks = |window: &mut PaceWindow, times: u32| {
+        (0..times).filter(|_| window.admit(&limit, PAGE, seconds(1.0)).is_ok()).count()
+    };
+    asks(&mut busy, 100_000);
+    assert_eq!(asks(&mut quiet, 10), 10);
+    quiet.hear(busy.told(&limit), seconds(1.0));
+    // Of 600 it may have 60 of 2,460 that count.
+    assert_eq!(asks(&mut quiet, 50), 5);
 }
 
 /// Members of a fleet tell each other once a second what they are asked for.

@@ -13,7 +13,8 @@ const PAGES: usize = 15;
 
 /// A site each of whose pages links to all the others.
 fn site() -> RawOrigin {
-    let links: String = (0..PAGES).map(|page| format!("<a href=\"/{page}\">{page}</a>")).collect();
+    let links =
+        (0..PAGES).fold(String::new(), |links, page| links + &format!("<a href=\"/{page}\">{page}</a>"));
     let (length, kind) = (links.len(), "text/html");
     let answer =
         format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{links}");

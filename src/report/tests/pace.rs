@@ -63,7 +63,7 @@ fn how_soon_it_slowed_down_is_told_to_ten_seconds() {
     let scene = ReportScene::new();
     let bot = identity(ClientKind::Crawler, "Anybot");
     let allowed = |at| {
-        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, noon() + Duration::from_secs(at))
+        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, noon() + Duration::from_secs(at));
     };
     // Too fast from the 25th second to the 61st, and then a request each five seconds, as it was asked to.
     for at in 25..62 {
