@@ -49,6 +49,34 @@ fn before_an_application() {
     survives_without_the_gateway(nginx.port, "example.org", &setup, gateway, None);
 }
 
+/// What the guide shows for a page of one's own.
+fn page_of_its_own() -> String {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pace.md");
+    let guide = fs::read_to_string(guide).expect("the page");
+    let lines = guide.lines().skip_while(|line| !line.starts_with("    auth_request_set"));
+    lines.take_while(|line| line.is_empty() || line.starts_with("    ")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_crawler_that_comes_too_fast_is_told_how_long_to_wait() {
+    let include = "include /etc/robots-gateway/nginx.conf;";
+    for (own, page) in [(String::new(), "crawler: GPTBot\n"), (page_of_its_own(), "<title>429 Too Many")] {
+        let (setup, origin, port) = (Setup::of("nginx"), Nginx::start(), free_port());
+        let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &origin.url());
+        let block = block.replace(include, &format!("{own}\n{include}"));
+        let tables = "[crawlers.GPTBot]\nrate = \"2/h\"\n[[sites]]\ncrawl_delay = \"enforce\"";
+        let _gateway = setup.gateway(Some(&setup.file("gateway.toml").replace("[[sites]]", tables)));
+        let nginx = nginx(&setup, port, &server(&setup, port, &block));
+        let ask = |target| ask(nginx.port, "example.org", target, &["-A", GPTBOT]);
+        ask("/robots.txt");
+        assert_eq!(["/1", "/2"].map(|target| ask(target).status), [200, 200]);
+        let told = ask("/3");
+        let says = |text: &str| told.text.to_lowercase().contains(&text.to_lowercase());
+        assert!(told.status == 429 && says("\nRetry-After: 3") && says(page), "{told:?}");
+        assert_eq!(ask("/private").status, 403);
+    }
+}
+
 /// PHP-FPM in the foreground.
 fn php(folder: &Path, socket: &Path) -> Proxy {
     let found = fs::read_dir("/usr/sbin").into_iter().flatten().flatten().map(|entry| entry.path());

@@ -65,7 +65,7 @@ impl Door {
     }
 
     /// The fields that describe the request, with their values.
-    fn fields(self, method: &str, target: &str) -> Vec<(&'static str, String)> {
+    pub(crate) fn fields(self, method: &str, target: &str) -> Vec<(&'static str, String)> {
         let values = [method, target, "example.org", "https", "203.0.113.9"];
         let fields = self.names().into_iter().zip(values.map(str::to_owned));
         fields.skip(if self == Self::Envoy { 3 } else { 0 }).collect()

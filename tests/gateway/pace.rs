@@ -123,5 +123,10 @@ fn other_proxies_are_told_in_the_way_they_can_pass_on() {
     assert_eq!((told.status, told.header("X-Robots-Status")), (403, Some("429")), "{told:?}");
     assert_eq!(told.header("X-Robots-Verdict"), Some("pace"));
     assert!(near(told.header("X-Robots-Retry-After")).is_some(), "{told:?}");
+    // nginx asks again for what its client is to read.
+    let again = Door::Nginx.fields("GET", "/a").into_iter();
+    let again = again.fold(get("/nginx/refusal").by(GPTBOT), |again, (name, value)| again.with(name, value));
+    let page = Client::to(doors(&gateway)).send(&again);
+    assert!(page.status == 429 && near(page.header("Retry-After")).is_some(), "{page:?}");
     assert_eq!(ask(Door::Envoy).status, 429);
 }
