@@ -192,5 +192,7 @@ fn a_crowd_of_made_up_crawlers_takes_no_more_memory_and_frees_nobody() {
     let grown = gateway.resident().saturating_sub(before);
     println!("{} more made-up crawlers took {} KiB more", crowd - warm, grown / 1_024);
     assert!(grown < 32 << 20, "{grown} bytes");
-    assert!(fetch(&mut client, &made_up("Fastbot"), "/page").is_err(), "it was forgotten for others");
+    // The first connection may have been idle for too long.
+    let is_held = fetch(&mut gateway.client(), &made_up("Fastbot"), "/page").is_err();
+    assert!(is_held, "it was forgotten for others");
 }
