@@ -5,6 +5,7 @@ use crate::decide::DeclaredPace;
 use crate::enforce::{Action, Mode, enforce_pace};
 use crate::policy::{JudgedRequest, pace_in_force};
 use crate::record::printable;
+use crate::report::amount;
 use crate::request::target::RequestTarget;
 use serde::Serialize;
 
@@ -52,6 +53,7 @@ impl ExplainedPace {
             _ => "its rate".to_owned(),
         };
         let more = if self.enforced { "answered 429 in mode enforce" } else { "only counted" };
-        format!("{source}; {} requests in {} s, more are {more}", self.requests, self.window)
+        let requests = amount(self.requests.into(), "request", "requests");
+        format!("{source}; {requests} in {} s, more are {more}", self.window)
     }
 }
