@@ -185,6 +185,12 @@ impl ParsedPage {
                 faults.push(format!("#{id} is nowhere"));
             }
         }
+        let mut labels = BTreeSet::new();
+        for label in self.values("aria-label") {
+            if !labels.insert(label) {
+                faults.push(format!("label {label} twice"));
+            }
+        }
         for svg in self.of("svg") {
             let has = |name: &str| svg.iter().any(|(attribute, _)| attribute == name);
             if !has("aria-hidden") && !has("role") {

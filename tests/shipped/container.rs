@@ -27,7 +27,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
 
 /// What the first stage copies of the project.
 fn sources() -> Vec<String> {
-    let copies = values("COPY").into_iter().filter(|copy| !copy.starts_with("--from"));
+    let copies = values("COPY").into_iter().filter(|copy| !copy.starts_with("--from="));
     let sources = copies.flat_map(|copy| {
         let mut names: Vec<String> = copy.split(' ').map(str::to_owned).collect();
         names.pop();
@@ -83,11 +83,13 @@ fn what_it_copies_is_a_package_that_cargo_can_read() {
 
 #[test]
 fn its_programs_and_options_exist_and_its_user_is_not_root() {
-    let built: Vec<String> =
-        values("COPY").into_iter().filter(|copy| copy.starts_with("--from=build")).collect();
-    assert_eq!(built.len(), 1);
-    assert!(built[0].contains("/target/release/robots-gateway "), "{built:?}");
-    assert!(values("RUN").contains(&"ln -s robots-gateway /usr/local/bin/gatewayctl".to_owned()));
+    for copied in [
+        "--from=build /source/target/release/robots-gateway /usr/local/bin/",
+        "--from=system /tool/ /usr/local/bin/",
+    ] {
+        assert!(values("COPY").contains(&copied.to_owned()), "{copied}");
+    }
+    assert!(values("RUN").contains(&"mkdir /tool && ln -s robots-gateway /tool/gatewayctl".to_owned()));
     assert_eq!(words("ENTRYPOINT"), ["robots-gateway"]);
     let help = String::from_utf8(run(DAEMON, &["--help"]).stdout).unwrap();
     for option in words("CMD").iter().filter(|word| word.starts_with("--")) {
@@ -95,9 +97,11 @@ fn its_programs_and_options_exist_and_its_user_is_not_root() {
     }
     let user: u32 = values("USER").concat().split(':').next().unwrap().parse().unwrap();
     assert!(user > 0);
+    // There is no shell that could run a line.
     let health = values("HEALTHCHECK").concat();
-    let verb = health.split("CMD gatewayctl ").nth(1).unwrap().split(' ').next().unwrap();
-    assert!(run(TOOL, &[verb, "--help"]).status.success(), "{health}");
+    let asked: Vec<String> = serde_json::from_str(health.split("CMD ").nth(1).unwrap()).unwrap();
+    assert_eq!(asked[0], "gatewayctl");
+    assert!(run(TOOL, &[&asked[1], "--help"]).status.success(), "{health}");
 }
 
 /// The folder of the volume holds everything that is written, so that the rest may be read-only.
@@ -107,8 +111,11 @@ fn its_volume_holds_all_that_is_written() {
     assert!(values("ENV").concat().contains(&format!("STATE_DIRECTORY={volume}")));
     let user = values("USER").concat();
     let (user, group) = user.split_once(':').unwrap();
-    let made = format!("install -d -m 0700 -o {user} -g {group} {volume}");
+    let name = volume.strip_prefix("/var/lib/").unwrap();
+    let made = format!("install -d -m 0700 -o {user} -g {group} /state/{name}");
     assert!(values("RUN").contains(&made), "nobody may write to {volume}");
+    let copied = format!("--from=system --chown={user}:{group} /state/ /var/lib/");
+    assert!(values("COPY").contains(&copied), "{volume} is not copied");
 }
 
 #[test]

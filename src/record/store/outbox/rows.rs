@@ -3,10 +3,13 @@
 use super::unreadable;
 use crate::record::store::error::StoreError;
 use crate::record::tally::PathCounts;
+use flate2::Compression;
+use flate2::read::ZlibDecoder;
+use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 
 /// What a subject or a decision is called in every store: digits of a digest of all that it is.
 pub(in crate::record::store) type RowId = Box<str>;
@@ -150,12 +153,14 @@ impl ExportedRows {
     }
 
     pub(super) fn packed(&self) -> Result<Vec<u8>, StoreError> {
-        zstd::bulk::compress(self.json()?.as_bytes(), 1).map_err(unreadable)
+        // Zstandard's compressor, which nothing else uses, would make the program 0.6 MB larger.
+        let mut packer = ZlibEncoder::new(Vec::new(), Compression::new(3));
+        packer.write_all(self.json()?.as_bytes()).and_then(|()| packer.finish()).map_err(unreadable)
     }
 
     pub(super) fn unpacked(packed: &[u8]) -> Result<Self, StoreError> {
-        let text = zstd::stream::read::Decoder::new(packed).map_err(unreadable)?;
-        serde_json::from_reader(std::io::BufReader::new(text.take(LARGEST))).map_err(unreadable)
+        let text = ZlibDecoder::new(packed).take(LARGEST);
+        serde_json::from_reader(std::io::BufReader::new(text)).map_err(unreadable)
     }
 }
 
