@@ -136,8 +136,14 @@ fn weigh(
             (all_binding, all_readings) = (false, false);
         }
     }
-    if rules.is_unrecorded || rules.elsewhere_until.is_some_and(|until| holdings.is_from_elsewhere(until)) {
+    if rules.is_unrecorded {
         (all, all_binding, all_readings) = (false, false, false);
+    }
+    if let Some(until) = rules.elsewhere_until.filter(|until| holdings.is_from_elsewhere(*until)) {
+        all = false;
+        if !rules.is_waived_elsewhere(until, crawler) {
+            (all_binding, all_readings) = (false, false);
+        }
     }
     match (all, any) {
         (true, _) if rules.is_isolated => VerdictOutcome::Stale(Notice::Waived),

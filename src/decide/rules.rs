@@ -34,6 +34,8 @@ pub struct Waiver {
     pub crawler: Option<Box<str>>,
     /// It sets aside the versions that were replaced up to here.
     pub sequence: u64,
+    /// When it was said. What somebody else published until then it sets aside, too.
+    pub at: NoticeTime,
 }
 
 impl Waiver {
@@ -100,6 +102,11 @@ impl SiteRules {
             let mut waivers = self.waivers.iter();
             waivers.any(|waiver| replaced.sequence <= waiver.sequence && waiver.binds(crawler))
         })
+    }
+
+    /// Whether he has done so for what somebody else may have published until then.
+    pub(super) fn is_waived_elsewhere(&self, until: NoticeTime, crawler: Option<&str>) -> bool {
+        self.waivers.iter().any(|waiver| until <= waiver.at && waiver.binds(crawler))
     }
 
     /// When the last version is replaced that somebody could hold; `None` where there is none. The inner

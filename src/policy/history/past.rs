@@ -186,10 +186,11 @@ impl Past {
     }
 
     fn waive(&mut self, hosts: Option<&[Box<str>]>, crawler: Option<&str>, moment: Moment) {
-        let waiver = Waiver { crawler: crawler.map(Into::into), sequence: moment.sequence };
+        let Moment { sequence, at, .. } = moment;
+        let waiver = Waiver { crawler: crawler.map(Into::into), sequence, at };
         for (pattern, past) in &mut self.hosts {
             if hosts.is_none_or(|hosts| hosts.contains(pattern)) {
-                past.history.end_unknown(moment.sequence);
+                past.history.end_unknown(sequence);
                 past.waivers = past.waivers.iter().cloned().chain([waiver.clone()]).collect();
             }
         }
