@@ -190,16 +190,16 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
             sites.join(", ")
         ));
     }
-    let is_known = |name: &str| {
-        subjects
-            .iter()
-            .any(|subject| subject.crawler.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(name)))
-    };
+    let crawlers: BTreeSet<&str> = subjects.iter().filter_map(|subject| subject.crawler.as_deref()).collect();
+    let is_known = |name: &str| crawlers.iter().any(|known| known.eq_ignore_ascii_case(name));
     if let Some(name) = question.crawler.as_deref().filter(|name| !is_known(name)) {
-        print_to_stderr(&format!(
-            "hint: no crawler `{}` was ever recorded; `gatewayctl report` lists those that were",
-            escape_harmful(name)
-        ));
+        let likeness = |known: &str| strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
+        let meant = crawlers.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+        let hint = meant.filter(|known| likeness(known) >= 0.9).map_or_else(
+            || "`gatewayctl report` lists those that were".to_owned(),
+            |known| format!("did you mean `{}`?", escape_harmful(known)),
+        );
+        print_to_stderr(&format!("hint: no crawler `{}` was ever recorded; {hint}", escape_harmful(name)));
     }
 }
 

@@ -42,7 +42,10 @@ fn told(error: &tokio_postgres::Error) -> String {
         let _ = write!(text, ": {error}");
         cause = error.source();
     }
-    if let Some(hint) = error.as_db_error().and_then(|refused| hint(refused.code().code())) {
+    let refused = error.as_db_error().and_then(|refused| hint(refused.code().code()));
+    // The driver says this in words alone.
+    let asked = text.ends_with("password missing").then_some("set `password_file`, or PGPASSWORD");
+    if let Some(hint) = refused.or(asked) {
         let _ = write!(text, "; {hint}");
     }
     text

@@ -122,6 +122,8 @@ fn evidence(place: &ReportPlace) {
     assert!(case.lines().all(|line| line.chars().count() <= 100), "{case}");
     let case = place.report(&["--crawler", "Neverbot", "--evidence"]).exits(0).stdout;
     assert!(case.contains("no read was seen") && !case.contains("had itself read"), "{case}");
+    let mistyped = place.report(&["--crawler", "neverbto"]).exits(0).stderr;
+    assert!(mistyped.contains("did you mean `Neverbot`?"), "{mistyped}");
 }
 
 /// The report of a crawler that broke a rule and read nothing; its request came through a proxy, with these fields.

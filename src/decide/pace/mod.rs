@@ -130,9 +130,9 @@ pub fn declared_pace<'r>(
     let declared = in_force.pace(case.identity)?;
     let holdings = HeldVersions::new(rules, case.reads, period, case.now);
     let crawler = case.identity.crawler.as_deref();
-    let is_elsewhere = rules.elsewhere_until.is_some_and(|until| {
-        holdings.is_from_elsewhere(until) && !rules.is_waived_elsewhere(until, crawler)
-    });
+    let is_elsewhere = rules
+        .elsewhere_until
+        .is_some_and(|until| holdings.is_from_elsewhere(until) && !rules.is_waived_elsewhere(until, crawler));
     if is_elsewhere || holdings.unknown().is_some_and(|at| !rules.is_waived(Some(at), crawler)) {
         return None;
     }
