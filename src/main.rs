@@ -12,8 +12,8 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, PaceBook, ReadBook, Recorder, Totals,
-    make_folder, start_log,
+    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, LogOptions, PaceBook, ReadBook,
+    Recorder, Totals, make_folder, start_log,
 };
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
@@ -144,7 +144,9 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
         Some(test) => test.moved(config),
         None => config,
     };
-    start_log(&config.log);
+    // A demonstration tells in sentences of its own what there is to see.
+    let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
+    start_log(&LogOptions { level, ..config.log });
     ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
     let workers = Workers::start(config.threads).map_err(running)?;

@@ -102,8 +102,8 @@ impl DemoOrigin {
             .and_then(|site| site.robots.file())
             .unwrap_or_else(|| Path::new(""))
             .display();
-        let report =
-            config.admin.map(|admin| format!("An hour of made traffic, as a page:\n  http://{admin}/\n\n"));
+        let page = |admin| format!("An hour of made traffic, as a page:\n  http://{admin}/?since=1h\n\n");
+        let report = config.admin.map(page);
         // A closed standard output costs the introduction, not the gateway.
         let _ = writeln!(
             io::stdout(),

@@ -37,12 +37,14 @@ fn the_printed_commands_show_what_is_said_of_them() {
     command.args(["--demo", "--listen", "127.0.0.1:0", "--admin", "off"]);
     let mut demo = Demo(command.spawn().expect("the gateway can be started"));
     let output = Log::of(demo.0.stdout.take().expect("piped"));
+    let log = Log::of(demo.0.stderr.take().expect("piped"));
     output.line_with(&["echo '"]);
     let text = output.text();
     let lines: Vec<_> = text.lines().filter_map(parse).collect();
     assert_eq!(lines.len(), 2, "{text}");
-    // It fits a terminal, and names three commands.
+    // It fits a terminal, and names three commands. The log says nothing beside it.
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(!log.text().contains("INFO"), "{}", log.text());
     assert_eq!(
         text.lines().filter(|line| line.starts_with("  curl ") || line.starts_with("  echo ")).count(),
         3
@@ -84,7 +86,8 @@ fn its_page_shows_an_hour_of_made_traffic() {
     output.line_with(&["echo '"]);
     let text = output.text();
     let page = text.lines().find_map(|line| line.trim().strip_prefix("http://")).expect("the page's address");
-    let address: SocketAddr = page.trim_end_matches('/').parse().expect("an address");
+    let (address, _) = page.split_once('/').expect("a page of it");
+    let address: SocketAddr = address.parse().expect("an address");
     let shows = |name: &str| {
         let asked = get("/?since=1h").for_host(&address.to_string());
         let page = Client::try_to(address).and_then(|mut client| client.try_send(&asked)).ok()?;
