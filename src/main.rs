@@ -5,7 +5,7 @@ use robots_gateway::admin::{Admin, LivePage, RequestSource};
 use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, ListenerConfig};
 use robots_gateway::ctl;
-use robots_gateway::fleet::Fleet;
+use robots_gateway::fleet::{Fleet, read_system_authorities};
 use robots_gateway::gateway::{Gateway, is_near};
 use robots_gateway::policy::{
     self, CurrentPolicy, Evidence, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
@@ -148,6 +148,7 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
     let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
     start_log(&LogOptions { level, ..config.log });
     ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
+    read_system_authorities().map_err(|error| StartFailure::Configuration(error.into()))?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
     let workers = Workers::start(config.threads).map_err(running)?;
     let policy = policy::check(config, SystemTime::now());

@@ -64,6 +64,7 @@ pub use publish::{publish, published};
 pub use report::{FleetCounts, counts};
 pub use setup::{SetUp, set_up};
 pub use signature::PublisherKey;
+pub use tls::read_system_authorities;
 
 use std::future::Future;
 

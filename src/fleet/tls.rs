@@ -17,6 +17,17 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 #[derive(Clone)]
 pub(super) struct DatabaseTls(Arc<ClientConfig>);
 
+/// Reads the certificates that the system trusts. What connects to origins takes for granted that this can be done.
+///
+/// # Errors
+/// When a variable, or the system, names a file or folder that cannot be read.
+pub fn read_system_authorities() -> Result<(), String> {
+    let hint = "look at SSL_CERT_FILE and SSL_CERT_DIR";
+    let read = rustls_native_certs::load_native_certs();
+    read.map(drop)
+        .map_err(|error| format!("cannot read the certificates that the system trusts: {error}; {hint}"))
+}
+
 /// The same with one server.
 pub(super) struct ServerTls {
     config: Arc<ClientConfig>,

@@ -62,6 +62,12 @@ fn an_unknown_key() {
 }
 
 #[test]
+fn certificates_of_the_system_that_are_not_there() {
+    let gateway = plain().variable("SSL_CERT_FILE", "/nowhere/ca.pem").variable("SSL_CERT_DIR", "/nowhere");
+    fails(gateway, 2, &["cannot read the certificates that the system trusts", "look at SSL_CERT_FILE"]);
+}
+
+#[test]
 fn a_wrong_type() {
     fails_at(&format!("threads = \"two\"\n{SITE}"), 1, 11, "invalid type");
     fails_at(&format!("listen = \"127.0.0.1:80\"\n{SITE}"), 1, 10, "invalid type");
