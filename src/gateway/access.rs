@@ -36,7 +36,7 @@ pub(super) fn record(
     });
     log.record(&AccessRecord {
         time: context.began,
-        duration: context.clock.elapsed(),
+        duration: context.elapsed(),
         address: facts::address(incoming, config),
         addresses: config.addresses,
         scheme: facts::scheme(incoming, config).as_str(),

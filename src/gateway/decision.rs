@@ -22,7 +22,7 @@ use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What happens to a request.
 #[derive(Debug)]
@@ -49,6 +49,8 @@ pub(super) struct JudgeInput<'a> {
     pub(super) way: Way,
     pub(super) target: &'a RequestTarget<'a>,
     now: SystemTime,
+    /// The same, by the clock that nobody sets.
+    uptime: Duration,
 }
 
 /// What the stages came to: the decision, and what is to be told of it.
@@ -106,12 +108,12 @@ impl Gateway {
         let outcome = self.guarded(|| {
             let target = RequestTarget::new(&facts.target, site.config.path_parameters);
             let target = if context.way == Way::Front { target } else { target.answered_elsewhere() };
-            let (way, now) = (context.way, context.began);
+            let (way, now, uptime) = (context.way, context.began, context.began_uptime);
             let (facts, policy, target) = (&facts, &*policy, &target);
-            let input = JudgeInput { incoming, facts, policy, site, rules, way, target, now };
+            let input = JudgeInput { incoming, facts, policy, site, rules, way, target, now, uptime };
             self.stages(input, &context.request_id)
         });
-        self.totals.judging.observe(context.clock.elapsed());
+        self.totals.judging.observe(context.elapsed());
         match outcome {
             Some(outcome) => self.commit(outcome, site, context),
             None if context.way != Way::Front => Decision::Forward,
@@ -190,7 +192,7 @@ impl Gateway {
 
     /// What the pure stages make of a request.
     fn judged<'a>(&self, input: JudgeInput<'a>) -> JudgedRequest<'a> {
-        let JudgeInput { incoming, facts, policy, site, rules, target, now, .. } = input;
+        let JudgeInput { incoming, facts, policy, site, rules, target, now, uptime, .. } = input;
         let reads = |who: &Identity, proof| self.reads.of(&reader(facts, who, proof));
         let proof = |identity: &Identity| {
             let is_relayed = if policy.config.trusted_proxies.is_empty() {
@@ -202,7 +204,7 @@ impl Gateway {
         };
         let is_new = input.way != Way::Again;
         let signature = signer((&self.prover, policy), incoming.head, facts, is_new, now);
-        judge(policy, site, rules, facts, target, signature.as_ref(), proof, reads, policy.clock.now())
+        judge(policy, site, rules, facts, target, signature.as_ref(), proof, reads, policy.clock.at(uptime))
     }
 
     /// Counts what a judgement came to, where it is recorded; the event that is to be told when its request is over.
@@ -218,7 +220,7 @@ impl Gateway {
         let occurrence = occurrence(input, judged);
         let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
         let is_told = kind != EventKind::Allowed || policy.config.log_allowed;
-        let has_line = is_told && self.journal.admits(&judged.identity, facts.address);
+        let has_line = is_told && self.journal.admits(&judged.identity, facts.address, input.uptime);
         let line = has_line.then(event);
         if let Some(reason) = partial_reads::reason(incoming, &policy.config, &site.config) {
             self.recorder.reads_go_unseen(&site.config.name, reason, now);
@@ -323,7 +325,7 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occur
 
 /// The answer to a request for robots.txt.
 fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
-    let JudgeInput { incoming, facts, policy, site, rules, now, .. } = input;
+    let JudgeInput { incoming, facts, policy, site, rules, now, uptime, .. } = input;
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
         let (client, proof) = (judged.identity.client, judged.proof);
         let standing = RequestClass::NotJudged;
@@ -340,7 +342,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
             chosen: rules.current().chosen_for(&judged.identity).into(),
             in_force: site.since,
             time: now,
-            read: Read { rules: rules.current().rules, sequence: rules.sequence, at: policy.clock.now() },
+            read: Read { rules: rules.current().rules, sequence: rules.sequence, at: policy.clock.at(uptime) },
         })
     });
     DecisionRecord {

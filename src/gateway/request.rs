@@ -6,9 +6,9 @@ use crate::decide::{Read, VersionId};
 use crate::http::HttpFault;
 use crate::identify::Identity;
 use crate::policy::{HeldPolicy, Site};
-use crate::record::ReaderId;
+use crate::record::{ReaderId, uptime};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// One request under way. Everything in it was decided under the one policy it holds.
 #[derive(Debug)]
@@ -27,9 +27,10 @@ pub struct RequestContext {
     pub(super) labels: Option<VerdictLabels>,
     /// The id it goes by, here and at the origin.
     pub(super) request_id: RequestId,
-    /// When it began, and a clock that nobody sets.
+    /// When it began.
     pub(super) began: SystemTime,
-    pub(super) clock: Instant,
+    /// The same, by a clock that nobody sets.
+    pub(super) began_uptime: Duration,
     /// What was wrong with it, where it was no request.
     pub(super) fault: Option<HttpFault>,
     /// The preference that its answer is to carry.
@@ -49,10 +50,15 @@ impl RequestContext {
             labels: None,
             request_id: RequestId::Own(0),
             began: SystemTime::now(),
-            clock: Instant::now(),
+            began_uptime: uptime(),
             fault: None,
             usage: None,
         }
+    }
+
+    /// How long ago it began.
+    pub(super) fn elapsed(&self) -> Duration {
+        uptime().saturating_sub(self.began_uptime)
     }
 
     /// Where it goes, once its host is known.

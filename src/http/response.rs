@@ -46,8 +46,8 @@ impl Response {
         })
     }
 
-    /// Writes the answer to a request of `method`.
-    pub fn write(&self, out: &mut Vec<u8>, method: &str, date: &[u8], keeps_alive: bool) {
+    /// Writes the answer; that to HEAD has no body.
+    pub fn write(&self, out: &mut Vec<u8>, is_head: bool, date: &[u8], keeps_alive: bool) {
         out.reserve(160 + self.fields.len() + self.body.len());
         let mut head = ResponseWriter::begin(out, self.status, reason(self.status));
         head.0.extend_from_slice(&self.fields);
@@ -58,7 +58,7 @@ impl Response {
         }
         head.field(b"Date", date);
         head.end(keeps_alive);
-        if method != "HEAD" && has_content {
+        if !is_head && has_content {
             out.extend_from_slice(&self.body);
         }
     }
@@ -126,9 +126,9 @@ impl HttpVersion {
 mod tests {
     use super::*;
 
-    fn written(answer: &Response, method: &str, keeps_alive: bool) -> String {
+    fn written(answer: &Response, is_head: bool, keeps_alive: bool) -> String {
         let mut out = Vec::new();
-        answer.write(&mut out, method, b"Sun, 06 Nov 1994 08:49:37 GMT", keeps_alive);
+        answer.write(&mut out, is_head, b"Sun, 06 Nov 1994 08:49:37 GMT", keeps_alive);
         String::from_utf8(out).unwrap()
     }
 
@@ -137,12 +137,12 @@ mod tests {
         let page = Response::page(403, "no").with("x-a", "b");
         let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\n\
                     x-a: b\r\nContent-Length: 7\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: ";
-        assert_eq!(written(&page, "GET", true), format!("{head}keep-alive\r\n\r\n403 no\n"));
-        assert_eq!(written(&page, "HEAD", false), format!("{head}close\r\n\r\n"));
+        assert_eq!(written(&page, false, true), format!("{head}keep-alive\r\n\r\n403 no\n"));
+        assert_eq!(written(&page, true, false), format!("{head}close\r\n\r\n"));
         let fields: Vec<_> = page.fields().collect();
         assert_eq!(fields[1..], [("Cache-Control", &b"no-store"[..]), ("x-a", b"b")]);
         for status in [204, 304] {
-            let text = written(&Response { status, ..page.clone() }, "GET", true);
+            let text = written(&Response { status, ..page.clone() }, false, true);
             assert!(text.ends_with("\r\n\r\n") && !text.contains("Content-Length"), "{text}");
         }
     }

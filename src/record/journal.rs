@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many events may wait for the disk: a few seconds of a heavy crawl.
 const QUEUE: usize = 16_384;
@@ -102,9 +102,8 @@ pub struct Journal {
     shared: Arc<SharedJournal>,
     rates: Option<RateTable>,
     beyond_rate: AtomicU64,
-    /// When an operator is next told of those, since `opened`, in seconds.
+    /// When an operator is next told of those, in seconds of uptime.
     reminder_due: AtomicU64,
-    opened: Instant,
     done: Mutex<Receiver<()>>,
 }
 
@@ -143,16 +142,15 @@ impl Journal {
             rates: options.rate.map(RateTable::new),
             beyond_rate: AtomicU64::new(0),
             reminder_due: AtomicU64::new(0),
-            opened: Instant::now(),
             done: Mutex::new(done),
         })
     }
 
-    /// Whether an event of this client may have a line now; one that may not is counted as dropped. It is asked before the
+    /// Whether an event of this client may have a line `now`, by the machine's uptime; one that may not is counted as dropped. It is asked before the
     /// line is put together, which is half of what judging costs.
-    pub fn admits(&self, identity: &Identity, address: Option<IpAddr>) -> bool {
+    pub fn admits(&self, identity: &Identity, address: Option<IpAddr>, now: Duration) -> bool {
         let Some(rates) = &self.rates else { return true };
-        let (sender, now) = (LineSender::new(identity, address), Instant::now());
+        let sender = LineSender::new(identity, address);
         if rates.admits(sender, now) {
             return true;
         }
@@ -166,9 +164,9 @@ impl Journal {
     }
 
     /// Counts a line that its sender may not have, and says so once in a while.
-    fn remind(&self, sender: LineSender<'_>, now: Instant) {
+    fn remind(&self, sender: LineSender<'_>, now: Duration) {
         self.beyond_rate.fetch_add(1, Ordering::Relaxed);
-        let seconds = now.saturating_duration_since(self.opened).as_secs();
+        let seconds = now.as_secs();
         let is_due = |due: u64| (due <= seconds).then(|| seconds + REMINDER.as_secs());
         if self.reminder_due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_due).is_ok() {
             let left_out = self.beyond_rate.load(Ordering::Relaxed);

@@ -58,7 +58,7 @@ pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalT
 pub use latency::{Latency, LatencySnapshot};
 pub use ledger::{
     BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory,
-    LedgerNews, LedgerSeed, NoticeClock, compacted, digest, file_bytes, hexadecimal,
+    LedgerNews, LedgerSeed, NoticeClock, compacted, digest, file_bytes, hexadecimal, uptime,
 };
 pub use opening::at_once;
 pub use operational::{LogFormat, LogOptions, start_log};

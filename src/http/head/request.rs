@@ -132,6 +132,12 @@ impl RequestHead {
         std::str::from_utf8(self.method.of(&self.bytes)).unwrap_or_default()
     }
 
+    /// Whether the answer is sent without its body (RFC 9110 §9.3.2).
+    #[must_use]
+    pub fn is_head(&self) -> bool {
+        self.method.of(&self.bytes) == b"HEAD"
+    }
+
     /// The target as sent (RFC 9112 §3.2).
     #[must_use]
     pub fn target(&self) -> &[u8] {

@@ -26,7 +26,7 @@ impl Default for NoticeClock {
 impl NoticeClock {
     /// The clock that goes on from `last`, the latest time that is known of any earlier boot.
     pub(super) fn going_on_from(last: NoticeTime) -> Self {
-        Self { at_boot: last.0.max(BEGINNING).saturating_sub(uptime()) }
+        Self { at_boot: last.0.max(BEGINNING).saturating_sub(to_micros(uptime())) }
     }
 
     /// The clock that showed `time` when the machine had been up for `uptime`.
@@ -40,17 +40,22 @@ impl NoticeClock {
     }
 
     /// What it showed when the machine had been up for `uptime`.
-    pub(super) const fn at(self, uptime: Duration) -> NoticeTime {
-        NoticeTime(self.at_boot.saturating_add(uptime))
+    #[must_use]
+    pub const fn at(self, uptime: Duration) -> NoticeTime {
+        NoticeTime(self.at_boot.saturating_add(to_micros(uptime)))
     }
 }
 
-/// For how long the machine has been up, sleep included.
-pub(in crate::record) fn uptime() -> Duration {
+/// To the microsecond, as it is written.
+const fn to_micros(span: Duration) -> Duration {
+    Duration::new(span.as_secs(), span.subsec_micros() * 1_000)
+}
+
+/// For how long the machine has been up, sleep included: the clock that requests are measured by, too.
+pub fn uptime() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
-    let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or_default());
-    // To the microsecond, as it is written.
-    seconds + Duration::from_micros(u64::try_from(time.tv_nsec / 1_000).unwrap_or_default())
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanos)
 }
 
 /// What tells this boot of the machine from every other; `None` where the system does not say.

@@ -11,8 +11,8 @@ mod file;
 mod place;
 mod presence;
 
-pub use clock::NoticeClock;
-pub(super) use clock::{boot, uptime};
+pub(super) use clock::boot;
+pub use clock::{NoticeClock, uptime};
 pub use compaction::compacted;
 pub use entry::{BeforeEntry, FileDigest, LedgerChange, LedgerEntry, digest, file_bytes, hexadecimal};
 pub use file::Ledger;

@@ -1,5 +1,6 @@
 //! Waiting for the next request: until its head is whole, has a fault, or is too late.
 
+use super::deadline::lately;
 use super::requests::Service;
 use super::{Http1Connection, linger};
 use crate::config::Timeouts;
@@ -135,7 +136,7 @@ impl<S: ClientStream> Http1Connection<S> {
             }
         }
         loop {
-            let now = Instant::now();
+            let now = lately();
             let (at, event) = self.patience(since, now);
             let wake = if since.is_none() { at.min(now + LOOK) } else { at };
             if self.deadline.poll_from(context, wake, now).is_pending() {
@@ -185,7 +186,7 @@ impl<S: ClientStream> Http1Connection<S> {
             },
             _ => malformed_answer(fault),
         };
-        let body = if self.unread_method() == "HEAD" { 0 } else { answer.body.len() };
+        let body = if self.is_unread_head() { 0 } else { answer.body.len() };
         let status = answer.status;
         if let Some(gateway) = gateway {
             let bytes = &self.unread;
@@ -237,15 +238,14 @@ impl<S: ClientStream> Http1Connection<S> {
         }
     }
 
-    /// The method of a head that is no request, as far as an answer depends on it (RFC 9110 §9.3.2).
-    fn unread_method(&self) -> &'static str {
-        let is_head = self.unread.trim_ascii_start().starts_with(b"HEAD ");
-        if is_head { "HEAD" } else { "GET" }
+    /// Whether a head that is no request asks for an answer without a body (RFC 9110 §9.3.2).
+    fn is_unread_head(&self) -> bool {
+        self.unread.trim_ascii_start().starts_with(b"HEAD ")
     }
 
     async fn say_and_linger(&mut self, answer: &Response) {
         let mut out = Vec::new();
-        answer.write(&mut out, self.unread_method(), &date::now(), false);
+        answer.write(&mut out, self.is_unread_head(), &date::now(), false);
         if self.send(&out).await.is_ok() {
             linger::linger(&mut self.stream).await;
         }
