@@ -18,7 +18,9 @@ pub fn now() -> DateBytes {
     let second = u64::try_from(clock_gettime(ClockId::RealtimeCoarse).tv_sec).unwrap_or_default();
     let (last, mut date) = LAST.get();
     if last != second {
-        for (place, byte) in date.iter_mut().zip(httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second)).bytes()) {
+        for (place, byte) in
+            date.iter_mut().zip(httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second)).bytes())
+        {
             *place = byte;
         }
         LAST.set((second, date));

@@ -342,7 +342,11 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
             chosen: rules.current().chosen_for(&judged.identity).into(),
             in_force: site.since,
             time: now,
-            read: Read { rules: rules.current().rules, sequence: rules.sequence, at: policy.clock.at(uptime) },
+            read: Read {
+                rules: rules.current().rules,
+                sequence: rules.sequence,
+                at: policy.clock.at(uptime),
+            },
         })
     });
     DecisionRecord {

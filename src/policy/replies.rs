@@ -20,7 +20,7 @@ const LONGEST: usize = 1_024;
 pub struct Replies(Mutex<HashMap<RememberedReply, Response>>);
 
 /// An occasion that is remembered.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 struct RememberedReply {
     crawler: Option<Box<str>>,
     token: Option<Box<str>>,
@@ -36,7 +36,7 @@ pub struct ReplyKey<'a> {
 }
 
 /// The same without the names. The rule follows from the version and the line, the group from those and the token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AnonymousReply {
     version: Option<VersionId>,
     line: Option<u32>,
@@ -61,9 +61,16 @@ impl<'a> ReplyKey<'a> {
     }
 }
 
+/// By the group and the rule: a crawler is refused by few, and what else tells replies apart is compared.
 impl Hash for ReplyKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.crawler, self.token, self.plain).hash(state);
+        (self.token, self.plain.line).hash(state);
+    }
+}
+
+impl Hash for RememberedReply {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.token.as_deref(), self.plain.line).hash(state);
     }
 }
 

@@ -5,14 +5,15 @@ use super::requests::Service;
 use super::{Http1Connection, linger};
 use crate::config::Timeouts;
 use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, date, malformed_answer};
-use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
+use crate::http::head::{CompleteHead, HeadLimits, HeadProgress, HeadReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
 use crate::server::stream::ClientStream;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// How long an idle connection is left alone where others need the room.
 const CROWDED: Duration = Duration::from_secs(5);
@@ -37,8 +38,8 @@ pub(in crate::server) fn patience(
 
 /// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
 pub(super) enum NextRequest {
-    /// A whole head without a fault.
-    Request(Box<RequestHead>),
+    /// A whole head without a fault, which [`Http1Connection::take_head`] takes.
+    Request(HeadReader, CompleteHead),
     /// A head that is none.
     Fault { fault: HttpFault, since: Option<Instant> },
     /// The client has had its time.
@@ -49,8 +50,34 @@ pub(super) enum NextRequest {
     End,
 }
 
-/// The signal to close a connection between two requests, until it was seen.
-pub(super) type Closing<'a, F> = Option<Pin<&'a mut F>>;
+/// The signal to close a connection between two requests.
+pub(super) struct Closing<'a, F> {
+    /// Whether there may be one.
+    changes: watch::Receiver<bool>,
+    /// The wait for it, until it was seen.
+    wait: Option<Pin<&'a mut F>>,
+    /// Whom it wakes. It need not be told again for each request.
+    waker: Option<Waker>,
+}
+
+impl<'a, F: Future<Output = ()>> Closing<'a, F> {
+    pub(super) const fn new(changes: watch::Receiver<bool>, wait: Pin<&'a mut F>) -> Self {
+        Self { changes, wait: Some(wait), waker: None }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let is_known = self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        if is_known && !self.changes.has_changed().unwrap_or(true) {
+            return Poll::Pending;
+        }
+        if self.wait.as_mut().is_none_or(|wait| wait.as_mut().poll(context).is_ready()) {
+            self.wait = None;
+            return Poll::Ready(());
+        }
+        self.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
 
 impl<S: ClientStream> Http1Connection<S> {
     pub(super) async fn next_head<F: Future<Output = ()>>(
@@ -62,15 +89,18 @@ impl<S: ClientStream> Http1Connection<S> {
         let next = poll_fn(|context| self.poll_head(context, &mut reader, &mut since, closing)).await;
         match next {
             Ok(head) => match self.check_body(head.body, head.end) {
-                Ok(()) => {
-                    let request = reader.into_head(&self.unread, head);
-                    self.consume(head.end);
-                    NextRequest::Request(Box::new(request))
-                }
+                Ok(()) => NextRequest::Request(reader, head),
                 Err(fault) => NextRequest::Fault { fault, since },
             },
             Err(next) => next,
         }
+    }
+
+    /// Takes a head that is whole from what was read.
+    pub(super) fn take_head(&mut self, reader: HeadReader, head: CompleteHead) -> RequestHead {
+        let request = reader.into_head(&self.unread, head);
+        self.consume(head.end);
+        request
     }
 
     /// What of the body has come with its head is looked at first: a request with a fault there goes nowhere.
@@ -88,7 +118,7 @@ impl<S: ClientStream> Http1Connection<S> {
         reader: &mut HeadReader,
         since: &mut Option<Instant>,
         closing: &mut Closing<'_, F>,
-    ) -> Poll<Result<crate::http::head::CompleteHead, NextRequest>> {
+    ) -> Poll<Result<CompleteHead, NextRequest>> {
         loop {
             if !self.unread.is_empty() {
                 match reader.read(&self.unread) {
@@ -128,12 +158,8 @@ impl<S: ClientStream> Http1Connection<S> {
         closing: &mut Closing<'_, F>,
     ) -> Poll<NextRequest> {
         // A head that has begun is in flight, and answered still: its own time limit bounds it.
-        if since.is_none() {
-            let is_closing = closing.as_mut().is_none_or(|closing| closing.as_mut().poll(context).is_ready());
-            if is_closing {
-                *closing = None;
-                return Poll::Ready(NextRequest::End);
-            }
+        if since.is_none() && closing.poll(context).is_ready() {
+            return Poll::Ready(NextRequest::End);
         }
         loop {
             let now = lately();

@@ -23,7 +23,7 @@ use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::http::BodyReader;
 use crate::record::{ConnectionEvent, ConnectionTotals};
-use heads::NextRequest;
+use heads::{Closing, NextRequest};
 use std::future::Future;
 use std::io;
 use std::mem;
@@ -130,7 +130,9 @@ impl<S: ClientStream> Http1Connection<S> {
         mut lifetime: Lifetime,
     ) -> impl Future<Output = ()> + Send {
         async move {
-            let closing = pin!(async { drop(lifetime.closing.wait_for(|closing| *closing).await) });
+            let changes = lifetime.closing.clone();
+            let wait = pin!(async { drop(lifetime.closing.wait_for(|closing| *closing).await) });
+            let closing = Closing::new(changes, wait);
             self.requests(service, &info, &lifetime.stopping, closing).await;
             self.count_silence();
         }
@@ -143,15 +145,15 @@ impl<S: ClientStream> Http1Connection<S> {
         service: &Service,
         info: &ConnectionInfo,
         stopping: &watch::Receiver<bool>,
-        closing: Pin<&mut (impl Future<Output = ()> + Send)>,
+        mut closing: Closing<'_, impl Future<Output = ()> + Send>,
     ) -> impl Future<Output = ()> + Send {
         async move {
-            let mut closing = Some(closing);
             loop {
                 match self.next_head(&mut closing).await {
-                    NextRequest::Request(head) => {
+                    NextRequest::Request(reader, head) => {
+                        let head = self.take_head(reader, head);
                         // On the heap for as long as it takes: an idle connection has no room for it.
-                        let goes_on = on_heap(self.request(*head, service, info, stopping)).await;
+                        let goes_on = on_heap(self.request(head, service, info, stopping)).await;
                         self.idle_since = None;
                         if !goes_on {
                             break;

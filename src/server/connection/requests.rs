@@ -213,7 +213,8 @@ pub(in crate::server) async fn answer<C: Recipient>(
             answered
         }
         Decision::Forward => {
-            let exchanged = site.exchanger.exchange(incoming, context, client, keeps_alive).await;
+            // On the heap by itself: a request that is answered here needs no room for it.
+            let exchanged = Box::pin(site.exchanger.exchange(incoming, context, client, keeps_alive)).await;
             after(client, exchanged, head, &site.gateway).await
         }
     }
