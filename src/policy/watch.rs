@@ -175,8 +175,16 @@ impl Watch {
     /// Watches every folder that a change of our files would show up in: those above them, any of which may be
     /// replaced by another, and those of the links on the way to them.
     fn update_watches(&mut self) {
-        self.names = self.files().iter().flat_map(|file| names(file)).collect();
-        let wanted = self.names.iter().filter_map(|name| name.parent()).map(Path::to_owned).collect();
+        let files = self.files();
+        self.names = files.iter().flat_map(|file| names(file)).collect();
+        let mut wanted: BTreeSet<_> =
+            self.names.iter().filter_map(|name| name.parent()).map(Path::to_owned).collect();
+        // The journal and the store are written there all the time, and each time would wake this thread. What replaces
+        // a folder in it is found by looking.
+        let state = self.reloader.upgrade().map(|reloader| absolute(&reloader.current().config.state_dir));
+        if let Some(state) = state.filter(|state| files.iter().all(|file| file.parent() != Some(state))) {
+            wanted.remove(&state);
+        }
         let before = self.folders.trouble().map(str::to_owned);
         self.folders.watch(&wanted);
         let trouble = self.folders.trouble();
