@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::mpsc::channel;
@@ -179,4 +180,29 @@ fn a_pipe_that_is_full_loses_no_line() {
     }
     let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
     assert_eq!(status["details_dropped"], 0, "{status}");
+}
+
+/// The inodes of the folders that a gateway watches.
+fn watched(gateway: &Daemon) -> Vec<u64> {
+    let descriptors =
+        fs::read_dir(format!("/proc/{}/fdinfo", gateway.process_id())).expect("its descriptors");
+    let texts = descriptors.flatten().filter_map(|file| fs::read_to_string(file.path()).ok());
+    let lines: Vec<String> =
+        texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let watches = lines.iter().filter(|line| line.starts_with("inotify "));
+    let inodes = watches.filter_map(|line| line.split_once("ino:")?.1.split(' ').next());
+    inodes.map(|inode| u64::from_str_radix(inode, 16).expect("a number")).collect()
+}
+
+/// Each line of the journal, and each page of the store, would wake the thread that watches files.
+#[test]
+fn the_folder_of_the_journal_is_not_watched() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin).start();
+    let inode = |name: &str| fs::metadata(gateway.folder().join(name)).expect("a folder").ino();
+    // The lists of addresses lie in a folder below it, and their folder is watched.
+    let found = until("folders are watched", || {
+        Some(watched(&gateway)).filter(|found| found.contains(&inode("state/ranges")))
+    });
+    assert!(found.contains(&inode(".")) && !found.contains(&inode("state")), "{found:?}");
 }
