@@ -1,7 +1,7 @@
 //! What the gateway took from one request: plain, borrowed data for the stages behind it.
 //!
-//! Nothing here knows a proxy, a socket or a clock. `proxy` fills [`RequestFacts`] from a session,
-//! `gatewayctl explain` fills it from its arguments, and both hand it to the same stages.
+//! Nothing here knows a proxy, a socket or a clock. `gateway::facts` fills [`RequestFacts`] from a
+//! request's head, `gatewayctl explain` from its arguments, and both hand it to the same stages.
 
 pub mod address;
 pub mod forwarded;

@@ -1,6 +1,6 @@
 //! A plain request → a plain response: what an operator and `gatewayctl` may ask a running gateway.
 //!
-//! It knows no socket: `proxy` mounts it on the control socket, whose file rights are its guard, and on
+//! It knows no socket: `server` mounts it on the control socket, whose file rights are its guard, and on
 //! the admin listener, which answers less and asks who is there.
 
 mod exposition;

@@ -1,4 +1,4 @@
-//! Certificates by host: files → what TLS shows. The only file that names rustls outside of `proxy`.
+//! Certificates by host: files → what TLS shows.
 //!
 //! A pair that cannot be read, or whose key is another's, never replaces a good one: the old one is shown
 //! until it is mended.

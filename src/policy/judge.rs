@@ -1,7 +1,8 @@
 //! One request through identify, decide and enforce, under one policy.
 //!
 //! Pure but for what it is handed: the book of reads, and what is known to prove a name. The daemon and
-//! `gatewayctl explain` judge through this one function.
+//! `gatewayctl explain` judge through [`judge`]. `replay`, `diff` and the demo have recognised their clients already and
+//! come in behind that, at [`JudgedClient::judge`].
 
 use super::{Policy, Site};
 use crate::decide::{

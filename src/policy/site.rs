@@ -1,4 +1,4 @@
-//! One site, ready to serve and to judge, and the table that finds a site by host.
+//! One site, ready to serve and to judge.
 
 use super::Policy;
 use super::replies::Replies;

@@ -92,7 +92,7 @@ pub struct ToldVersion {
     /// SHA-256 of its bytes.
     pub sha256: String,
     /// When it was in force.
-    pub in_force: Vec<InForce>,
+    pub in_force: Vec<InForceSpan>,
     /// How many bytes it has; null where the size cap of the store took its text.
     pub bytes: Option<usize>,
     /// Its text; null where that is not UTF-8, or not kept.
@@ -103,7 +103,7 @@ pub struct ToldVersion {
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct InForce {
+pub struct InForceSpan {
     /// When it began.
     #[serde(serialize_with = "time")]
     pub from: SystemTime,
@@ -194,7 +194,7 @@ fn told_versions(records: Vec<VersionRecord>) -> Vec<ToldVersion> {
     let found = versions(records, &always).into_iter().filter_map(|version| {
         let robots_version = version.id?;
         let bytes = kept.get(&robots_version);
-        let period = |period: &VersionPeriod| InForce { from: period.from, until: period.until };
+        let period = |period: &VersionPeriod| InForceSpan { from: period.from, until: period.until };
         Some(ToldVersion {
             site: version.site,
             robots_version,

@@ -38,7 +38,7 @@ mod told;
 mod unseen;
 mod window;
 
-pub use annex::{InForce, ToldAnnex, ToldCrawler, ToldVersion};
+pub use annex::{InForceSpan, ToldAnnex, ToldCrawler, ToldVersion};
 pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};

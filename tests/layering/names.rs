@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 /// The type that a line declares. An associated type has a trait's name for it, and stands deeper.
 fn declared_type(line: &str) -> Option<&str> {
     let words = line.trim_start();
-    let words =
-        words.strip_prefix("pub").map_or(words, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest));
+    let words = words.strip_prefix("pub").map_or(words, |rest| {
+        let rest = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest);
+        rest.trim_start()
+    });
     let (keyword, rest) = words.split_once(' ')?;
     let is_type = match keyword {
         "struct" | "enum" | "trait" | "union" => true,
@@ -51,7 +53,12 @@ fn a_name_of_two_types_is_caught() {
         let files = [("src/a.rs", "pub struct Answer;\n"), ("tests/b/main.rs", text)];
         shared_type_names(&files.map(|(path, text)| (path.to_owned(), text.to_owned())))
     };
-    for text in ["enum Answer {\n", "pub(super) struct Answer<'a>(&'a str);\n", "type Answer = u8;\n"] {
+    for text in [
+        "enum Answer {\n",
+        "pub(super) struct Answer<'a>(&'a str);\n",
+        "pub(in crate::record) struct Answer {\n",
+        "type Answer = u8;\n",
+    ] {
         assert_eq!(with(text), ["`Answer` is src/a.rs:1 and tests/b/main.rs:1"], "{text}");
     }
     assert_eq!(

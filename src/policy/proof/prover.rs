@@ -141,7 +141,7 @@ impl Prover {
     }
 }
 
-/// The one way from a claim to its proof. `reverse` is asked for what is known of an address's names, and
+/// What an address proves of a claim. `reverse` is asked for what is known of an address's names, and
 /// only where ranges have not settled it.
 pub(super) fn prove(
     policy: &Policy,
