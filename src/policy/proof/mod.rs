@@ -1,7 +1,7 @@
 //! Whether a client is the crawler it says it is: proof by its address, or by its signature.
 //!
 //! Three methods, all from the catalogue: the address ranges that an operator publishes, forward-confirmed reverse DNS,
-//! and signatures by the keys that an agent publishes. The first two are joined in [`prove`](prover::prove); a signature is
+//! and signatures by the keys that an agent publishes. The first two are joined in `prove`; a signature is
 //! verified before, and joined with them in `policy::judge`. [`Evidence`] is what a policy generation knows, with the ranges of the
 //! files as they are now; [`Prover`] outlives generations and remembers what name servers said. A request
 //! takes the answer that is there: questions to name servers run beside it, and help later requests.
