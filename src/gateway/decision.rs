@@ -308,18 +308,9 @@ pub(super) fn kind(judged: &JudgedRequest<'_>, site: &Site) -> EventKind {
 /// What there is to count and to tell; it has no id yet.
 fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occurrence<'a> {
     Occurrence {
-        facts: input.facts,
-        identity: &judged.identity,
-        proof: judged.proof,
-        proof_by: judged.proof_by,
-        verdict: &judged.verdict,
-        mode: judged.mode,
-        action: judged.action,
-        site: &input.site.config.name,
-        now: input.now,
-        request_id: "",
         addresses: input.policy.config.addresses,
         gateway: input.policy.config.fleet.as_ref().map(|fleet| &*fleet.name),
+        ..judged.occurrence(input.facts, input.site, input.now)
     }
 }
 

@@ -11,9 +11,11 @@ use crate::decide::{
 use crate::enforce::{Action, Mode, enforce};
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, KnownProof, Proof, ProofMethod, Recognised};
+use crate::record::{AddressDetail, Occurrence};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// What the stages made of a request.
 #[derive(Clone, Debug)]
@@ -32,6 +34,32 @@ pub struct JudgedRequest<'p> {
     pub action: Action,
     /// The pace that it is to keep, where it is forwarded and there is one.
     pub pace: Option<DeclaredPace<'p>>,
+}
+
+impl JudgedRequest<'_> {
+    /// What there is to count and to tell of it, with whole addresses and without an id.
+    #[must_use]
+    pub fn occurrence<'a>(
+        &'a self,
+        facts: &'a RequestFacts<'_>,
+        site: &'a Site,
+        now: SystemTime,
+    ) -> Occurrence<'a> {
+        Occurrence {
+            facts,
+            identity: &self.identity,
+            proof: self.proof,
+            proof_by: self.proof_by,
+            verdict: &self.verdict,
+            mode: self.mode,
+            action: self.action,
+            site: &site.config.name,
+            now,
+            request_id: "",
+            addresses: AddressDetail::Full,
+            gateway: None,
+        }
+    }
 }
 
 /// Judges a request to `site` by `rules`, those of its host, and names who sent it after `signature`, where there is one

@@ -47,7 +47,10 @@ fn detours(files: &[Source]) -> Vec<String> {
 /// Whether a line calls `policy::judge`, or what stands behind it. The demo's traffic is made up, and no request.
 fn calls_judge(text: &str) -> bool {
     let mut calls = text.match_indices("judge(").map(|(at, _)| &text[..at]);
-    calls.any(|before| !before.ends_with("fn ") && !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_'))
+    calls.any(|before| {
+        !before.ends_with("fn ")
+            && !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_')
+    })
 }
 
 /// What no destructor does: recording, and input and output.

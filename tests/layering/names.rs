@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 fn declared_type(line: &str) -> Option<&str> {
     let words = line.trim_start();
     let words = words.strip_prefix("pub").map_or(words, |rest| {
-        let rest = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest);
+        let rest =
+            rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest);
         rest.trim_start()
     });
     let (keyword, rest) = words.split_once(' ')?;

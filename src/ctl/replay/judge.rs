@@ -11,9 +11,7 @@ use crate::decide::{Notice, NoticeTime, Read, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, Variants};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
 use crate::policy::{JudgedClient, JudgedRequest, Site};
-use crate::record::{
-    AddressDetail, CountedDecision, Event, EventKind, Occurrence, ReadBook, ReaderId, printable,
-};
+use crate::record::{CountedDecision, Event, EventKind, ReadBook, ReaderId, printable};
 use crate::request::target::RequestTarget;
 use crate::request::{RequestFacts, host};
 use std::collections::HashMap;
@@ -353,23 +351,7 @@ fn event(
     if kind == EventKind::Allowed {
         return;
     }
-    let event = Event::of(
-        kind,
-        &Occurrence {
-            facts,
-            identity: &judged.identity,
-            proof: judged.proof,
-            proof_by: judged.proof_by,
-            verdict: &judged.verdict,
-            mode: judged.mode,
-            action: judged.action,
-            site: &site.config.name,
-            now,
-            request_id: "",
-            addresses: AddressDetail::Full,
-            gateway: None,
-        },
-    );
+    let event = Event::of(kind, &judged.occurrence(facts, site, now));
     part.events.extend(event.line(status));
 }
 

@@ -111,20 +111,7 @@ impl MadeClient<'_> {
         if !judged.identity.client.is_judged() {
             return;
         }
-        let occurrence = Occurrence {
-            facts: &facts,
-            identity: &judged.identity,
-            proof: judged.proof,
-            proof_by: judged.proof_by,
-            verdict: &judged.verdict,
-            mode: judged.mode,
-            action: judged.action,
-            site: &self.site.config.name,
-            now,
-            request_id: "made",
-            addresses: AddressDetail::Full,
-            gateway: None,
-        };
+        let occurrence = Occurrence { request_id: "made", ..judged.occurrence(&facts, self.site, now) };
         let kind = EventKind::of(&judged.verdict, judged.proof);
         if let Some(wanted) = self.recorder.count(&occurrence, kind) {
             self.recorder.keep(wanted, &Event::new(&occurrence), None);
