@@ -45,46 +45,47 @@ impl Exposition {
     }
 
     /// A sample of the family that is open.
-    pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) -> &mut Self {
+    pub(super) fn sample(&mut self, labels: &[(&str, &dyn Display)], value: impl Display) -> &mut Self {
         self.suffixed("", labels, value)
+    }
+
+    /// The only sample of the family that is open.
+    pub(super) fn value(&mut self, value: impl Display) -> &mut Self {
+        self.sample(&[], value)
+    }
+
+    /// Samples of the family that is open, told apart by one label.
+    pub(super) fn by<L: Display, V: Display>(
+        &mut self,
+        label: &str,
+        samples: impl IntoIterator<Item = (L, V)>,
+    ) -> &mut Self {
+        samples.into_iter().fold(self, |text, (word, value)| text.sample(&[(label, &word)], value))
     }
 
     /// A sample of a histogram: `suffix` is `_bucket`, `_sum` or `_count`.
     pub(super) fn suffixed(
         &mut self,
         suffix: &str,
-        labels: &[(&str, &str)],
+        labels: &[(&str, &dyn Display)],
         value: impl Display,
     ) -> &mut Self {
-        self.text.push_str(prefix(self.family));
-        self.text.push_str(self.family);
-        self.text.push_str(suffix);
-        for (index, (label, value)) in labels.iter().enumerate() {
-            self.text.push(if index == 0 { '{' } else { ',' });
-            self.text.push_str(label);
-            self.text.push_str("=\"");
-            value.chars().for_each(|letter| self.escaped(letter));
-            self.text.push('"');
-        }
-        if !labels.is_empty() {
-            self.text.push('}');
-        }
-        let _ = writeln!(self.text, " {value}");
+        let (prefix, family) = (prefix(self.family), self.family);
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(*value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.text, "{prefix}{family}{suffix}{labels} {value}");
         self
-    }
-
-    fn escaped(&mut self, letter: char) {
-        match letter {
-            '\\' => self.text.push_str("\\\\"),
-            '"' => self.text.push_str("\\\""),
-            '\n' => self.text.push_str("\\n"),
-            other => self.text.push(other),
-        }
     }
 
     pub(super) fn into_text(self) -> String {
         self.text
     }
+}
+
+/// A value that can stand between quotes.
+fn escaped(value: &dyn Display) -> String {
+    value.to_string().replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 fn prefix(name: &str) -> &'static str {
@@ -98,8 +99,8 @@ mod tests {
     #[test]
     fn a_family_is_told_of_before_its_samples() {
         let mut text = Exposition::default();
-        text.counter("a_total", "Things.").sample(&[("b", "c"), ("d", "e")], 3).sample(&[], 4);
-        text.histogram("h", "Times.").suffixed("_bucket", &[("le", "+Inf")], 1);
+        text.counter("a_total", "Things.").sample(&[("b", &"c"), ("d", &"e")], 3).sample(&[], 4);
+        text.histogram("h", "Times.").suffixed("_bucket", &[("le", &"+Inf")], 1);
         let expected = "# HELP P_a_total Things.\n# TYPE P_a_total counter\nP_a_total{b=\"c\",d=\"e\"} 3\nP_a_total 4\n\
                         # HELP P_h Times.\n# TYPE P_h histogram\nP_h_bucket{le=\"+Inf\"} 1\n";
         assert_eq!(text.into_text(), expected.replace("P_", PREFIX));
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn what_would_end_a_label_is_escaped() {
         let mut text = Exposition::default();
-        text.gauge("a", "A.").sample(&[("site", "q\"b\\n\nx")], 1);
+        text.gauge("a", "A.").sample(&[("site", &"q\"b\\n\nx")], 1);
         assert!(text.into_text().ends_with("a{site=\"q\\\"b\\\\n\\nx\"} 1\n"));
     }
 }

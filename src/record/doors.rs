@@ -6,7 +6,7 @@ use strum::{EnumCount as _, VariantArray as _};
 
 /// What is answered for other proxies, by the form of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[derive(strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(strum::Display, strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
 pub enum ProxyDoor {
     /// `/forward`: Caddy, Traefik.
     #[strum(serialize = "/forward")]
@@ -31,7 +31,7 @@ impl ProxyDoor {
 
 /// What is wrong with a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[derive(strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(strum::Display, strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum DoorFault {
     /// Whoever asks is not in `trusted_proxies`.
