@@ -10,36 +10,36 @@ use crate::config::{Config, mirror_folder};
 use crate::identify::Catalogue;
 use crate::policy::{self, Evidence, Fetched, KeyDirectory, Publisher, Refreshed};
 use serde::Serialize;
-use std::time::SystemTime;
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
-/// What became of one list; field names are public API.
+/// What became of one list of address ranges, or of the keys of one agent; field names are public API.
 #[derive(Serialize)]
-struct List {
+struct FetchedList {
     url: String,
     path: String,
     crawlers: Vec<String>,
     result: &'static str,
     error: Option<String>,
-    ranges: Option<usize>,
+    #[serde(flatten)]
+    held: FetchedEntries,
     age_seconds: Option<u64>,
 }
 
-/// What became of the keys of one agent; field names are public API.
+/// What lies there now, where anything does.
 #[derive(Serialize)]
-struct DirectoryReport {
-    url: String,
-    path: String,
-    crawlers: Vec<String>,
-    result: &'static str,
-    error: Option<String>,
-    keys: Option<usize>,
-    age_seconds: Option<u64>,
+#[serde(rename_all = "lowercase")]
+enum FetchedEntries {
+    Ranges(Option<usize>),
+    Keys(Option<usize>),
 }
 
 #[derive(Serialize)]
-struct Lists {
-    lists: Vec<List>,
-    directories: Vec<DirectoryReport>,
+struct RefreshReport {
+    lists: Vec<FetchedList>,
+    directories: Vec<FetchedList>,
 }
 
 pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
@@ -52,29 +52,29 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
     let mirror = mirror
         .map_err(|error| VerbFailure(format!("{error}\n  hint: write https://mirror.example/ranges/")))?;
     let publisher = Publisher::new(&config, mirror).map_err(VerbFailure)?;
-    let mut lists = Vec::new();
-    for refreshed in publisher.refresh(identifier.catalogue(), |_| true) {
-        let list = List::of(&refreshed, SystemTime::now());
+    let ranges = publisher.refresh(identifier.catalogue(), |_| true);
+    let lists = tell_each(ranges.map(|refreshed| FetchedList::of_ranges(&refreshed)), output)?;
+    let directories = tell_each(keys(&config, identifier.catalogue(), &publisher), output)?;
+    let has_failed = lists.iter().chain(&directories).any(|list| list.error.is_some());
+    if output.is_json() {
+        output.json(&RefreshReport { lists, directories })?;
+    }
+    Ok(if has_failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
+}
+
+/// Tells of each list when it was fetched: together they may take a while.
+fn tell_each(
+    lists: impl Iterator<Item = FetchedList>,
+    output: &mut Output<'_>,
+) -> io::Result<Vec<FetchedList>> {
+    let told = lists.map(|list| {
         if !output.is_json() {
             output.line(escape_harmful(&list.line()))?;
             output.flush()?;
         }
-        lists.push(list);
-    }
-    let mut directories = Vec::new();
-    for directory in keys(&config, identifier.catalogue(), &publisher) {
-        if !output.is_json() {
-            output.line(escape_harmful(&directory.line()))?;
-            output.flush()?;
-        }
-        directories.push(directory);
-    }
-    let failed = lists.iter().any(|list| list.error.is_some())
-        || directories.iter().any(|directory| directory.error.is_some());
-    if output.is_json() {
-        output.json(&Lists { lists, directories })?;
-    }
-    Ok(if failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
+        Ok(list)
+    });
+    told.collect()
 }
 
 /// Fetches the keys of all agents that sign.
@@ -82,73 +82,64 @@ fn keys<'a>(
     config: &'a Config,
     catalogue: &'a Catalogue,
     publisher: &'a Publisher,
-) -> impl Iterator<Item = DirectoryReport> + 'a {
+) -> impl Iterator<Item = FetchedList> + 'a {
     Evidence::key_directories(config, catalogue).into_iter().map(|directory| {
         let result = publisher.refresh_keys(&directory);
         let now = Evidence::key_directories(config, catalogue);
         let now = now.into_iter().find(|now| now.agent == directory.agent).unwrap_or(directory);
-        DirectoryReport::of(&now, &result, SystemTime::now())
+        FetchedList::of_keys(&now, &result)
     })
 }
 
-/// The word for what was done with a list.
-const fn word(result: &Result<Fetched, String>) -> &'static str {
-    match result {
-        Ok(Fetched::Replaced) => "replaced",
-        Ok(Fetched::Unchanged) => "unchanged",
-        Ok(Fetched::Absent) => "absent",
-        Err(_) => "failed",
-    }
-}
-
-impl DirectoryReport {
-    fn of(directory: &KeyDirectory, result: &Result<Fetched, String>, now: SystemTime) -> Self {
+impl FetchedList {
+    fn new(
+        (url, path): (String, &Path),
+        crawlers: &[impl ToString],
+        result: &Result<Fetched, String>,
+        held: FetchedEntries,
+        age: Option<Duration>,
+    ) -> Self {
         Self {
-            url: directory.agent.directory(),
-            path: directory.path.display().to_string(),
-            crawlers: directory.crawlers.iter().map(ToString::to_string).collect(),
-            result: word(result),
+            url,
+            path: path.display().to_string(),
+            crawlers: crawlers.iter().map(ToString::to_string).collect(),
+            result: match result {
+                Ok(Fetched::Replaced) => "replaced",
+                Ok(Fetched::Unchanged) => "unchanged",
+                Ok(Fetched::Absent) => "absent",
+                Err(_) => "failed",
+            },
             error: result.as_ref().err().cloned(),
-            keys: directory.keys.as_ref().map(std::collections::HashMap::len),
-            age_seconds: directory.age(now).map(|age| age.as_secs()),
+            held,
+            age_seconds: age.map(|age| age.as_secs()),
         }
     }
 
-    fn line(&self) -> String {
-        let kept = match (self.keys, self.age_seconds) {
-            (Some(keys), Some(age)) => format!("{}, {} old", keys_text(keys), format_span(age)),
-            _ => "no keys".to_owned(),
-        };
-        line((self.result, &self.url, &self.crawlers), &kept, self.error.as_deref())
+    fn of_keys(directory: &KeyDirectory, result: &Result<Fetched, String>) -> Self {
+        let place = (directory.agent.directory(), &*directory.path);
+        let held = FetchedEntries::Keys(directory.keys.as_ref().map(HashMap::len));
+        Self::new(place, &directory.crawlers, result, held, directory.age(SystemTime::now()))
     }
-}
 
-impl List {
-    fn of(refreshed: &Refreshed<'_>, now: SystemTime) -> Self {
-        let list = refreshed.list.as_ref();
-        Self {
-            url: refreshed.url.to_owned(),
-            path: refreshed.path.display().to_string(),
-            crawlers: refreshed.crawlers.iter().map(|&name| name.to_owned()).collect(),
-            result: word(&refreshed.result),
-            error: refreshed.result.as_ref().err().cloned(),
-            ranges: list.map(|list| list.len()),
-            age_seconds: list.map(|list| list.age(now).as_secs()),
-        }
+    fn of_ranges(refreshed: &Refreshed<'_>) -> Self {
+        let (place, list) = ((refreshed.url.to_owned(), &*refreshed.path), refreshed.list.as_ref());
+        let held = FetchedEntries::Ranges(list.map(|list| list.len()));
+        let age = list.map(|list| list.age(SystemTime::now()));
+        Self::new(place, &refreshed.crawlers, &refreshed.result, held, age)
     }
 
     fn line(&self) -> String {
-        let kept = match (self.ranges, self.age_seconds) {
-            (Some(ranges), Some(age)) => format!("{ranges} ranges, {} old", format_span(age)),
-            _ => "no list".to_owned(),
+        let Self { url, result, .. } = self;
+        let held = match self.held {
+            FetchedEntries::Ranges(None) => "no list".to_owned(),
+            FetchedEntries::Ranges(Some(ranges)) => format!("{ranges} ranges"),
+            FetchedEntries::Keys(None) => "no keys".to_owned(),
+            FetchedEntries::Keys(Some(keys)) => keys_text(keys),
         };
-        line((self.result, &self.url, &self.crawlers), &kept, self.error.as_deref())
+        let age = self.age_seconds.map(|age| format!(", {} old", format_span(age))).unwrap_or_default();
+        let error = self.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
+        format!("{result:<9}  {url}: {held}{age} ({}){error}", self.crawlers.join(", "))
     }
-}
-
-fn line((result, url, crawlers): (&str, &str, &[String]), kept: &str, error: Option<&str>) -> String {
-    let error = error.map(|error| format!("; {error}")).unwrap_or_default();
-    format!("{result:<9}  {url}: {kept} ({}){error}", crawlers.join(", "))
 }
 
 /// So many keys, in words.
