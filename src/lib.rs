@@ -44,7 +44,7 @@
 //! 10 alerts                      what needs a look, sent to a webhook
 //! 9  server  admin  ctl           never each other
 //! 8  proxy  process               origins; sockets, hand-over and signals
-//! 7  gateway                      a head in, a decision out; no sockets
+//! 7  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
 //! 6  policy  report  fleet       never each other
 //! 5  config
 //! 4  record
@@ -66,6 +66,7 @@
 pub mod admin;
 pub mod alerts;
 pub mod config;
+pub mod control;
 pub mod ctl;
 pub mod decide;
 pub mod enforce;

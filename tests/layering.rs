@@ -33,7 +33,7 @@ const LAYERS: [&[&str]; 13] = [
     &["record"],
     &["config"],
     &["policy", "report", "fleet"],
-    &["gateway"],
+    &["gateway", "control"],
     &["proxy", "process"],
     &["server", "admin", "ctl"],
     &["alerts"],

@@ -13,16 +13,13 @@ mod robots;
 mod status;
 
 pub use page::LivePage;
-pub use status::{
-    AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus,
-    StatusReport,
-};
 
+use crate::control::StatusReport;
 use crate::fleet::Fleet;
 use crate::policy::{Prover, Reloader, Trigger};
 use crate::record::{AccessLog, AlertTotals, ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -66,6 +63,21 @@ pub struct Admin {
     pub token: Option<String>,
 }
 
+/// An answer, or the status and the sentence that say why there is none.
+type AnswerOrRefusal = Result<Response<Vec<u8>>, (StatusCode, String)>;
+
+/// What is asked of a reload.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+struct ReloadRequest {
+    accept_empty: bool,
+    now: bool,
+    /// With `now`, only this site.
+    site: Option<String>,
+    /// With `now`, only this crawler.
+    crawler: Option<String>,
+}
+
 impl Admin {
     /// Answers one request.
     pub fn answer(&self, door: RequestSource, request: &Request<()>) -> Response<Vec<u8>> {
@@ -85,14 +97,18 @@ impl Admin {
         match (door, path, request.method()) {
             (_, "/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok"),
             (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, self.readiness()),
-            (_, "/status", &Method::GET | &Method::HEAD) => json(StatusCode::OK, &self.status()),
+            (_, "/status", &Method::GET | &Method::HEAD) => json(&self.status()),
             (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
-            (RequestSource::Control, "/reload", &Method::POST) => self.reload(request),
-            (RequestSource::Control, "/mode", &Method::POST) => mode::change(self, request),
+            (RequestSource::Control, "/reload", &Method::POST) => answered(self.reload(request)),
+            (RequestSource::Control, "/mode", &Method::POST) => answered(mode::change(self, request)),
             (RequestSource::Control, "/mode", &Method::GET | &Method::HEAD) => mode::show(self),
-            (RequestSource::Control, "/robots", &Method::GET | &Method::HEAD) => robots::show(self, request),
-            (RequestSource::Control, "/robots/refresh", &Method::POST) => robots::refresh(self, request),
+            (RequestSource::Control, "/robots", &Method::GET | &Method::HEAD) => {
+                answered(robots::show(self, request))
+            }
+            (RequestSource::Control, "/robots/refresh", &Method::POST) => {
+                answered(robots::refresh(self, request))
+            }
             (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
             (RequestSource::Control, "/reload", _) => use_instead("POST"),
             (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
@@ -114,31 +130,19 @@ impl Admin {
         }
     }
 
-    fn reload(&self, request: &Request<()>) -> Response<Vec<u8>> {
-        let (mut accept_empty, mut now) = (false, false);
-        let (mut site, mut crawler) = (None, None);
-        for (name, value) in query::pairs(request.uri().query().unwrap_or_default()) {
-            match name.as_str() {
-                "accept-empty" => accept_empty = true,
-                "now" => now = true,
-                "site" => site = Some(value),
-                "crawler" => crawler = Some(value),
-                _ => return text(StatusCode::BAD_REQUEST, &format!("unknown option `{name}` of a reload")),
-            }
-        }
+    fn reload(&self, request: &Request<()>) -> AnswerOrRefusal {
+        let ReloadRequest { accept_empty, now, site, crawler } = query::read(request)?;
         let reloaded = if now {
             self.reloader.reload_now(accept_empty)
         } else {
             self.reloader.reload(Trigger::Control, accept_empty)
         };
-        let mut report = match reloaded {
-            Ok(report) => report,
-            Err(busy) => return text(StatusCode::SERVICE_UNAVAILABLE, &busy.to_string()),
-        };
-        if now && let Err(error) = self.reloader.bind_now(&mut report, site.as_deref(), crawler.as_deref()) {
-            return text(StatusCode::CONFLICT, &error.to_string());
+        let mut report = reloaded.map_err(|busy| (StatusCode::SERVICE_UNAVAILABLE, busy.to_string()))?;
+        if now {
+            let bound = self.reloader.bind_now(&mut report, site.as_deref(), crawler.as_deref());
+            bound.map_err(|error| (StatusCode::CONFLICT, error.to_string()))?;
         }
-        json(StatusCode::OK, &report)
+        Ok(json(&report))
     }
 }
 
@@ -149,14 +153,18 @@ fn use_instead(methods: &'static str) -> Response<Vec<u8>> {
     response
 }
 
+fn answered(result: AnswerOrRefusal) -> Response<Vec<u8>> {
+    result.unwrap_or_else(|(status, sentence)| text(status, &sentence))
+}
+
 fn text(status: StatusCode, sentence: &str) -> Response<Vec<u8>> {
     response(status, "text/plain; charset=utf-8", format!("{sentence}\n").into_bytes())
 }
 
-fn json(status: StatusCode, value: &impl Serialize) -> Response<Vec<u8>> {
+fn json(value: &impl Serialize) -> Response<Vec<u8>> {
     let mut body = serde_json::to_vec(value).unwrap_or_default();
     body.push(b'\n');
-    response(status, "application/json", body)
+    response(StatusCode::OK, "application/json", body)
 }
 
 fn response(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Response<Vec<u8>> {

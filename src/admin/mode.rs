@@ -1,103 +1,106 @@
 //! Setting a mode over the control socket, what it leads to, and which modes are in force.
 
-use super::{Admin, json, text};
+use super::{Admin, AnswerOrRefusal, json, query};
 use crate::config::ModeValue;
+use crate::control::{ModeReport, SiteMode};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::policy::{ModeInForce, ModeScope, Override, Scope, Site, SiteModes};
+use crate::record::word;
 use http::{Request, Response, StatusCode};
-use serde::Serialize;
+use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::sync::Arc;
 
-/// The answer of `gatewayctl mode`; its field names are public API.
-#[derive(Debug, Serialize)]
-struct ModeReport {
-    /// Whether anything changed; null where it was only asked what is in force.
-    result: Option<&'static str>,
-    /// The modes over those of the configuration, the general ones first.
-    overrides: Vec<Override>,
-    /// The mode of every site; crawlers, purposes and kinds of client may have others.
-    sites: Vec<SiteMode>,
-    /// Every mode that has a say, site by site, the strongest first, and why.
-    in_force: Vec<SiteModes>,
-    /// What an operator may not have meant.
-    warnings: BTreeSet<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct SiteMode {
-    site: String,
-    mode: &'static str,
-}
-
 /// What is asked, in the query: `mode` or `clear`, and perhaps `crawler` or `purpose`, `site`, `persist`; or `all`.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct ModeRequest {
-    mode: Option<Mode>,
+    mode: Option<ModeValue>,
     clear: bool,
     persist: bool,
-    /// Whom it is for. With `clear`, `all` is for every scope.
-    scope: Scope,
+    crawler: Option<String>,
+    #[serde(with = "word::optional")]
+    purpose: Option<Purpose>,
+    site: Option<String>,
+    /// With `clear`, every scope.
+    all: bool,
 }
 
-pub(super) fn change(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
-    let wish = match parse_request(request.uri().query().unwrap_or_default()) {
-        Ok(wish) => wish,
-        Err(error) => return text(StatusCode::BAD_REQUEST, &error),
-    };
-    let (scope, persists) = (wish.scope.clone(), wish.persist);
-    let changed = match wish.mode {
-        Some(mode) => admin.reloader.set_mode(&Override { scope, mode, persists, fleet: false }),
+impl ModeRequest {
+    /// Whom it is for.
+    fn scope(&self) -> Result<Scope, &'static str> {
+        if self.mode.is_some() == self.clear {
+            return Err("either `mode` or `clear`");
+        }
+        if self.all && (self.crawler.is_some() || self.purpose.is_some() || self.site.is_some()) {
+            return Err("`all` is for everybody, and goes without a site, a crawler or a purpose");
+        }
+        if self.crawler.is_some() && self.purpose.is_some() {
+            return Err("either a crawler or a purpose");
+        }
+        let (crawler, site) = (self.crawler.clone(), self.site.clone());
+        Ok(Scope { crawler, purpose: self.purpose, site, all: self.all })
+    }
+}
+
+pub(super) fn change(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
+    let refuse = |error: &dyn Display| (StatusCode::BAD_REQUEST, error.to_string());
+    let wish: ModeRequest = query::read(request)?;
+    let (scope, persists) = (wish.scope().map_err(|error| refuse(&error))?, wish.persist);
+    let mode = wish.mode.map(|mode| mode.0);
+    let changed = match mode {
+        Some(mode) => {
+            admin.reloader.set_mode(&Override { scope: scope.clone(), mode, persists, fleet: false })
+        }
         None if scope.all => admin.reloader.clear_modes(),
         None => admin.reloader.clear_mode(&scope),
     };
-    match changed {
-        Ok(changed) => json(StatusCode::OK, &report(admin, Some((&wish, changed)))),
-        Err(error) => text(StatusCode::BAD_REQUEST, &error.to_string()),
+    let mut report = report(admin);
+    report.result =
+        Some(if changed.map_err(|error| refuse(&error))? { "changed" } else { "unchanged" }.into());
+    if let Some(mode) = mode {
+        report.warnings = warnings(admin, &report.in_force, mode, &scope);
     }
+    Ok(json(&report))
 }
 
 /// Says which modes are in force, and changes none.
 pub(super) fn show(admin: &Admin) -> Response<Vec<u8>> {
-    json(StatusCode::OK, &report(admin, None))
+    json(&report(admin))
 }
 
-fn report(admin: &Admin, done: Option<(&ModeRequest, bool)>) -> ModeReport {
+fn report(admin: &Admin) -> ModeReport {
     let policy = admin.reloader.current();
-    let in_force = admin.reloader.modes_in_force();
-    let mut warnings = BTreeSet::new();
-    if let Some((ModeRequest { mode: Some(mode), scope, .. }, _)) = done {
-        if let Some(name) =
-            scope.crawler.as_deref().filter(|name| policy.identifier.catalogue().get(name).is_none())
-        {
-            let meant = policy.identifier.catalogue().alike(name);
-            let meant = meant.map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-            let warning =
-                format!("the catalogue knows no crawler `{name}`; it is for one that calls itself so{meant}");
-            warnings.insert(warning);
-        }
-        let meant = |site: &&SiteModes| scope.site.as_ref().is_none_or(|name| *name == site.site);
-        for site in in_force.iter().filter(meant) {
-            warnings
-                .extend(site.modes.iter().filter_map(|other| warn_of_mode_left(site, other, *mode, scope)));
-        }
-        if scope.all && *mode == Mode::Enforce {
-            warnings.insert(
-                "tools, fetchers, monitors and clients without a name are refused, too, and people may be behind them"
-                    .to_owned(),
-            );
-        }
-    }
-    let site =
-        |site: &Arc<Site>| SiteMode { site: site.config.name.clone(), mode: site.modes.general().as_str() };
+    let mode = |site: &Site| site.modes.general().as_str().into();
+    let site = |site: &Arc<Site>| SiteMode { site: site.config.name.clone(), mode: mode(site) };
     ModeReport {
-        result: done.map(|(_, changed)| if changed { "changed" } else { "unchanged" }),
+        result: None,
         overrides: admin.reloader.overrides(),
         sites: policy.sites().iter().map(site).collect(),
-        in_force,
-        warnings,
+        in_force: admin.reloader.modes_in_force(),
+        warnings: BTreeSet::new(),
     }
+}
+
+/// What an operator who set this mode may not have meant.
+fn warnings(admin: &Admin, in_force: &[SiteModes], mode: Mode, scope: &Scope) -> BTreeSet<String> {
+    let policy = admin.reloader.current();
+    let catalogue = policy.identifier.catalogue();
+    let unknown = scope.crawler.as_deref().filter(|name| catalogue.get(name).is_none()).map(|name| {
+        let meant = catalogue.alike(name).map(|meant| format!("; did you mean `{meant}`?"));
+        let meant = meant.unwrap_or_default();
+        format!("the catalogue knows no crawler `{name}`; it is for one that calls itself so{meant}")
+    });
+    let people = "tools, fetchers, monitors and clients without a name are refused, too, and people may be behind them";
+    let people = (scope.all && mode == Mode::Enforce).then(|| people.to_owned());
+    let is_meant = |site: &&SiteModes| scope.site.as_ref().is_none_or(|name| *name == site.site);
+    let left = in_force
+        .iter()
+        .filter(is_meant)
+        .flat_map(|site| site.modes.iter().filter_map(|other| warn_of_mode_left(site, other, mode, scope)));
+    left.chain(unknown).chain(people).collect()
 }
 
 /// What is to be known of another mode, of someone who would be expected to have the one that was set.
@@ -132,65 +135,22 @@ fn warn_of_mode_left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &
     }
 }
 
-fn parse_request(query: &str) -> Result<ModeRequest, String> {
-    let mut wish = ModeRequest::default();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = decoded(value).ok_or_else(|| format!("`{key}` is not percent-encoded UTF-8"))?;
-        match key {
-            "mode" => wish.mode = Some(value.parse::<ModeValue>().map_err(|error| error.to_string())?.0),
-            "crawler" => wish.scope.crawler = Some(value),
-            "purpose" => {
-                let purpose = Purpose::named(&value);
-                wish.scope.purpose =
-                    Some(purpose.map_err(|expected| format!("invalid purpose `{value}`: {expected}"))?);
-            }
-            "site" => wish.scope.site = Some(value),
-            "persist" => wish.persist = true,
-            "clear" => wish.clear = true,
-            "all" => wish.scope.all = true,
-            _ => return Err(format!("unknown option `{key}` of a mode")),
-        }
-    }
-    if wish.mode.is_some() == wish.clear {
-        return Err("either `mode` or `clear`".to_owned());
-    }
-    let Scope { crawler, purpose, site, all } = &wish.scope;
-    if *all && (crawler.is_some() || purpose.is_some() || site.is_some()) {
-        return Err("`all` is for everybody, and goes without a site, a crawler or a purpose".to_owned());
-    }
-    if crawler.is_some() && purpose.is_some() {
-        return Err("either a crawler or a purpose".to_owned());
-    }
-    Ok(wish)
-}
-
-/// Undoes percent-encoding (RFC 3986 §2.1).
-fn decoded(value: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok())?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        rest = rest.get(2..)?;
-    }
-    String::from_utf8(bytes).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_question_is_read_or_refused() {
+        let read = |query: &str| {
+            let request = Request::builder().uri(format!("/mode?{query}")).body(()).unwrap();
+            let wish: ModeRequest = query::read(&request)?;
+            let scope = wish.scope().map_err(|error| (StatusCode::BAD_REQUEST, error.to_owned()))?;
+            Ok::<_, (StatusCode, String)>((wish.mode.map(|mode| mode.0), wish.persist, scope))
+        };
         let scope = Scope { crawler: Some("a b&".to_owned()), ..Scope::default() };
-        let asked = ModeRequest { mode: Some(Mode::Enforce), scope, persist: true, ..ModeRequest::default() };
-        assert_eq!(parse_request("mode=enforce&crawler=a%20b%26&persist"), Ok(asked));
+        assert_eq!(read("mode=enforce&crawler=a%20b%26&persist"), Ok((Some(Mode::Enforce), true, scope)));
+        let everybody = Scope { all: true, ..Scope::default() };
+        assert_eq!(read("clear&all"), Ok((None, false, everybody)));
         for query in [
             "",
             "mode=loud",
@@ -200,10 +160,9 @@ mod tests {
             "mode=off&purpose=fun",
             "mode=off&purpose=ai-train&crawler=a",
             "clear&all&site=a",
-            "mode=audit&site=%f",
-            "site=%ff&clear",
+            "mode=audit&site",
         ] {
-            assert!(parse_request(query).is_err(), "{query}");
+            assert_eq!(read(query).map_err(|(status, _)| status), Err(StatusCode::BAD_REQUEST), "{query}");
         }
     }
 }

@@ -1,8 +1,19 @@
 //! The query of a URL (RFC 3986 §3.4) as names and values, and back.
 
+use http::{Request, StatusCode};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 /// The pairs of a query, in their order. What is not UTF-8 is replaced.
 pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     form_urlencoded::parse(query.as_bytes()).into_owned()
+}
+
+/// What a request asks for in its query: values are texts, and a name without one is a flag that is set.
+pub(super) fn read<T: DeserializeOwned>(request: &Request<()>) -> Result<T, (StatusCode, String)> {
+    let value = |text: String| if text.is_empty() { Value::Bool(true) } else { Value::String(text) };
+    let fields = pairs(request.uri().query().unwrap_or_default()).map(|(name, text)| (name, value(text)));
+    serde_json::from_value(fields.collect()).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 /// A value that can stand in a query.

@@ -1,53 +1,43 @@
 //! The robots.txt of a site as it is served.
 
-use super::{Admin, json, query, text};
+use super::{Admin, AnswerOrRefusal, json, query};
 use crate::request::host;
-use http::{Request, Response, StatusCode};
+use http::{Request, StatusCode};
+use serde::Deserialize;
 
-/// Asks the origins now, or that of the site which serves the host `site`, and answers with what came of it.
-pub(super) fn refresh(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
-    let wanted = match site(request) {
-        Ok(wanted) => wanted,
-        Err(answer) => return *answer,
-    };
-    let policy = admin.reloader.current();
-    let Some(host) = wanted.as_deref().map(host::normalise) else {
-        return json(StatusCode::OK, &admin.reloader.refresh_origins(None));
-    };
-    match policy.asked_site(Some(&host)) {
-        Ok(site) if site.config.robots.origin().is_some() => {
-            json(StatusCode::OK, &admin.reloader.refresh_origins(Some(site)))
-        }
-        Ok(site) => {
-            let name = &site.config.name;
-            text(StatusCode::CONFLICT, &format!("site `{name}` does not take its robots.txt from its origin"))
-        }
-        Err(error) => text(StatusCode::NOT_FOUND, &error.to_string()),
+/// Which site is asked for: by a host that it serves.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct RobotsRequest {
+    site: Option<String>,
+}
+
+impl RobotsRequest {
+    fn host(&self) -> Option<String> {
+        self.site.as_deref().map(|site| host::normalise(site).into_owned())
     }
 }
 
-/// The site that is asked for; the answer to a question that cannot be read.
-fn site(request: &Request<()>) -> Result<Option<String>, Box<Response<Vec<u8>>>> {
-    let mut wanted = None;
-    for (name, value) in query::pairs(request.uri().query().unwrap_or_default()) {
-        if name != "site" {
-            let told = format!("unknown option `{name}` of robots");
-            return Err(Box::new(text(StatusCode::BAD_REQUEST, &told)));
-        }
-        wanted = Some(value);
+/// Asks the origins now, or that of the site which serves the host `site`, and answers with what came of it.
+pub(super) fn refresh(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
+    let policy = admin.reloader.current();
+    let Some(host) = query::read::<RobotsRequest>(request)?.host() else {
+        return Ok(json(&admin.reloader.refresh_origins(None)));
+    };
+    let site = policy.asked_site(Some(&host)).map_err(|error| (StatusCode::NOT_FOUND, error.to_string()))?;
+    if site.config.robots.origin().is_none() {
+        let name = &site.config.name;
+        let told = format!("site `{name}` does not take its robots.txt from its origin");
+        return Err((StatusCode::CONFLICT, told));
     }
-    Ok(wanted)
+    Ok(json(&admin.reloader.refresh_origins(Some(site))))
 }
 
 /// Answers with the lines of the site that serves the host `site`, or of the default one, or of the only one.
-pub(super) fn show(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
-    let wanted = match site(request) {
-        Ok(wanted) => wanted,
-        Err(answer) => return *answer,
-    };
+pub(super) fn show(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
+    let host = query::read::<RobotsRequest>(request)?.host();
     let policy = admin.reloader.current();
-    match policy.asked_site(wanted.as_deref().map(host::normalise).as_deref()) {
-        Ok(site) => json(StatusCode::OK, &site.served()),
-        Err(error) => text(StatusCode::NOT_FOUND, &error.to_string()),
-    }
+    let site = policy.asked_site(host.as_deref());
+    let site = site.map_err(|error| (StatusCode::NOT_FOUND, error.to_string()))?;
+    Ok(json(&site.served()))
 }

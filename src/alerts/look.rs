@@ -1,7 +1,8 @@
 //! One look at everything that could need one by the operator.
 
 use super::condition::{AlertKind, Condition};
-use crate::admin::{Admin, StatusReport};
+use crate::admin::Admin;
+use crate::control::StatusReport;
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreReader};
 use crate::report::{CatalogueView, Conduct, Report, ReportEntry, ReportQuestion};
@@ -100,7 +101,7 @@ fn origins(status: &StatusReport) -> impl Iterator<Item = Condition> + '_ {
     });
     failing.map(|origin| {
         let (site, server, why) =
-            (&origin.site, &origin.server, origin.error.unwrap_or("it does not answer"));
+            (&origin.site, &origin.server, origin.error.as_deref().unwrap_or("it does not answer"));
         let text = format!("The origin {server} of site {site} fails: {why}.");
         let details =
             json!({ "server": server, "error": why, "since": origin.failing_since, "errors": origin.errors });

@@ -3,11 +3,11 @@
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
 use crate::enforce::Mode;
-use crate::record::JournalRate;
+use crate::record::{JournalRate, word};
 use crate::request::address::{Network, NetworkError};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -45,9 +45,9 @@ pub struct NetworkValue(pub Network);
 pub struct RateValue(pub Option<JournalRate>);
 
 /// A mode: `"off"`, `"audit"`, `"enforce"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
-pub struct ModeValue(pub Mode);
+pub struct ModeValue(#[serde(with = "word")] pub Mode);
 
 /// Why a text is no good value; says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! The keys of a configuration file as they stand there, and how two files differ.
 
 use super::error::ConfigError;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Table, Value};
@@ -20,7 +20,7 @@ impl PartialEq for WrittenConfig {
 impl Eq for WrittenConfig {}
 
 /// A key that two files differ in; field names are public API.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyChange {
     /// The key, with the tables it stands in.
     pub key: String,

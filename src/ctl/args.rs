@@ -4,6 +4,7 @@ use super::report::TimeArgument;
 use crate::identify::Purpose;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -164,12 +165,14 @@ pub(super) struct RefreshArgs {
     pub(super) from: Option<String>,
 }
 
-#[derive(Debug, Args)]
+/// What is not skipped is asked of the gateway by the name that it has here.
+#[derive(Debug, Args, Serialize)]
 pub(super) struct RobotsArgs {
     /// Host of the site that is asked [default: the default site, or the only one]
     #[arg(long, global = true, value_name = "HOST")]
     pub(super) site: Option<String>,
     #[command(subcommand)]
+    #[serde(skip)]
     pub(super) verb: Option<RobotsVerb>,
 }
 
@@ -228,7 +231,9 @@ pub(super) struct ReportArgs {
     pub(super) told: bool,
 }
 
-#[derive(Debug, Args)]
+/// Each is asked of the gateway by the name that it has here.
+#[derive(Debug, Args, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) struct ReloadArgs {
     /// Take an empty or missing robots.txt for what it says: everything is allowed
     #[arg(long)]

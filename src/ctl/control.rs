@@ -1,6 +1,9 @@
 //! Asks a running gateway over its control socket: HTTP/1.0, one question, one answer.
 
 use super::VerbFailure;
+use super::output::escape_harmful;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -17,20 +20,33 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// To keep a mode takes a write to a disk, perhaps after another one.
 const WRITING: Duration = Duration::from_secs(15);
 
+/// What a gateway answered: as it came, and what of it is told to people.
+pub(super) struct GatewayAnswer<T> {
+    pub(super) json: Value,
+    /// The same in its type, without anything that a terminal would act on.
+    pub(super) told: T,
+}
+
 /// How long the answer to a question may take.
-fn patience(path: &str) -> Duration {
-    match path.split_once('?').unwrap_or((path, "")) {
-        ("/reload" | "/robots/refresh", _) => RELOADING,
-        ("/mode", query) if !query.is_empty() => WRITING,
+fn patience(path: &str, query: &str) -> Duration {
+    match path {
+        "/reload" | "/robots/refresh" => RELOADING,
+        "/mode" if !query.is_empty() => WRITING,
         _ => PATIENCE,
     }
 }
 
-/// Sends `method path` and returns the JSON of the answer.
-pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, VerbFailure> {
+/// Sends `method path`, with `options` as the query, and returns the answer.
+pub(super) fn ask<T: DeserializeOwned>(
+    socket: &Path,
+    method: &str,
+    path: &str,
+    options: &impl Serialize,
+) -> Result<GatewayAnswer<T>, VerbFailure> {
     let shown = socket.display();
-    let patience = patience(path);
-    let answer = exchange_within(patience, socket, method, path).map_err(|error| {
+    let query = query(options);
+    let patience = patience(path, &query);
+    let answer = exchange_within(patience, socket, method, &format!("{path}{query}")).map_err(|error| {
         let hint = match error.kind() {
             io::ErrorKind::TimedOut => "it is stopped, or hangs; its process and its log may say why",
             io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
@@ -44,7 +60,19 @@ pub(super) fn ask(socket: &Path, method: &str, path: &str) -> Result<Value, Verb
     if !head.starts_with(b"HTTP/1.1 200") && !head.starts_with(b"HTTP/1.0 200") {
         return Err(VerbFailure(format!("{shown}: {}", String::from_utf8_lossy(body).trim_end())));
     }
-    serde_json::from_slice(body).map_err(|_| garbled())
+    let json: Value = serde_json::from_slice(body).map_err(|_| garbled())?;
+    let told = serde_json::from_value(harmless(json.clone())).map_err(|_| garbled())?;
+    Ok(GatewayAnswer { json, told })
+}
+
+/// The same value with all its texts fit for a terminal.
+pub(super) fn harmless(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(escape_harmful(&text)),
+        Value::Array(values) => values.into_iter().map(harmless).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, harmless(value))).collect(),
+        value => value,
+    }
 }
 
 /// Asks on a thread of its own: a gateway that is stopped may not even take the connection, and connecting cannot be told
@@ -70,17 +98,29 @@ fn exchange(socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
-pub(super) fn percent_encode(text: &str) -> String {
-    form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+/// Options as a query, percent-encoded (RFC 3986 §2.1): texts as values, and flags that are set as names alone.
+fn query(options: &impl Serialize) -> String {
+    let mut query = form_urlencoded::Serializer::for_suffix("?".to_owned(), 1);
+    let options = serde_json::to_value(options).unwrap_or_default();
+    for (name, value) in options.as_object().into_iter().flatten() {
+        match value {
+            Value::String(text) => query.append_pair(name, text),
+            Value::Bool(true) => query.append_key_only(name),
+            _ => &mut query,
+        };
+    }
+    query.finish().trim_end_matches('?').replace('+', "%20")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn names_travel_unharmed() {
-        assert_eq!(percent_encode("Sogou web spider/4&x"), "Sogou%20web%20spider%2F4%26x");
+        let options = json!({ "mode": "off", "crawler": "Sogou web spider/4&x+?", "site": null, "persist": true, "all": false });
+        assert_eq!(query(&options), "?mode=off&crawler=Sogou%20web%20spider%2F4%26x%2B%3F&persist");
+        assert_eq!(query(&()), "");
     }
 }

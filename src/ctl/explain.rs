@@ -8,6 +8,7 @@ use super::args::{Cli, ExplainArgs};
 use super::output::{Output, escape_harmful};
 use super::trial::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult, control};
+use crate::control::{SiteStatus, StatusReport};
 use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
@@ -17,7 +18,6 @@ use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
 use serde::Serialize;
-use serde_json::Value;
 use std::borrow::Cow;
 use std::io;
 use std::net::IpAddr;
@@ -153,13 +153,11 @@ pub(super) fn judge_trial<'p>(
 
 /// What a running gateway says of the same version of the same site; nothing where none is running.
 fn binds_from(cli: &Cli, explanation: &Explanation) -> Option<String> {
-    let status = control::ask(&cli.control_socket().ok()?, "GET", "/status").ok()?;
-    let text = |site: &Value, key: &str| site.get(key).and_then(Value::as_str).map(str::to_owned);
-    let same = |site: &&Value| {
-        text(site, "site").as_ref() == Some(&explanation.site)
-            && text(site, "robots_version") == explanation.robots_version
+    let status = control::ask::<StatusReport>(&cli.control_socket().ok()?, "GET", "/status", &()).ok()?.told;
+    let is_same = |site: &SiteStatus| {
+        site.site == explanation.site && site.robots_version == explanation.robots_version
     };
-    text(status.get("sites")?.as_array()?.iter().find(same)?, "binds_from")
+    status.sites.into_iter().find(is_same)?.binds_from
 }
 
 /// Who signed a request, and the steps of finding out.

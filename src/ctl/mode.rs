@@ -1,11 +1,10 @@
 //! `gatewayctl mode`: which modes are in force, or a change of one, until the gateway is started again or for good.
 
 use super::args::{Cli, ModeArgs};
-use super::output::{Output, escape_harmful};
-use super::status::{list, string};
+use super::output::Output;
 use super::{VerbOutcome, VerbResult, control};
-use crate::identify::Purpose;
-use serde_json::Value;
+use crate::control::ModeReport;
+use crate::policy::{ModeInForce, ModeScope, ModeSource, Override, Scope, SiteModes};
 use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
@@ -13,128 +12,84 @@ pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> V
         return super::fleet::modes(cli, arguments, output);
     }
     let shows = arguments.mode.is_none() && !arguments.clear;
-    let (method, path) = if shows { ("GET", "/mode".to_owned()) } else { ("POST", request_path(arguments)) };
-    let report = control::ask(&cli.control_socket()?, method, &path)?;
-    if output.is_json() {
-        output.json(&report)?;
-    } else if shows {
-        print_in_force(&report, output)?;
-    } else {
-        print_change(&report, output)?;
-    }
+    let method = if shows { "GET" } else { "POST" };
+    let answer = control::ask(&cli.control_socket()?, method, "/mode", arguments)?;
+    output.show_answer(&answer, if shows { print_in_force } else { print_change })?;
     Ok(VerbOutcome::Fine)
 }
 
-fn request_path(arguments: &ModeArgs) -> String {
-    let mut path = match arguments.mode {
-        Some(mode) => format!("/mode?mode={}", mode.0),
-        None => "/mode?clear".to_owned(),
-    };
-    let purpose = arguments.purpose.map(Purpose::as_str);
-    let values = [
-        ("crawler", arguments.crawler.as_deref()),
-        ("purpose", purpose),
-        ("site", arguments.site.as_deref()),
-    ];
-    for (key, value) in values {
-        if let Some(value) = value {
-            path.extend(["&", key, "=", &control::percent_encode(value)]);
-        }
+fn print_change(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> {
+    output.line(report.result.as_deref().unwrap_or("-"))?;
+    for site in &report.sites {
+        output.line(format!("{}: {}", site.site, site.mode))?;
     }
-    if arguments.all {
-        path.push_str("&all");
-    }
-    if arguments.persist {
-        path.push_str("&persist");
-    }
-    path
-}
-
-fn print_change(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
-    output.line(string(report, "result"))?;
-    for site in list(report, "sites") {
-        output.line(format!("{}: {}", string(site, "site"), string(site, "mode")))?;
-    }
-    for set in list(report, "overrides") {
+    for set in &report.overrides {
         output.line(override_line(set))?;
     }
-    for warning in list(report, "warnings") {
-        output.line(format!("warning: {}", escape_harmful(warning.as_str().unwrap_or_default())))?;
-    }
-    Ok(())
+    report.warnings.iter().try_for_each(|warning| output.line(format!("warning: {warning}")))
 }
 
 /// Which modes are in force: of each site its own, and of those that have another.
-fn print_in_force(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
-    let of = |site: &Value, whom: &str| -> Vec<Value> {
-        list(site, "modes").filter(|one| string(one, "whom") == whom).cloned().collect()
-    };
-    let sites: Vec<&Value> = list(report, "in_force").collect();
-    for all in sites.first().map(|site| of(site, "everybody")).unwrap_or_default() {
-        output.line(format!(
-            "everybody: {}, {}; nothing else counts",
-            string(&all, "mode"),
-            describe_source(&all)
-        ))?;
+fn print_in_force(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> {
+    let line = |who: &str, one: &ModeInForce| format!("{who}: {}, {}", one.mode, describe_source(one));
+    let of = |site: &SiteModes, whom: &ModeScope| site.modes.iter().find(|one| one.whom == *whom).cloned();
+    if let Some(all) = report.in_force.first().and_then(|site| of(site, &ModeScope::Everybody)) {
+        output.line(format!("{}; nothing else counts", line("everybody", &all)))?;
     }
-    for site in sites {
-        for others in of(site, "others") {
-            output.line(format!(
-                "{}: {}, {}",
-                string(site, "site"),
-                string(&others, "mode"),
-                describe_source(&others)
-            ))?;
+    for site in &report.in_force {
+        if let Some(others) = of(site, &ModeScope::Others) {
+            output.line(line(&site.site, &others))?;
         }
-        for (whom, what) in [("crawler", "crawler"), ("purpose", "purpose"), ("client", "clients of kind")] {
-            for one in of(site, whom) {
-                let name = string(&one, "name");
-                output.line(format!(
-                    "  {what} {name}: {}, {}",
-                    string(&one, "mode"),
-                    describe_source(&one)
-                ))?;
-            }
+        for one in &site.modes {
+            let who = match &one.whom {
+                ModeScope::Crawler(name) => format!("  crawler {name}"),
+                ModeScope::Purpose(purpose) => format!("  purpose {purpose}"),
+                ModeScope::Client(client) => format!("  clients of kind {client}"),
+                ModeScope::Everybody | ModeScope::Others => continue,
+            };
+            output.line(line(&who, one))?;
         }
     }
     Ok(())
 }
 
 /// Why a mode is in force.
-fn describe_source(one: &Value) -> String {
-    let name = string(one, "name");
-    match one.get("because").and_then(Value::as_str) {
-        Some("fleet") => "published for the fleet".to_owned(),
-        Some("by-hand") => format!("set by hand, {}", describe_persistence(one)),
-        Some("crawlers") => format!("by [crawlers.{name}] of the configuration"),
-        Some("purposes") => format!("by [purposes.{name}] of the configuration"),
-        Some("clients") => "by [clients] of the configuration".to_owned(),
-        Some("site") => "by `mode` of the site".to_owned(),
-        Some("global") => "by `mode` of all sites".to_owned(),
+fn describe_source(one: &ModeInForce) -> String {
+    match (one.because, &one.whom) {
+        (ModeSource::Fleet, _) => "published for the fleet".to_owned(),
+        (ModeSource::ByHand, _) => {
+            format!("set by hand, {}", describe_persistence(one.persists == Some(true)))
+        }
+        (ModeSource::Crawlers, ModeScope::Crawler(name)) => {
+            format!("by [crawlers.{name}] of the configuration")
+        }
+        (ModeSource::Purposes, ModeScope::Purpose(name)) => {
+            format!("by [purposes.{name}] of the configuration")
+        }
+        (ModeSource::Clients, _) => "by [clients] of the configuration".to_owned(),
+        (ModeSource::Site, _) => "by `mode` of the site".to_owned(),
+        (ModeSource::Global, _) => "by `mode` of all sites".to_owned(),
         _ => "by default".to_owned(),
     }
 }
 
-fn describe_persistence(one: &Value) -> &'static str {
-    let persists = one.get("persists").and_then(Value::as_bool).unwrap_or_default();
+const fn describe_persistence(persists: bool) -> &'static str {
     if persists { "kept when it is started again" } else { "until it is started again" }
 }
 
 /// A mode over those of the configuration, as a sentence.
-pub(super) fn override_line(set: &Value) -> String {
-    let named = |key: &str| set.get(key).and_then(Value::as_str).map(escape_harmful);
-    let of_purpose = named("purpose").map(|purpose| format!("what fetches for {purpose}"));
-    let whom = match (named("crawler").or(of_purpose), named("site")) {
+pub(super) fn override_line(set: &Override) -> String {
+    let Override { scope: Scope { crawler, purpose, site, all }, mode, persists, fleet } = set;
+    let of_purpose = purpose.map(|purpose| format!("what fetches for {purpose}"));
+    let whom = match (crawler.clone().or(of_purpose), site) {
         (Some(who), Some(site)) => format!("{who} at {site}"),
         (Some(who), None) => who,
-        (None, Some(site)) => site,
-        (None, None) if set.get("all") == Some(&Value::Bool(true)) => {
-            "everybody, over every other mode".to_owned()
-        }
+        (None, Some(site)) => site.clone(),
+        (None, None) if *all => "everybody, over every other mode".to_owned(),
         (None, None) => "every site without a mode of its own".to_owned(),
     };
-    if set.get("fleet") == Some(&Value::Bool(true)) {
-        return format!("published for the fleet: {} for {whom}", string(set, "mode"));
+    if *fleet {
+        return format!("published for the fleet: {mode} for {whom}");
     }
-    format!("set by hand: {} for {whom}, {}", string(set, "mode"), describe_persistence(set))
+    format!("set by hand: {mode} for {whom}, {}", describe_persistence(*persists))
 }

@@ -1,6 +1,7 @@
 //! Standard output in the shape that was asked for.
 
 use super::args::Format;
+use super::control::GatewayAnswer;
 use super::style::Palette;
 use crate::record::{escaped_json, is_harmful};
 use serde::Serialize;
@@ -70,6 +71,15 @@ impl<'w> Output<'w> {
         text: impl FnOnce(&T, &mut Self) -> io::Result<()>,
     ) -> io::Result<()> {
         if self.is_json() { self.json(value) } else { text(value, self) }
+    }
+
+    /// The answer of a gateway, as JSON as it came.
+    pub(super) fn show_answer<T>(
+        &mut self,
+        answer: &GatewayAnswer<T>,
+        text: impl FnOnce(&T, &mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.is_json() { self.json(&answer.json) } else { text(&answer.told, self) }
     }
 
     /// One JSON value on a line of its own.

@@ -1,73 +1,49 @@
 //! `gatewayctl reload`: waits, and says what changed or why nothing did.
 
 use super::args::{Cli, ReloadArgs};
-use super::output::{Output, escape_harmful};
-use super::status::{fault_line, list, string};
+use super::output::Output;
 use super::{VerbOutcome, VerbResult, control};
-use serde_json::Value;
+use crate::config::KeyChange;
+use crate::policy::{ReloadReport, ReloadResult};
 use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> VerbResult {
-    let report = control::ask(&cli.control_socket()?, "POST", &request_path(arguments))?;
-    output.show(&report, print)?;
-    let refused = report.get("result").and_then(Value::as_str) == Some("refused");
-    Ok(if refused { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    let answer = control::ask(&cli.control_socket()?, "POST", "/reload", arguments)?;
+    output.show_answer(&answer, print)?;
+    let is_refused = answer.told.result == ReloadResult::Refused;
+    Ok(if is_refused { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
-fn request_path(arguments: &ReloadArgs) -> String {
-    let flags = [("accept-empty", arguments.accept_empty), ("now", arguments.now)];
-    let flags = flags.iter().filter(|(_, is_set)| *is_set).map(|(name, _)| (*name).to_owned());
-    let named = [("site", &arguments.site), ("crawler", &arguments.crawler)];
-    let named = named.iter().filter_map(|(key, value)| {
-        value.as_ref().map(|value| format!("{key}={}", control::percent_encode(value)))
-    });
-    format!("/reload?{}", flags.chain(named).collect::<Vec<_>>().join("&"))
-}
-
-fn print(report: &Value, output: &mut Output<'_>) -> io::Result<()> {
-    output.line(string(report, "result"))?;
-    for site in report.get("sites").and_then(Value::as_array).into_iter().flatten() {
-        let (old, new) = (string(site, "old_version"), string(site, "new_version"));
-        let number = |name: &str| site.get(name).and_then(Value::as_u64).unwrap_or_default();
+fn print(report: &ReloadReport, output: &mut Output<'_>) -> io::Result<()> {
+    output.line(report.result.to_string())?;
+    for change in &report.sites {
+        let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
+        let (old, new) = (version(&change.old_version), version(&change.new_version));
+        let (site, notice) = (&change.site, &change.notice);
         if old == new {
-            let (site, notice) = (string(site, "site"), string(site, "notice"));
             output.line(format!("{site}: {new}, unchanged; {notice}"))?;
         } else {
+            let rules = if change.added == 1 { "rule" } else { "rules" };
+            let (added, removed) = (change.added, change.removed);
             output.line(format!(
-                "{}: {old} -> {new}, {} added, {} removed; {}",
-                string(site, "site"),
-                count_rules(number("added")),
-                number("removed"),
-                string(site, "notice")
+                "{site}: {old} -> {new}, {added} {rules} added, {removed} removed; {notice}"
             ))?;
         }
-        for warning in site.get("warnings").and_then(Value::as_array).into_iter().flatten() {
-            output.line(format!("  warning: {}", escape_harmful(warning.as_str().unwrap_or_default())))?;
-        }
+        change.warnings.iter().try_for_each(|warning| output.line(format!("  warning: {warning}")))?;
     }
-    for change in list(report, "config") {
-        output.line(change_line(change))?;
+    for KeyChange { key, old, new, restart } in &report.config {
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
+        let when = if *restart { ", when the gateway is started again" } else { "" };
+        output.line(format!("{key}: {} -> {}{when}", value(old), value(new)))?;
     }
-    let restart: Vec<&str> = list(report, "restart").filter_map(Value::as_str).collect();
-    if !restart.is_empty() {
-        output.line(format!("in effect when the gateway is started again: {}", restart.join(", ")))?;
-    }
-    for fault in report.get("errors").and_then(Value::as_array).into_iter().flatten() {
-        output.line(format!("error: {}", fault_line(fault)))?;
-    }
-    Ok(())
+    print_waiting(&report.restart, output)?;
+    report.errors.iter().try_for_each(|fault| output.line(format!("error: {fault}")))
 }
 
-/// What changed in the configuration: a key, its former value, the new one.
-fn change_line(change: &Value) -> String {
-    let value = |name: &str| {
-        change.get(name).and_then(Value::as_str).map_or_else(|| "not set".to_owned(), escape_harmful)
-    };
-    let waits = change.get("restart").and_then(Value::as_bool).unwrap_or_default();
-    let when = if waits { ", when the gateway is started again" } else { "" };
-    format!("{}: {} -> {}{when}", string(change, "key"), value("old"), value("new"))
-}
-
-fn count_rules(count: u64) -> String {
-    if count == 1 { "1 rule".to_owned() } else { format!("{count} rules") }
+/// The keys of the configuration that a running gateway does not take up.
+pub(super) fn print_waiting(keys: &[String], output: &mut Output<'_>) -> io::Result<()> {
+    if keys.is_empty() {
+        return Ok(());
+    }
+    output.line(format!("in effect when the gateway is started again: {}", keys.join(", ")))
 }

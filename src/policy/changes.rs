@@ -4,13 +4,15 @@ use super::Site;
 use crate::config::{ConfigError, KeyChange};
 use crate::record::LedgerError;
 use crate::robots::{Finding, Robots};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
 
 /// What came of a reload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ReloadResult {
     /// A new policy is in force.
     Changed,
@@ -21,7 +23,7 @@ pub enum ReloadResult {
 }
 
 /// A reload, told in full.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReloadReport {
     /// What came of it.
     pub result: ReloadResult,
@@ -30,14 +32,14 @@ pub struct ReloadReport {
     /// What changed in the configuration file.
     pub config: Vec<KeyChange>,
     /// Its keys that take effect when the gateway is started again, changed now or by an earlier reload.
-    pub restart: Vec<&'static str>,
+    pub restart: Vec<String>,
     /// Every fault found. A robots.txt with a fault keeps its own site's last good version; a fault of
     /// the configuration or the catalogue keeps the whole policy.
     pub errors: Vec<ReportedFault>,
 }
 
 /// What a reload did to one site.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SiteChange {
     /// The site.
     pub site: String,
@@ -56,7 +58,7 @@ pub struct SiteChange {
 }
 
 /// A fault as it stands in a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedFault {
     /// The file.
     pub path: String,

@@ -11,7 +11,8 @@ use crate::record::printable;
 use crate::robots::{
     BlockedTokens, Composed, Finding, LineSource, ParseLimits, Robots, Void, generated_from,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ pub(super) fn compiled(
 }
 
 /// One line of a robots.txt as it is served; field names are public API.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedLine {
     /// From 1.
     pub number: u32,
@@ -80,14 +81,14 @@ pub struct ServedLine {
 }
 
 /// A site's robots.txt as it is served; field names are public API.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedRobots {
     /// The site.
     pub site: String,
     /// The version in force; null for a site without a file.
     pub robots_version: Option<String>,
     /// Where its own rules come from: `file`, `origin`, `none`.
-    pub source: &'static str,
+    pub source: Cow<'static, str>,
     /// All lines.
     pub lines: Vec<ServedLine>,
 }
@@ -149,7 +150,7 @@ impl Site {
         ServedRobots {
             site: self.config.name.clone(),
             robots_version: self.version().map(|id| id.to_string()),
-            source: self.config.robots.source_word(),
+            source: self.config.robots.source_word().into(),
             lines: self.served_lines(),
         }
     }

@@ -160,7 +160,7 @@ impl FleetLedger for Reloader {
             (slot.pattern.clone(), ago)
         };
         let slots = policy.hosts().slots().iter().filter(|slot| slot.site.is_some());
-        let error = self.last().and_then(|last| last.faults().next().map(ToString::to_string));
+        let error = self.last().and_then(|last| last.errors.first().map(ToString::to_string));
         OwnFiles {
             files,
             replaced_ago: slots.map(ago).collect(),

@@ -8,7 +8,7 @@ use crate::config::{Config, SiteConfig};
 use crate::enforce::{ClientModes, Mode, Modes};
 use crate::identify::{ClientKind, Purpose};
 use crate::record::word;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kinds of client that can have a mode.
@@ -22,7 +22,7 @@ const JUDGED: [ClientKind; 6] = [
 ];
 
 /// The modes of one site; field names are public API.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SiteModes {
     /// The site.
     pub site: String,
@@ -31,7 +31,7 @@ pub struct SiteModes {
 }
 
 /// One mode that is in force; field names are public API.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeInForce {
     /// For whom.
     #[serde(flatten)]
@@ -46,7 +46,7 @@ pub struct ModeInForce {
 }
 
 /// Whom a mode is for; the strongest kind first.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "whom", content = "name", rename_all = "kebab-case")]
 pub enum ModeScope {
     /// Everybody, whatever else is set.
@@ -64,7 +64,7 @@ pub enum ModeScope {
 }
 
 /// Who or what sets a mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModeSource {
     /// `gatewayctl mode`.

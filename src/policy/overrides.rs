@@ -43,15 +43,11 @@ pub struct Override {
     #[serde(with = "word")]
     pub mode: Mode,
     /// Whether it outlives a restart.
-    #[serde(skip_deserializing, default = "yes")]
+    #[serde(default)]
     pub persists: bool,
     /// Whether it is published for the whole fleet.
-    #[serde(skip_deserializing, default)]
+    #[serde(default)]
     pub fleet: bool,
-}
-
-const fn yes() -> bool {
-    true
 }
 
 /// All modes that were set.
@@ -80,7 +76,13 @@ impl Overrides {
             Err(error) => return Err(error),
         };
         let kept: Vec<Override> = serde_json::from_slice(&text)?;
-        let kept = kept.into_iter().map(|kept| Override { scope: kept.scope.normalised(), ..kept });
+        let kept = kept.into_iter();
+        let kept = kept.map(|Override { scope, mode, .. }| Override {
+            scope: scope.normalised(),
+            mode,
+            persists: true,
+            fleet: false,
+        });
         Ok(Self::kept(kept.collect()))
     }
 
@@ -95,8 +97,12 @@ impl Overrides {
 
     /// These, and what the fleet published.
     pub(super) fn publish(&mut self, published: &[Override]) {
-        let of_fleet =
-            |set: &Override| Override { scope: set.scope.clone().normalised(), fleet: true, ..set.clone() };
+        let of_fleet = |set: &Override| Override {
+            scope: set.scope.clone().normalised(),
+            mode: set.mode,
+            persists: true,
+            fleet: true,
+        };
         self.published = published.iter().map(of_fleet).collect();
     }
 

@@ -12,7 +12,7 @@ use super::turn::Turn;
 use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors, KeyChange};
 use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What set a reload off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
     /// A file changed.
@@ -37,12 +37,16 @@ pub enum Trigger {
 }
 
 /// The last reload that was asked for, or that changed or refused something.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LastReload {
-    time: String,
-    trigger: Trigger,
-    result: ReloadResult,
-    errors: Vec<ReportedFault>,
+    /// When.
+    pub time: String,
+    /// What set it off.
+    pub trigger: Trigger,
+    /// What came of it.
+    pub result: ReloadResult,
+    /// Everything it refused.
+    pub errors: Vec<ReportedFault>,
 }
 
 /// Rebuilds the policy from the files it came from.
@@ -103,13 +107,6 @@ pub struct ReloadCounts {
     pub unchanged: u64,
     /// Something was refused.
     pub refused: u64,
-}
-
-impl LastReload {
-    /// Everything it refused.
-    pub fn faults(&self) -> impl Iterator<Item = &ReportedFault> {
-        self.errors.iter()
-    }
 }
 
 impl ReloadAttempts {
@@ -177,7 +174,7 @@ impl Reloader {
     }
 
     /// The keys of the configuration that changed since the start and take effect at the next one.
-    pub fn waiting(&self) -> Vec<&'static str> {
+    pub fn waiting(&self) -> Vec<String> {
         keys_needing_restart(&self.started, &self.current().config)
     }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 /// The keys in which two configurations differ, and which wait for the next start. A group of keys is named by each
 /// of them.
-pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<&'static str> {
+pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<String> {
     let (old_log, new_log) = (&started.log, &next.log);
     let (old_journal, new_journal) = (&started.journal, &next.journal);
     let same_folder = started.state_dir == next.state_dir;
@@ -31,7 +31,7 @@ pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<&'sta
         ("log.format", old_log.format != new_log.format),
         ("log.level", old_log.level != new_log.level),
     ];
-    keys.into_iter().filter(|(_, waits)| *waits).map(|(key, _)| key).collect()
+    keys.into_iter().filter(|(_, waits)| *waits).map(|(key, _)| key.to_owned()).collect()
 }
 
 /// Where other proxies ask.
@@ -40,13 +40,10 @@ fn doors(config: &Config) -> Option<SocketAddr> {
 }
 
 /// Whether `key`, as written, is one of those in `waiting`.
-pub(super) fn is_among(key: &str, waiting: &[&str]) -> bool {
-    let is = |group: &&&str| {
-        let rest = key.strip_prefix(**group);
-        // `listeners[0.0.0.0:80].tls`, and `access_log_format` with `access_log`.
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']) || rest == "_format")
-    };
-    waiting.iter().any(|group| is(&group))
+pub(super) fn is_among(key: &str, waiting: &[String]) -> bool {
+    // `listeners[0.0.0.0:80].tls`, and `access_log_format` with `access_log`.
+    let is_within = |rest: &str| rest.is_empty() || rest.starts_with(['[', '.']) || rest == "_format";
+    waiting.iter().any(|group| key.strip_prefix(&**group).is_some_and(is_within))
 }
 
 #[cfg(test)]
@@ -97,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_key_as_written_belongs_to_its_group() {
-        let waiting = ["listeners", "access_log", "log.level", "journal"];
+        let waiting = ["listeners", "access_log", "log.level", "journal"].map(str::to_owned);
         for key in ["listeners[127.0.0.1:1].tls", "access_log", "access_log_format", "log.level", "journal"] {
             assert!(is_among(key, &waiting), "{key}");
         }

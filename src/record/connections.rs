@@ -2,7 +2,8 @@
 //!
 //! What never became a request leaves no other trace: it has no host, no path and no client to name.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strum::{EnumCount as _, EnumMessage as _, VariantArray as _};
 
@@ -115,6 +116,21 @@ impl Serialize for ConnectionSnapshot {
     }
 }
 
+impl<'de> Deserialize<'de> for ConnectionSnapshot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
+        let count = |name: &str| counts.get(name).copied().unwrap_or_default();
+        let mut told = Self::default();
+        for (place, event) in told.0.iter_mut().zip(ConnectionEvent::VARIANTS) {
+            *place = match event {
+                ConnectionEvent::Closed => count("accepted").saturating_sub(count("open")),
+                event => count(&event.field()),
+            };
+        }
+        Ok(told)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,5 +156,7 @@ mod tests {
         totals.count(ConnectionEvent::Closed);
         assert_eq!(totals.snapshot().open(), 0);
         assert!(totals.snapshot().faults().any(|fault| fault == ("h2-error", 1)));
+        let told = serde_json::to_value(totals.snapshot()).unwrap();
+        assert_eq!(serde_json::from_value::<ConnectionSnapshot>(told).unwrap(), totals.snapshot());
     }
 }

@@ -12,7 +12,7 @@ use super::unknown_hosts::{UnknownHost, UnknownHosts};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof};
 use arc_swap::ArcSwap;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -162,7 +162,8 @@ impl Default for Totals {
 }
 
 /// The counters at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TotalsSnapshot {
     /// Requests seen, judged or not.
     pub requests: u64,

@@ -4,7 +4,7 @@
 
 use super::bytes::printable;
 use super::event::timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -40,7 +40,7 @@ struct HostRequests {
 }
 
 /// One of them; field names are public API.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownHost {
     /// Its name as it was asked for.
     pub host: String,

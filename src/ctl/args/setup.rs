@@ -2,8 +2,10 @@
 
 use crate::config::ModeValue;
 use crate::identify::Purpose;
+use crate::record::word;
 use clap::{ArgGroup, Args, ValueEnum};
 use clap_complete::Shell;
+use serde::Serialize;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -49,7 +51,8 @@ pub(in crate::ctl) enum BesideProxy {
     Envoy,
 }
 
-#[derive(Debug, Args)]
+/// What is not skipped is asked of the gateway by the name that it has here.
+#[derive(Debug, Args, Serialize)]
 #[command(group(ArgGroup::new("what").args(["mode", "clear"])))]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(in crate::ctl) struct ModeArgs {
@@ -61,6 +64,7 @@ pub(in crate::ctl) struct ModeArgs {
     pub(in crate::ctl) crawler: Option<String>,
     /// Only for what fetches for this, such as ai-train
     #[arg(long, value_name = "P", conflicts_with = "crawler", requires = "what", value_parser = Purpose::named)]
+    #[serde(with = "word::optional")]
     pub(in crate::ctl) purpose: Option<Purpose>,
     /// Only for this site: its first host, or `default`
     #[arg(long, value_name = "S", requires = "what")]
@@ -77,9 +81,11 @@ pub(in crate::ctl) struct ModeArgs {
     pub(in crate::ctl) all: bool,
     /// Publish it for the whole fleet, in a generation of its own; without a mode: show those that are published
     #[arg(long, conflicts_with = "persist")]
+    #[serde(skip)]
     pub(in crate::ctl) fleet: bool,
     /// The private key to sign the generation with
     #[arg(long, value_name = "FILE", requires = "fleet")]
+    #[serde(skip)]
     pub(in crate::ctl) key: Option<PathBuf>,
 }
 

@@ -1,12 +1,11 @@
 //! What there is to know where other proxies ask: what is then not there, and whether robots.txt comes through them.
 
+use crate::control::{RobotsTxtSeen, StatusReport};
 use crate::ctl::args::Cli;
 use crate::ctl::control;
 use crate::ctl::lint::FileFinding;
-use crate::ctl::status::list;
 use crate::policy::Policy;
 use crate::robots::Severity;
-use serde_json::Value;
 use std::path::Path;
 
 /// Everything about the listener that other proxies ask at; nothing where there is none.
@@ -58,25 +57,23 @@ pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -
 
 /// Whether requests for robots.txt come through the proxy, where a gateway runs.
 fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
-    let running = cli.control_socket().and_then(|socket| control::ask(&socket, "GET", "/status"));
-    let Ok(status) = running else { return Vec::new() };
-    let authorize = status.get("authorize").unwrap_or(&Value::Null);
-    let of_hosts = |seen: &Value| {
-        let hosts = seen.get("hosts").and_then(Value::as_str).unwrap_or_default();
-        let (severity, code, message, hint) = seen.get("seconds_ago").and_then(Value::as_u64).map_or_else(
-            || {
-                let message = format!(
-                    "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h: nobody is accused"
-                );
-                let hint = "have the proxy pass /robots.txt on to the listener of [authorize], and ask it for that file once";
-                (Severity::Warning, "robots-elsewhere", message, hint)
-            },
-            |ago| {
-                let message = format!("/robots.txt of `{hosts}` arrives through the other proxy: last {ago} s ago");
-                (Severity::Note, "robots-arrives", message, "it is judged by what is served there")
-            },
-        );
-        FileFinding::whole(path, severity, code, message, hint)
+    let running = cli.control_socket();
+    let running = running.and_then(|socket| control::ask::<StatusReport>(&socket, "GET", "/status", &()));
+    let Ok(Some(authorize)) = running.map(|status| status.told.authorize) else { return Vec::new() };
+    let of_hosts = |RobotsTxtSeen { hosts, seconds_ago, .. }| match seconds_ago {
+        None => {
+            let message = format!(
+                "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h: nobody is accused"
+            );
+            let hint = "have the proxy pass /robots.txt on to the listener of [authorize], and ask it for that file once";
+            FileFinding::whole(path, Severity::Warning, "robots-elsewhere", message, hint)
+        }
+        Some(ago) => {
+            let message =
+                format!("/robots.txt of `{hosts}` arrives through the other proxy: last {ago} s ago");
+            let hint = "it is judged by what is served there";
+            FileFinding::whole(path, Severity::Note, "robots-arrives", message, hint)
+        }
     };
-    list(authorize, "robots_txt").map(of_hosts).collect()
+    authorize.robots_txt.into_iter().map(of_hosts).collect()
 }

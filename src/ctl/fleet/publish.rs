@@ -139,7 +139,7 @@ fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
         output.line(format!("{}: {what}", escape_harmful(site)))?;
     }
     for set in &done.modes {
-        output.line(override_line(&serde_json::to_value(set).unwrap_or_default()))?;
+        output.line(escape_harmful(&override_line(set)))?;
     }
     output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")?;
     Ok(VerbOutcome::Fine)

@@ -11,7 +11,8 @@ use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, FromOrigin};
 use crate::decide::NoticeTime;
 use crate::record::timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash as _, Hasher as _};
@@ -258,12 +259,12 @@ fn spread(site: &str, number: u64, span: Duration) -> Duration {
 }
 
 /// What came of asking one origin; field names are public API.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FetchReport {
     /// The site.
     pub site: String,
     /// `changed`, `unchanged` or `failed`.
-    pub result: &'static str,
+    pub result: Cow<'static, str>,
     /// What is wrong.
     pub error: Option<String>,
     /// The version in force now.
@@ -315,9 +316,9 @@ impl Reloader {
                 error
             };
             let result = match (&error, version == site.version()) {
-                (Some(_), _) => "failed",
-                (None, true) => "unchanged",
-                (None, false) => "changed",
+                (Some(_), _) => "failed".into(),
+                (None, true) => "unchanged".into(),
+                (None, false) => "changed".into(),
             };
             FetchReport { site: name, result, error, robots_version: version.map(|id| id.to_string()) }
         };

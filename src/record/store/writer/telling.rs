@@ -8,7 +8,7 @@ use super::super::reader::RemovedCounts;
 use super::StoreWriter;
 use crate::record::event::timestamp;
 use crate::record::tally::CountBatch;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant, SystemTime};
 const REMINDER: Duration = Duration::from_secs(24 * 3_600);
 
 /// What the store is doing; part of the answer of `gatewayctl status`, so its field names are public API.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StoreStatus {
     /// Its file.
     pub path: String,
@@ -47,7 +48,7 @@ pub struct StoreStatus {
 }
 
 /// A time of which counts may be missing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UncleanEndStatus {
     /// Everything that was counted before is in the store.
     pub since: String,
