@@ -105,6 +105,12 @@ async fn sums(client: &Client, rows: &mut ExportedRows, first: i64, end: i64) ->
         let key = (row.try_get(0)?, row.try_get(1)?, text(&row, 2)?, text(&row, 3)?);
         rows.rollups.push((key, count(&row, 4)?));
     }
+    let sql = "SELECT span::bigint, start, subject::text, sum(bytes)::bigint
+        FROM robots_gateway.sent WHERE start >= $1 AND start < $2 GROUP BY 1, 2, 3";
+    for row in client.query(sql, &[&first, &end]).await? {
+        let key = (row.try_get(0)?, row.try_get(1)?, text(&row, 2)?);
+        rows.sent.push((key, count(&row, 3)?));
+    }
     let sql = "SELECT min(day), subject::text, min(first), max(last) FROM robots_gateway.presence GROUP BY 2";
     for row in client.query(sql, &[]).await? {
         rows.presence.push(((row.try_get(0)?, text(&row, 1)?), (row.try_get(2)?, row.try_get(3)?)));

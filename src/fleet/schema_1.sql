@@ -101,6 +101,15 @@ CREATE TABLE robots_gateway.rollup (
     count    bigint NOT NULL,
     PRIMARY KEY (start, span, subject, decision, slot)
 ) PARTITION BY RANGE (start);
+-- Bytes of the bodies of answers, by the same periods.
+CREATE TABLE robots_gateway.sent (
+    span    integer NOT NULL,
+    start   bigint NOT NULL,
+    subject uuid NOT NULL,
+    slot    smallint NOT NULL,
+    bytes   bigint NOT NULL,
+    PRIMARY KEY (start, span, subject, slot)
+) PARTITION BY RANGE (start);
 CREATE TABLE robots_gateway.presence (
     day     bigint NOT NULL,
     subject uuid NOT NULL,
@@ -227,7 +236,7 @@ DECLARE
     part text;
     name text;
 BEGIN
-    FOREACH part IN ARRAY ARRAY['rollup', 'presence', 'path'] LOOP
+    FOREACH part IN ARRAY ARRAY['rollup', 'sent', 'presence', 'path'] LOOP
         name := part || '_' || low;
         CONTINUE WHEN to_regclass(format('robots_gateway.%I', name)) IS NOT NULL;
         PERFORM pg_advisory_xact_lock(hashtext('robots_gateway.need_day'));
@@ -263,6 +272,7 @@ BEGIN
     END IF;
     PERFORM robots_gateway.need_day(days.start) FROM (
         SELECT DISTINCT (e->0->>1)::bigint / 86400 * 86400 AS start FROM jsonb_array_elements(p_rows->'rollups') e
+        UNION SELECT DISTINCT (e->0->>1)::bigint / 86400 * 86400 FROM jsonb_array_elements(p_rows->'sent') e
         UNION SELECT DISTINCT (e->0->>0)::bigint FROM jsonb_array_elements(p_rows->'presence') e
         UNION SELECT DISTINCT (e->0->>0)::bigint FROM jsonb_array_elements(p_rows->'paths') e) AS days;
     INSERT INTO robots_gateway.subject (id, site, client, crawler, purpose, proof)
@@ -278,6 +288,10 @@ BEGIN
     SELECT (e->0->>0)::integer, (e->0->>1)::bigint, (e->0->>2)::uuid, (e->0->>3)::uuid, own, (e->>1)::bigint
     FROM jsonb_array_elements(p_rows->'rollups') e ORDER BY 2, 1, 3, 4
     ON CONFLICT (start, span, subject, decision, slot) DO UPDATE SET count = known.count + excluded.count;
+    INSERT INTO robots_gateway.sent AS known (span, start, subject, slot, bytes)
+    SELECT (e->0->>0)::integer, (e->0->>1)::bigint, (e->0->>2)::uuid, own, (e->>1)::bigint
+    FROM jsonb_array_elements(p_rows->'sent') e ORDER BY 2, 1, 3
+    ON CONFLICT (start, span, subject, slot) DO UPDATE SET bytes = known.bytes + excluded.bytes;
     INSERT INTO robots_gateway.presence AS known (day, subject, slot, first, last)
     SELECT (e->0->>0)::bigint, (e->0->>1)::uuid, own, (e->1->>0)::bigint, (e->1->>1)::bigint
     FROM jsonb_array_elements(p_rows->'presence') e ORDER BY 1, 2
@@ -481,8 +495,8 @@ BEGIN
     FOR part IN
         SELECT child.relname AS name, substring(child.relname FROM '_(-?[0-9]+)$')::bigint AS start
         FROM pg_catalog.pg_inherits JOIN pg_catalog.pg_class child ON child.oid = inhrelid
-        WHERE inhparent IN ('robots_gateway.rollup'::regclass, 'robots_gateway.presence'::regclass,
-            'robots_gateway.path'::regclass)
+        WHERE inhparent IN ('robots_gateway.rollup'::regclass, 'robots_gateway.sent'::regclass,
+            'robots_gateway.presence'::regclass, 'robots_gateway.path'::regclass)
     LOOP
         IF part.start + 86400 <= oldest THEN
             BEGIN
@@ -497,6 +511,11 @@ BEGIN
     INSERT INTO robots_gateway.rollup AS known (span, start, subject, decision, slot, count)
     SELECT 3600, start / 3600 * 3600, subject, decision, slot, sum(count) FROM minutes GROUP BY 2, 3, 4, 5
     ON CONFLICT (start, span, subject, decision, slot) DO UPDATE SET count = known.count + excluded.count;
+    WITH minutes AS (
+        DELETE FROM robots_gateway.sent WHERE span < 3600 AND start < today - 172800 RETURNING *)
+    INSERT INTO robots_gateway.sent AS known (span, start, subject, slot, bytes)
+    SELECT 3600, start / 3600 * 3600, subject, slot, sum(bytes) FROM minutes GROUP BY 2, 3, 4
+    ON CONFLICT (start, span, subject, slot) DO UPDATE SET bytes = known.bytes + excluded.bytes;
     DELETE FROM robots_gateway.read WHERE last < oldest * 1000000
         AND version NOT IN (SELECT left(sha256, 12) FROM robots_gateway.version WHERE until = 0);
     -- Nobody says any more when a version ended at a member that is gone.

@@ -60,6 +60,7 @@ struct DecisionRecord {
     proof: Proof,
     standing: RequestClass,
     event: Option<PendingEvent>,
+    counted: Option<(Arc<Identity>, Proof)>,
     labels: Option<VerdictLabels>,
     usage: Option<Box<[u8]>>,
 }
@@ -186,6 +187,8 @@ impl Gateway {
         let mut outcome = concluded(input, &judged, too_fast);
         if input.way != Way::Again {
             outcome.event = self.count(input, &judged, request_id, outcome.standing);
+            let is_counted = matches!(outcome.standing, RequestClass::Judged(..));
+            outcome.counted = is_counted.then(|| (Arc::clone(&judged.identity), judged.proof));
         }
         outcome
     }
@@ -238,6 +241,7 @@ impl Gateway {
             return outcome.decision;
         }
         self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.standing);
+        context.counted = outcome.counted;
         context.event = outcome.event.map(|event| self.pending.insert(event));
         context.usage = outcome.usage;
         Self::to_origin(outcome.decision, context)
@@ -273,7 +277,8 @@ fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option
         .unwrap_or(policy.config.content_usage)
         .then(|| content_usage::preference(site, &judged.identity, target.judged()));
     let standing = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
-    DecisionRecord { decision, client, proof, standing, event: None, labels, usage: usage.flatten() }
+    let (event, counted, usage) = (None, None, usage.flatten());
+    DecisionRecord { decision, client, proof, standing, event, counted, labels, usage }
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
@@ -320,7 +325,8 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
         let (client, proof) = (judged.identity.client, judged.proof);
         let standing = RequestClass::NotJudged;
-        return DecisionRecord { decision, client, proof, standing, event: None, labels: None, usage: None };
+        let (event, counted, labels, usage) = (None, None, None, None);
+        return DecisionRecord { decision, client, proof, standing, event, counted, labels, usage };
     }
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
@@ -346,6 +352,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
         client: judged.identity.client,
         proof: judged.proof,
         event: None,
+        counted: None,
         labels: None,
         usage: None,
     }

@@ -162,6 +162,7 @@ impl Gateway {
         if let Some(pending) = context.event.take().and_then(|key| self.pending.take(key)) {
             self.record(pending, status);
         }
+        self.sent(&mut context, ending.bytes);
         let is_elsewhere = context.advice == Some(Advised::Passes);
         let status = (!is_elsewhere).then(|| status.unwrap_or(CLIENT_GONE));
         if let Some(log) = &self.access_log {
@@ -179,6 +180,15 @@ impl Gateway {
     pub fn finish_all(&self) {
         for pending in self.pending.take_all() {
             self.record(pending, None);
+        }
+    }
+
+    /// Adds what a counted request was sent. What another proxy sends is not known here.
+    fn sent(&self, context: &mut RequestContext, bytes: usize) {
+        let Some((identity, proof)) = context.counted.take().filter(|_| bytes > 0) else { return };
+        if let Some(site) = context.site().filter(|_| context.way == Way::Front) {
+            let (bytes, began) = (u64::try_from(bytes).unwrap_or(u64::MAX), context.began);
+            self.guarded(|| self.recorder.sent(&site.config.name, &identity, proof, began, bytes));
         }
     }
 

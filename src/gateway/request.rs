@@ -4,7 +4,7 @@ use super::pending::PendingKey;
 use super::request_id::RequestId;
 use crate::decide::{Read, VersionId};
 use crate::http::HttpFault;
-use crate::identify::Identity;
+use crate::identify::{Identity, Proof};
 use crate::policy::{HeldPolicy, Site};
 use crate::record::{ReaderId, uptime};
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct RequestContext {
     pub(super) slot: Option<usize>,
     /// The event, waiting for the status of the answer.
     pub(super) event: Option<PendingKey>,
+    /// Whom it was counted for, with which proof.
+    pub(super) counted: Option<(Arc<Identity>, Proof)>,
     /// For whom it is decided.
     pub(super) way: Way,
     /// What a proxy makes of it that asked.
@@ -47,6 +49,7 @@ impl RequestContext {
             way: Way::default(),
             advice: None,
             event: None,
+            counted: None,
             labels: None,
             request_id: RequestId::Own(0),
             began: SystemTime::now(),

@@ -71,9 +71,9 @@ pub use sights::{Sight, Sights};
 pub use store::{
     DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingSpan, OTHER_PATHS, OutboxBatch,
     OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,
-    RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, StoreError, StoreErrorKind, StoreOptions,
-    StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus, UnseenReads, UnseenRow,
-    VersionRecord, Window, copy_store,
+    RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow, StoreError,
+    StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus,
+    UnseenReads, UnseenRow, VersionRecord, Window, copy_store,
 };
 pub use tally::{CountSubject, CountedDecision, Losses, OTHER_CRAWLERS, PathCounts};
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};

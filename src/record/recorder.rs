@@ -12,7 +12,7 @@ use super::tally::{
     SeenRead, SubjectRef, Tally, is_known, micros,
 };
 use crate::decide::{Read, VersionId};
-use crate::identify::Identity;
+use crate::identify::{Identity, Proof};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, sync_channel};
@@ -99,6 +99,12 @@ impl Recorder {
             at,
             network: if may_be_kept { network } else { NetworkId::NONE },
         })
+    }
+
+    /// Adds the bytes of the body that a counted request, which came at `time`, was answered with.
+    pub fn sent(&self, site: &str, identity: &Identity, proof: Proof, time: SystemTime, bytes: u64) {
+        let subject = SubjectRef::new(site, identity, proof);
+        self.tally.sent(subject, is_known(identity), micros(time), bytes);
     }
 
     /// Keeps an event in full, with the status that it came to.

@@ -37,11 +37,11 @@ pub use error::{StoreError, StoreErrorKind};
 pub use losses::{LossReason, MissingSpan};
 pub use outbox::{
     ExportedRows, LossRow, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,
-    UnseenRow,
+    SentRow, UnseenRow,
 };
 pub use reader::{
     DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,
-    StoreReader, StoredNotice, TimelinePoint, VersionRecord, Window,
+    SentBytes, StoreReader, StoredNotice, TimelinePoint, VersionRecord, Window,
 };
 pub use unseen::UnseenReads;
 pub use write::OTHER as OTHER_PATHS;

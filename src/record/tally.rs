@@ -84,6 +84,11 @@ impl Tally {
         self.shard(entry.subject).count(&entry)
     }
 
+    /// Adds bytes that a subject was sent.
+    pub(super) fn sent(&self, subject: SubjectRef<'_>, is_known: bool, at: i64, bytes: u64) {
+        self.shard(subject).sent(subject, is_known, at, bytes);
+    }
+
     /// Keeps an event in full.
     pub(super) fn keep(&self, subject: SubjectRef<'_>, is_known: bool, event: KeptEvent) {
         self.shard(subject).keep(subject, is_known, event);

@@ -62,6 +62,8 @@ pub struct ReportEntry {
     pub obeyed_429: Option<ObeyedSlowdowns>,
     /// Requests that were refused for what the rules say; each of them is one of the above, too.
     pub refused: u64,
+    /// Bytes of the bodies that it was sent in answer to judged requests; `None` of a log.
+    pub bytes: Option<u64>,
     /// First seen, over all that is kept.
     #[serde(serialize_with = "optional_time")]
     pub first_seen: Option<SystemTime>,

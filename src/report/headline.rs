@@ -275,6 +275,19 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// So many bytes, in a word: `1.2 MB`.
+pub fn byte_words(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
+    let (mut whole, mut tenths, mut unit) = (bytes, 0, "B");
+    for larger in UNITS {
+        if whole < 1_000 {
+            break;
+        }
+        (tenths, whole, unit) = (whole % 1_000 / 100, whole / 1_000, larger);
+    }
+    if unit == "B" || whole >= 100 { format!("{whole} {unit}") } else { format!("{whole}.{tenths} {unit}") }
+}
+
 /// A number and what it is a number of: `1 request`, `1,204 requests`.
 pub fn amount(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })

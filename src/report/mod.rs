@@ -47,7 +47,7 @@ pub use counted::WindowCounts;
 pub use course::{Series, TimelineCurve, ViolationTimeline};
 pub use delay::CrawlDelay;
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
-pub use headline::{Summary, amount, grouped};
+pub use headline::{Summary, amount, byte_words, grouped};
 pub use missing::MissingCounts;
 pub use names::NamedEntries;
 pub use pace::{MinuteCounts, ObeyedSlowdowns};

@@ -152,14 +152,21 @@ fn all_numbers_of_all_forms_add_up() {
             let told = records.filter(|cells| {
                 cells[column("proof")] != "contradicted" && cells[column("client")] == "crawler"
             });
-            let told: u64 = told.map(|cells| number(cells[column(key)]).expect("a number")).sum();
+            let told = told.collect::<Vec<_>>();
+            let bytes = told.iter().map(|cells| number(cells[column("bytes")]).expect("bytes")).sum::<u64>();
+            assert_eq!(bytes, sum(&json, "bytes", is_named), "bytes of the CSV");
+            let told: u64 = told.iter().map(|cells| number(cells[column(key)]).expect("a number")).sum();
             assert_eq!(told, wanted, "{key} of the CSV");
         }
         let cells = lines.iter().filter(|line| line.ends_with(" violations") || line.ends_with(" violation"));
         let broken =
             cells.filter_map(|line| number(line.rsplit_once(": ")?.1.split(' ').next()?)).sum::<u64>();
         assert_eq!(broken, sum(&json, "violations", is_named), "the cells of rules by crawler");
+        let bytes = sum(&json, "bytes", |_| true);
+        assert_eq!(bytes, store::PAGE_BYTES * sum(&json, "requests", |_| true), "bytes");
+        assert!(lines.contains(&"Sent") && lines.iter().any(|line| line.ends_with("MB")), "{lines:?}");
         let text = report(folder.path(), "text");
+        assert!(text.contains(" SENT ") || text.contains(" sent"), "{text}");
         let totals = text.lines().find(|line| line.starts_with("all crawlers: ")).expect("totals");
         for key in ["requests", "violations", "refused"] {
             let told = format!("{} {key}", grouped(sum(&json, key, is_named)));

@@ -17,6 +17,9 @@ use std::time::{Duration, SystemTime};
 
 pub(crate) const ROBOTS: &[u8] = b"User-agent: *\nDisallow: /drafts/\nDisallow: /search?\nCrawl-delay: 10\n\nUser-agent: GPTBot\nDisallow: /\n";
 
+/// How long each answer is.
+pub(crate) const PAGE_BYTES: u64 = 12_345;
+
 /// A store in the making.
 pub(crate) struct Season {
     recorder: Recorder,
@@ -123,6 +126,7 @@ impl Season {
             if let Some(wanted) = self.recorder.count(&occurrence, kind) {
                 self.recorder.keep(wanted, &Event::new(&occurrence), None);
             }
+            self.recorder.sent(self.site, &identity, who.proof, now, PAGE_BYTES);
         }
     }
 

@@ -2,7 +2,7 @@
 //! verdict headers.
 
 use crate::support::agents::{CHROME, CURL, GPTBOT};
-use crate::support::{Builder, Daemon, Nginx, RawOrigin, get, until};
+use crate::support::{Builder, Daemon, Nginx, RawOrigin, get, head, until};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -195,4 +195,28 @@ fn a_full_disk_stops_nothing_and_is_counted() {
         (status["details_dropped"].as_u64() >= Some(20)).then_some(())
     });
     gateway.is_running();
+}
+
+#[test]
+fn the_report_has_the_bytes_that_each_crawler_was_sent() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).published().in_mode("enforce").in_front_of(&origin).start();
+    let mut client = gateway.client();
+    let mut sent = 0;
+    for (target, status) in [("/open", 200), ("/private", 403), ("/robots.txt", 200), ("/open?more", 200)] {
+        let answer = client.send(&get(target).by(GPTBOT));
+        assert_eq!(answer.status, status, "{target}");
+        // robots.txt is none of what is judged.
+        sent += if target == "/robots.txt" { 0 } else { answer.body.len() };
+    }
+    assert!(client.send(&head("/open").by(GPTBOT)).body.is_empty());
+    client.send(&get("/open").by(CHROME)).came_from_origin();
+    let told = || {
+        let report: Value =
+            serde_json::from_str(&gateway.ctl(&["report", "--format", "json"]).stdout).ok()?;
+        let entries = report["crawlers"].as_array()?;
+        let told: Vec<_> = entries.iter().map(|entry| (&entry["requests"], &entry["bytes"])).collect();
+        (told == [(&json!(4), &json!(sent))]).then_some(())
+    };
+    until("4 requests of one crawler, and its bytes", told);
 }

@@ -12,7 +12,7 @@ use std::io;
 const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests,reads,last_read,\
                       last_read_version,violations,stale,variants,spoofed,refused,first_seen,last_seen,\
                       first_violation,last_violation,crawl_delay_declared,crawl_delay_observed,\
-                      by_ranges,by_rdns,by_signature,told,too_fast,slowed";
+                      by_ranges,by_rdns,by_signature,told,too_fast,slowed,bytes";
 
 pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
@@ -23,7 +23,7 @@ pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> 
     Ok(())
 }
 
-fn cells(report: &Report, entry: &ReportEntry) -> [String; 29] {
+fn cells(report: &Report, entry: &ReportEntry) -> [String; 30] {
     let seconds = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let time = |value: Option<_>| value.map(timestamp).unwrap_or_default();
     [
@@ -56,6 +56,7 @@ fn cells(report: &Report, entry: &ReportEntry) -> [String; 29] {
         told(entry),
         entry.too_fast.to_string(),
         entry.slowed.to_string(),
+        entry.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
     ]
 }
 
@@ -101,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_header_names_every_cell() {
-        assert_eq!(HEADER.split(',').count(), 29);
+        assert_eq!(HEADER.split(',').count(), 30);
         assert!(!HEADER.contains(' '));
     }
 }

@@ -3,7 +3,7 @@
 use super::cells::{pad, truncate};
 use super::table::{TableShape, format_minute, format_violations};
 use crate::ctl::output::{Output, escape_harmful};
-use crate::report::{CrawlDelay, ReportEntry, RuleCount, amount, grouped};
+use crate::report::{CrawlDelay, ReportEntry, RuleCount, amount, byte_words, grouped};
 use std::fmt::Write as _;
 use std::io;
 
@@ -87,6 +87,9 @@ fn requests(entry: &ReportEntry) -> String {
         if count > 0 {
             let _ = write!(text, ", {} {what}", grouped(count));
         }
+    }
+    if let Some(bytes) = entry.bytes.filter(|bytes| *bytes > 0) {
+        let _ = write!(text, ", {} sent", byte_words(bytes));
     }
     text
 }

@@ -5,7 +5,7 @@ use super::detail;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::{Palette, TextStyle};
 use crate::record::timestamp;
-use crate::report::{Conduct, Report, ReportEntry, Summary, amount, grouped};
+use crate::report::{Conduct, Report, ReportEntry, Summary, amount, byte_words, grouped};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
@@ -217,6 +217,8 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         }
         .to_owned()
     };
+    let sent =
+        |entry: &ReportEntry| entry.bytes.filter(|bytes| *bytes > 0).map_or_else(String::new, byte_words);
     let mut columns = vec![
         text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.name().to_owned()),
         text(if is_crawler { "PURPOSE" } else { "KIND" }, if is_crawler { 3 } else { 0 }, &kind),
@@ -227,9 +229,11 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         number(if is_hypothetical { "DISALLOWED" } else { "VIOLATIONS" }, 0, &|entry| entry.violations),
         number("STALE", 2, &|entry| entry.stale),
         number("REFUSED", 0, &|entry| entry.refused),
+        TableColumn { is_number: true, ..text("SENT", 3, &sent) },
         text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), format_minute)),
     ];
     columns.retain(|column| column.head != "STALE" || column.cells.iter().any(|cell| cell != "0"));
+    columns.retain(|column| column.head != "SENT" || column.cells.iter().any(|cell| !cell.is_empty()));
     if entries.iter().any(|entry| entry.proof_by.met().next().is_some()) {
         columns.insert(3, text("BY", 5, &|entry| entry.proof_by.words(entry.requests)));
     }

@@ -57,26 +57,52 @@ pub(super) fn step<D: Database>(
     let hours_end = start_of(now, DAY) - HOURS_FOR;
     let cutoff = start_of(now, 1).saturating_sub(keep.retention);
     let did_something = shrink(database, keep.max_bytes, now)? == HousekeepingStep::More
-        || fold(database, SLICE, HOUR, minutes_end)?
-        || fold(database, MINUTE, HOUR, minutes_end)?
-        || fold(database, HOUR, DAY, hours_end)?
+        || fold(database, &ROLLUPS, SLICE, HOUR, minutes_end)?
+        || fold(database, &ROLLUPS, MINUTE, HOUR, minutes_end)?
+        || fold(database, &ROLLUPS, HOUR, DAY, hours_end)?
+        || fold(database, &SENT, MINUTE, HOUR, minutes_end)?
+        || fold(database, &SENT, HOUR, DAY, hours_end)?
         || expire(database, cutoff)?;
     Ok(HousekeepingStep::of(did_something))
 }
 
+/// The statements that fold a table: in them `?1` is a span and `?2` a start, `?3` and `?4` are those that it goes to.
+struct FoldedTable {
+    oldest: &'static str,
+    add: &'static str,
+    remove: &'static str,
+}
+
+const ROLLUPS: FoldedTable = FoldedTable {
+    oldest: "SELECT min(start) FROM rollup WHERE span = ?1",
+    add: "INSERT INTO rollup (span, start, subject, decision, count)
+          SELECT ?3, ?4, subject, decision, count FROM rollup WHERE span = ?1 AND start = ?2
+          ON CONFLICT DO UPDATE SET count = count + excluded.count",
+    remove: "DELETE FROM rollup WHERE span = ?1 AND start = ?2",
+};
+
+const SENT: FoldedTable = FoldedTable {
+    oldest: "SELECT min(start) FROM sent WHERE span = ?1",
+    add: "INSERT INTO sent (span, start, subject, bytes)
+          SELECT ?3, ?4, subject, bytes FROM sent WHERE span = ?1 AND start = ?2
+          ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes",
+    remove: "DELETE FROM sent WHERE span = ?1 AND start = ?2",
+};
+
 /// Adds the oldest period of `fine` length to the `coarse` one it lies in, if that ended before `end`.
-fn fold<D: Database>(database: &mut D, fine: i64, coarse: i64, end: i64) -> Result<bool, StoreError> {
-    let oldest = database.number("SELECT min(start) FROM rollup WHERE span = ?1", &[Integer(fine)])?;
+fn fold<D: Database>(
+    database: &mut D,
+    table: &FoldedTable,
+    fine: i64,
+    coarse: i64,
+    end: i64,
+) -> Result<bool, StoreError> {
+    let oldest = database.number(table.oldest, &[Integer(fine)])?;
     let Some(start) = oldest.filter(|start| *start < end) else { return Ok(false) };
     let whole = start - start.rem_euclid(coarse);
     transaction(database, |database| {
-        database.run(
-            "INSERT INTO rollup (span, start, subject, decision, count)
-             SELECT ?3, ?4, subject, decision, count FROM rollup WHERE span = ?1 AND start = ?2
-             ON CONFLICT DO UPDATE SET count = count + excluded.count",
-            &[Integer(fine), Integer(start), Integer(coarse), Integer(whole)],
-        )?;
-        database.run("DELETE FROM rollup WHERE span = ?1 AND start = ?2", &[Integer(fine), Integer(start)])
+        database.run(table.add, &[Integer(fine), Integer(start), Integer(coarse), Integer(whole)])?;
+        database.run(table.remove, &[Integer(fine), Integer(start)])
     })?;
     Ok(true)
 }
@@ -112,7 +138,8 @@ fn remove_counts<D: Database>(
     let sum = "SELECT sum(count) FROM rollup WHERE span = ?1 AND start = ?2";
     let sum = u64::try_from(database.number(sum, &period)?.unwrap_or_default()).unwrap_or_default();
     losses::add(database, lost, (start, span), sum)?;
-    database.run("DELETE FROM rollup WHERE span = ?1 AND start = ?2", &period)?;
+    database.run(ROLLUPS.remove, &period)?;
+    database.run(SENT.remove, &period)?;
     Ok(Some(sum))
 }
 
@@ -121,7 +148,9 @@ const SPANS: [i64; 4] = [DAY, HOUR, MINUTE, SLICE];
 
 /// What else is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
 /// days longer than everything that names them; what is missing of a time is told for 400 days longer.
-const EXPIRED: [&str; 15] = [
+const EXPIRED: [&str; 16] = [
+    "DELETE FROM sent WHERE (span, start) IN
+     (SELECT span, start FROM sent WHERE start + span <= ?1 ORDER BY start LIMIT 1)",
     "DELETE FROM path WHERE (subject, day) IN
      (SELECT subject, day FROM path_day WHERE day + 86400 <= ?1 ORDER BY day LIMIT 4)",
     "DELETE FROM path_day WHERE day + 86400 <= ?1 AND NOT EXISTS
@@ -213,7 +242,7 @@ impl RemovableRows {
 
 /// What the size cap takes, in this order: the details of former days, then the oldest counts, and what is
 /// of today only when nothing else is left.
-const OLDEST: [RemovableRows; 9] = [
+const OLDEST: [RemovableRows; 10] = [
     RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
@@ -234,6 +263,10 @@ const OLDEST: [RemovableRows; 9] = [
     RemovableRows::Counts(HOUR),
     RemovableRows::Counts(MINUTE),
     RemovableRows::Counts(SLICE),
+    RemovableRows::Details(
+        "DELETE FROM sent WHERE (span, start) IN
+         (SELECT span, start FROM sent WHERE start < ?1 ORDER BY start LIMIT 1)",
+    ),
     RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS

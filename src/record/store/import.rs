@@ -7,7 +7,7 @@ use super::outbox::ExportedRows;
 use super::reader::StoreReader;
 use super::schema;
 use super::sqlite::Sqlite;
-use super::write::ADD_PATH;
+use super::write::{ADD_PATH, ADD_SENT};
 use crate::record::file_bytes;
 use SqlValue::{Blob, Integer, Text};
 use std::collections::HashMap;
@@ -110,6 +110,10 @@ fn counts(database: &mut Sqlite, rows: &ExportedRows, ids: &ImportedIds<'_>) -> 
              ON CONFLICT DO UPDATE SET count = count + excluded.count",
             &[Integer(*span), Integer(*start), ids.subject(subject), decision, count(*sum)],
         )?;
+    }
+    for ((span, start, subject), bytes) in &rows.sent {
+        let values = [Integer(*span), Integer(*start), ids.subject(subject), count(*bytes)];
+        database.run(ADD_SENT, &values)?;
     }
     for ((day, subject), (first, last)) in &rows.presence {
         database.run(

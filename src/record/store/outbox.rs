@@ -13,7 +13,7 @@ mod rows;
 pub(super) use anew::begin_anew;
 pub(super) use of_batch::unseen_row;
 pub use reader::{OutboxBatch, OutboxReader, OutboxState};
-pub use rows::{ExportedRows, LossRow, PathRow, PresenceRow, ReadRow, RollupRow, UnseenRow};
+pub use rows::{ExportedRows, LossRow, PathRow, PresenceRow, ReadRow, RollupRow, SentRow, UnseenRow};
 pub(super) use rows::{RowId, path_counts, word};
 
 use super::database::{Database, SqlValue, transaction};

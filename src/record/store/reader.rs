@@ -7,7 +7,7 @@ mod counts;
 mod names;
 mod notice;
 
-pub use counts::{DecisionCount, PathTotal, PeriodCount, SeenSpan, TimelinePoint};
+pub use counts::{DecisionCount, PathTotal, PeriodCount, SeenSpan, SentBytes, TimelinePoint};
 pub use notice::{ReadTotal, StoredNotice, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};

@@ -70,6 +70,15 @@ SELECT id, kind, action, notice, version, tokens, line, rule, '', used FROM deci
 DROP TABLE decision;
 ALTER TABLE decision_2 RENAME TO decision;
 
+-- Bytes of the bodies of answers to judged requests, by periods as in `rollup`. What came before this schema has none.
+CREATE TABLE sent (
+    span    INTEGER NOT NULL,
+    start   INTEGER NOT NULL,
+    subject INTEGER NOT NULL,
+    bytes   INTEGER NOT NULL,
+    PRIMARY KEY (span, start, subject)
+) WITHOUT ROWID;
+
 -- Times in which reads of robots.txt may have gone unseen, by site ('' for all) and what showed it. Schema 1 knew one
 -- time, of all sites, and no more than that a trusted proxy stood in front. Reads that were lost it counted as details.
 CREATE TABLE unseen_reads (

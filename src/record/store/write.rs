@@ -41,6 +41,10 @@ pub(super) const ADD_PATH: &str =
      variants = variants + excluded.variants, spoofed = spoofed + excluded.spoofed,
      refused = refused + excluded.refused";
 
+/// Adds bytes that a subject was sent.
+pub(super) const ADD_SENT: &str = "INSERT INTO sent (span, start, subject, bytes) VALUES (?1, ?2, ?3, ?4)
+     ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes";
+
 /// The last entry of the ledger of versions.
 pub(super) const LEDGER_ENTRY: &str = "ledger_entry";
 
@@ -179,6 +183,12 @@ impl<D: Database> Writing<'_, D> {
                     ],
                 )?;
             }
+        }
+        for (period, bytes) in &account.sent {
+            self.database.run(
+                ADD_SENT,
+                &[Integer(period.span), Integer(period.start), Integer(id), integer(*bytes)],
+            )?;
         }
         for (target, days) in &account.paths {
             self.paths(&who, &printable(target), days)?;

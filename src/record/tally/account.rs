@@ -225,6 +225,9 @@ pub(in crate::record) struct SubjectCounts {
     pub(in crate::record) presence: Vec<(i64, SeenInstants)>,
     #[serde(with = "pairs")]
     pub(in crate::record) decisions: Map<CountedDecision, Uses>,
+    /// Bytes of the bodies that it was sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::record) sent: Vec<(RollUpPeriod, u64)>,
     /// By target, raw bytes.
     #[serde(with = "raw_keys")]
     pub(in crate::record) paths: Map<Box<[u8]>, PathDays>,
@@ -272,6 +275,18 @@ impl SubjectCounts {
         true
     }
 
+    /// Adds bytes that it was sent. Where there is no room they are left out: a detail.
+    pub(super) fn add_sent(&mut self, period: RollUpPeriod, bytes: u64, room: &mut BatchRoom) {
+        if let Some((_, known)) = self.sent.iter_mut().rev().find(|(known, _)| *known == period) {
+            *known = known.saturating_add(bytes);
+        } else if room.sizes.rollups < room.bounds.rollups {
+            room.sizes.rollups += 1;
+            push(&mut self.sent, (period, bytes));
+        } else {
+            room.drop_details(1);
+        }
+    }
+
     /// The same with its targets as one, and without events.
     pub(in crate::record) fn without_details(&self) -> Self {
         Self {
@@ -279,6 +294,7 @@ impl SubjectCounts {
             is_deserving: self.is_deserving,
             presence: self.presence.clone(),
             decisions: self.decisions.clone(),
+            sent: self.sent.clone(),
             reads: self.reads.clone(),
             other_paths: self.paths.values().chain([&self.other_paths]).flatten().copied().collect(),
             ..Self::default()
@@ -288,7 +304,7 @@ impl SubjectCounts {
     /// How much room it takes in a batch.
     pub(super) fn sizes(&self) -> BatchLimits {
         BatchLimits {
-            rollups: self.decisions.values().map(|uses| uses.periods.len()).sum(),
+            rollups: self.sent.len() + self.decisions.values().map(|uses| uses.periods.len()).sum::<usize>(),
             paths: self.paths.len(),
             strangers: usize::from(!self.is_known),
             samples: self.events.len(),

@@ -118,6 +118,13 @@ impl CountBatch {
         entry.decision.kind != EventKind::Allowed && uses.sampled.take(entry.network)
     }
 
+    /// Adds bytes that a subject was sent for a request that came at an instant.
+    pub(in crate::record) fn sent(&mut self, subject: SubjectRef<'_>, is_known: bool, at: i64, bytes: u64) {
+        let room = &mut self.room;
+        let period = RollUpPeriod { span: MINUTE, start: start_of(at, MINUTE) };
+        account(&mut self.accounts, room, subject, is_known).add_sent(period, bytes, room);
+    }
+
     /// Keeps an event in full, or counts it as dropped.
     pub(in crate::record) fn keep(&mut self, subject: SubjectRef<'_>, is_known: bool, event: KeptEvent) {
         if self.room.sizes.samples >= self.room.bounds.samples {
@@ -218,6 +225,9 @@ impl CountBatch {
             for (period, count) in uses.periods {
                 known.add(period, count, room);
             }
+        }
+        for (period, bytes) in theirs.sent {
+            ours.add_sent(period, bytes, room);
         }
         for (target, counts) in theirs.paths {
             for (day, counts) in counts {

@@ -1,5 +1,6 @@
 //! Elements of a report one by one, one for each site and proof: the rules they met, where they went, what they read.
 
+use super::rows::sent;
 use super::text::{isolated, moment, seconds, visible};
 use crate::enforce::Action;
 use crate::record::{OTHER_PATHS, PathCounts};
@@ -104,6 +105,7 @@ fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
             facts.push(Fact { label, value: grouped(count) });
         }
     }
+    facts.extend(entry.bytes.filter(|bytes| *bytes > 0).map(sent));
     let read = match (entry.reads, entry.other_fetch) {
         (0, Some(_)) => "not known to be this file".to_owned(),
         (0, None) => "no read seen".to_owned(),

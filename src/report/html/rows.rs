@@ -3,7 +3,7 @@
 use super::cases::{CaseView, Fact};
 use super::text::visible;
 use crate::identify::{ClientKind, Purpose};
-use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, grouped};
+use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, byte_words, grouped};
 use std::fmt::Write as _;
 
 /// Clients that stand together.
@@ -62,6 +62,7 @@ impl RowGroup {
         let mut group = |id, title, what, names: Vec<NamedEntries<'_>>| {
             let is_named = id == "crawlers";
             let counts = counts(report, &names);
+            let shows_bytes = names.iter().any(|name| bytes(name) > 0);
             let shows_change = is_named && report.before.is_some();
             let row = |name: &NamedEntries<'_>| {
                 let parts = name.entries.iter().take(left);
@@ -70,6 +71,7 @@ impl RowGroup {
                 let parts: Vec<_> = parts.collect();
                 left -= parts.len();
                 let mut row = NameRow::new(name, &counts, parts);
+                row.numbers.extend(shows_bytes.then(|| sent(bytes(name))));
                 if is_named {
                     // Nothing is said of how anybody behaved towards rules that nobody could know.
                     let known = name.entries.iter().any(|entry| !entry.is_hypothetical());
@@ -84,7 +86,7 @@ impl RowGroup {
                 id,
                 title,
                 what,
-                heads: counts.iter().map(|(head, _)| *head).collect(),
+                heads: counts.iter().map(|(head, _)| *head).chain(shows_bytes.then_some("Sent")).collect(),
                 shows_change,
                 rows,
             }
@@ -151,6 +153,15 @@ impl NameRow {
             command: None,
         }
     }
+}
+
+fn bytes(name: &NamedEntries<'_>) -> u64 {
+    name.sum(|entry| entry.bytes.unwrap_or_default())
+}
+
+/// What it was sent.
+pub(super) fn sent(bytes: u64) -> Fact {
+    Fact { label: "Sent", value: byte_words(bytes) }
 }
 
 /// An outline that ends where it began, at the bottom. The highest stretch is as high as the drawing.

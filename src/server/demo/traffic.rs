@@ -13,6 +13,9 @@ use std::time::{Duration, SystemTime};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
+/// How long each answer is.
+const PAGE_BYTES: u64 = 18_200;
+
 /// Who comes: the header, every how many seconds, whether it reads robots.txt first, and what it asks for in turn.
 const CAST: [(&str, u64, bool, &[&str]); 6] = [
     (
@@ -116,5 +119,6 @@ impl MadeClient<'_> {
         if let Some(wanted) = self.recorder.count(&occurrence, kind) {
             self.recorder.keep(wanted, &Event::new(&occurrence), None);
         }
+        self.recorder.sent(&self.site.config.name, &judged.identity, judged.proof, now, PAGE_BYTES);
     }
 }

@@ -40,6 +40,9 @@ fn missing(folder: &StoreFolder, from: SystemTime) -> Vec<MissingSpan> {
     StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap()
 }
 
+/// What each request was sent.
+const BYTES: u64 = 5_000_000_000;
+
 /// Requests every 47 minutes over twenty days.
 fn filled(folder: &StoreFolder) -> u64 {
     // The writer's own housekeeping goes by the clock; these times are no trouble to it.
@@ -54,6 +57,8 @@ fn filled(folder: &StoreFolder) -> u64 {
             SampleRequest { at: ago(at), ..SampleRequest::of(crawler, "/x") }.record(&recorder);
             SampleRequest { at: ago(at), outcome: VerdictOutcome::Allow, ..SampleRequest::of(crawler, "/y") }
                 .record(&recorder);
+            let who = identity(crawler, Basis::Catalogue);
+            recorder.sent("example.org", &who, Proof::Unchecked, ago(at), 2 * BYTES);
             sent += 2;
         }
     }
@@ -78,6 +83,9 @@ fn folding_keeps_every_count_and_leaves_few_rows() {
     assert_eq!(number(&mut database, "SELECT count(*) FROM rollup WHERE span = 86400"), 4 * 12);
     let reader = StoreReader::open(&folder.store()).unwrap();
     assert_eq!(by_crawler(&reader).values().sum::<u64>(), sent);
+    assert_eq!(number(&mut database, "SELECT count(*) FROM sent WHERE span = 86400"), 2 * 12);
+    let bytes = reader.sent(&everything(&reader), &Filter::default()).unwrap();
+    assert_eq!(bytes.iter().map(|sent| sent.bytes).collect::<Vec<_>>(), [sent / 2 * BYTES; 2]);
     let day = Duration::from_secs(86_400);
     let points = reader.series(&everything(&reader), &Filter::default(), day).unwrap();
     assert_eq!(points.iter().map(|point| point.count).sum::<u64>(), sent);
@@ -129,6 +137,7 @@ fn retention_takes_what_is_old_and_nothing_else() {
         ("SELECT min(day) FROM path", DAY),
         ("SELECT min(day) FROM path_day", DAY),
         ("SELECT min(day) FROM presence", DAY),
+        ("SELECT min(start) FROM sent", DAY),
     ] {
         let oldest = number(&mut database, sql);
         assert!(oldest + span > cutoff - 1, "{sql}: {oldest} is older than {cutoff}");
@@ -148,6 +157,7 @@ fn retention_takes_what_is_old_and_nothing_else() {
         "SELECT count(*) FROM path_day",
         "SELECT count(*) FROM presence",
         "SELECT count(*) FROM sample",
+        "SELECT count(*) FROM sent",
     ] {
         assert_eq!(number(&mut database, sql), 0, "{sql}");
     }

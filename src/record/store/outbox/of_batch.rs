@@ -30,6 +30,8 @@ impl ExportedRows {
     pub(in crate::record::store) fn counts(&mut self, name: &RowId, account: &SubjectCounts) {
         let presence = account.presence.iter();
         self.presence.extend(presence.map(|(day, seen)| ((*day, name.clone()), (seen.first, seen.last))));
+        let sent = account.sent.iter();
+        self.sent.extend(sent.map(|(period, bytes)| ((period.span, period.start, name.clone()), *bytes)));
         for (decision, uses) in &account.decisions {
             let what = self.decision_of(decision);
             let counts = uses.periods.iter();

@@ -20,6 +20,9 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 /// Span, start, subject and decision of a roll-up, and its count.
 pub type RollupRow = ((i64, i64, Box<str>, Box<str>), u64);
 
+/// Span, start and subject, and bytes that it was sent.
+pub type SentRow = ((i64, i64, Box<str>), u64);
+
 /// Day and subject, and its first and last instant on that day.
 pub type PresenceRow = ((i64, Box<str>), (i64, i64));
 
@@ -49,6 +52,8 @@ pub struct ExportedRows {
     pub decisions: BTreeMap<Box<str>, ([Box<str>; 7], u32)>,
     /// Counts.
     pub rollups: Vec<RollupRow>,
+    /// Bytes of answers.
+    pub sent: Vec<SentRow>,
     /// When who was seen.
     pub presence: Vec<PresenceRow>,
     /// Targets.
@@ -111,6 +116,7 @@ impl ExportedRows {
         self.subjects.extend(other.subjects);
         self.decisions.extend(other.decisions);
         self.rollups.extend(other.rollups);
+        self.sent.extend(other.sent);
         self.presence.extend(other.presence);
         self.paths.extend(other.paths);
         self.reads.extend(other.reads);
@@ -129,6 +135,7 @@ impl ExportedRows {
         };
         Self {
             rollups: by_key(self.rollups, |known, more| *known = known.saturating_add(more)),
+            sent: by_key(self.sent, |known, more| *known = known.saturating_add(more)),
             presence: by_key(self.presence, span),
             paths: by_key(self.paths, |known, more| {
                 known.iter_mut().zip(more).for_each(|(known, more)| *known = known.saturating_add(more));

@@ -59,6 +59,15 @@ pub struct PeriodCount {
     pub slowed: u64,
 }
 
+/// How many bytes one subject was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentBytes {
+    /// Who.
+    pub subject: Arc<CountSubject>,
+    /// Of the bodies of answers.
+    pub bytes: u64,
+}
+
 /// How often one subject asked for one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathTotal {
@@ -168,6 +177,28 @@ impl StoreReader {
             found.extend(sums.into_iter().chain(rest).map(total));
         }
         Ok(found)
+    }
+
+    /// How many bytes each subject was sent, in a time.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn sent(&self, window: &Window, filter: &Filter) -> Result<Vec<SentBytes>, StoreError> {
+        let (subjects, (from, to)) = (self.subjects(filter)?, window.seconds());
+        let sql = "SELECT subject, bytes FROM sent WHERE span = ?1 AND start >= ?2 AND start < ?3";
+        let mut sums: HashMap<i64, u64> = HashMap::new();
+        for span in [MINUTE, HOUR, DAY] {
+            self.rows(sql, [span, from, to], |row| {
+                let sum = sums.entry(row.get(0)?).or_default();
+                *sum = sum.saturating_add(unsigned(row.get(1)?));
+                Ok(())
+            })?;
+        }
+        let of = |(subject, bytes)| {
+            let subject = Arc::clone(subjects.get(&subject)?);
+            Some(SentBytes { subject, bytes })
+        };
+        Ok(sums.into_iter().filter_map(of).collect())
     }
 
     /// When each subject was first and last seen.

@@ -59,6 +59,7 @@ fn batch() -> CountBatch {
         };
         let read = SeenRead { seen: SeenInstants { first: 8, last: 9, count: 2 }, at: 4 };
         tally.read(subject, number != 1, key, read);
+        tally.sent(subject, number != 1, 70_000_000, 4_096);
     }
     for bytes in [None, Some(Arc::from(&b"User-agent: *\n"[..])), Some(Arc::from(&b"# \xff\n"[..]))] {
         tally.in_force(InForce { site: "example.org".into(), bytes, since: 11, until: 12 });
@@ -78,6 +79,7 @@ fn contents(batch: &CountBatch) -> Vec<String> {
         add(&(account.is_known, account.is_deserving, &account.other_paths));
         account.presence.iter().for_each(|(day, seen)| add(&(day, seen.first, seen.last)));
         account.decisions.iter().for_each(|(decision, uses)| add(&(decision, &uses.periods)));
+        add(&account.sent);
         account.paths.iter().for_each(|path| add(&path));
         account.events.iter().for_each(|event| add(event));
         account.reads.iter().for_each(|read| add(&read));
