@@ -69,6 +69,9 @@ pub(super) struct BeatAnswer {
     /// Up to where all others know; nothing where there are none.
     #[serde(default)]
     pub(super) floor: Option<u64>,
+    /// How many other members there are.
+    #[serde(default)]
+    pub(super) others: u32,
     /// Whom the member's last word has not reached.
     #[serde(default)]
     pub(super) behind: Vec<String>,

@@ -1,7 +1,8 @@
 //! The pace of crawlers that come to several members: each tells the others once a second what it is asked for.
 //!
 //! Each lets a crawler have as large a part of what it may have as it asks for there. So whoever keeps its pace at all
-//! members together is never limited at one. Without the database each goes on with what it last heard.
+//! all members together is never limited at one. Between two exchanges each lets through its part of what all may have still,
+//! so that a quick crawler does not have all of it at each. Without the database each goes on with what it last heard.
 
 use super::FleetError;
 use super::connect::within;
@@ -17,12 +18,13 @@ pub(super) async fn exchange(
     client: &Client,
     store: &str,
     book: &PaceBook,
+    others: u32,
     is_quiet: &mut bool,
 ) -> Result<(), FleetError> {
     let asked = book.asked(PaceBook::moment());
     if asked.is_empty() && *is_quiet {
         // Nobody is asked, and nobody is cut off for that.
-        book.learn(&HashMap::new(), PaceBook::moment());
+        book.learn(&HashMap::new(), others, PaceBook::moment());
         return Ok(());
     }
     *is_quiet = asked.is_empty();
@@ -36,7 +38,7 @@ pub(super) async fn exchange(
             *sum = sum.saturating_add(asked);
         }
     }
-    book.learn(&elsewhere, PaceBook::moment());
+    book.learn(&elsewhere, others, PaceBook::moment());
     Ok(())
 }
 

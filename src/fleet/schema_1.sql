@@ -427,6 +427,7 @@ BEGIN
         'generation', (SELECT coalesce(max(number), 0) FROM robots_gateway.generation),
         'floor', (SELECT min(applied) FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store),
+        'others', (SELECT count(*) FROM robots_gateway.member WHERE gone IS NULL AND store <> own.store),
         'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store AND applied < own.changed),
         'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,

@@ -13,7 +13,7 @@ use hashbrown::DefaultHashBuilder;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -59,6 +59,8 @@ pub struct PaceBook {
     second: DefaultHashBuilder,
     /// Whether windows are told to others.
     is_shared: AtomicBool,
+    /// How many others there are.
+    others: AtomicU32,
 }
 
 impl PaceBook {
@@ -84,7 +86,9 @@ impl PaceBook {
         let mut set = lock(set);
         let at = set.iter().position(|slot| slot.of == of).unwrap_or_else(|| {
             let name = || self.is_shared.load(Ordering::Relaxed).then(|| name(who, limit));
-            let new = || PaceSlot { of, window: PaceWindow::new(limit, now), limit: *limit, name: name() };
+            let others = self.others.load(Ordering::Relaxed);
+            let window = || PaceWindow::new(limit, others, now);
+            let new = || PaceSlot { of, window: window(), limit: *limit, name: name() };
             take_place(&mut set, now, new)
         });
         let Some(slot) = set.get_mut(at) else { return Ok(()) };
@@ -115,12 +119,13 @@ impl PaceBook {
         found.into_iter().take(TOLD).map(|(_, name, asked)| (name, asked)).collect()
     }
 
-    /// What all other members are asked for. It holds until this is told again.
-    pub fn learn(&self, elsewhere: &HashMap<PaceName, u32>, now: Duration) {
+    /// What all other members, so many, are asked for. It holds until this is told again.
+    pub fn learn(&self, elsewhere: &HashMap<PaceName, u32>, others: u32, now: Duration) {
+        self.others.store(others, Ordering::Relaxed);
         for set in self.sets.get().into_iter().flatten() {
             for slot in lock(set).iter_mut() {
                 let asked = slot.name.and_then(|name| elsewhere.get(&name));
-                slot.window.hear(asked.copied().unwrap_or_default(), now);
+                slot.window.hear(&slot.limit, asked.copied().unwrap_or_default(), others, now);
             }
         }
     }

@@ -25,6 +25,26 @@ fn passes(client: &mut Client) -> bool {
     }
 }
 
+/// It asks for all that it may have at each member within a second, before the members can have told each other.
+#[test]
+fn a_quick_crawler_at_three_members_does_not_have_its_pace_three_times() {
+    let mut scene = Scene::new();
+    let start = |name| scene.slowing(name, ROBOTS, &format!("[crawlers.GPTBot]\nrate = \"{RATE}/m\""));
+    let members: Vec<Daemon> = ["a", "b", "c"].map(start).into_iter().collect();
+    for member in &members {
+        stands(member, "member");
+    }
+    let mut clients: Vec<Client> = members.iter().map(Daemon::client).collect();
+    let (begun, mut passed, mut asked) = (Instant::now(), 0, 0);
+    while begun.elapsed() < Duration::from_secs(20) {
+        passed += clients.iter_mut().filter_map(|client| passes(client).then_some(())).count();
+        asked += clients.len();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    println!("{passed} of {asked} requests of a quick crawler passed at three members; {RATE} a minute may");
+    assert!(asked > 10 * RATE && passed.abs_diff(RATE) <= RATE / 10, "{passed} of {asked}");
+}
+
 #[test]
 fn a_crawler_at_three_members_is_held_to_its_pace_and_a_partition_changes_nothing() {
     let mut scene = Scene::new();

@@ -163,11 +163,11 @@ mod tests {
     #[test]
     fn who_keeps_its_delay_is_not_limited_where_the_others_cannot_be_heard() {
         let limit = PaceLimit::of_delay(1.0).unwrap();
-        let mut window = PaceWindow::new(&limit, Duration::from_secs(1_000));
+        let mut window = PaceWindow::new(&limit, 2, Duration::from_secs(1_000));
         let mut now = Duration::from_secs(1_000);
         // It asked for nearly everything elsewhere when that was last heard; now it all comes here.
         assert_eq!(window.admit(&limit, b"/", now), Ok(()));
-        window.hear(60, now);
+        window.hear(&limit, 60, 2, now);
         for _ in 0..3_600 {
             now += Duration::from_secs(1);
             let is_cut_off = now > Duration::from_secs(1_060);

@@ -23,7 +23,7 @@ impl FleetTask {
         let sent = outbox::send(client, &shared.store, store, &mark, ledger, recorder, &mut self.refused);
         let sent = sent.await.map(|sent| self.outbox = sent);
         let read = self.reads.take(client, store, answer.stamp, ledger).await;
-        let paced = pace::exchange(client, store, &shared.pace, &mut self.is_quiet).await;
+        let paced = pace::exchange(client, store, &shared.pace, answer.others, &mut self.is_quiet).await;
         let mut kept = Ok(());
         if Instant::now() >= self.house_due {
             self.house_due = Instant::now() + HOUSE;
