@@ -41,6 +41,7 @@ mod modes;
 mod notice;
 mod origin_robots;
 mod pace;
+mod pace_cost;
 mod pace_kinds;
 mod pace_walk;
 mod proxy_protocol;
