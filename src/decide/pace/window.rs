@@ -109,13 +109,13 @@ impl PaceWindow {
         let asked = self.asked().saturating_add(1);
         let allowed = self.share(limit, asked, now);
         if self.sum >= allowed {
-            let retry_after = self.refuse(allowed, now);
+            let retry_after = self.refuse(allowed, Duration::MAX, now);
             return Err(PaceExcess { retry_after, asked });
         }
         // The others may let as many through before they hear of it. Who keeps its delay is not limited for that.
         let is_too_soon = self.until_told.is_some_and(|until_told| self.sum >= until_told.max(limit.kept()));
         if is_too_soon && !self.is_cut_off(now) {
-            let retry_after = self.refuse(allowed, now).min(NEXT_TOLD);
+            let retry_after = self.refuse(allowed, NEXT_TOLD, now);
             return Err(PaceExcess { retry_after, asked });
         }
         self.sum += 1;
@@ -127,12 +127,12 @@ impl PaceWindow {
         Ok(())
     }
 
-    /// Counts a request too many, and says how long it has to wait.
-    fn refuse(&mut self, allowed: u32, now: Duration) -> Duration {
+    /// Counts a request too many, and says how long it has to wait, at the longest.
+    fn refuse(&mut self, allowed: u32, longest: Duration, now: Duration) -> Duration {
         let [newest, _] = &mut self.excess;
         *newest = newest.saturating_add(1);
         self.waiting = if now < self.until { self.waiting.saturating_add(1).min(allowed) } else { 1 };
-        let wait = self.wait(allowed.saturating_sub(self.waiting.saturating_sub(1)), now);
+        let wait = self.wait(allowed.saturating_sub(self.waiting.saturating_sub(1)), now).min(longest);
         self.until = self.until.max(now + wait);
         wait
     }
@@ -190,8 +190,9 @@ impl PaceWindow {
 
     /// How much of what a crawler may have it may have here: as large a part as it asks for here. Who keeps to its pace at
     /// all members together asks for no more than that at any. Where it asks for too much, what it asked for here counts as
-    /// the others know it: what they are asked for now this member does not know either. When nothing was heard for a while, it keeps the part that it had,
-    /// and what its delay itself lets through: it may all come here now. One that had none here is not held to any.
+    /// the others know it: what they are asked for now this member does not know either. When nothing was heard for a while,
+    /// it keeps the part that it had, and what its delay itself lets through: it may all come here now. One that had none
+    /// here is not held to any.
     fn share(&self, limit: &PaceLimit, asked: u32, now: Duration) -> u32 {
         let allowed = limit.allowed;
         let is_cut_off = self.is_cut_off(now);
