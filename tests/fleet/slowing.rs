@@ -28,7 +28,7 @@ fn passes(client: &mut Client) -> bool {
 /// It asks for all that it may have at each member within a second, before the members can have told each other.
 #[test]
 fn a_quick_crawler_at_three_members_does_not_have_its_pace_three_times() {
-    let mut scene = Scene::new();
+    let scene = Scene::new();
     let start = |name| scene.slowing(name, ROBOTS, &format!("[crawlers.GPTBot]\nrate = \"{RATE}/m\""));
     let members: Vec<Daemon> = ["a", "b", "c"].map(start).into_iter().collect();
     for member in &members {
