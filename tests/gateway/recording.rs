@@ -211,9 +211,10 @@ fn the_report_has_the_bytes_that_each_crawler_was_sent() {
     }
     assert!(client.send(&head("/open").by(GPTBOT)).body.is_empty());
     client.send(&get("/open").by(CHROME)).came_from_origin();
+    let state = gateway.folder().join("state").display().to_string();
     let told = || {
-        let report: Value =
-            serde_json::from_str(&gateway.ctl(&["report", "--format", "json"]).stdout).ok()?;
+        let ended = gateway.ctl(&["report", "--state-dir", &state, "--format", "json"]);
+        let report: Value = serde_json::from_str(&ended.stdout).ok()?;
         let entries = report["crawlers"].as_array()?;
         let told: Vec<_> = entries.iter().map(|entry| (&entry["requests"], &entry["bytes"])).collect();
         (told == [(&json!(4), &json!(sent))]).then_some(())
