@@ -57,7 +57,7 @@ struct GatheredActivity {
     totals: HashMap<Arc<CountedDecision>, DecisionTimes>,
     paths: HashMap<String, PathCounts>,
     seen: Option<(SystemTime, SystemTime)>,
-    bytes: Option<u64>,
+    bytes: u64,
     pace: Pace,
     is_hypothetical: bool,
     other_fetch: Option<SystemTime>,
@@ -67,8 +67,6 @@ struct GatheredActivity {
 /// Everything that was asked for, added up.
 #[derive(Debug)]
 pub(super) struct Gathered {
-    /// Not of a log, which does not tell all.
-    is_of_stores: bool,
     accounts: BTreeMap<ElementKey, GatheredActivity>,
     /// Reads by anyone at the sites in question.
     kin: NameReads,
@@ -87,7 +85,7 @@ pub(super) fn gather(
     question: &ReportQuestion,
     window: &Window,
 ) -> Result<Gathered, StoreError> {
-    let mut gathered = Gathered { is_of_stores: true, ..Gathered::empty() };
+    let mut gathered = Gathered::empty();
     let mut versions = Vec::new();
     // What is cut from one store may be another's most frequent target.
     let top = if stores.len() == 1 { question.top } else { usize::MAX };
@@ -131,11 +129,8 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
             |known: &&mut &VersionRecord| (!ended(version), version.from) >= (!ended(known), known.from);
         match found.get_mut(&*version.site) {
             None => drop(found.insert(&version.site, version)),
-            Some(known) => {
-                if later(&known) {
-                    *known = version;
-                }
-            }
+            Some(known) if later(&known) => *known = version,
+            Some(_) => {}
         }
     }
     found
@@ -144,7 +139,6 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 impl Gathered {
     fn empty() -> Self {
         Self {
-            is_of_stores: false,
             accounts: BTreeMap::new(),
             kin: NameReads::default(),
             files: SiteFiles::default(),
@@ -170,8 +164,7 @@ impl Gathered {
         self.paths(store.paths(window, &filter, top)?);
         self.pace(&store.stretches(window, &filter)?);
         for sent in store.sent(window, &filter)? {
-            let bytes = &mut self.account(&sent.subject).bytes;
-            *bytes = Some(bytes.unwrap_or_default().saturating_add(sent.bytes));
+            self.account(&sent.subject).bytes += sent.bytes;
         }
         Ok(())
     }
@@ -308,7 +301,7 @@ impl Gathered {
             slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
             obeyed_429: account.pace.obeyed(window, crawl_delay.declared),
             refused: account.sum(|decision| !is_pace(decision) && decision.action == Action::Refuse),
-            bytes: account.bytes.or(Some(0).filter(|_| self.is_of_stores)),
+            bytes: Some(account.bytes),
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
             first_violation: violated.map(|(first, _)| first),

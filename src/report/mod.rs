@@ -147,7 +147,11 @@ impl Report {
         let details_removed = gathered.details_removed;
         let ahead = gathered.ahead;
         let reads = if partial_reads.is_empty() { Reads::Complete } else { Reads::Partial };
-        let (crawlers, proposals) = gathered.entries(question, &window);
+        let (mut crawlers, proposals) = gathered.entries(question, &window);
+        if is_replay {
+            // Not every log has them.
+            crawlers.iter_mut().for_each(|entry| entry.bytes = None);
+        }
         let blocked = blocks::blocked(&crawlers);
         let Window { from, to } = window;
         let (title, headline, notes) = (None, String::new(), Vec::new());
