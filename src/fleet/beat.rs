@@ -29,6 +29,8 @@ pub(super) struct Beat<'a> {
     pub(super) applied: u64,
     pub(super) is_deaf: bool,
     pub(super) generation: i64,
+    taken: i64,
+    reads: String,
     pub(super) error: Option<&'a str>,
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
@@ -66,6 +68,15 @@ pub(super) struct BeatAnswer {
     pub(super) piece: Option<String>,
     #[serde(default)]
     pub(super) generation: i64,
+    /// The last generation, where the member asked for it.
+    #[serde(default)]
+    pub(super) published: Option<PublishedDocument>,
+    /// The transaction before which all have ended; a number that is larger than JSON's.
+    #[serde(default)]
+    pub(super) horizon: String,
+    /// Whether there is news of reads at others from before that.
+    #[serde(default)]
+    pub(super) has_reads: bool,
     /// Up to where all others know; nothing where there are none.
     #[serde(default)]
     pub(super) floor: Option<u64>,
@@ -81,6 +92,13 @@ pub(super) struct BeatAnswer {
     /// Others of which nothing was heard for seconds: store, beats and lease.
     #[serde(default)]
     pub(super) silent: Vec<(String, i64, f64)>,
+}
+
+/// What is published.
+#[derive(Debug, Deserialize)]
+pub(super) struct PublishedDocument {
+    pub(super) document: String,
+    pub(super) signature: String,
 }
 
 /// Digests of files, by host.
@@ -141,6 +159,10 @@ pub(super) struct BeatState {
     pub(super) applied: u64,
     pub(super) is_deaf: bool,
     pub(super) generation: i64,
+    /// Documents of later generations are asked for.
+    pub(super) taken: i64,
+    /// The transaction before which all reads are known.
+    pub(super) reads: u64,
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
 }
@@ -190,6 +212,8 @@ pub(super) async fn beat(
         applied: state.applied,
         is_deaf: state.is_deaf,
         generation: state.generation,
+        taken: state.taken,
+        reads: state.reads.to_string(),
         error: own.error.as_deref(),
         outbox: state.outbox,
         outbox_since: state.outbox_since,

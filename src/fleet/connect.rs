@@ -5,12 +5,13 @@ use super::tls::DatabaseTls;
 use crate::config::{FleetConfig, reading};
 use std::future::{Future, poll_fn};
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres::{AsyncMessage, Client, Config};
+use tokio_postgres::{AsyncMessage, Client, Config, Notification};
 
 /// How long the database may take to answer anything. Nobody waits for it but the exchange.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -62,14 +63,44 @@ impl Drop for FleetClient {
     }
 }
 
-/// Connects; each message that others send wakes `news`.
-pub(super) async fn connect(config: &FleetConfig, news: Arc<Notify>) -> Result<FleetClient, FleetError> {
+/// Has whoever waits for it go on when another member sent a message.
+#[derive(Debug, Default)]
+pub(super) struct FleetBell {
+    news: Notify,
+    /// Messages with the id of another store are not for this one.
+    store: OnceLock<String>,
+    /// The process of the server that speaks with this gateway; what it sends is no news.
+    own: AtomicI32,
+}
+
+impl FleetBell {
+    /// Hears what is for everybody, and what is for this store.
+    pub(super) fn of(&self, store: &str) {
+        self.store.get_or_init(|| store.to_owned());
+    }
+
+    /// Waits for a message.
+    pub(super) async fn rings(&self) {
+        self.news.notified().await;
+    }
+
+    fn take(&self, message: &Notification) {
+        let is_for_all = message.payload().is_empty();
+        let is_own = message.process_id() == self.own.load(Ordering::Relaxed);
+        if !is_own && (is_for_all || self.store.get().is_none_or(|store| store == message.payload())) {
+            self.news.notify_one();
+        }
+    }
+}
+
+/// Connects; each message that others send rings `bell`.
+pub(super) async fn connect(config: &FleetConfig, bell: Arc<FleetBell>) -> Result<FleetClient, FleetError> {
     let settings = settings(config)?;
     let (client, mut connection) = within(settings.connect(DatabaseTls::new(config)?)).await?;
     let task = tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if let AsyncMessage::Notification(_) = message {
-                news.notify_one();
+            if let AsyncMessage::Notification(message) = message {
+                bell.take(&message);
             }
         }
     });
@@ -81,10 +112,12 @@ pub(super) async fn connect(config: &FleetConfig, news: Arc<Notify>) -> Result<F
 /// Connects as a member or for a question, where the database is set up for this program.
 pub(super) async fn connect_to_schema(
     config: &FleetConfig,
-    news: Arc<Notify>,
+    bell: Arc<FleetBell>,
 ) -> Result<FleetClient, FleetError> {
-    let client = connect(config, news).await?;
-    let row = within(client.query_one("SELECT schema FROM robots_gateway.fleet", &[])).await?;
+    let client = connect(config, Arc::clone(&bell)).await?;
+    let sql = "SELECT schema, pg_backend_pid() FROM robots_gateway.fleet";
+    let row = within(client.query_one(sql, &[])).await?;
+    bell.own.store(row.try_get(1)?, Ordering::Relaxed);
     let found: i32 = row.try_get(0)?;
     if found != SCHEMA {
         let todo = if found > SCHEMA {

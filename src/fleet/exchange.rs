@@ -5,12 +5,12 @@ mod generation;
 
 use super::FleetError;
 use super::beat::{BeatAnswer, BeatState, Speaker, beat};
-use super::connect::{FleetClient, connect_to_schema, within};
+use super::connect::{FleetBell, FleetClient, connect_to_schema, within};
 use super::membership::FleetShared;
 use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
 use crate::record::{FleetNews, FleetStanding, OfferedFiles, UnlearntNews, file_bytes};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -68,6 +68,8 @@ pub(super) struct FleetTask {
     /// Since when others are silent, by their beats.
     silent: HashMap<String, (i64, Instant)>,
     house_due: Instant,
+    /// When all is due that is not versions.
+    whole_due: Instant,
     /// The fault that was told last.
     told: Option<String>,
 }
@@ -106,6 +108,7 @@ impl FleetTask {
             heard: HashMap::new(),
             silent: HashMap::new(),
             house_due: Instant::now() + PULSE * 60,
+            whole_due: Instant::now(),
             told: None,
         }
     }
@@ -148,20 +151,22 @@ impl FleetTask {
 
     /// Speaks over one connection until it fails, or the gateway stops.
     async fn session(&mut self) -> Result<(), FleetError> {
-        let news = Arc::new(tokio::sync::Notify::new());
-        let client = connect_to_schema(&self.shared.config, Arc::clone(&news)).await?;
-        within(client.batch_execute("LISTEN robots_gateway")).await?;
         let Some(store) = outbox::store_id(&self.shared.store)? else {
             return Err(FleetError::Local("the store is not set up yet".to_owned()));
         };
+        let bell = Arc::new(FleetBell::default());
+        bell.of(&store);
+        let client = connect_to_schema(&self.shared.config, Arc::clone(&bell)).await?;
+        within(client.batch_execute("LISTEN robots_gateway")).await?;
         self.revision = -1;
         self.shared.standing().set_cut_off(false);
         loop {
             let begun = Instant::now();
-            let (outcome, fault) = self.turn(&client, &store).await?;
+            let is_whole = self.outbox.has_more || begun >= self.whole_due;
+            let (outcome, fault) = self.turn(&client, &store, is_whole).await?;
             if let Some(fault) = fault {
                 self.tell(&fault);
-            } else {
+            } else if is_whole {
                 if self.told.take().is_some() {
                     tracing::info!("the database of the fleet answers again");
                 }
@@ -172,8 +177,8 @@ impl FleetTask {
                 let mut stopped = self.stopped.clone();
                 let shared = Arc::clone(&self.shared);
                 tokio::select! {
-                    () = tokio::time::sleep(PULSE) => {}
-                    () = news.notified() => {}
+                    () = tokio::time::sleep_until(self.whole_due.into()) => {}
+                    () = bell.rings() => {}
                     () = shared.standing().wake.notified() => {}
                     _ = stopped.changed() => {}
                 }
@@ -188,26 +193,24 @@ impl FleetTask {
         }
     }
 
-    /// One beat, and what follows from it; beside that, what could not be done and is tried again at the next one.
+    /// One beat, and what follows from it; beside that, what could not be done and is tried again at the next one. Where
+    /// it is not `is_whole`, versions alone are spoken of: others wait for that, and for nothing else.
     async fn turn(
         &mut self,
         client: &FleetClient,
         store: &str,
+        is_whole: bool,
     ) -> Result<(BeatOutcome, Option<FleetError>), FleetError> {
-        if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
-            return Err(FleetError::Local("the store is another one now".to_owned()));
+        if is_whole {
+            self.whole_due = Instant::now() + PULSE;
+            if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
+                return Err(FleetError::Local("the store is another one now".to_owned()));
+            }
         }
         let asked = FleetStanding::moment();
         let mut own = self.shared.ledger.own();
         own.error = self.refused_generation().map(|(_, why, _)| why).or(own.error);
-        let mut state = BeatState {
-            joins: false,
-            applied: self.applied,
-            is_deaf: self.is_deaf,
-            generation: self.shared.ledger.generation().applied,
-            outbox: self.outbox.waiting,
-            outbox_since: self.outbox.since,
-        };
+        let mut state = self.state();
         let ledger = Arc::clone(&self.shared.ledger);
         let bytes = || ledger.bytes();
         let (mut answer, mut revision) =
@@ -245,9 +248,30 @@ impl FleetTask {
         if fault.is_none() && self.applied == answer.stamp {
             self.stand(&answer, &own.files, is_said, asked);
         }
-        let fault = self.exchange(client, store, &answer).await?.or(fault);
-        let has_more = fault.is_none() && (has_learnt || self.outbox.has_more);
+        self.follow(&mut answer);
+        let fault = if is_whole {
+            let beside = self.exchange(client, store, &answer).await?;
+            self.whole_due = Instant::now() + PULSE;
+            beside.or(fault)
+        } else {
+            fault
+        };
+        let has_more = fault.is_none() && (has_learnt || is_whole && self.outbox.has_more);
         Ok((if has_more { BeatOutcome::GoOn } else { BeatOutcome::Calm }, fault))
+    }
+
+    /// What there is to say beside what is served.
+    fn state(&self) -> BeatState {
+        BeatState {
+            joins: false,
+            applied: self.applied,
+            is_deaf: self.is_deaf,
+            generation: self.shared.ledger.generation().applied,
+            taken: self.taken_generation(),
+            reads: self.reads.before(),
+            outbox: self.outbox.waiting,
+            outbox_since: self.outbox.since,
+        }
     }
 
     /// Nobody is accused until the others are known again.
@@ -277,7 +301,7 @@ impl FleetTask {
             covers: if is_said { covers } else { 0 },
             ..FleetNews::default()
         };
-        let mut wanted = Vec::new();
+        let mut wanted = BTreeSet::new();
         for member in &answer.members {
             let (files, missed) = (member.files(), member.missed());
             if !self.has_joined {
@@ -298,13 +322,7 @@ impl FleetTask {
             self.applied = answer.stamp;
             return Ok(false);
         }
-        if !wanted.is_empty() {
-            let sql = "SELECT sha256, bytes FROM robots_gateway.robots WHERE sha256 = ANY($1)";
-            let wanted: Vec<&str> = wanted.iter().map(|file| &**file).collect();
-            for row in within(client.query(sql, &[&wanted])).await? {
-                news.files.extend(file_bytes(row.try_get(0)?, row.try_get(1)?));
-            }
-        }
+        news.files = self.files(client, wanted).await?;
         let heard = news.members.clone();
         match self.shared.ledger.learn(news) {
             Ok(()) => {
@@ -326,6 +344,28 @@ impl FleetTask {
         }
         self.applied = answer.stamp;
         Ok(true)
+    }
+
+    /// The bytes of files. Where all change to one file, whoever is about to serve it has it.
+    async fn files(
+        &self,
+        client: &Client,
+        mut wanted: BTreeSet<Box<str>>,
+    ) -> Result<Vec<Vec<u8>>, FleetError> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = self.shared.ledger.bytes();
+        let mut files: Vec<Vec<u8>> = wanted.iter().filter_map(|file| own.get(file).cloned()).collect();
+        wanted.retain(|file| !own.contains_key(file));
+        if !wanted.is_empty() {
+            let sql = "SELECT sha256, bytes FROM robots_gateway.robots WHERE sha256 = ANY($1)";
+            let wanted: Vec<&str> = wanted.iter().map(|file| &**file).collect();
+            for row in within(client.query(sql, &[&wanted])).await? {
+                files.extend(file_bytes(row.try_get(0)?, row.try_get(1)?));
+            }
+        }
+        Ok(files)
     }
 
     /// How far this gateway may go after an answer.

@@ -2,7 +2,9 @@
 //!
 //! The store in the state folder stays the truth of its gateway, and no request ever waits for the database, or asks it.
 //! One thread with a bounded memory does all of this; it tells the database that its gateway lives once a second (a
-//! *beat*), and each part of it may fail at any time without harm to what is served.
+//! *beat*), and each part of it may fail at any time without harm to what is served. A beat is one question, and its answer has
+//! all that is new. Where others wait for a version, beats come at once and speak of versions alone: whoever is the last to
+//! know of a version has the database wake those that wait.
 //!
 //! **Counts.** The store puts each batch that it writes into its outbox, in the same transaction. The outbox is known by
 //! the id of its store, and its pieces by their numbers. The database keeps a *mark* for each store: `take` moves the mark

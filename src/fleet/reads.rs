@@ -1,6 +1,7 @@
 //! Taking up what crawlers read at other members.
 
 use super::FleetError;
+use super::beat::BeatAnswer;
 use super::connect::within;
 use crate::record::{FleetLedger, ReadTotal};
 use tokio_postgres::{Client, Row};
@@ -21,22 +22,30 @@ pub(super) struct ReadsTaken {
 }
 
 impl ReadsTaken {
+    /// The transaction before which all are known.
+    pub(super) const fn before(&self) -> u64 {
+        self.before
+    }
+
     /// Takes up what is new. Transactions that are still under way are waited for: none is passed over.
     pub(super) async fn take(
         &mut self,
         client: &Client,
         store: &str,
-        stamp: u64,
+        answer: &BeatAnswer,
         ledger: &dyn FleetLedger,
     ) -> Result<(), FleetError> {
-        let timeline = stamp >> 32;
-        let sql = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text";
-        let end: String = within(client.query_one(sql, &[])).await?.try_get(0)?;
-        let last: u64 = end.parse().unwrap_or_default();
-        if self.timeline != timeline || last < self.before {
+        let timeline = answer.stamp >> 32;
+        let last: u64 = answer.horizon.parse().unwrap_or_default();
+        let is_anew = self.timeline != timeline || last < self.before;
+        if is_anew {
             self.before = 0;
+        } else if !answer.has_reads {
+            self.before = last;
+            return Ok(());
         }
-        let rows = within(client.query(READS, &[&self.before.to_string(), &end, &store, &MOST])).await?;
+        let (before, end) = (self.before.to_string(), &answer.horizon);
+        let rows = within(client.query(READS, &[&before, end, &store, &MOST])).await?;
         let reads: Vec<ReadTotal> =
             rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
         // What had come before this gateway asked for the first time has not come late.

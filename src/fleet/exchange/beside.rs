@@ -16,13 +16,12 @@ impl FleetTask {
         answer: &BeatAnswer,
     ) -> Result<Option<FleetError>, FleetError> {
         let shared = Arc::clone(&self.shared);
-        let followed = self.follow(client, answer).await;
         let expired = self.expire(client, answer).await;
         let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
         let mark = FleetMark { sequence: answer.mark, piece: answer.piece.clone().unwrap_or_default() };
         let sent = outbox::send(client, &shared.store, store, &mark, ledger, recorder, &mut self.refused);
         let sent = sent.await.map(|sent| self.outbox = sent);
-        let read = self.reads.take(client, store, answer.stamp, ledger).await;
+        let read = self.reads.take(client, store, answer, ledger).await;
         let paced = pace::exchange(client, store, &shared.pace, answer.others, &mut self.is_quiet).await;
         let mut kept = Ok(());
         if Instant::now() >= self.house_due {
@@ -30,7 +29,7 @@ impl FleetTask {
             kept = within(client.query_one("SELECT robots_gateway.keep_house()", &[])).await.map(drop);
         }
         let mut first = None;
-        for fault in [followed, expired, sent, read, paced, kept].into_iter().filter_map(Result::err) {
+        for fault in [expired, sent, read, paced, kept].into_iter().filter_map(Result::err) {
             if client.is_closed() || matches!(fault, FleetError::Silent(_)) {
                 return Err(fault);
             }

@@ -1,6 +1,7 @@
 //! Following what is published.
 
-use super::{BeatAnswer, FleetClient, FleetError, FleetTask, within};
+use super::{BeatAnswer, FleetTask};
+use crate::fleet::beat::PublishedDocument;
 use crate::fleet::signature::has_signed;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -13,28 +14,31 @@ const AGAIN: Duration = Duration::from_secs(10);
 pub(super) type RefusedGeneration = (i64, String, Instant);
 
 impl FleetTask {
-    /// Takes a generation that is new. Reading and serving it may take its time, and the next beat does not wait for it.
-    pub(super) async fn follow(&self, client: &FleetClient, answer: &BeatAnswer) -> Result<(), FleetError> {
-        let number = answer.generation;
-        let ledger = Arc::clone(&self.shared.ledger);
-        let is_refused = |refused: &RefusedGeneration| refused.0 == number && refused.2.elapsed() < AGAIN;
-        if number <= ledger.generation().taken || self.refused_generation().as_ref().is_some_and(is_refused) {
-            return Ok(());
+    /// Documents of generations after this one are to come with the next answer.
+    pub(super) fn taken_generation(&self) -> i64 {
+        if self.is_reloading.load(Ordering::Acquire) {
+            return i64::MAX;
         }
-        let sql = "SELECT document, signature FROM robots_gateway.generation WHERE number = $1";
-        let row = within(client.query_one(sql, &[&number])).await?;
-        let (document, signature): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        let refused = self.refused_generation().filter(|refused| refused.2.elapsed() < AGAIN);
+        refused.map_or(0, |(number, ..)| number).max(self.shared.ledger.generation().taken)
+    }
+
+    /// Takes a generation that is new. Reading and serving it may take its time, and the next beat does not wait for it.
+    pub(super) fn follow(&self, answer: &mut BeatAnswer) {
+        let number = answer.generation;
+        let Some(PublishedDocument { document, signature }) = answer.published.take() else { return };
         let key = self.shared.config.publisher_key;
         if key.is_some_and(|key| !has_signed(&key, &document, &signature)) {
             let why =
                 format!("generation {number} is not signed by the key of `publisher_key`: it is not taken");
             tracing::error!("{why}");
             self.refuse_generation(Some((number, why, Instant::now())));
-            return Ok(());
+            return;
         }
         if self.is_reloading.swap(true, Ordering::AcqRel) {
-            return Ok(());
+            return;
         }
+        let ledger = Arc::clone(&self.shared.ledger);
         let (is_reloading, refused) = (Arc::clone(&self.is_reloading), Arc::clone(&self.refused_generation));
         let take = move || {
             let taken = ledger.take_generation(number, &document);
@@ -50,7 +54,6 @@ impl FleetTask {
         if thread.is_err() {
             self.is_reloading.store(false, Ordering::Release);
         }
-        Ok(())
     }
 
     /// Why the last generation was refused.
