@@ -38,16 +38,17 @@ test: ## Run all tests
 	@.ci/dependencies test
 	$(CARGO) test --locked --no-fail-fast
 
-soak: ## Run the long models: 100,000 steps of fair notice, 1,000 sites from origins, ten million requests of crawlers that keep their delay, a million made-up crawlers; some minutes
+soak: ## Run the long models: 100,000 steps of fair notice, alone and in a fleet, 1,000 sites from origins, ten million requests of crawlers that keep their delay, a million made-up crawlers; some minutes
 	@.ci/dependencies test
 	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --release --locked --test store -- --nocapture model
 	ROBOTS_GATEWAY_SITES=$${ROBOTS_GATEWAY_SITES:-1000} $(CARGO) test --release --locked --test gateway -- --nocapture many_origins
 	ROBOTS_GATEWAY_REQUESTS=$${ROBOTS_GATEWAY_REQUESTS:-10000000} $(CARGO) test --release --locked --test pace -- --nocapture
 	ROBOTS_GATEWAY_REQUESTS=$${ROBOTS_GATEWAY_REQUESTS:-1000000} $(CARGO) test --release --locked --test gateway -- --nocapture made_up_crawlers
+	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --release --locked --test fleet -- --nocapture oracle waiting
 
-sizes: ## Measure what fleets cost their database, and how soon members serve what is published; some minutes
+sizes: ## Simulate fleets: what they cost their database, how soon members serve what is published; ARGS=converging for a part
 	@.ci/dependencies test
-	$(CARGO) test --release --locked --test fleet -- --ignored --nocapture --test-threads=1 sizes
+	$(CARGO) run --release --locked --quiet --example fleet -- $(ARGS)
 
 lint: ## Check style, lints and documentation
 	@.ci/dependencies lint

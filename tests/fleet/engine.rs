@@ -18,6 +18,8 @@ pub(crate) struct Engine {
     process: Option<Child>,
     port: u16,
     user: Option<(u32, u32)>,
+    /// How far its time of day is off, where something can make it so.
+    offset: Option<String>,
 }
 
 /// The programs of the newest version that is installed.
@@ -30,6 +32,12 @@ fn programs() -> PathBuf {
         .collect();
     found.sort();
     found.pop().unwrap_or_else(|| panic!("PostgreSQL is missing: `.ci/dependencies test` installs it"))
+}
+
+/// Where libfaketime is, which gives a process a time of day of its own.
+pub(crate) fn clock_library() -> Option<PathBuf> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|path| path.exists())
 }
 
 /// No server runs as root; then it is the system's user for it.
@@ -55,12 +63,22 @@ impl Engine {
         if let Some((uid, gid)) = user {
             chown(folder.path(), Some(uid), Some(gid)).expect("the folder is the server's");
         }
-        Self { folder, process: None, port, user }
+        Self { folder, process: None, port, user, offset: None }
     }
 
     /// A new, empty database cluster whose server runs.
     pub(crate) fn start() -> Self {
+        Self::begin(Self::of(user()))
+    }
+
+    /// The same with a time of day that is off, where libfaketime is installed.
+    pub(crate) fn start_at(offset: &str) -> Self {
         let mut engine = Self::of(user());
+        engine.offset = Some(offset.to_owned());
+        Self::begin(engine)
+    }
+
+    fn begin(mut engine: Self) -> Self {
         let data = engine.data();
         engine.run(
             "initdb",
@@ -91,6 +109,7 @@ impl Engine {
     /// A standby of this one that is some moments behind at most.
     pub(crate) fn standby(&self) -> Self {
         let mut engine = Self::of(self.user);
+        engine.offset.clone_from(&self.offset);
         let data = engine.data();
         let from = format!("host=127.0.0.1 port={} user=postgres", self.port);
         engine.run(
@@ -156,6 +175,10 @@ impl Engine {
             if is_over {
                 let to = std::fs::File::options().create(true).append(true).open(&log).expect("a log");
                 let mut command = self.command("postgres");
+                if let Some((offset, library)) = self.offset.as_ref().zip(clock_library()) {
+                    command.env("LD_PRELOAD", library).env("FAKETIME", offset);
+                    command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+                }
                 command.arg("-D").arg(self.data()).stdout(Stdio::null()).stderr(to);
                 self.process = Some(command.spawn().expect("the server can be started"));
             }
@@ -175,6 +198,27 @@ impl Engine {
         let of_server = children(server.id()).unwrap_or_default();
         let of_server = of_server.split_whitespace().filter_map(|pid| pid.parse().ok());
         std::iter::once(server.id()).chain(of_server).collect()
+    }
+
+    /// How many milliseconds of processor time the server and all its processes have taken.
+    pub(crate) fn busy(&self) -> f64 {
+        let ticks = |pid: u32, fields: std::ops::Range<usize>| -> u64 {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The name, in brackets, may hold anything.
+            let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
+            behind
+                .split(' ')
+                .skip(fields.start)
+                .take(fields.len())
+                .filter_map(|field| field.parse::<u64>().ok())
+                .sum()
+        };
+        let processes = self.processes();
+        let own: u64 = processes.iter().map(|pid| ticks(*pid, 11..13)).sum();
+        // Of those that have ended.
+        let ended = processes.first().map_or(0, |server| ticks(*server, 13..15));
+        // A hundred ticks are a second on Linux, whatever the kernel counts by.
+        f64::from(u32::try_from(own + ended).expect("not for long")) * 10.0
     }
 
     fn signal(&self, name: &str) {

@@ -7,15 +7,15 @@
     reason = "a test fails by panicking, and prints what it measured"
 )]
 
+#[expect(dead_code, reason = "the simulator uses more of it")]
 mod engine;
 mod exactness;
 mod fairness;
 mod oracle;
-mod pace;
 mod publishing;
+mod relay;
 mod scene;
 mod schema;
-mod sizes;
 mod slowing;
 #[expect(
     dead_code,
@@ -25,3 +25,5 @@ mod slowing;
 #[path = "../gateway/support/mod.rs"]
 mod support;
 mod told;
+mod troubles;
+mod waiting;

@@ -81,8 +81,20 @@ impl Scene {
     }
 
     fn builder(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Builder {
-        let table =
-            format!("[fleet]\ndatabase = \"{}\"\nname = \"{name}\"\n{keys}", self.engine.url("gateway"));
+        self.builder_by(self.engine.port(), name, robots, notice, keys)
+    }
+
+    /// A member to be that reaches the database by this port.
+    pub(crate) fn builder_by(
+        &self,
+        port: u16,
+        name: &str,
+        robots: &str,
+        notice: &str,
+        keys: &str,
+    ) -> Builder {
+        let database = format!("postgresql://gateway@127.0.0.1:{port}/postgres");
+        let table = format!("[fleet]\ndatabase = \"{database}\"\nname = \"{name}\"\n{keys}");
         let state = self.state(name);
         Daemon::with(robots)
             .in_front_of(&self.origin)
@@ -91,6 +103,16 @@ impl Scene {
             .table(&table)
             .arg("--state-dir")
             .arg(state.to_str().expect("UTF-8"))
+    }
+
+    /// A standby takes the place of the database, without what came since it was made.
+    #[track_caller]
+    pub(crate) fn is_replaced_by(&mut self, mut standby: Engine) {
+        let port = self.engine.port();
+        self.engine.kill();
+        standby.promote();
+        standby.move_to(port);
+        std::mem::swap(&mut self.engine, &mut standby);
     }
 
     /// Has a publisher say that a member is gone.

@@ -1,0 +1,75 @@
+//! A database that is set up, and folders for the state of members.
+
+use crate::engine::Engine;
+use crate::support::Folder;
+use robots_gateway::config::FleetConfig;
+use robots_gateway::fleet;
+use robots_gateway::policy::FleetGeneration;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) struct SimulatedScene {
+    pub(crate) engine: Engine,
+    folder: Folder,
+}
+
+/// What `gatewayctl` has of the configuration.
+fn settings(database: String) -> FleetConfig {
+    let lease = Duration::from_secs(300);
+    FleetConfig {
+        database,
+        name: "simulator".to_owned(),
+        password_file: None,
+        ca_file: None,
+        publisher_key: None,
+        lease,
+        settle: lease,
+    }
+}
+
+impl SimulatedScene {
+    pub(crate) fn new(engine: Engine) -> Self {
+        fleet::set_up(&settings(engine.url("postgres")), None).expect("the database is set up");
+        engine.sql("CREATE ROLE gateway LOGIN IN ROLE robots_gateway_member");
+        let folder = Folder::new();
+        folder.write("robots.txt", crate::member::robots("old"));
+        Self { engine, folder }
+    }
+
+    pub(crate) fn state(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        self.folder.write(name, content)
+    }
+
+    /// Publishes a robots.txt for all members.
+    pub(crate) fn publish(&self, robots: &str) {
+        let settings = settings(self.engine.url("postgres"));
+        let published = fleet::publish(&settings, None, false, |_, number| {
+            let mut next = FleetGeneration::default();
+            next.number = number;
+            next.set_robots("default", Some(robots.as_bytes()));
+            Ok(next.document())
+        });
+        published.expect("published");
+    }
+
+    /// How many members are late, and the first reason.
+    pub(crate) fn late(&self) -> (usize, Option<String>) {
+        let overview = fleet::overview(&settings(self.engine.url("postgres"))).expect("an overview");
+        let late: Vec<String> = overview.members.into_iter().filter_map(|member| member.late).collect();
+        (late.len(), late.into_iter().next())
+    }
+
+    /// A number that the database has.
+    pub(crate) fn number(&self, sql: &str) -> f64 {
+        self.engine.sql(sql).parse().expect("a number")
+    }
+
+    /// How many bytes of WAL were written.
+    pub(crate) fn wal(&self) -> f64 {
+        self.number("SELECT pg_current_wal_lsn() - '0/0'")
+    }
+}
