@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::member::{OF_A_BATCH, SimulatedMember, join_all};
 use crate::number;
-use crate::relay::{Relay, RelayState};
+use crate::relay::{DatabaseRelay, RelayState};
 use crate::scene::SimulatedScene;
 use crate::support::wait::within;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ pub(crate) fn run() {
     let mut scene = SimulatedScene::new(Engine::start_at("-7m"));
     scene.engine.sql("ALTER SYSTEM SET fsync = on");
     scene.engine.sql("SELECT pg_reload_conf()");
-    let relay = Relay::to(scene.engine.port());
+    let relay = DatabaseRelay::to(scene.engine.port());
     let ports = [scene.engine.port(), relay.port()];
     let port = |number: u32| ports[usize::from(number.is_multiple_of(APART))];
     let (mut members, joined) = join_all(&scene, count, port);

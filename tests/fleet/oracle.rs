@@ -9,7 +9,7 @@
 //! frozen and killed. `ROBOTS_GATEWAY_STEPS` makes the course longer.
 
 use crate::engine::clock_library;
-use crate::relay::Relay;
+use crate::relay::DatabaseRelay;
 use crate::scene::{Scene, stands};
 use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
@@ -129,14 +129,14 @@ fn answer(member: &Daemon, target: &str, agent: &str) -> Option<String> {
 /// The members, each with a way to the database and a time of day of its own.
 pub(crate) struct Members {
     pub(crate) running: Vec<Daemon>,
-    pub(crate) relays: Vec<Relay>,
+    pub(crate) relays: Vec<DatabaseRelay>,
     pub(crate) clocks: Vec<PathBuf>,
     files: Vec<usize>,
 }
 
 impl Members {
     fn start(scene: &Scene) -> Self {
-        let relays = NAMES.iter().map(|_| Relay::to(scene.engine.port())).collect();
+        let relays = NAMES.iter().map(|_| DatabaseRelay::to(scene.engine.port())).collect();
         let clocks = NAMES.iter().zip(["-7m", "+0m", "+11m"]);
         let clocks = clocks.map(|(name, offset)| scene.file(&format!("{name}.clock"), offset).into());
         let mut members =

@@ -21,12 +21,12 @@ pub(crate) enum RelayState {
 }
 
 /// A port that leads to the database.
-pub(crate) struct Relay {
+pub(crate) struct DatabaseRelay {
     port: u16,
     state: Arc<AtomicU8>,
 }
 
-impl Relay {
+impl DatabaseRelay {
     pub(crate) fn to(database: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
