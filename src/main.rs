@@ -130,7 +130,7 @@ fn serve(
     let served = whole.run(workers);
     reloader.close_history();
     journal.close();
-    access_log.inspect(|log| log.close());
+    access_log.inspect(|log| log.lines.close());
     recorder.close();
     // What the store was given last is sent, too.
     fleet.inspect(|fleet| fleet.close());

@@ -8,7 +8,7 @@ use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::policy::{OriginState, Policy, ReloadCounts};
 use crate::process::ProcessUsage;
-use crate::record::{AccessLog, ConnectionEvent, Latency, SiteTotals};
+use crate::record::{ConnectionEvent, Latency, SiteTotals};
 use http::{Response, StatusCode};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -267,7 +267,7 @@ fn recording(text: &mut Exposition, admin: &Admin) {
     let help = "Events whose details were lost, by where; they are counted all the same.";
     text.counter("details_dropped_total", help)
         .by("from", [("journal", lost), ("journal-rate", beyond_rate), ("store", dropped)]);
-    let access_log = admin.access_log.as_deref().map(AccessLog::status);
+    let access_log = admin.access_log.as_deref().map(|log| log.lines.status());
     let lost = access_log.map_or(0, |status| status.details_dropped);
     let help = "Lines of the access log that were lost; 0 also where there is none.";
     text.counter("access_log_lines_lost_total", help).value(lost);

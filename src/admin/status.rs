@@ -81,7 +81,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         counts_lost: store.counts_lost,
         store,
         access_log: admin.access_log.as_deref().map(|log| {
-            let status = log.status();
+            let status = log.lines.status();
             AccessLogStatus { queue: status.queue, lines_lost: status.details_dropped }
         }),
         fleet: admin.fleet.as_ref().map(|fleet| fleet.status()),

@@ -72,5 +72,5 @@ fn read(row: &Row) -> Result<Option<ReadTotal>, FleetError> {
     let subject = [word(0)?, word(1)?, word(2)?, word(3)?, word(4)?];
     let stamp: i64 = row.try_get(9)?;
     let stamp = u64::try_from(stamp).unwrap_or_default();
-    Ok(ReadTotal::of_words(&subject, [word(5)?, word(6)?, word(7)?], word(8)?, stamp))
+    Ok(ReadTotal::of_words(subject, [word(5)?, word(6)?, word(7)?], word(8)?, stamp))
 }

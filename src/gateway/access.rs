@@ -3,7 +3,7 @@
 use super::request::RequestContext;
 use super::{Incoming, facts};
 use crate::http::HttpFault;
-use crate::record::{AccessLog, AccessRecord};
+use crate::record::{AccessLog, AccessRecord, ShownBytes};
 
 /// Nobody was left to answer. Not a status of HTTP, only of the access log.
 pub const CLIENT_GONE: u16 = 499;
@@ -37,17 +37,16 @@ pub(super) fn record(
     log.record(&AccessRecord {
         time: context.began,
         duration: context.elapsed(),
-        address: facts::address(incoming, config),
-        addresses: config.addresses,
+        address: config.addresses.show(facts::address(incoming, config)),
         scheme: facts::scheme(incoming, config).as_str(),
         method: Some(head.method()),
-        target: head.target(),
+        target: ShownBytes(head.target()),
         version: Some(head.version.as_str()),
-        host: Some(head.get("host").unwrap_or_default()),
+        host: Some(ShownBytes(head.get("host").unwrap_or_default())),
         status,
         bytes: ending.bytes,
-        referer: head.get("referer"),
-        user_agent: head.get("user-agent"),
+        referer: head.get("referer").map(ShownBytes),
+        user_agent: head.get("user-agent").map(ShownBytes),
         site: context.site().map(|site| site.config.name.as_str()),
         origin: server.as_deref(),
         fault: context.fault.or(ending.fault).map(HttpFault::as_str),

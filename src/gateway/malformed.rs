@@ -5,7 +5,7 @@
 use super::request_id::RequestId;
 use super::{ConnectionInfo, Gateway};
 use crate::http::{HttpFault, Response};
-use crate::record::AccessRecord;
+use crate::record::{AccessRecord, ShownBytes};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How much of what was sent is shown. It is a client's to fill.
@@ -35,11 +35,10 @@ impl Gateway {
         log.record(&AccessRecord {
             time: now.checked_sub(duration).unwrap_or(now),
             duration,
-            address: connection.peer,
-            addresses: self.current.get().config.addresses,
+            address: self.current.get().config.addresses.show(connection.peer),
             scheme: if connection.is_tls { "https" } else { "http" },
             method: None,
-            target: first_line(fragment.bytes),
+            target: ShownBytes(first_line(fragment.bytes)),
             version: None,
             host: None,
             status: Some(fragment.status),

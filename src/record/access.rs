@@ -3,11 +3,11 @@
 //! Optional, and no part of what is judged or counted. It goes through a bounded writer of its own, so that a
 //! slow disk costs lines, which are counted, and never a request.
 
-use super::bytes::{escaped_json, printable};
-use super::event::{AddressDetail, timestamp};
-use super::journal::{Journal, JournalError, JournalOptions, JournalStatus};
+use super::bytes::{escaped_json, shown};
+use super::event::timestamp;
+use super::journal::{Journal, JournalError, JournalOptions};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
@@ -32,35 +32,45 @@ pub enum AccessFormat {
     Combined,
 }
 
-/// What there is to say of a request that is over.
+/// Bytes as they were sent, which are written as text.
 #[derive(Clone, Copy, Debug)]
+pub struct ShownBytes<'a>(pub &'a [u8]);
+
+impl Serialize for ShownBytes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&shown(self.0))
+    }
+}
+
+/// What there is to say of a request that is over. The names of the fields in JSON are public API.
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct AccessRecord<'a> {
     /// When it began.
+    #[serde(serialize_with = "time")]
     pub time: SystemTime,
-    /// How long it took.
-    pub duration: Duration,
-    /// The client's address, where one is known.
+    /// The client's address, where one is known, as far as it is written.
     pub address: Option<IpAddr>,
-    /// How much of it is written.
-    pub addresses: AddressDetail,
     /// `http` or `https`.
     pub scheme: &'a str,
     /// As sent; `None` where it is not known, the request being none.
     pub method: Option<&'a str>,
+    /// As sent.
+    pub host: Option<ShownBytes<'a>>,
     /// As sent; without a method, the first line of what was sent.
-    pub target: &'a [u8],
+    pub target: ShownBytes<'a>,
     /// `HTTP/1.1` and the like.
     pub version: Option<&'a str>,
-    /// As sent.
-    pub host: Option<&'a [u8]>,
     /// The status that was sent; 499 where the client left before, none where another proxy answers.
     pub status: Option<u16>,
     /// Bytes of the body that were sent.
     pub bytes: usize,
+    /// How long it took.
+    #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
+    pub duration: Duration,
     /// As sent.
-    pub referer: Option<&'a [u8]>,
+    pub referer: Option<ShownBytes<'a>>,
     /// As sent.
-    pub user_agent: Option<&'a [u8]>,
+    pub user_agent: Option<ShownBytes<'a>>,
     /// The site that served it.
     pub site: Option<&'a str>,
     /// The server of the origin that was asked last.
@@ -71,31 +81,19 @@ pub struct AccessRecord<'a> {
     pub request_id: &'a str,
 }
 
-/// The names of the fields are public API.
-#[derive(Serialize)]
-struct AccessLine<'a> {
-    time: String,
-    address: Option<String>,
-    scheme: &'a str,
-    method: Option<&'a str>,
-    host: Option<String>,
-    target: String,
-    version: Option<&'a str>,
-    status: Option<u16>,
-    bytes: usize,
-    duration_ms: f64,
-    referer: Option<String>,
-    user_agent: Option<String>,
-    site: Option<&'a str>,
-    origin: Option<&'a str>,
-    fault: Option<&'a str>,
-    request_id: &'a str,
+fn time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&timestamp(*time))
+}
+
+fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
 }
 
 /// The writing end.
 #[derive(Debug)]
 pub struct AccessLog {
-    lines: Journal,
+    /// Its file.
+    pub lines: Journal,
     format: AccessFormat,
 }
 
@@ -115,66 +113,32 @@ impl AccessLog {
             AccessFormat::Combined => access.combined(),
         }]);
     }
-
-    /// What the writer is doing now.
-    pub fn status(&self) -> JournalStatus {
-        self.lines.status()
-    }
-
-    /// Says whether this process may rotate the file, as [`Journal::set_rotating`] does.
-    pub fn set_rotating(&self, may_rotate: bool) {
-        self.lines.set_rotating(may_rotate);
-    }
-
-    /// Writes what is waiting and ends the writer.
-    pub fn close(&self) {
-        self.lines.close();
-    }
 }
 
 impl AccessRecord<'_> {
     fn json(&self) -> Vec<u8> {
-        let line = AccessLine {
-            time: timestamp(self.time),
-            address: self.addresses.show(self.address).map(|address| address.to_string()),
-            scheme: self.scheme,
-            method: self.method,
-            host: self.host.map(printable),
-            target: printable(self.target),
-            version: self.version,
-            status: self.status,
-            bytes: self.bytes,
-            duration_ms: (self.duration.as_secs_f64() * 1e6).round() / 1e3,
-            referer: self.referer.map(printable),
-            user_agent: self.user_agent.map(printable),
-            site: self.site,
-            origin: self.origin,
-            fault: self.fault,
-            request_id: self.request_id,
-        };
-        let mut line = escaped_json(&serde_json::to_string(&line).unwrap_or_default()).into_owned();
+        let mut line = escaped_json(&serde_json::to_string(self).unwrap_or_default()).into_owned();
         line.push('\n');
         line.into_bytes()
     }
 
     fn combined(&self) -> Vec<u8> {
         let time = Timestamp::try_from(self.time).unwrap_or(Timestamp::UNIX_EPOCH);
-        let address =
-            self.addresses.show(self.address).map_or_else(|| "-".to_owned(), |address| address.to_string());
+        let address = self.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
         let mut line = format!("{address} - - [{}] \"", time.strftime("%d/%b/%Y:%H:%M:%S +0000"));
         // Writing to a `String` cannot fail.
         if let Some(method) = self.method {
             let _ = write!(line, "{method} ");
         }
-        escape(&mut line, self.target);
+        escape(&mut line, self.target.0);
         if let Some(version) = self.version {
             let _ = write!(line, " {version}");
         }
         let status = self.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
         let _ = write!(line, "\" {status} {} \"", self.bytes);
-        escape(&mut line, self.referer.unwrap_or(b"-"));
+        escape(&mut line, self.referer.map_or(b"-", |bytes| bytes.0));
         line.push_str("\" \"");
-        escape(&mut line, self.user_agent.unwrap_or(b"-"));
+        escape(&mut line, self.user_agent.map_or(b"-", |bytes| bytes.0));
         line.push_str("\"\n");
         line.into_bytes()
     }
@@ -203,16 +167,15 @@ mod tests {
             time: SystemTime::UNIX_EPOCH + Duration::from_millis(1_000_000_000_500),
             duration: Duration::from_micros(1_234),
             address: "198.51.100.7".parse().ok(),
-            addresses: AddressDetail::Full,
             scheme: "http",
             method: Some("GET"),
-            target: b"/a?\"b\"\\",
+            target: ShownBytes(b"/a?\"b\"\\"),
             version: Some("HTTP/1.1"),
-            host: Some(b"example.org"),
+            host: Some(ShownBytes(b"example.org")),
             status: Some(200),
             bytes: 12,
             referer: None,
-            user_agent: Some(b"x\xff\ny"),
+            user_agent: Some(ShownBytes(b"x\xff\ny")),
             site: Some("example.org"),
             origin: None,
             fault: None,
@@ -228,7 +191,7 @@ mod tests {
         assert_eq!(line, expected);
         let none = AccessRecord {
             method: None,
-            target: b"\x16\x03 \"",
+            target: ShownBytes(b"\x16\x03 \""),
             version: None,
             status: Some(400),
             fault: Some("method"),
@@ -238,7 +201,7 @@ mod tests {
         assert!(line.contains("+0000] \"\\x16\\x03 \\x22\" 400 12 "), "{line}");
         let line: serde_json::Value = serde_json::from_slice(&none.json()).unwrap();
         assert!(line["method"].is_null() && line["version"].is_null() && line["fault"] == "method", "{line}");
-        let nobody = AccessRecord { addresses: AddressDetail::None, ..access() };
+        let nobody = AccessRecord { address: None, ..access() };
         assert!(String::from_utf8(nobody.combined()).unwrap().starts_with("- - - ["));
     }
 
@@ -256,10 +219,10 @@ mod tests {
     fn no_line_holds_what_a_terminal_obeys_or_hides() {
         let text = "/\u{202e}gnp\u{9b}31m\u{2066}\u{feff}\u{e0041}";
         let access = AccessRecord {
-            target: text.as_bytes(),
-            host: Some(text.as_bytes()),
-            referer: Some(text.as_bytes()),
-            user_agent: Some(text.as_bytes()),
+            target: ShownBytes(text.as_bytes()),
+            host: Some(ShownBytes(text.as_bytes())),
+            referer: Some(ShownBytes(text.as_bytes())),
+            user_agent: Some(ShownBytes(text.as_bytes())),
             ..access()
         };
         for line in [access.json(), access.combined()] {

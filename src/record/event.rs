@@ -8,7 +8,6 @@ use crate::identify::{Identity, Proof, ProofMethod};
 use crate::request::RequestFacts;
 use crate::request::address::Network;
 use jiff::Timestamp;
-use std::fmt;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
@@ -20,6 +19,8 @@ const SCHEMA: &str = "{\"v\":1";
 #[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum EventKind {
+    /// Plainly allowed.
+    Allowed,
     /// Disallowed by every version the client could hold.
     Violation,
     /// Disallowed by some of them only.
@@ -30,8 +31,6 @@ pub enum EventKind {
     Spoof,
     /// Allowed, and faster than the crawler was asked to come.
     Pace,
-    /// Plainly allowed.
-    Allowed,
 }
 
 impl EventKind {
@@ -67,7 +66,8 @@ pub enum AddressDetail {
 }
 
 impl AddressDetail {
-    pub(super) fn show(self, address: Option<IpAddr>) -> Option<IpAddr> {
+    /// As much of an address as is recorded.
+    pub fn show(self, address: Option<IpAddr>) -> Option<IpAddr> {
         match self {
             Self::Full => address,
             Self::Truncated => address.map(|address| Network::around(address, 24, 48).address()),
@@ -132,29 +132,15 @@ impl Event {
     /// The event as one JSON line, its newline included, with the status that the client was answered with; `None` when it
     /// left before.
     pub fn line(&self, status: Option<u16>) -> Vec<u8> {
-        self.pieces(StatusCode::of(status).as_bytes()).concat()
+        self.with_pieces(status, |pieces| pieces.concat())
     }
 
-    /// The same in the pieces that it is put together from.
-    pub(super) fn pieces<'a>(&'a self, status: &'a [u8]) -> [&'a [u8]; 3] {
+    /// Calls `with` with the pieces that it is put together from.
+    pub(super) fn with_pieces<T>(&self, status: Option<u16>, with: impl FnOnce(&[&[u8]]) -> T) -> T {
         let (before, behind) = self.bytes.split_at_checked(self.status).unwrap_or((&self.bytes, &[]));
-        [before, status, behind]
-    }
-}
-
-/// A status as it is written.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StatusCode([u8; 3], bool);
-
-impl StatusCode {
-    /// A status has three digits (RFC 9110 §15).
-    pub(super) fn of(status: Option<u16>) -> Self {
-        let digit = |place| b'0' + u8::try_from(status.unwrap_or_default() / place % 10).unwrap_or_default();
-        Self([100, 10, 1].map(digit), status.is_some())
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        if self.1 { &self.0 } else { b"null" }
+        let mut digits = itoa::Buffer::new();
+        let status = status.map_or("null", |status| digits.format(status));
+        with(&[before, status.as_bytes(), behind])
     }
 }
 
@@ -167,14 +153,14 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
         line.fields(phrases.outcome());
         let status = line.len();
         line.fields(phrases.client());
-        line.address_or_null(key!("address"), addresses.show(facts.address));
+        line.optional(key!("address"), addresses.show(facts.address), JsonLine::address);
         line.word(key!("scheme"), facts.scheme.as_str());
         line.bytes(key!("method"), cut.whole_or_start("method", facts.method.as_bytes()));
         line.text(key!("host"), &facts.host);
         line.bytes(key!("target"), cut.whole_or_start("target", &facts.target));
         let user_agent = facts.user_agent.as_deref().map(|header| cut.whole_or_start("user_agent", header));
-        line.bytes_or_null(key!("user_agent"), user_agent);
-        match cut.names() {
+        line.optional(key!("user_agent"), user_agent, JsonLine::bytes);
+        match &*cut.0 {
             // Nearly every line is such a one.
             [] => line.fields(phrases.ruling_of_whole_fields()),
             names => {
@@ -183,7 +169,7 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
             }
         }
         line.text(key!("request_id"), request_id);
-        line.text_or_null(key!("gateway"), gateway);
+        line.optional(key!("gateway"), gateway, JsonLine::text);
         (line.finish(), status)
     })
 }
@@ -194,10 +180,7 @@ const LONGEST: usize = 2_048;
 
 /// The names of fields of which only the start is written.
 #[derive(Default)]
-struct CutText {
-    names: [&'static str; 3],
-    count: usize,
-}
+struct CutText(Vec<&'static str>);
 
 impl CutText {
     /// As much of a field as is written. What is UTF-8 stays so: no character is cut in two.
@@ -208,33 +191,17 @@ impl CutText {
 
     #[cold]
     fn start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
-        if let Some(free) = self.names.get_mut(self.count) {
-            *free = name;
-            self.count += 1;
-        }
+        self.0.push(name);
         let is_inside = |at: &usize| value.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
         // A character has four bytes at most.
         let end = (LONGEST - 3..=LONGEST).rev().find(|at| !is_inside(at)).unwrap_or(LONGEST);
         value.get(..end).unwrap_or(value)
     }
-
-    fn names(&self) -> &[&'static str] {
-        self.names.get(..self.count).unwrap_or_default()
-    }
-}
-
-/// A time in UTC, RFC 3339, to the millisecond.
-struct TimestampText(SystemTime);
-
-impl fmt::Display for TimestampText {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:.3}", Timestamp::try_from(self.0).unwrap_or(Timestamp::UNIX_EPOCH))
-    }
 }
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
 pub fn timestamp(time: SystemTime) -> String {
-    TimestampText(time).to_string()
+    format!("{:.3}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
 #[cfg(test)]

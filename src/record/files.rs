@@ -1,8 +1,9 @@
 //! What is done with files and folders of the state folder in more than one place.
 
-use std::fs::{DirBuilder, File, Metadata};
+use rustix::fs::OFlags;
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Which file it is, whatever its name: its device and its number there.
@@ -36,6 +37,12 @@ pub(super) fn inode_at(path: &Path) -> Option<FileId> {
 /// Has the folder of a file remember its names.
 pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Lets `options` open at once or not at all: a pipe without a reader is an error to a writer, and nothing is waited
+/// for. A regular file is opened, read and written as ever.
+pub fn at_once(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(OFlags::NONBLOCK.bits().cast_signed())
 }
 
 #[cfg(test)]

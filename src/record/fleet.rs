@@ -3,7 +3,7 @@
 //! The exchange with the database and the policy stand on one layer and never name each other. What the policy has to
 //! know of the fleet is a [`FleetLedger`]'s, and how far this gateway may go at the moment is in its [`FleetStanding`].
 
-use super::ledger::{FileDigest, uptime};
+use super::ledger::{FileDigest, uptime, whole_micros};
 use super::store::ReadTotal;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,9 +158,8 @@ struct StandingState {
     served: OfferedFiles,
     /// What every other member has acknowledged.
     cleared: OfferedFiles,
-    /// What a reload would have this gateway serve.
-    wanted: Option<OfferedFiles>,
-    wanted_bytes: FileBytes,
+    /// What a reload would have this gateway serve, and the bytes of that.
+    wanted: Option<(OfferedFiles, FileBytes)>,
     /// Whom that waits for.
     behind: Vec<String>,
 }
@@ -184,7 +183,7 @@ impl FleetStanding {
         if !self.has_joined.load(Ordering::Acquire) {
             return Some(FleetDoubt::Joining);
         }
-        let now = u64::try_from(uptime().as_micros()).unwrap_or(u64::MAX);
+        let now = whole_micros(uptime());
         (now >= self.until.load(Ordering::Acquire)).then_some(FleetDoubt::Isolated)
     }
 
@@ -195,7 +194,7 @@ impl FleetStanding {
 
     /// Others wait for this member until `lease` after `asked`.
     pub fn renew(&self, asked: Duration, lease: Duration) {
-        let until = u64::try_from((asked + lease).as_micros()).unwrap_or(u64::MAX);
+        let until = whole_micros(asked + lease);
         self.until.fetch_max(until, Ordering::AcqRel);
     }
 
@@ -213,7 +212,7 @@ impl FleetStanding {
     /// what it no longer says as soon as that is on its way.
     pub fn speak(&self, files: &mut OfferedFiles) {
         let mut state = self.state();
-        for (host, more) in state.served.iter().chain(state.wanted.iter().flatten()) {
+        for (host, more) in state.served.iter().chain(state.wanted.iter().flat_map(|(files, _)| files)) {
             files.entry(host.clone()).or_default().extend(more.iter().cloned());
         }
         for (host, cleared) in &mut state.cleared {
@@ -248,8 +247,8 @@ impl FleetStanding {
         let deadline = Instant::now() + patience;
         let mut state = self.state();
         if !self.may_serve(&files, &state) {
-            if state.wanted.as_ref() != Some(&files) {
-                (state.wanted, state.wanted_bytes) = (Some(files.clone()), bytes());
+            if state.wanted.as_ref().is_none_or(|(wanted, _)| *wanted != files) {
+                state.wanted = Some((files.clone(), bytes()));
             }
             self.wake.notify_one();
         }
@@ -260,7 +259,7 @@ impl FleetStanding {
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+        state.wanted = None;
         state.served = files;
         Ok(())
     }
@@ -274,7 +273,7 @@ impl FleetStanding {
     /// Waits a little until every other member knows of what is offered.
     pub fn wait(&self, patience: Duration) {
         let waits = |state: &mut StandingState| {
-            state.wanted.as_ref().is_some_and(|wanted| !self.may_serve(wanted, state))
+            state.wanted.as_ref().is_some_and(|(wanted, _)| !self.may_serve(wanted, state))
         };
         // Whether they do is seen when it is offered again.
         let _ = self.changed.wait_timeout_while(self.state(), patience, waits);
@@ -306,7 +305,7 @@ impl FleetStanding {
     /// These files are served, whatever the others know.
     pub fn serves(&self, files: OfferedFiles) {
         let mut state = self.state();
-        (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+        state.wanted = None;
         state.served = files;
     }
 
@@ -327,19 +326,18 @@ impl FleetStanding {
 
     /// The bytes of what is offered, where that waits.
     pub fn wanted_bytes(&self) -> FileBytes {
-        self.state().wanted_bytes.clone()
+        self.state().wanted.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default()
     }
 
     /// Nothing is offered any more.
     pub fn withdraw(&self) {
-        let mut state = self.state();
-        (state.wanted, state.wanted_bytes) = (None, BTreeMap::new());
+        self.state().wanted = None;
     }
 
     /// Whether what is offered need not wait any more.
     pub fn may_go_on(&self) -> bool {
         let state = self.state();
-        state.wanted.as_ref().is_some_and(|wanted| self.may_serve(wanted, &state))
+        state.wanted.as_ref().is_some_and(|(wanted, _)| self.may_serve(wanted, &state))
     }
 
     fn state(&self) -> MutexGuard<'_, StandingState> {

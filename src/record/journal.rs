@@ -4,7 +4,7 @@
 //! dropped and counted; when the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
 //! that cannot be opened is a disk that refuses: the site is served all the same.
 
-use super::event::{Event, StatusCode};
+use super::event::Event;
 use super::files::make_folder;
 use super::lines::{LineQueue, QueueRoom};
 use super::rate::{JournalRate, LineSender, RateTable};
@@ -160,7 +160,7 @@ impl Journal {
 
     /// Hands an event to the writer, with the status that it came to, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, event: &Event, status: Option<u16>) {
-        self.write(&event.pieces(StatusCode::of(status).as_bytes()));
+        event.with_pieces(status, |pieces| self.write(pieces));
     }
 
     /// Counts a line that its sender may not have, and says so once in a while.

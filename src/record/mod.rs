@@ -22,7 +22,6 @@ mod latency;
 mod ledger;
 mod lines;
 mod network;
-mod opening;
 mod operational;
 mod origins;
 mod pace;
@@ -41,14 +40,14 @@ mod unknown_hosts;
 mod unseen;
 pub mod word;
 
-pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord};
+pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord, ShownBytes};
 pub use alerts::AlertTotals;
 pub use by_crawler::CrawlerCounts;
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
-pub use files::{beside, make_folder};
+pub use files::{at_once, beside, make_folder};
 pub use fleet::{
     FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, GenerationState, OfferedFiles,
     OwnFiles, UnlearntNews,
@@ -60,7 +59,6 @@ pub use ledger::{
     BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory,
     LedgerNews, LedgerSeed, NoticeClock, compacted, digest, file_bytes, hexadecimal, uptime,
 };
-pub use opening::at_once;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
 pub use pace::{PaceBook, PaceName};

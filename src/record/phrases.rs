@@ -5,10 +5,12 @@
 
 use super::event::{EventKind, Occurrence};
 use super::json::{JsonLine, key};
-use crate::decide::{Notice, VerdictReason, VersionId};
-use crate::enforce::{Action, Mode};
-use crate::identify::{ClientKind, Proof, ProofMethod, Purpose};
+use super::tally::{CountSubject, CountedDecision, DecisionRef, SubjectRef};
+use crate::decide::{Notice, VerdictReason};
+use crate::enforce::Mode;
+use crate::identify::{ProofMethod, Purpose};
 use crate::robots::Rule;
+use hashbrown::Equivalent as _;
 use std::cell::RefCell;
 
 /// How many sets a thread remembers. Two that want one place take turns.
@@ -17,14 +19,14 @@ const REMEMBERED: usize = 32;
 /// The longest that is remembered, in bytes: a rule may be as long as a file.
 const LONGEST: usize = 4_096;
 
-/// Fields as they are written, each with a comma before it.
+/// Fields as they are written, each with a comma before it, and what they follow from.
 #[derive(Debug)]
 pub(super) struct CachedFields {
-    of: PhraseKey,
-    site: Box<str>,
-    crawler: Option<Box<str>>,
+    subject: CountSubject,
+    decision: CountedDecision,
+    mode: Mode,
+    reason: VerdictReason,
     token: Option<Box<str>>,
-    group: Vec<Box<str>>,
     rule: Option<Box<[u8]>>,
     /// All parts, one after the other.
     bytes: Vec<u8>,
@@ -32,48 +34,16 @@ pub(super) struct CachedFields {
     cuts: [usize; 3],
 }
 
-/// What the fields follow from, texts apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PhraseKey {
-    kind: EventKind,
-    mode: Mode,
-    action: Action,
-    client: ClientKind,
-    purpose: Option<Purpose>,
-    proof: Proof,
-    proof_by: Option<ProofMethod>,
-    line: Option<u32>,
-    reason: VerdictReason,
-    version: Option<VersionId>,
-    notice: Option<Notice>,
-}
-
-impl PhraseKey {
-    fn new(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
-        let Occurrence { identity, proof, proof_by, verdict, mode, action, .. } = *occurrence;
-        let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
-        Self {
-            kind,
-            mode,
-            action,
-            client: identity.client,
-            purpose: identity.purpose,
-            proof,
-            proof_by,
-            line: rule.map(|rule| rule.line),
-            reason: verdict.reason,
-            version: verdict.version,
-            notice: verdict.notice(),
-        }
-    }
-
-    /// Where they are remembered.
-    fn place(&self, crawler: Option<&str>) -> usize {
-        let name = crawler.map_or(0, |crawler| {
-            crawler.len() + usize::from(crawler.as_bytes().first().copied().unwrap_or(0))
-        });
-        (name + self.line.unwrap_or(0) as usize) % REMEMBERED
-    }
+/// Where the fields are remembered.
+fn place(occurrence: &Occurrence<'_>) -> usize {
+    let name = occurrence.identity.crawler.as_deref().unwrap_or_default().as_bytes();
+    let line = occurrence
+        .verdict
+        .ruling
+        .as_ref()
+        .and_then(|ruling| ruling.rule.as_ref())
+        .map_or(0, |rule| rule.line);
+    (name.len() + usize::from(name.first().copied().unwrap_or(0)) + line as usize) % REMEMBERED
 }
 
 /// Calls `write` with the phrases of an occurrence.
@@ -85,15 +55,14 @@ pub(super) fn with<T>(
     thread_local! {
         static KNOWN: RefCell<[Option<CachedFields>; REMEMBERED]> = const { RefCell::new([const { None }; REMEMBERED]) };
     }
-    let of = PhraseKey::new(kind, occurrence);
     KNOWN.with_borrow_mut(|known| {
-        let place = known.get_mut(of.place(occurrence.identity.crawler.as_deref()));
+        let place = known.get_mut(place(occurrence));
         if let Some(Some(phrases)) = &place
-            && phrases.fit(of, occurrence)
+            && phrases.fit(kind, occurrence)
         {
             return write(phrases);
         }
-        let phrases = CachedFields::new(of, occurrence);
+        let phrases = CachedFields::new(kind, occurrence);
         let written = write(&phrases);
         if let Some(place) = place.filter(|_| phrases.bytes.len() <= LONGEST) {
             *place = Some(phrases);
@@ -102,46 +71,45 @@ pub(super) fn with<T>(
     })
 }
 
+fn subject<'a>(occurrence: &Occurrence<'a>) -> SubjectRef<'a> {
+    SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof)
+}
+
 impl CachedFields {
-    fn new(of: PhraseKey, occurrence: &Occurrence<'_>) -> Self {
-        let Occurrence { identity, verdict, site, .. } = *occurrence;
+    fn new(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
+        let Occurrence { identity, proof, proof_by, verdict, mode, action, site, .. } = *occurrence;
         let ruling = verdict.ruling.as_ref();
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
-        let crawler = identity.crawler.as_deref();
         let token = ruling.map(|ruling| ruling.token);
         let mut line = JsonLine::after(Vec::new());
-        line.word(key!("event"), of.kind.as_str());
+        line.word(key!("event"), kind.as_str());
         line.text(key!("site"), site);
-        line.word(key!("mode"), of.mode.as_str());
-        line.word(key!("action"), of.action.as_str());
+        line.word(key!("mode"), mode.as_str());
+        line.word(key!("action"), action.as_str());
         line.null(key!("status"));
         let client = line.len();
-        line.word(key!("client"), of.client.as_str());
-        line.text_or_null(key!("crawler"), crawler);
-        line.word_or_null(key!("purpose"), of.purpose.map(Purpose::as_str));
-        line.text_or_null(key!("token"), token);
-        line.word(key!("proof"), of.proof.as_str());
-        line.word_or_null(key!("proof_by"), of.proof_by.map(ProofMethod::as_str));
+        line.word(key!("client"), identity.client.as_str());
+        line.optional(key!("crawler"), identity.crawler.as_deref(), JsonLine::text);
+        line.optional(key!("purpose"), identity.purpose.map(Purpose::as_str), JsonLine::word);
+        line.optional(key!("token"), token, JsonLine::text);
+        line.word(key!("proof"), proof.as_str());
+        line.optional(key!("proof_by"), proof_by.map(ProofMethod::as_str), JsonLine::word);
         let group = line.len();
         line.texts(key!("group"), ruling.map_or(&[], |ruling| &ruling.group));
-        line.number_or_null(key!("line"), of.line);
-        line.text_or_null(key!("source"), rule.and_then(Rule::source));
-        line.bytes_or_null(key!("rule"), rule.map(|rule| rule.text));
-        line.word(key!("reason"), of.reason.as_str());
-        line.version_or_null(key!("robots_version"), of.version);
-        line.word_or_null(key!("notice"), of.notice.map(Notice::as_str));
+        line.optional(key!("line"), rule.map(|rule| rule.line), JsonLine::number);
+        line.optional(key!("source"), rule.and_then(Rule::source), JsonLine::text);
+        line.optional(key!("rule"), rule.map(|rule| rule.text), JsonLine::bytes);
+        line.word(key!("reason"), verdict.reason.as_str());
+        line.optional(key!("robots_version"), verdict.version, JsonLine::version);
+        line.optional(key!("notice"), verdict.notice().map(Notice::as_str), JsonLine::word);
         let cut = line.len();
         line.null(key!("cut"));
         Self {
-            of,
-            site: site.into(),
-            crawler: crawler.map(Into::into),
+            subject: (&subject(occurrence)).into(),
+            decision: (&DecisionRef::of(occurrence, kind)).into(),
+            mode,
+            reason: verdict.reason,
             token: token.map(Into::into),
-            group: ruling
-                .map_or(&[][..], |ruling| &ruling.group)
-                .iter()
-                .map(|token| (*token).into())
-                .collect(),
             rule: rule.map(|rule| rule.marked.into()),
             bytes: line.into_bytes(),
             cuts: [client, group, cut],
@@ -149,16 +117,14 @@ impl CachedFields {
     }
 
     /// Whether an occurrence has all of it in common.
-    fn fit(&self, of: PhraseKey, occurrence: &Occurrence<'_>) -> bool {
+    fn fit(&self, kind: EventKind, occurrence: &Occurrence<'_>) -> bool {
         let ruling = occurrence.verdict.ruling.as_ref();
-        let group = ruling.map_or(&[][..], |ruling| &ruling.group);
-        self.of == of
-            && self.crawler.as_deref() == occurrence.identity.crawler.as_deref()
-            && *self.site == *occurrence.site
+        self.mode == occurrence.mode
+            && self.reason == occurrence.verdict.reason
+            && DecisionRef::of(occurrence, kind).equivalent(&self.decision)
+            && subject(occurrence).equivalent(&self.subject)
             && self.token.as_deref() == ruling.map(|ruling| ruling.token)
             && self.rule.as_deref() == ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.marked)
-            && self.group.len() == group.len()
-            && self.group.iter().zip(group).all(|(ours, theirs)| **ours == **theirs)
     }
 
     /// `event` to `action`, and the key of `status`.
@@ -190,7 +156,8 @@ impl CachedFields {
 mod tests {
     use super::*;
     use crate::decide::{Ruling, Verdict, VerdictOutcome};
-    use crate::identify::{Basis, Identity};
+    use crate::enforce::Action;
+    use crate::identify::{Basis, ClientKind, Identity, Proof};
     use crate::record::event::{AddressDetail, Event};
     use crate::request::{RequestFacts, Scheme};
     use crate::robots::RuleKind;

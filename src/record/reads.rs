@@ -348,7 +348,7 @@ mod tests {
         }
         let words = ["example.org", "crawler", "GPTBot", "", "confirmed"];
         let rules = read(1, 10).rules.to_string();
-        let new = ReadTotal::of_words(&words, ["000000000000", "example.org", ""], &rules, 1).unwrap();
+        let new = ReadTotal::of_words(words, ["000000000000", "example.org", ""], &rules, 1).unwrap();
         book.restore(&[new], |_| None);
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).len(), 1);
         // All are of one moment.

@@ -6,15 +6,15 @@ use super::by_crawler::CrawlerCounts;
 use super::event::{AddressDetail, Event, EventKind, Occurrence};
 use super::network::NetworkId;
 use super::reads::ReaderId;
-use super::store::{Message, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn};
+use super::store::{Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn};
 use super::tally::{
-    CountSubject, CountedDecision, CountedRequest, DecisionRef, InForce, KeptEvent, ReadKey, SeenInstants,
-    SeenRead, SubjectRef, Tally, is_known, micros,
+    CountSubject, CountedRequest, DecisionRef, InForce, KeptEvent, ReadKey, SeenInstants, SeenRead,
+    SubjectRef, Tally, is_known, micros,
 };
 use crate::decide::{Read, VersionId};
 use crate::identify::{Identity, Proof};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -27,9 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Recorder {
     tally: Arc<Tally>,
-    status: Arc<Mutex<StoreStatus>>,
-    by_crawler: Arc<Mutex<CrawlerCounts>>,
-    begun: Arc<AtomicBool>,
+    shown: Arc<ShownState>,
     messages: Sender<Message>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -39,9 +37,8 @@ pub struct Recorder {
 pub struct FullEvent {
     subject: CountSubject,
     is_known: bool,
-    decision: CountedDecision,
-    at: i64,
-    network: NetworkId,
+    /// All but its line.
+    event: KeptEvent,
 }
 
 /// A complete read of robots.txt.
@@ -76,9 +73,9 @@ impl Recorder {
     pub fn start(options: &StoreOptions) -> io::Result<Self> {
         let tally = Arc::new(Tally::default());
         let writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
-        let (status, begun, by_crawler) = (writer.status(), writer.begun(), writer.by_crawler());
+        let shown = writer.shown();
         let (messages, thread) = spawn(writer, Arc::clone(&tally))?;
-        Ok(Self { tally, status, by_crawler, begun, messages, writer: Mutex::new(Some(thread)) })
+        Ok(Self { tally, shown, messages, writer: Mutex::new(Some(thread)) })
     }
 
     /// Counts one judged request as an event of `kind`. A few events of a kind are wanted in full: hand such a one to
@@ -92,12 +89,10 @@ impl Recorder {
         let network = NetworkId::of(occurrence.facts.address);
         let is_wanted = self.tally.count(CountedRequest { subject, is_known, decision, target, at, network });
         let may_be_kept = occurrence.addresses != AddressDetail::None;
-        is_wanted.then(|| FullEvent {
-            subject: (&subject).into(),
-            is_known,
-            decision: (&decision).into(),
-            at,
-            network: if may_be_kept { network } else { NetworkId::NONE },
+        is_wanted.then(|| {
+            let network = if may_be_kept { network } else { NetworkId::NONE };
+            let event = KeptEvent { decision: (&decision).into(), at, line: Box::default(), network };
+            FullEvent { subject: (&subject).into(), is_known, event }
         })
     }
 
@@ -109,11 +104,10 @@ impl Recorder {
 
     /// Keeps an event in full, with the status that it came to.
     pub fn keep(&self, wanted: FullEvent, event: &Event, status: Option<u16>) {
-        let FullEvent { subject, is_known, decision, at, network } = wanted;
         let line = String::from_utf8(event.line(status))
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        let event = KeptEvent { decision, at, line: line.into(), network };
-        self.tally.keep(subject.borrowed(), is_known, event);
+        let kept = KeptEvent { line: line.into(), ..wanted.event };
+        self.tally.keep(wanted.subject.borrowed(), wanted.is_known, kept);
     }
 
     /// Notes a complete read of robots.txt.
@@ -153,17 +147,18 @@ impl Recorder {
     /// Notes that someone else, such as a cache in front of the gateway, may answer requests for a site's robots.txt, and
     /// what shows it: then a crawler that was not seen to read it may have read it all the same.
     pub fn reads_go_unseen(&self, site: &str, reason: &'static str, at: SystemTime) {
-        self.tally.reads_go_unseen(site, reason, micros(at));
+        self.tally.unseen.note(site, reason, micros(at));
     }
 
-    /// Notes the last entry of the ledger of versions, for the store to remember.
+    /// Notes the last entry of the ledger of versions. The store remembers it, so that a ledger that is lost, or an
+    /// older one, is told from the first.
     pub fn set_ledger_entry(&self, sequence: u64) {
-        self.tally.set_ledger_entry(sequence);
+        self.tally.ledger_entry.fetch_max(sequence, Ordering::Relaxed);
     }
 
     /// Whether a store was begun since this was asked last: it does not know yet what is in force.
     pub fn has_begun_a_store(&self) -> bool {
-        self.begun.swap(false, Ordering::Relaxed)
+        self.shown.begun.swap(false, Ordering::Relaxed)
     }
 
     /// Notes that the fleet has everything up to this piece of the outbox.
@@ -179,7 +174,7 @@ impl Recorder {
 
     /// What the store is doing.
     pub fn status(&self) -> StoreStatus {
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut status = self.shown.status.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let waiting = self.tally.losses();
         status.details_dropped = status.details_dropped.saturating_add(waiting.details_dropped);
         status.reads_lost = status.reads_lost.saturating_add(waiting.reads_lost);
@@ -189,7 +184,7 @@ impl Recorder {
 
     /// Requests of crawlers of the catalogue since the start, as of a second ago.
     pub fn by_crawler(&self) -> CrawlerCounts {
-        self.by_crawler.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until all that was recorded is written, or writing it has failed once.

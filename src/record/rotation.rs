@@ -4,8 +4,7 @@
 //! it. So its size and its inode are asked for before each batch, and a file that was renamed is left for the
 //! one that is there now.
 
-use super::files::{FileId, beside, inode};
-use super::opening::at_once;
+use super::files::{FileId, at_once, beside, inode};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};

@@ -3,6 +3,7 @@
 //! Kept in a file of the state folder, since a proxy goes on passing it on while the gateway is started anew. What cannot be
 //! read there is nothing: then nobody is accused until the next such request.
 
+use super::ledger::whole_micros;
 use crate::decide::NoticeTime;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -121,7 +122,8 @@ impl Sights {
         }
         let mut text = Vec::new();
         for (host, Sight { since, last }) in &known {
-            let line = Line { host: (&**host).into(), since: micros(*since), last: micros(*last) };
+            let line =
+                Line { host: (&**host).into(), since: whole_micros(since.0), last: whole_micros(last.0) };
             serde_json::to_writer(&mut text, &line).map_err(io::Error::other)?;
             text.push(b'\n');
         }
@@ -151,10 +153,6 @@ fn read(folder: &Path) -> Vec<(Box<str>, Sight)> {
     let at = |micros| NoticeTime(Duration::from_micros(micros));
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line<'_>>(line).ok());
     lines.map(|line| (line.host.into(), Sight { since: at(line.since), last: at(line.last) })).collect()
-}
-
-fn micros(time: NoticeTime) -> u64 {
-    u64::try_from(time.0.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -12,29 +12,25 @@
 
 mod clock;
 mod copy;
-mod database;
 mod ends;
 mod error;
-#[cfg(test)]
-mod faulty;
-mod harm;
 mod housekeeping;
 mod import;
 mod losses;
 mod open;
 mod outbox;
 mod reader;
+mod rows;
 mod schema;
 mod spill;
 mod sqlite;
-mod unseen;
 mod words;
 mod write;
 mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
-pub use losses::{LossReason, MissingSpan};
+pub use losses::{LossReason, MissingSpan, UnseenReads};
 pub use outbox::{
     ExportedRows, LossRow, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,
     SentRow, UnseenRow,
@@ -43,14 +39,12 @@ pub use reader::{
     DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,
     SentBytes, StoreReader, StoredNotice, TimelinePoint, VersionRecord, Window,
 };
-pub use unseen::UnseenReads;
 pub use write::OTHER as OTHER_PATHS;
 pub use writer::{StoreStatus, UncleanEndStatus};
 
 pub(super) use open::StoreFile;
-pub(super) use writer::{Message, StoreWriter, spawn};
+pub(super) use writer::{Message, ShownState, StoreWriter, spawn};
 
-use housekeeping::Keep;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,13 +62,6 @@ pub struct StoreOptions {
     pub max_bytes: u64,
     /// Whether what is written is for a fleet, too.
     pub is_shared: bool,
-}
-
-impl StoreOptions {
-    fn keep(&self) -> Keep {
-        let retention = i64::try_from(self.retention.as_secs()).unwrap_or(i64::MAX);
-        Keep { retention, max_bytes: self.max_bytes }
-    }
 }
 
 #[cfg(test)]

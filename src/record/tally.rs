@@ -8,22 +8,18 @@ mod account;
 mod batch;
 mod decision;
 mod instant;
-mod room;
 mod strangers;
 mod subject;
 
 pub use account::PathCounts;
+pub use batch::Losses;
 pub use decision::CountedDecision;
-pub use room::Losses;
 pub use subject::{CountSubject, OTHER_CRAWLERS};
 
-pub(super) use account::{
-    KeptEvent, Map, PathDays, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts,
-};
-pub(super) use batch::{CountBatch, CountedRequest, InForce};
+pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenInstants, SeenRead, SubjectCounts};
+pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce};
 pub(super) use decision::DecisionRef;
 pub(super) use instant::{DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of};
-pub(super) use room::BatchLimits;
 pub(super) use strangers::Strangers;
 pub(super) use subject::{SubjectRef, is_known};
 
@@ -45,29 +41,23 @@ pub(super) const WAITING: BatchLimits = BatchLimits {
     robots: 32 * 1024 * 1024,
 };
 
-/// The same for one shard.
-const SHARE: BatchLimits = BatchLimits {
-    rollups: WAITING.rollups / SHARDS,
-    paths: WAITING.paths / SHARDS,
-    strangers: WAITING.strangers / SHARDS,
-    samples: WAITING.samples / SHARDS,
-    reads: WAITING.reads / SHARDS,
-    robots: WAITING.robots,
-};
-
 /// Counts of the running process that are not written yet.
 #[derive(Debug)]
 pub(super) struct Tally {
     first: Mutex<CountBatch>,
     others: Box<[Mutex<CountBatch>]>,
     state: DefaultHashBuilder,
-    unseen: UnseenNotes,
-    ledger_entry: AtomicU64,
+    /// Where someone else may answer requests for robots.txt.
+    pub(super) unseen: UnseenNotes,
+    /// The last entry of the ledger of versions.
+    pub(super) ledger_entry: AtomicU64,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        let shard = || Mutex::new(CountBatch::new(SHARE));
+        let part = WAITING.with(WAITING, |all, _| all / SHARDS);
+        let part = BatchLimits { robots: WAITING.robots, ..part };
+        let shard = || Mutex::new(CountBatch::new(part));
         Self {
             first: shard(),
             others: (1..SHARDS).map(|_| shard()).collect(),
@@ -111,17 +101,6 @@ impl Tally {
         whole.unseen = self.unseen.take();
         whole.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
         whole
-    }
-
-    /// Notes that someone else may answer requests for a site's robots.txt.
-    pub(super) fn reads_go_unseen(&self, site: &str, reason: &'static str, at: i64) {
-        self.unseen.note(site, reason, at);
-    }
-
-    /// Notes the last entry of the ledger of versions. The store remembers it, so that a ledger that is lost, or an
-    /// older one, is told from the first.
-    pub(super) fn set_ledger_entry(&self, sequence: u64) {
-        self.ledger_entry.fetch_max(sequence, Ordering::Relaxed);
     }
 
     /// What did not fit since the last [`Self::take`].

@@ -35,17 +35,12 @@ impl RequestClass {
     pub const VERDICTS: [&str; 8] =
         ["allowed", "violation", "stale", "variant", "spoof", "pace", "not-judged", "robots-txt"];
 
-    /// How many of them are for clients that are judged.
+    /// How many of them are for clients that are judged: one for each kind of event.
     const JUDGED: usize = 6;
 
     const fn index(self) -> usize {
         match self {
-            Self::Judged(EventKind::Allowed, _) => 0,
-            Self::Judged(EventKind::Violation, _) => 1,
-            Self::Judged(EventKind::Stale, _) => 2,
-            Self::Judged(EventKind::Variant, _) => 3,
-            Self::Judged(EventKind::Spoof, _) => 4,
-            Self::Judged(EventKind::Pace, _) => 5,
+            Self::Judged(kind, _) => kind as usize,
             Self::NotJudged => Self::JUDGED,
             Self::RobotsTxt(_) => Self::JUDGED + 1,
         }
@@ -101,14 +96,12 @@ impl SiteTotals {
 
     /// Refusals by client, for those that can be refused.
     pub fn refusals(&self) -> impl Iterator<Item = (ClientKind, u64)> {
-        let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
-        judged.map(|client| (client, self.refusals.get(client as usize)))
+        of_judged(&self.refusals)
     }
 
     /// Requests answered 429 for their pace, by client; they are no refusals.
     pub fn slowed(&self) -> impl Iterator<Item = (ClientKind, u64)> {
-        let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
-        judged.map(|client| (client, self.slowed.get(client as usize)))
+        of_judged(&self.slowed)
     }
 
     /// Judged requests by what supported the name they gave.
@@ -126,7 +119,11 @@ impl SiteTotals {
     }
 }
 
-/// Where `value` stands in `all`, or past its end.
+fn of_judged(counters: &Sharded<{ ClientKind::COUNT }>) -> impl Iterator<Item = (ClientKind, u64)> {
+    let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
+    judged.map(|client| (client, counters.get(client as usize)))
+}
+
 /// Counters that any thread may raise. None is ever lost: they depend on no queue.
 #[derive(Debug)]
 pub struct Totals {
@@ -255,11 +252,11 @@ impl Totals {
         TotalsSnapshot {
             requests: self.requests.get(0),
             judged: (0..RequestClass::JUDGED).map(|index| -> u64 { of(index) }).sum(),
-            violations: of(1),
-            stale: of(2),
-            variants: of(3),
-            spoofed: of(4),
-            too_fast: of(5),
+            violations: of(EventKind::Violation as usize),
+            stale: of(EventKind::Stale as usize),
+            variants: of(EventKind::Variant as usize),
+            spoofed: of(EventKind::Spoof as usize),
+            too_fast: of(EventKind::Pace as usize),
             slowed: sum(|site| site.slowed().map(|(_, count)| count).sum()),
             refused: sum(|site| site.refusals().map(|(_, count)| count).sum()),
             robots_txt: sum(|site| site.robots().map(|(_, count)| count).sum()),

@@ -82,7 +82,7 @@ impl Logs {
     pub(super) fn set_rotating(&self, may_rotate: bool) {
         self.journal.set_rotating(may_rotate);
         if let Some(log) = &self.access_log {
-            log.set_rotating(may_rotate);
+            log.lines.set_rotating(may_rotate);
         }
     }
 }

@@ -25,23 +25,25 @@ pub fn compacted(entries: &[LedgerEntry], from: NoticeTime) -> Vec<LedgerEntry> 
     let cut = entries.partition_point(|entry| entry.at() <= from);
     let (old, recent) = entries.split_at(cut);
     let open: HashSet<Box<str>> = open_processes(old).into_iter().collect();
-    let mut serving: BTreeMap<&str, LedgerEntry> = BTreeMap::new();
+    let mut serving: BTreeMap<&str, (&LedgerEntry, BTreeMap<Box<str>, FileDigest>)> = BTreeMap::new();
     for entry in old.iter().filter(|entry| open.contains(&entry.process)) {
         if let LedgerChange::Serving { hosts, gone } = &entry.change {
-            let table = serving.get(&*entry.process).map(table).unwrap_or_default();
-            let mut next = table;
-            next.retain(|host, _| !gone.contains(host));
-            next.extend(hosts.iter().map(|(host, file)| (host.clone(), file.clone())));
-            let change = LedgerChange::Serving { hosts: next, gone: Vec::new() };
-            serving.insert(&entry.process, LedgerEntry { change, ..entry.clone() });
+            let (last, table) = serving.entry(&entry.process).or_insert((entry, BTreeMap::new()));
+            *last = entry;
+            table.retain(|host, _| !gone.contains(host));
+            table.extend(hosts.clone());
         }
     }
+    let serving = serving.into_values().map(|(last, hosts)| LedgerEntry {
+        change: LedgerChange::Serving { hosts, gone: Vec::new() },
+        ..last.clone()
+    });
     let is_begun = |entry: &&LedgerEntry| matches!(entry.change, LedgerChange::Begun { .. });
     let begun = old.iter().rev().find(is_begun).cloned().map(|entry| {
         // What was lost then nobody can hold any more.
         LedgerEntry { change: LedgerChange::Begun { after_loss: false }, ..entry }
     });
-    let mut kept: Vec<LedgerEntry> = serving.into_values().chain(begun).collect();
+    let mut kept: Vec<LedgerEntry> = serving.chain(begun).collect();
     kept.extend(fleet_of(old));
     kept.extend(recent.iter().filter(|entry| !is_file(entry)).cloned());
     let named: HashSet<Box<str>> = kept.iter().flat_map(|entry| files(&entry.change)).collect();
@@ -69,10 +71,6 @@ fn fleet_of(entries: &[LedgerEntry]) -> Option<LedgerEntry> {
 
 const fn is_file(entry: &LedgerEntry) -> bool {
     matches!(entry.change, LedgerChange::File { .. })
-}
-
-fn table(entry: &LedgerEntry) -> BTreeMap<Box<str>, FileDigest> {
-    if let LedgerChange::Serving { hosts, .. } = &entry.change { hosts.clone() } else { BTreeMap::new() }
 }
 
 fn files(change: &LedgerChange) -> Vec<Box<str>> {

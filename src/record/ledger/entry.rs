@@ -211,7 +211,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
-pub(super) fn whole_micros(span: Duration) -> u64 {
+pub(in crate::record) fn whole_micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 

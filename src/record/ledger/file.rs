@@ -3,8 +3,7 @@
 use super::clock::{self, NoticeClock, uptime};
 use super::compaction::{compacted, open_processes};
 use super::entry::{LedgerChange, LedgerDamage, LedgerEntry, VERSION_0_1, whole_micros};
-use super::place::{locked, options};
-use super::presence::{self, GoneProcess, ProcessPresence, find_gone};
+use super::presence::{self, GoneProcess, ProcessPresence, find_gone, locked, options};
 use super::{LedgerError, LedgerMemory, LedgerNews};
 use crate::record::files::{FileId, beside, inode, sync_folder_of};
 use std::collections::HashSet;
@@ -86,7 +85,8 @@ impl Ledger {
         if entries.is_empty() {
             entries = ledger.begin(memory)?;
         }
-        let ended: Vec<LedgerChange> = ledger.stopped_processes(&entries).collect();
+        let open = open_processes(&entries).into_iter();
+        let ended = ledger.stopped(open.filter(|who| *who != ledger.process));
         entries.extend(ledger.write(ended)?);
         // What there is to leave out can wait.
         let _ = ledger.compact();
@@ -156,18 +156,11 @@ impl Ledger {
         }
         self.with_lock(|ledger| {
             let mut news = ledger.read_on()?;
-            let mut stopped = Vec::new();
-            for who in others {
-                let is_noted = |entry: &LedgerEntry| {
-                    matches!(&entry.change, LedgerChange::Stopped { who: stopped } if stopped == who)
-                };
-                if let Some(gone) = find_gone(&ledger.path, who)
-                    && !news.entries.iter().any(is_noted)
-                {
-                    gone.clear();
-                    stopped.push(LedgerChange::Stopped { who: who.clone() });
-                }
-            }
+            let is_noted = |who: &str| {
+                let is_of = |entry: &LedgerEntry| matches!(&entry.change, LedgerChange::Stopped { who: noted } if **noted == *who);
+                news.entries.iter().any(is_of)
+            };
+            let stopped = ledger.stopped(others.iter().filter(|who| !is_noted(who)).cloned());
             news.entries.extend(ledger.write(stopped)?);
             Ok(news)
         })
@@ -342,17 +335,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Processes that served something, and are gone without a word.
-    fn stopped_processes<'a>(
-        &'a self,
-        entries: &'a [LedgerEntry],
-    ) -> impl Iterator<Item = LedgerChange> + 'a {
-        let open = open_processes(entries).into_iter();
-        open.filter(|who| **who != *self.process).filter_map(|who| {
-            let gone: GoneProcess = find_gone(&self.path, &who)?;
-            gone.clear();
-            Some(LedgerChange::Stopped { who })
-        })
+    /// Notes of those processes that are gone without a word; what they left is cleared away.
+    fn stopped(&self, open: impl Iterator<Item = Box<str>>) -> Vec<LedgerChange> {
+        let is_gone = |who: &str| find_gone(&self.path, who).map(GoneProcess::clear).is_some();
+        open.filter(|who| is_gone(who)).map(|who| LedgerChange::Stopped { who }).collect()
     }
 
     /// Leaves out the lines that nobody can need any more, where that is worth its while.

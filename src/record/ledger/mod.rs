@@ -8,12 +8,12 @@ mod clock;
 mod compaction;
 mod entry;
 mod file;
-mod place;
 mod presence;
 
 pub(super) use clock::boot;
 pub use clock::{NoticeClock, uptime};
 pub use compaction::compacted;
+pub(super) use entry::whole_micros;
 pub use entry::{BeforeEntry, FileDigest, LedgerChange, LedgerEntry, digest, file_bytes, hexadecimal};
 pub use file::Ledger;
 

@@ -1,13 +1,14 @@
-//! Which processes are alive: each holds a locked file beside the ledger, and notes the time in it.
+//! Who may write to the ledger at a time, and which processes are alive: each holds a locked file beside it, and notes
+//! the time in that.
 
 use super::entry::whole_micros;
 use crate::decide::NoticeTime;
-use crate::record::files::beside;
+use crate::record::files::{FileId, beside, inode, inode_at};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Said once: others see by the lock that this process is alive.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ impl ProcessPresence {
     /// Marks the process as alive.
     pub(super) fn new(ledger: &Path, process: &str) -> io::Result<Self> {
         let path = beside(ledger, &format!(".{process}"));
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(&path)?;
+        let file = options().truncate(true).open(&path)?;
         file.try_lock()?;
         Ok(Self { path, file })
     }
@@ -30,9 +31,7 @@ impl ProcessPresence {
         self.file.write_all_at(format!("{:020}\n", whole_micros(now.0)).as_bytes(), 0)?;
         self.file.sync_data()
     }
-}
 
-impl ProcessPresence {
     /// The process serves nothing any more.
     pub(super) fn remove(self) {
         // Without the lock it says the same.
@@ -84,6 +83,36 @@ pub(super) fn has_other_processes(ledger: &Path, own: &str) -> bool {
         find_gone(ledger, process).is_none().then_some(())
     };
     std::fs::read_dir(folder).is_ok_and(|entries| entries.flatten().find_map(is_alive).is_some())
+}
+
+/// How long another process may hold the lock; it does so for one sync to disk.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).mode(0o640);
+    options
+}
+
+/// The file at `path`, locked, once it is the one there.
+pub(super) fn locked(path: &Path) -> io::Result<(File, FileId)> {
+    let start = Instant::now();
+    loop {
+        let file = options().truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {
+                let found = inode(&file.metadata()?);
+                if inode_at(path) == Some(found) {
+                    return Ok((file, found));
+                }
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "another process keeps it locked"));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(2)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,11 @@
 //! time of day that is far from that is not gone by until a gateway has run with it for a day: then the clock was
 //! wrong before, or the machine was off.
 
-use super::database::{Database, SqlValue, transaction};
 use super::error::StoreError;
+use super::sqlite::Sqlite;
 use crate::record::event::timestamp;
 use crate::record::ledger::{boot, uptime};
 use crate::record::tally::{DAY, instant};
-use SqlValue::{Integer, Text};
 
 const SECOND: i64 = 1_000_000;
 
@@ -72,22 +71,11 @@ impl StoreClock {
 
     /// The time to go by, in microseconds, when the time of day is `wall`. It is written where that `is_due`, and
     /// where it is told anew whether the clock is plausible.
-    pub(super) fn now<D: Database>(
-        &mut self,
-        database: &mut D,
-        wall: i64,
-        is_due: bool,
-    ) -> Result<i64, StoreError> {
+    pub(super) fn now(&mut self, database: &Sqlite, wall: i64, is_due: bool) -> Result<i64, StoreError> {
         self.now_at(database, i64::try_from(uptime().as_micros()).unwrap_or(i64::MAX), wall, is_due)
     }
 
-    fn now_at<D: Database>(
-        &mut self,
-        database: &mut D,
-        uptime: i64,
-        wall: i64,
-        is_due: bool,
-    ) -> Result<i64, StoreError> {
+    fn now_at(&mut self, database: &Sqlite, uptime: i64, wall: i64, is_due: bool) -> Result<i64, StoreError> {
         let going_on =
             |(mark, then): (ClockMark, i64)| (mark, mark.advance(Some(uptime.saturating_sub(then)), wall));
         let known =
@@ -95,7 +83,7 @@ impl StoreClock {
         let mark = if let Some((_, next)) = known {
             next
         } else {
-            let mark = transaction(database, |database| self.write(database, uptime, wall))?;
+            let mark = database.transaction(|| self.write(database, uptime, wall))?;
             self.mark = Some((mark, uptime));
             mark
         };
@@ -103,16 +91,16 @@ impl StoreClock {
     }
 
     /// Another process may have written it, in this boot or in another.
-    fn write<D: Database>(&self, database: &mut D, uptime: i64, wall: i64) -> Result<ClockMark, StoreError> {
-        let boot = Text(&self.boot);
-        let then = database.number("SELECT uptime FROM clock WHERE boot = ?1", &[boot])?;
-        let mut column = |sql| database.number(sql, &[]);
-        let mark = if let Some(time) = column("SELECT time FROM clock")? {
-            let ahead = column("SELECT ahead FROM clock")?.unwrap_or_default();
-            ClockMark { time, ahead, waited: column("SELECT waited FROM clock")?.unwrap_or_default() }
+    fn write(&self, database: &Sqlite, uptime: i64, wall: i64) -> Result<ClockMark, StoreError> {
+        let then = database.value("SELECT uptime FROM clock WHERE boot = ?1", [&self.boot])?;
+        let known = database.rows("SELECT time, ahead, waited FROM clock", (), |row| {
+            Ok(ClockMark { time: row.get(0)?, ahead: row.get(1)?, waited: row.get(2)? })
+        })?;
+        let mark = if let Some(mark) = known.first() {
+            *mark
         } else {
             // Version 0.1 kept none, but when it wrote last.
-            let time = column("SELECT max(written) FROM writer")?.unwrap_or(wall);
+            let time = database.value("SELECT max(written) FROM writer", ())?.unwrap_or(wall);
             ClockMark { time, ..ClockMark::default() }
         };
         // An uptime that is less than it was is of another boot, whatever that is called.
@@ -121,7 +109,7 @@ impl StoreClock {
         database.run(
             "INSERT INTO clock (id, boot, uptime, time, ahead, waited) VALUES (1, ?1, ?2, ?3, ?4, ?5)
              ON CONFLICT DO UPDATE SET boot = ?1, uptime = ?2, time = ?3, ahead = ?4, waited = ?5",
-            &[boot, Integer(uptime), Integer(mark.time), Integer(mark.ahead), Integer(mark.waited)],
+            (&self.boot, uptime, mark.time, mark.ahead, mark.waited),
         )?;
         Ok(mark)
     }
@@ -149,7 +137,7 @@ impl StoreClock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::store::open::{DatabaseSource as _, StoreFile};
+    use crate::record::store::open::StoreFile;
     use crate::record::store::sqlite::Sqlite;
     use crate::record::store::tests::StoreFolder;
 
@@ -167,15 +155,15 @@ mod tests {
     #[test]
     fn a_step_is_not_gone_by_until_it_has_lasted_for_a_day() {
         let folder = StoreFolder::new();
-        let (mut database, mut one) = (store(&folder), clock("one"));
+        let (database, mut one) = (store(&folder), clock("one"));
         for hours in [120 * 24, -30] {
-            assert_eq!(one.now_at(&mut database, HOUR, NOON, true), Ok(NOON));
+            assert_eq!(one.now_at(&database, HOUR, NOON, true), Ok(NOON));
             assert_eq!(one.doubt(), None);
             let wall = |uptime: i64| NOON + uptime - HOUR + hours * HOUR;
             let (mut uptime, mut told) = (HOUR, 0);
             while one.mark.is_some_and(|(mark, _)| mark.is_doubted()) || uptime == HOUR {
                 uptime += 60 * SECOND;
-                let now = one.now_at(&mut database, uptime, wall(uptime), true).unwrap();
+                let now = one.now_at(&database, uptime, wall(uptime), true).unwrap();
                 if let Some(doubt) = one.doubt() {
                     assert!(doubt.contains(if hours > 0 { "120 days ahead of" } else { "30 hours behind" }));
                     assert_eq!(now, wall(uptime).min(NOON + uptime - HOUR));
@@ -186,32 +174,32 @@ mod tests {
             }
             assert_eq!(told, 24 * 60, "minutes");
             one = clock("one");
-            database.run("DELETE FROM clock", &[]).unwrap();
+            database.run("DELETE FROM clock", ()).unwrap();
         }
     }
 
     #[test]
     fn what_is_not_steady_waits_anew_and_a_clock_that_is_set_right_is_believed_at_once() {
         let folder = StoreFolder::new();
-        let (mut database, mut one) = (store(&folder), clock("one"));
-        one.now_at(&mut database, 0, NOON, true).unwrap();
-        one.now_at(&mut database, 60 * SECOND, NOON + 50 * HOUR, true).unwrap();
-        one.now_at(&mut database, 120 * SECOND, NOON + 50 * HOUR + 60 * SECOND, true).unwrap();
+        let (database, mut one) = (store(&folder), clock("one"));
+        one.now_at(&database, 0, NOON, true).unwrap();
+        one.now_at(&database, 60 * SECOND, NOON + 50 * HOUR, true).unwrap();
+        one.now_at(&database, 120 * SECOND, NOON + 50 * HOUR + 60 * SECOND, true).unwrap();
         assert_eq!(one.mark.unwrap().0.waited, 60 * SECOND);
-        one.now_at(&mut database, 180 * SECOND, NOON + 80 * HOUR, true).unwrap();
+        one.now_at(&database, 180 * SECOND, NOON + 80 * HOUR, true).unwrap();
         assert_eq!(one.mark.unwrap().0.waited, 0, "it was set again");
         let right = NOON + 190 * SECOND;
-        assert_eq!(one.now_at(&mut database, 190 * SECOND, right, false), Ok(right));
+        assert_eq!(one.now_at(&database, 190 * SECOND, right, false), Ok(right));
         assert_eq!(one.doubt(), None, "without being due");
     }
 
     #[test]
     fn the_time_between_two_processes_is_known_within_a_boot_and_a_day_of_it_is_nothing_after_another() {
         let folder = StoreFolder::new();
-        let mut database = store(&folder);
-        let mut start = |boot: &str, uptime, wall| {
+        let database = store(&folder);
+        let start = |boot: &str, uptime, wall| {
             let mut clock = clock(boot);
-            let now = clock.now_at(&mut database, uptime, wall, true).unwrap();
+            let now = clock.now_at(&database, uptime, wall, true).unwrap();
             (now, clock.doubt().is_some())
         };
         assert_eq!(start("one", HOUR, NOON), (NOON, false));
@@ -227,10 +215,10 @@ mod tests {
     #[test]
     fn a_store_of_the_former_version_says_when_it_was_written() {
         let folder = StoreFolder::new();
-        let (mut database, mut one) = (store(&folder), clock("one"));
+        let (database, mut one) = (store(&folder), clock("one"));
         let sql = "INSERT INTO writer (process, sequence, written) VALUES ('old', 1, ?1)";
-        database.run(sql, &[Integer(NOON)]).unwrap();
-        assert_eq!(one.now_at(&mut database, HOUR, NOON + 120 * 24 * HOUR, true), Ok(NOON));
+        database.run(sql, [NOON]).unwrap();
+        assert_eq!(one.now_at(&database, HOUR, NOON + 120 * 24 * HOUR, true), Ok(NOON));
         assert!(one.doubt().is_some());
     }
 }

@@ -3,10 +3,9 @@
 //! Copying the files of a running database one after the other is not that: the write-ahead log that is copied a moment
 //! later need not belong to the file.
 
-use super::database::Database as _;
 use super::error::{StoreError, StoreErrorKind};
 use super::schema;
-use super::sqlite::Sqlite;
+use super::sqlite::{PATIENCE, Sqlite};
 use crate::record::files::beside;
 use std::fs::{self, File};
 use std::io;
@@ -44,8 +43,8 @@ fn write(from: &Path, part: &Path) -> Result<u64, StoreError> {
     if !from.exists() {
         return Err(schema::missing(from));
     }
-    let mut source = Sqlite::open_to_read(from)?;
-    if source.number("PRAGMA user_version", &[])? == Some(0) {
+    let source = Sqlite::open_to_read(from, PATIENCE)?;
+    if source.number("PRAGMA user_version", ())? == 0 {
         return Err(schema::not_set_up(from));
     }
     let (needed, free) = (source.bytes()?, free(folder_of(part))?);
@@ -84,19 +83,19 @@ fn refused(path: &Path, error: &io::Error) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::store::open::{DatabaseSource as _, StoreFile};
+    use crate::record::store::open::StoreFile;
     use crate::record::store::tests::StoreFolder;
 
     #[test]
     fn a_copy_holds_what_is_still_in_the_log() {
         let folder = StoreFolder::new();
-        let mut database = StoreFile::new(folder.store()).open(false).unwrap().database;
-        database.run("INSERT INTO meta (name, value) VALUES ('here', 7)", &[]).unwrap();
+        let database = StoreFile::new(folder.store()).open(false).unwrap().database;
+        database.run("INSERT INTO meta (name, value) VALUES ('here', 7)", ()).unwrap();
         let to = folder.path().join("copy.sqlite");
         let bytes = copy(&folder.store(), &to).unwrap();
         assert_eq!(fs::metadata(&to).unwrap().len(), bytes);
-        let mut copied = Sqlite::open_to_read(&to).unwrap();
-        assert_eq!(copied.number("SELECT value FROM meta WHERE name = 'here'", &[]).unwrap(), Some(7));
+        let copied = Sqlite::open_to_read(&to, PATIENCE).unwrap();
+        assert_eq!(copied.number("SELECT value FROM meta WHERE name = 'here'", ()).unwrap(), 7);
         assert!(!folder.path().join("copy.sqlite.part").exists());
     }
 

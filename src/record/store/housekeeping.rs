@@ -5,11 +5,11 @@
 //! counts up and loses none. What the cap removes is counted and told. The bytes of a robots.txt that went out
 //! of force less than a week ago are not touched by the cap: fair notice needs them (RFC 9309 §2.4).
 
-use super::database::{Database, SqlValue, integer, transaction};
+use super::StoreOptions;
 use super::error::StoreError;
 use super::losses::{self, NotedLoss};
+use super::sqlite::{Sqlite, integer, unsigned};
 use crate::record::tally::{DAY, HOUR, MINUTE, SLICE, start_of};
-use SqlValue::Integer;
 
 /// How long roll-ups stay by minute.
 const MINUTES_FOR: i64 = 48 * HOUR;
@@ -21,49 +21,21 @@ const HOURS_FOR: i64 = 8 * DAY;
 /// is written until the next step.
 const TENTHS: u64 = 9;
 
-/// What is kept, and how much of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Keep {
-    /// Seconds.
-    pub(super) retention: i64,
-    /// Bytes.
-    pub(super) max_bytes: u64,
-}
-
-/// What came of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HousekeepingStep {
-    /// There may be more to do.
-    More,
-    /// There is nothing to do for now.
-    Done,
-}
-
-impl HousekeepingStep {
-    const fn of(did_something: bool) -> Self {
-        if did_something { Self::More } else { Self::Done }
-    }
-}
-
-/// Does one step, if there is one to do. `now`, in microseconds, is a plausible time: see [`StoreClock`].
+/// Does one step; `false` where there is nothing to do for now. `now`, in microseconds, is a plausible time: see [`StoreClock`].
 ///
 /// [`StoreClock`]: super::clock::StoreClock
-pub(super) fn step<D: Database>(
-    database: &mut D,
-    keep: Keep,
-    now: i64,
-) -> Result<HousekeepingStep, StoreError> {
+pub(super) fn step(database: &Sqlite, options: &StoreOptions, now: i64) -> Result<bool, StoreError> {
+    let retention = i64::try_from(options.retention.as_secs()).unwrap_or(i64::MAX);
     let minutes_end = start_of(now, HOUR) - MINUTES_FOR;
     let hours_end = start_of(now, DAY) - HOURS_FOR;
-    let cutoff = start_of(now, 1).saturating_sub(keep.retention);
-    let did_something = shrink(database, keep.max_bytes, now)? == HousekeepingStep::More
+    let cutoff = start_of(now, 1).saturating_sub(retention);
+    Ok(shrink(database, options.max_bytes, now)?
         || fold(database, &ROLLUPS, SLICE, HOUR, minutes_end)?
         || fold(database, &ROLLUPS, MINUTE, HOUR, minutes_end)?
         || fold(database, &ROLLUPS, HOUR, DAY, hours_end)?
         || fold(database, &SENT, MINUTE, HOUR, minutes_end)?
         || fold(database, &SENT, HOUR, DAY, hours_end)?
-        || expire(database, cutoff)?;
-    Ok(HousekeepingStep::of(did_something))
+        || expire(database, cutoff)?)
 }
 
 /// The statements that fold a table: in them `?1` is a span and `?2` a start, `?3` and `?4` are those that it goes to.
@@ -90,34 +62,32 @@ const SENT: FoldedTable = FoldedTable {
 };
 
 /// Adds the oldest period of `fine` length to the `coarse` one it lies in, if that ended before `end`.
-fn fold<D: Database>(
-    database: &mut D,
+fn fold(
+    database: &Sqlite,
     table: &FoldedTable,
     fine: i64,
     coarse: i64,
     end: i64,
 ) -> Result<bool, StoreError> {
-    let oldest = database.number(table.oldest, &[Integer(fine)])?;
+    let oldest = database.value(table.oldest, [fine])?;
     let Some(start) = oldest.filter(|start| *start < end) else { return Ok(false) };
-    let whole = start - start.rem_euclid(coarse);
-    transaction(database, |database| {
-        database.run(table.add, &[Integer(fine), Integer(start), Integer(coarse), Integer(whole)])?;
-        database.run(table.remove, &[Integer(fine), Integer(start)])
+    database.transaction(|| {
+        database.run(table.add, [fine, start, coarse, start - start.rem_euclid(coarse)])?;
+        database.run(table.remove, [fine, start])
     })?;
     Ok(true)
 }
 
 /// Removes what ended before `cutoff`, in seconds: one piece of the first kind that has any.
-fn expire<D: Database>(database: &mut D, cutoff: i64) -> Result<bool, StoreError> {
+fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
     for span in SPANS {
-        let removed =
-            transaction(database, |database| remove_counts(database, span, cutoff, NotedLoss::Expired))?;
-        if removed.is_some() {
+        let removed = database.transaction(|| remove_counts(database, span, cutoff, NotedLoss::Expired));
+        if removed?.is_some() {
             return Ok(true);
         }
     }
     for sql in EXPIRED {
-        if transaction(database, |database| database.run(sql, &[Integer(cutoff)]))? > 0 {
+        if database.transaction(|| database.run(sql, [cutoff]))? > 0 {
             return Ok(true);
         }
     }
@@ -126,20 +96,14 @@ fn expire<D: Database>(database: &mut D, cutoff: i64) -> Result<bool, StoreError
 
 /// Removes the oldest roll-ups of one length that ended by `end`, in seconds, and notes whose counts they were: a report
 /// of that time tells that they are missing. How many requests; `None` where there are no such roll-ups.
-fn remove_counts<D: Database>(
-    database: &mut D,
-    span: i64,
-    end: i64,
-    lost: NotedLoss,
-) -> Result<Option<u64>, StoreError> {
-    let oldest = database.number("SELECT min(start) FROM rollup WHERE span = ?1", &[Integer(span)])?;
-    let Some(start) = oldest.filter(|start| start.saturating_add(span) <= end) else { return Ok(None) };
-    let period = [Integer(span), Integer(start)];
+fn remove_counts(database: &Sqlite, span: i64, end: i64, lost: NotedLoss) -> Result<Option<u64>, StoreError> {
+    let oldest = database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
+    let Some(start) = oldest.filter(|start: &i64| start.saturating_add(span) <= end) else { return Ok(None) };
     let sum = "SELECT sum(count) FROM rollup WHERE span = ?1 AND start = ?2";
-    let sum = u64::try_from(database.number(sum, &period)?.unwrap_or_default()).unwrap_or_default();
+    let sum = unsigned(database.number(sum, [span, start])?);
     losses::add(database, lost, (start, span), sum)?;
-    database.run(ROLLUPS.remove, &period)?;
-    database.run(SENT.remove, &period)?;
+    database.run(ROLLUPS.remove, [span, start])?;
+    database.run(SENT.remove, [span, start])?;
     Ok(Some(sum))
 }
 
@@ -176,31 +140,27 @@ const EXPIRED: [&str; 16] = [
 ];
 
 /// Makes the store smaller by one piece when it is larger than it may be, and gives what is free back to the
-/// disk when that is much.
-pub(super) fn shrink<D: Database>(
-    database: &mut D,
-    max_bytes: u64,
-    now: i64,
-) -> Result<HousekeepingStep, StoreError> {
-    let mut pragma = |sql| database.number(sql, &[]).map(Option::unwrap_or_default);
-    let pages = pragma("PRAGMA page_count")?;
-    let (free, size) = (pragma("PRAGMA freelist_count")?, pragma("PRAGMA page_size")?);
-    let bytes = |pages: i64| u64::try_from(pages.saturating_mul(size)).unwrap_or_default();
+/// disk when that is much; `false` where it is small enough.
+pub(super) fn shrink(database: &Sqlite, max_bytes: u64, now: i64) -> Result<bool, StoreError> {
+    let pages = database.number("PRAGMA page_count", ())?;
+    let free = database.number("PRAGMA freelist_count", ())?;
+    let size = database.number("PRAGMA page_size", ())?;
+    let bytes = |pages: i64| unsigned(pages.saturating_mul(size));
     let limit = max_bytes / 10 * TENTHS;
     let is_worth_it = free > (pages / 8).max(256) || (free > 0 && bytes(pages) > limit);
     if is_worth_it {
-        database.number("PRAGMA incremental_vacuum(1000)", &[])?;
-        return Ok(HousekeepingStep::More);
+        database.number("PRAGMA incremental_vacuum(1000)", ())?;
+        return Ok(true);
     }
     if bytes(pages) <= limit {
-        return Ok(HousekeepingStep::Done);
+        return Ok(false);
     }
     for piece in &OLDEST {
-        if transaction(database, |database| piece.remove(database, now))? {
-            return Ok(HousekeepingStep::More);
+        if database.transaction(|| piece.remove(database, now))? {
+            return Ok(true);
         }
     }
-    Ok(HousekeepingStep::Done)
+    Ok(false)
 }
 
 /// One kind of row that can go. In its statements `?1` is the start of the day, in seconds.
@@ -213,12 +173,12 @@ enum RemovableRows {
 }
 
 impl RemovableRows {
-    fn remove<D: Database>(&self, database: &mut D, now: i64) -> Result<bool, StoreError> {
+    fn remove(&self, database: &Sqlite, now: i64) -> Result<bool, StoreError> {
         let today = start_of(now, DAY);
         let rows = |rows| u64::try_from(rows).unwrap_or_default();
         let (counter, removed, is_gone) = match *self {
             Self::Details(delete) => {
-                let gone = database.run(delete, &[Integer(today)])?;
+                let gone = database.run(delete, [today])?;
                 (DETAILS_REMOVED, rows(gone), gone > 0)
             }
             Self::Counts(span) => {
@@ -226,15 +186,15 @@ impl RemovableRows {
                 (COUNTS_REMOVED, removed.unwrap_or_default(), removed.is_some())
             }
             Self::Reads => {
-                database.run(NOTE_READS, &[])?;
-                let gone = database.run(REMOVE_READS, &[])?;
+                database.run(NOTE_READS, ())?;
+                let gone = database.run(REMOVE_READS, ())?;
                 (DETAILS_REMOVED, rows(gone), gone > 0)
             }
         };
         database.run(
             "INSERT INTO meta (name, value) VALUES (?1, ?2)
              ON CONFLICT DO UPDATE SET value = value + excluded.value",
-            &[SqlValue::Text(counter), integer(removed)],
+            (counter, integer(removed)),
         )?;
         Ok(is_gone)
     }

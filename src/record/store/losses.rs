@@ -1,11 +1,11 @@
 //! What is missing of the counts, by the time it is missing of. It is kept with the counts, so that it is told as long as
 //! they are, whichever process lost it.
 
-use super::database::{Database, SqlValue, integer};
 use super::error::StoreError;
 use super::reader::{StoreReader, Window};
-use crate::record::tally::{HOUR, Losses, begins, instant};
-use SqlValue::{Integer, Text};
+use super::sqlite::{Sqlite, unsigned};
+use crate::record::tally::{DAY, HOUR, Losses, begins, instant, micros};
+use crate::record::unseen::Unseen;
 use serde::Serialize;
 use std::time::SystemTime;
 
@@ -38,6 +38,16 @@ pub struct MissingSpan {
     pub requests: Option<u64>,
 }
 
+/// The first second of periods, the second after the last, and how many requests are missing of them.
+type LostRequests = (i64, i64, u64);
+
+impl MissingSpan {
+    fn of(reason: LossReason, (first, end, requests): LostRequests) -> Self {
+        let [from, to] = [first, end].map(|second| instant(begins(second)));
+        Self { reason, from, to, requests: Some(requests) }
+    }
+}
+
 /// What the store notes as missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -54,19 +64,50 @@ pub(super) enum NotedLoss {
 }
 
 /// Notes that `count` are missing of the period of `span` seconds that holds `start`; of the hour, where that is shorter.
-pub(super) fn add<D: Database>(
-    database: &mut D,
+pub(super) fn add(
+    database: &Sqlite,
     lost: NotedLoss,
     (start, span): (i64, i64),
     count: u64,
 ) -> Result<(), StoreError> {
     let span = span.max(HOUR);
     if count > 0 {
-        database.run(
-            "INSERT INTO loss (start, span, kind, count) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET count = count + excluded.count",
-            &[Integer(start - start.rem_euclid(span)), Integer(span), Text(lost.into()), integer(count)],
-        )?;
+        database.add_loss((start - start.rem_euclid(span), span), lost.into(), count)?;
+    }
+    Ok(())
+}
+
+/// How long a copy of robots.txt may be gone by, in microseconds (RFC 9309 §2.4). What is noted at shorter intervals is
+/// one stretch of time.
+const CACHED_FOR: i64 = DAY * 1_000_000;
+
+/// What shows it where a process was gone that had not written all reads that it had seen.
+const UNCLEAN_END: &str = "unclean-end";
+
+/// A time in which reads at a site may have gone unseen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnseenReads {
+    /// The site; empty for all sites.
+    pub site: Box<str>,
+    /// What showed it: a field of requests; `configured`; `lost`, `removed` or `unclean-end` where the records of
+    /// reads are; or `trusted-proxy` of a gateway that looked no further.
+    pub reason: Box<str>,
+    /// When it was first noted.
+    pub from: SystemTime,
+    /// When it was last noted.
+    pub to: SystemTime,
+}
+
+/// Notes where reads of robots.txt may have gone unseen.
+pub(super) fn note_unseen(database: &Sqlite, all: &[Unseen]) -> Result<(), StoreError> {
+    for Unseen { site, reason, at } in all {
+        let longer = "UPDATE unseen_reads SET last = max(last, ?3)
+                      WHERE site = ?1 AND reason = ?2 AND first <= ?3 AND last >= ?4";
+        if database.run(longer, (site, reason, at, at.saturating_sub(CACHED_FOR)))? == 0 {
+            let sql = "INSERT INTO unseen_reads (site, reason, first, last) VALUES (?1, ?2, ?3, ?3)
+                       ON CONFLICT DO NOTHING";
+            database.run(sql, (site, reason, at))?;
+        }
     }
     Ok(())
 }
@@ -97,60 +138,66 @@ impl StoreReader {
             (NotedLoss::Removed, LossReason::SizeCap),
             (NotedLoss::Expired, LossReason::Retention),
         ] {
-            if let Some((from, to, requests)) = self.lost(lost, window)? {
-                let [from, to] = [from, to].map(|second| instant(begins(second)));
-                found.push(MissingSpan { reason, from, to, requests: Some(requests) });
-            }
+            found.extend(self.lost(lost, window)?.map(|span| MissingSpan::of(reason, span)));
         }
-        found.extend(self.waiting(window)?);
+        found.extend(self.waiting(window)?.map(|span| MissingSpan::of(LossReason::Waiting, span)));
         let ends = self.unclean_ends(window)?.into_iter();
-        found.extend(ends.map(|(from, to)| MissingSpan {
-            reason: LossReason::UncleanEnd,
-            from,
-            to,
-            requests: None,
-        }));
+        let reason = LossReason::UncleanEnd;
+        found.extend(ends.map(|(from, to)| MissingSpan { reason, from, to, requests: None }));
         Ok(found)
     }
 
-    /// Requests of a time that wait beside the store.
-    fn waiting(&self, window: &Window) -> Result<Option<MissingSpan>, StoreError> {
+    /// The same of requests of a time that wait beside the store.
+    fn waiting(&self, window: &Window) -> Result<Option<LostRequests>, StoreError> {
         let (from, to) = window.seconds();
-        let mut found: Option<MissingSpan> = None;
-        for other in self.processes() {
+        let mut found: Option<LostRequests> = None;
+        for other in &self.processes {
             // A damaged one is told of by the gateway that sets it aside.
             let Ok(kept) = other.read() else { continue };
             let written = self.written(&other.process)?;
             let batches =
                 kept.batches.iter().filter(|(sequence, _)| written.is_none_or(|last| last < *sequence));
             let counts = batches.flat_map(|(_, batch)| batch.counts());
-            for (period, count) in
-                counts.filter(|(period, _)| period.start + period.span > from && period.start < to)
-            {
-                let [from, to] =
-                    [period.start, period.start + period.span].map(|second| instant(begins(second)));
-                let known = found.get_or_insert(MissingSpan {
-                    reason: LossReason::Waiting,
-                    from,
-                    to,
-                    requests: Some(0),
-                });
-                (known.from, known.to) = (known.from.min(from), known.to.max(to));
-                known.requests = known.requests.map(|requests| requests.saturating_add(count));
+            let within = |start: i64, end: i64| end > from && start < to;
+            for (period, count) in counts {
+                let (start, end) = (period.start, period.start + period.span);
+                if within(start, end) {
+                    let known = found.get_or_insert((start, end, 0));
+                    *known = (known.0.min(start), known.1.max(end), known.2.saturating_add(count));
+                }
             }
         }
         Ok(found)
     }
 
     /// The first second, the second after the last, and the sum.
-    fn lost(&self, lost: NotedLoss, window: &Window) -> Result<Option<(i64, i64, u64)>, StoreError> {
+    fn lost(&self, lost: NotedLoss, window: &Window) -> Result<Option<LostRequests>, StoreError> {
         let (from, to) = window.seconds();
         let sql = "SELECT min(start), max(start + span), sum(count) FROM loss
                    WHERE kind = ?1 AND start + span > ?2 AND start < ?3 HAVING count(*) > 0";
-        let found: Vec<(i64, i64, i64)> =
-            self.rows(sql, (<&str>::from(lost), from, to), |row| row.try_into())?;
-        let sum =
-            |(first, end, count): &(i64, i64, i64)| (*first, *end, u64::try_from(*count).unwrap_or_default());
-        Ok(found.first().map(sum))
+        let found = self.database.rows(sql, (<&str>::from(lost), from, to), |row| {
+            Ok((row.get(0)?, row.get(1)?, unsigned(row.get(2)?)))
+        })?;
+        Ok(found.first().copied())
+    }
+
+    /// Where reads may have gone unseen that matter in a time. One up to 24 hours before its first moment matters: a
+    /// crawler may go by that copy for so long (RFC 9309 §2.4).
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn unseen_reads(&self, window: &Window) -> Result<Vec<UnseenReads>, StoreError> {
+        let sql = "SELECT site, reason, first, last FROM unseen_reads WHERE last >= ?1 AND first < ?2
+                   ORDER BY site, reason, first";
+        let since = micros(window.from).saturating_sub(CACHED_FOR);
+        let mut found = self.database.rows(sql, [since, micros(window.to)], |row| {
+            let (from, to) = (instant(row.get(2)?), instant(row.get(3)?));
+            Ok(UnseenReads { site: row.get(0)?, reason: row.get(1)?, from, to })
+        })?;
+        let ends = self.unclean_ends(&Window { from: instant(since), to: window.to })?.into_iter();
+        let of_end =
+            |(from, to)| UnseenReads { site: Box::from(""), reason: Box::from(UNCLEAN_END), from, to };
+        found.extend(ends.map(of_end));
+        Ok(found)
     }
 }

@@ -3,22 +3,22 @@
 //! A file that is no database, or a broken one, is set aside under another name and never deleted. One that was moved
 //! away, replaced or emptied while it was open is noticed ([`StoreDamage`]), and left to whoever moved it.
 
-use super::database::Database;
 use super::error::{StoreError, StoreErrorKind};
-use super::harm::{DatabaseFile, DatabaseFiles, StoreDamage};
 use super::schema;
-use super::sqlite::Sqlite;
-use crate::record::files::{FileId, beside, inode_at};
+use super::sqlite::{Sqlite, unsigned};
+#[cfg(test)]
+use super::tests::faulty::FaultOutcome;
+use crate::record::files::{FileId, beside, inode, inode_at};
 use jiff::Timestamp;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Files up to this size, in bytes, are checked when they are first opened: a fraction of a second.
 const CHEAP_CHECK: u64 = 64 * 1024 * 1024;
 
 /// What came of opening.
 #[derive(Debug)]
-pub(in crate::record) struct OpenedStore<D> {
-    pub(super) database: D,
+pub(in crate::record) struct OpenedStore {
+    pub(super) database: Sqlite,
     /// Where the broken store went that was found.
     pub(super) set_aside: Option<PathBuf>,
     /// Whether there was none.
@@ -34,23 +34,6 @@ pub(in crate::record) struct DamagedStore {
     pub(super) harm: StoreDamage,
 }
 
-/// Where databases come from.
-pub(in crate::record) trait DatabaseSource {
-    type Database: Database;
-
-    /// Opens the store, new if need be. With `thorough`, it is checked in full whatever its size.
-    fn open(&mut self, thorough: bool) -> Result<OpenedStore<Self::Database>, StoreError>;
-
-    /// What has befallen the store's files since they were looked at last.
-    fn harm(&mut self, database: &mut Self::Database) -> Result<Option<StoreDamage>, StoreError>;
-
-    /// Closes a store that came to harm; what is left of it is saved or set aside.
-    fn leave(&mut self, database: Self::Database, harm: StoreDamage) -> Result<DamagedStore, StoreError>;
-
-    /// Leaves the store tidy before it is closed.
-    fn close(&mut self, database: Self::Database);
-}
-
 /// A file and the inode it had when it was opened.
 #[derive(Debug)]
 pub(in crate::record) struct StoreFile {
@@ -60,18 +43,28 @@ pub(in crate::record) struct StoreFile {
     sound: Option<FileId>,
     /// Its files as they were looked at last.
     parts: DatabaseFiles,
+    /// What the statements of its databases meet with in a test.
+    #[cfg(test)]
+    pub(super) faults: FaultOutcome,
 }
 
 impl StoreFile {
     pub(in crate::record) fn new(path: PathBuf) -> Self {
-        Self { path, inode: None, sound: None, parts: DatabaseFiles::default() }
+        Self {
+            path,
+            inode: None,
+            sound: None,
+            parts: DatabaseFiles::default(),
+            #[cfg(test)]
+            faults: FaultOutcome::default(),
+        }
     }
 
     /// The store, and whether there was none.
     fn try_open(&mut self, thorough: bool) -> Result<(Sqlite, bool), StoreError> {
         let size = std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
         self.inode = inode_at(&self.path);
-        let mut database = Sqlite::open(&self.path)?;
+        let database = Sqlite::open(&self.path)?;
         if self.inode.is_none() {
             self.inode = inode_at(&self.path);
         }
@@ -80,7 +73,7 @@ impl StoreFile {
             database.check()?;
             self.sound = self.inode;
         }
-        let is_new = schema::migrate(&mut database, &self.path)?;
+        let is_new = schema::migrate(&database, &self.path)?;
         self.parts = DatabaseFiles::of(&self.path);
         Ok((database, is_new))
     }
@@ -124,24 +117,25 @@ impl StoreFile {
         }
         Ok(Some(aside))
     }
-}
 
-impl DatabaseSource for StoreFile {
-    type Database = Sqlite;
-
-    fn open(&mut self, thorough: bool) -> Result<OpenedStore<Sqlite>, StoreError> {
-        match self.try_open(thorough) {
-            Ok((database, is_new)) => Ok(OpenedStore { database, set_aside: None, is_new }),
+    /// Opens the store, new if need be. With `thorough`, it is checked in full whatever its size.
+    pub(super) fn open(&mut self, thorough: bool) -> Result<OpenedStore, StoreError> {
+        #[cfg(test)]
+        self.faults.refuse_the_dead()?;
+        let ((database, is_new), set_aside) = match self.try_open(thorough) {
             Err(error) if error.kind() == StoreErrorKind::Corrupt => {
                 let set_aside = self.set_aside()?;
-                let (database, is_new) = self.try_open(false)?;
-                Ok(OpenedStore { database, set_aside, is_new })
+                (self.try_open(false)?, set_aside)
             }
-            Err(error) => Err(error),
-        }
+            opened => (opened?, None),
+        };
+        #[cfg(test)]
+        let database = database.with_faults(&self.faults);
+        Ok(OpenedStore { database, set_aside, is_new })
     }
 
-    fn harm(&mut self, database: &mut Sqlite) -> Result<Option<StoreDamage>, StoreError> {
+    /// What has befallen the store's files since they were looked at last.
+    pub(super) fn harm(&mut self, database: &Sqlite) -> Result<Option<StoreDamage>, StoreError> {
         let parts = DatabaseFiles::of(&self.path);
         let harm = match parts.harm(&self.parts) {
             None => parts.harm_within(&self.parts, &self.path, database)?,
@@ -154,7 +148,8 @@ impl DatabaseSource for StoreFile {
         Ok(harm)
     }
 
-    fn leave(&mut self, mut database: Sqlite, harm: StoreDamage) -> Result<DamagedStore, StoreError> {
+    /// Closes a store that came to harm; what is left of it is saved or set aside.
+    pub(super) fn leave(&mut self, database: Sqlite, harm: StoreDamage) -> Result<DamagedStore, StoreError> {
         // What the log holds is put into the file, wherever that is now. No other harm leaves a log to go by.
         let is_saved =
             matches!(harm, StoreDamage::Gone | StoreDamage::LogGone) && database.checkpoint().is_ok();
@@ -169,10 +164,120 @@ impl DatabaseSource for StoreFile {
         }
         Ok(DamagedStore { set_aside, harm })
     }
+}
 
-    fn close(&mut self, mut database: Sqlite) {
-        // A reader may be at work; then the log stays, and is read with the file.
-        let _ = database.checkpoint();
+/// What the header of the log takes, and that of each page in it, in bytes.
+const LOG_HEADER: u64 = 32;
+const FRAME_HEADER: u64 = 24;
+
+/// What has befallen a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::record) enum StoreDamage {
+    /// Its file is not there, or another is.
+    Gone,
+    /// Its file is empty.
+    Emptied,
+    /// Its file may have been cut short: a full check tells.
+    Cut,
+    /// Its log, or the index of that, is not there, or another is. What it held is in the file now.
+    LogGone,
+    /// The log was cut short.
+    LogCut,
+    /// The index of the log was cut short. Whoever looks into it dies of that (SIGBUS).
+    IndexCut,
+}
+
+impl StoreDamage {
+    /// What an operator is told once a store is open again, unless the old one is told to be set aside.
+    pub(super) const fn message(self, is_new: bool) -> Option<&'static str> {
+        match self {
+            Self::Gone if is_new => Some(
+                "the store was removed or moved away while it was open: reports no longer know what it held; a new one \
+                 was begun",
+            ),
+            Self::Gone => {
+                Some("the store was replaced while it was open: the one in its place is gone on with")
+            }
+            Self::Emptied | Self::Cut => None,
+            Self::LogGone => Some(
+                "the store's log (-wal) or the index of that (-shm) was removed while it was open: nothing is lost",
+            ),
+            Self::LogCut => Some(
+                "the store's log (-wal) was cut short while it was open: what was counted last may be missing",
+            ),
+            Self::IndexCut => {
+                Some("the index of the store's log (-shm) was cut short while it was open: nothing is lost")
+            }
+        }
+    }
+}
+
+/// One file: its inode, and its length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DatabaseFile {
+    inode: FileId,
+    length: u64,
+}
+
+/// The files of a store.
+#[derive(Clone, Copy, Debug, Default)]
+struct DatabaseFiles {
+    main: Option<DatabaseFile>,
+    log: Option<DatabaseFile>,
+    index: Option<DatabaseFile>,
+}
+
+impl DatabaseFile {
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self { inode: inode(&metadata), length: metadata.len() })
+    }
+}
+
+impl DatabaseFiles {
+    fn of(path: &Path) -> Self {
+        let part = |end| DatabaseFile::of(&beside(path, end));
+        Self { main: DatabaseFile::of(path), log: part("-wal"), index: part("-shm") }
+    }
+
+    /// What has befallen these files since they were as they `were`, as far as that shows without asking the database.
+    fn harm(&self, were: &Self) -> Option<StoreDamage> {
+        let is_same = |one: Option<DatabaseFile>, was: Option<DatabaseFile>| {
+            one.map(|one| one.inode) == was.map(|was| was.inode)
+        };
+        let is_cut = self.index.zip(were.index).is_some_and(|(is, was)| is.length < was.length);
+        if were.main.is_none() || !is_same(self.main, were.main) {
+            return Some(StoreDamage::Gone);
+        }
+        if self.main.is_some_and(|main| main.length == 0) {
+            return Some(StoreDamage::Emptied);
+        }
+        if is_same(self.index, were.index) && is_cut {
+            return Some(StoreDamage::IndexCut);
+        }
+        let is_lost = |is, was: Option<DatabaseFile>| was.is_some() && !is_same(is, was);
+        (is_lost(self.log, were.log) || is_lost(self.index, were.index)).then_some(StoreDamage::LogGone)
+    }
+
+    /// The same as far as the database knows how long its files should be. Another process may be at work on them.
+    fn harm_within(
+        &self,
+        were: &Self,
+        path: &Path,
+        database: &Sqlite,
+    ) -> Result<Option<StoreDamage>, StoreError> {
+        let (page, pages) =
+            (database.number("PRAGMA page_size", ())?, database.number("PRAGMA page_count", ())?);
+        let (page, pages) = (unsigned(page), unsigned(pages));
+        let shrunk = self.main.zip(were.main).filter(|(is, was)| is.length < was.length);
+        if shrunk.is_some_and(|(is, _)| is.length < page * pages) {
+            return Ok(Some(StoreDamage::Cut));
+        }
+        let frames = database.frames_in_log()?;
+        // Looked at again, because the log may have grown. Whoever empties it as one should says so in its index first.
+        let log = Self::of(path).log.filter(|log| log.length < LOG_HEADER + frames * (page + FRAME_HEADER));
+        let is_cut = frames > 0 && log.is_some() && database.frames_in_log()? == frames;
+        Ok(is_cut.then_some(StoreDamage::LogCut))
     }
 }
 
@@ -180,19 +285,18 @@ impl DatabaseSource for StoreFile {
 mod tests {
     use super::*;
     use crate::record::store::tests::StoreFolder;
-    use std::path::Path;
 
     #[test]
     fn a_new_store_has_the_newest_schema() {
         let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
-        let mut opened = file.open(true).unwrap();
-        assert_eq!(schema::version(&mut opened.database).unwrap(), schema::newest());
+        let opened = file.open(true).unwrap();
+        assert_eq!(schema::version(&opened.database).unwrap(), schema::newest());
         assert!(opened.set_aside.is_none() && opened.is_new);
-        assert_eq!(file.harm(&mut opened.database), Ok(None));
-        let mode = opened.database.number("PRAGMA auto_vacuum", &[]).unwrap();
-        assert_eq!(mode, Some(2), "incremental");
-        assert_eq!(opened.database.number("PRAGMA synchronous", &[]).unwrap(), Some(2), "full");
+        assert_eq!(file.harm(&opened.database), Ok(None));
+        let mode = opened.database.number("PRAGMA auto_vacuum", ()).unwrap();
+        assert_eq!(mode, 2, "incremental");
+        assert_eq!(opened.database.number("PRAGMA synchronous", ()).unwrap(), 2, "full");
     }
 
     #[test]
@@ -201,23 +305,22 @@ mod tests {
         let garbage = b"this is no database".repeat(500);
         std::fs::write(folder.store(), &garbage).unwrap();
         let mut file = StoreFile::new(folder.store());
-        let mut opened = file.open(false).unwrap();
+        let opened = file.open(false).unwrap();
         let aside = opened.set_aside.expect("it was set aside");
         assert!(aside.file_name().unwrap().to_str().unwrap().starts_with("store.sqlite.corrupt-2"));
         assert_eq!(std::fs::read(aside).unwrap(), garbage);
-        assert_eq!(schema::version(&mut opened.database).unwrap(), schema::newest());
+        assert_eq!(schema::version(&opened.database).unwrap(), schema::newest());
     }
 
     #[test]
     fn a_broken_page_is_found_when_the_store_is_opened() {
         let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
-        let mut database = file.open(false).unwrap().database;
+        let database = file.open(false).unwrap().database;
         for number in 0..2_000 {
-            let values = [super::super::database::SqlValue::Integer(number)];
-            database.run("INSERT INTO stranger (day, name) VALUES (?1, 'name ' || ?1)", &values).unwrap();
+            database.run("INSERT INTO stranger (day, name) VALUES (?1, 'name ' || ?1)", [number]).unwrap();
         }
-        file.close(database);
+        drop(database);
         let mut bytes = std::fs::read(folder.store()).unwrap();
         let middle = bytes.len() - 8_192;
         bytes[middle..middle + 4_096].fill(0x5A);
@@ -229,9 +332,9 @@ mod tests {
     fn a_store_of_a_later_program_is_refused_and_left_alone() {
         let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
-        let mut database = file.open(false).unwrap().database;
+        let database = file.open(false).unwrap().database;
         database.script("PRAGMA user_version = 99").unwrap();
-        file.close(database);
+        drop(database);
         let before = std::fs::read(folder.store()).unwrap();
         let error = StoreFile::new(folder.store()).open(true).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Newer);
@@ -259,19 +362,18 @@ mod tests {
     }
 
     /// What is found after `work` on the files of a store that holds something, of which the log does not know all.
-    fn after(work: impl Fn(&Path)) -> (Option<StoreDamage>, DamagedStore, OpenedStore<Sqlite>) {
+    fn after(work: impl Fn(&Path)) -> (Option<StoreDamage>, DamagedStore, OpenedStore) {
         let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
-        let mut database = file.open(false).unwrap().database;
-        let values = [super::super::database::SqlValue::Integer(7)];
+        let database = file.open(false).unwrap().database;
         let sql = "INSERT INTO robots (sha256, bytes) VALUES (?1, zeroblob(100000))";
-        database.run(sql, &values).unwrap();
+        database.run(sql, [7]).unwrap();
         database.checkpoint().unwrap();
-        assert_eq!(file.harm(&mut database), Ok(None));
-        database.run("INSERT INTO meta (name, value) VALUES ('late', ?1)", &values).unwrap();
-        assert_eq!(file.harm(&mut database), Ok(None));
+        assert_eq!(file.harm(&database), Ok(None));
+        database.run("INSERT INTO meta (name, value) VALUES ('late', ?1)", [7]).unwrap();
+        assert_eq!(file.harm(&database), Ok(None));
         work(&folder.store());
-        let harm = file.harm(&mut database).unwrap();
+        let harm = file.harm(&database).unwrap();
         let left = file.leave(database, harm.unwrap()).unwrap();
         (harm, left, file.open(true).unwrap())
     }
@@ -280,8 +382,8 @@ mod tests {
         std::fs::File::options().write(true).open(beside(path, end)).unwrap().set_len(length).unwrap();
     }
 
-    fn has_late(opened: &mut OpenedStore<Sqlite>) -> bool {
-        opened.database.number("SELECT value FROM meta WHERE name = 'late'", &[]).unwrap() == Some(7)
+    fn has_late(opened: &OpenedStore) -> bool {
+        opened.database.number("SELECT value FROM meta WHERE name = 'late'", ()).unwrap() == 7
     }
 
     #[test]
@@ -292,9 +394,9 @@ mod tests {
             }
         });
         assert_eq!((harm, left.set_aside, opened.is_new), (Some(StoreDamage::Gone), None, true));
-        let (harm, left, mut opened) = after(|path| std::fs::remove_file(path).unwrap());
+        let (harm, left, opened) = after(|path| std::fs::remove_file(path).unwrap());
         assert_eq!((harm, left.set_aside, opened.is_new), (Some(StoreDamage::Gone), None, true));
-        assert!(!has_late(&mut opened), "the old log is not the new store's");
+        assert!(!has_late(&opened), "the old log is not the new store's");
         let (harm, left, opened) = after(|path| cut(path, "", 0));
         assert_eq!((harm, opened.is_new), (Some(StoreDamage::Emptied), true));
         assert!(left.set_aside.is_some_and(|aside| aside.to_str().unwrap().contains(".corrupt-")));
@@ -306,18 +408,15 @@ mod tests {
     #[test]
     fn a_store_that_lacks_its_log_or_index_is_gone_on_with() {
         for end in ["-wal", "-shm"] {
-            let (harm, left, mut opened) = after(|path| std::fs::remove_file(beside(path, end)).unwrap());
+            let (harm, left, opened) = after(|path| std::fs::remove_file(beside(path, end)).unwrap());
             assert_eq!((harm, left.harm), (Some(StoreDamage::LogGone), StoreDamage::LogGone), "{end}");
-            assert!(!opened.is_new && opened.set_aside.is_none() && has_late(&mut opened), "{end}");
+            assert!(!opened.is_new && opened.set_aside.is_none() && has_late(&opened), "{end}");
         }
-        let (harm, _, mut opened) = after(|path| cut(path, "-shm", 0));
-        assert_eq!((harm, opened.is_new, has_late(&mut opened)), (Some(StoreDamage::IndexCut), false, true));
+        let (harm, _, opened) = after(|path| cut(path, "-shm", 0));
+        assert_eq!((harm, opened.is_new, has_late(&opened)), (Some(StoreDamage::IndexCut), false, true));
         for length in [0, 1_000] {
-            let (harm, _, mut opened) = after(|path| cut(path, "-wal", length));
-            assert_eq!(
-                (harm, opened.is_new, has_late(&mut opened)),
-                (Some(StoreDamage::LogCut), false, false)
-            );
+            let (harm, _, opened) = after(|path| cut(path, "-wal", length));
+            assert_eq!((harm, opened.is_new, has_late(&opened)), (Some(StoreDamage::LogCut), false, false));
         }
     }
 
@@ -327,12 +426,12 @@ mod tests {
         assert_eq!(harm, Some(StoreDamage::Gone));
         let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
-        let mut database = file.open(false).unwrap().database;
-        database.run("INSERT INTO meta (name, value) VALUES ('late', 7)", &[]).unwrap();
+        let database = file.open(false).unwrap().database;
+        database.run("INSERT INTO meta (name, value) VALUES ('late', 7)", ()).unwrap();
         let away = folder.path().join("away.sqlite");
         std::fs::rename(folder.store(), &away).unwrap();
-        let harm = file.harm(&mut database).unwrap().unwrap();
+        let harm = file.harm(&database).unwrap().unwrap();
         file.leave(database, harm).unwrap();
-        assert!(has_late(&mut StoreFile::new(away).open(true).unwrap()));
+        assert!(has_late(&StoreFile::new(away).open(true).unwrap()));
     }
 }

@@ -5,20 +5,17 @@
 //! the fleet has taken is kept for a day, since a database that is restored, or a standby that lost its last second, asks
 //! for it again.
 
-mod anew;
-mod of_batch;
 mod reader;
 mod rows;
 
-pub(super) use anew::begin_anew;
-pub(super) use of_batch::unseen_row;
 pub use reader::{OutboxBatch, OutboxReader, OutboxState};
 pub use rows::{ExportedRows, LossRow, PathRow, PresenceRow, ReadRow, RollupRow, SentRow, UnseenRow};
 pub(super) use rows::{RowId, path_counts, word};
 
-use super::database::{Database, SqlValue, transaction};
 use super::error::{StoreError, StoreErrorKind};
-use SqlValue::{Blob, Integer};
+use super::sqlite::{Sqlite, unsigned};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 /// How long what the fleet has taken is kept, in microseconds.
 const KEPT: i64 = 24 * 3_600 * 1_000_000;
@@ -26,19 +23,18 @@ const KEPT: i64 = 24 * 3_600 * 1_000_000;
 /// What is sealed at once: more is sealed in several pieces.
 const SEALED_AT_ONCE: i64 = 400;
 
-fn is_shared<D: Database>(database: &mut D) -> Result<bool, StoreError> {
-    let found = database.number("SELECT value FROM meta WHERE name = 'is_shared'", &[])?;
-    Ok(found == Some(1))
+fn is_shared(database: &Sqlite) -> Result<bool, StoreError> {
+    Ok(database.number("SELECT value FROM meta WHERE name = 'is_shared'", ())? == 1)
 }
 
 /// The rows of a batch, where they are wanted.
-pub(super) fn wanted<D: Database>(database: &mut D) -> Result<Option<ExportedRows>, StoreError> {
+pub(super) fn wanted(database: &Sqlite) -> Result<Option<ExportedRows>, StoreError> {
     Ok(is_shared(database)?.then(ExportedRows::default))
 }
 
 /// Says whether the gateway is a member of a fleet. What one that is none any more had not sent is dropped; one that
 /// becomes a member sends what is in force.
-pub(super) fn share<D: Database>(database: &mut D, is_member: bool, now: i64) -> Result<(), StoreError> {
+pub(super) fn share(database: &Sqlite, is_member: bool, now: i64) -> Result<(), StoreError> {
     if is_member {
         // What comes from now on is told from what a store that was copied back held.
         while seal(database, now)? {}
@@ -46,94 +42,83 @@ pub(super) fn share<D: Database>(database: &mut D, is_member: bool, now: i64) ->
     if is_shared(database)? == is_member {
         return Ok(());
     }
-    transaction(database, |database| {
-        database.run(
-            "INSERT INTO meta (name, value) VALUES ('is_shared', ?1)
-             ON CONFLICT DO UPDATE SET value = excluded.value",
-            &[Integer(i64::from(is_member))],
-        )?;
+    database.transaction(|| {
+        let sql = "INSERT INTO meta (name, value) VALUES ('is_shared', ?1)
+                   ON CONFLICT DO UPDATE SET value = excluded.value";
+        database.run(sql, [is_member])?;
         if is_member {
-            return anew::put_in_force(database, now);
+            return put_in_force(database, now);
         }
-        database.run("DELETE FROM outbox", &[]).map(drop)
+        database.run("DELETE FROM outbox", ()).map(drop)
     })
 }
 
 /// Puts a piece in the outbox, within the transaction of its batch.
-pub(super) fn put<D: Database>(database: &mut D, rows: &ExportedRows, now: i64) -> Result<(), StoreError> {
+pub(super) fn put(database: &Sqlite, rows: &ExportedRows, now: i64) -> Result<(), StoreError> {
     if rows.is_empty() {
         return Ok(());
     }
     let next = "UPDATE meta SET value = value + 1 WHERE name = 'outbox' RETURNING value";
-    let number = Integer(database.number(next, &[])?.unwrap_or_default());
-    database.run(
-        "INSERT INTO outbox (last, first, written, taken, sealed, body) VALUES (?1, ?1, ?2, 0, 0, ?3)",
-        &[number, Integer(now), Blob(&rows.packed()?)],
-    )?;
-    Ok(())
+    let number = database.number(next, ())?;
+    let sql = "INSERT INTO outbox (last, first, written, taken, sealed, body) VALUES (?1, ?1, ?2, 0, 0, ?3)";
+    database.run(sql, (number, now, rows.packed()?)).map(drop)
 }
 
 /// Makes one of the pieces that came since the last time; `true` where there was anything to seal.
-pub(super) fn seal<D: Database>(database: &mut D, now: i64) -> Result<bool, StoreError> {
-    transaction(database, |database| {
-        let first = database.number("SELECT min(first) FROM outbox WHERE sealed = 0", &[])?;
-        let Some(first) = first else { return Ok(false) };
+pub(super) fn seal(database: &Sqlite, now: i64) -> Result<bool, StoreError> {
+    database.transaction(|| {
+        let all = "SELECT first, body FROM outbox WHERE sealed = 0 AND first <
+                   (SELECT min(first) FROM outbox WHERE sealed = 0) + ?1 ORDER BY first";
+        let pieces = database.rows(all, [SEALED_AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let Some(first) = pieces.first().map(|(first, _): &(i64, Vec<u8>)| *first) else { return Ok(false) };
         let mut end = first.saturating_add(SEALED_AT_ONCE);
-        let all = "SELECT body FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2 ORDER BY first";
         let mut sum = ExportedRows::default();
-        for (place, body) in (0..).zip(database.bodies(all, &[Integer(first), Integer(end)])?) {
+        for (number, body) in pieces {
             match ExportedRows::unpacked(&body) {
                 Ok(rows) => sum.add(rows),
-                Err(error) => {
-                    let number = "SELECT first FROM outbox WHERE sealed = 0 AND first >= ?1 ORDER BY first LIMIT 1 OFFSET ?2";
-                    end = database.number(number, &[Integer(first), Integer(place)])?.unwrap_or(first);
-                    if end == first {
-                        // The fleet knows by its number that it is missing.
-                        tracing::error!("{error}; what was counted then is missing in the fleet");
-                        database
-                            .run("DELETE FROM outbox WHERE sealed = 0 AND first = ?1", &[Integer(first)])?;
-                        return Ok(true);
-                    }
+                Err(error) if number == first => {
+                    // The fleet knows by its number that it is missing.
+                    tracing::error!("{error}; what was counted then is missing in the fleet");
+                    database.run("DELETE FROM outbox WHERE sealed = 0 AND first = ?1", [first])?;
+                    return Ok(true);
+                }
+                // It is the first of the next ones.
+                Err(_) => {
+                    end = number;
                     break;
                 }
             }
         }
-        let range = [Integer(first), Integer(end)];
-        let ends = "SELECT CAST(since || ' ' || until AS BLOB) FROM unclean";
-        sum.unclean = database.bodies(ends, &[])?.iter().filter_map(|end| unclean(end)).collect();
+        let ends = database.rows("SELECT since, until FROM unclean", (), |row| row.try_into())?;
+        sum.unclean = ends.into_iter().collect();
         let open = "SELECT max(last) FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2";
-        let last = database.number(open, &range)?.unwrap_or(first);
-        database.run("DELETE FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2", &range)?;
-        database.run(
-            "INSERT INTO outbox (last, first, written, taken, sealed, body) VALUES (?1, ?2, ?3, 0, 1, ?4)",
-            &[Integer(last), Integer(first), Integer(now), Blob(&sum.summed().packed()?)],
-        )?;
+        let last = database.value(open, [first, end])?.unwrap_or(first);
+        database.run("DELETE FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2", [first, end])?;
+        let sql =
+            "INSERT INTO outbox (last, first, written, taken, sealed, body) VALUES (?1, ?2, ?3, 0, 1, ?4)";
+        database.run(sql, (last, first, now, sum.summed().packed()?))?;
         Ok(true)
     })
 }
 
 /// The fleet has taken everything up to `mark`.
-pub(super) fn taken<D: Database>(database: &mut D, mark: i64, now: i64) -> Result<(), StoreError> {
-    database.run(
-        "UPDATE outbox SET taken = ?2 WHERE last <= ?1 AND sealed = 1 AND taken = 0",
-        &[Integer(mark), Integer(now)],
-    )?;
-    Ok(())
+pub(super) fn taken(database: &Sqlite, mark: i64, now: i64) -> Result<(), StoreError> {
+    let sql = "UPDATE outbox SET taken = ?2 WHERE last <= ?1 AND sealed = 1 AND taken = 0";
+    database.run(sql, [mark, now]).map(drop)
 }
 
 /// Removes what nobody will ask for again, and the oldest of what takes more than `most` bytes.
-pub(super) fn prune<D: Database>(database: &mut D, most: u64, now: i64) -> Result<(), StoreError> {
+pub(super) fn prune(database: &Sqlite, most: u64, now: i64) -> Result<(), StoreError> {
     if !is_shared(database)? {
         return Ok(());
     }
     let old = "DELETE FROM outbox WHERE taken > 0 AND taken < ?1";
-    database.run(old, &[Integer(now.saturating_sub(KEPT))])?;
-    let size = database.number("SELECT sum(length(body)) FROM outbox", &[])?.unwrap_or_default();
-    if u64::try_from(size).unwrap_or_default() > most {
+    database.run(old, [now.saturating_sub(KEPT)])?;
+    if unsigned(database.number("SELECT sum(length(body)) FROM outbox", ())?) > most {
         // What the fleet has taken goes first. What it has not it will know to be missing by the numbers.
         let oldest = "DELETE FROM outbox WHERE last IN
                       (SELECT last FROM outbox WHERE sealed = 1 ORDER BY taken = 0, last LIMIT 100)";
-        let gone = database.run(oldest, &[])?;
+        let gone = database.run(oldest, ())?;
         tracing::warn!(
             pieces = gone,
             "the outbox of the fleet takes too much room in the store: its oldest pieces go"
@@ -142,11 +127,123 @@ pub(super) fn prune<D: Database>(database: &mut D, most: u64, now: i64) -> Resul
     Ok(())
 }
 
-fn unclean(end: &[u8]) -> Option<(i64, i64)> {
-    let (since, until) = std::str::from_utf8(end).ok()?.split_once(' ')?;
-    since.parse().ok().zip(until.parse().ok())
+/// Has the store `known` be another one for the fleet, with what was written since `opened`. Nothing happens where it is
+/// one already.
+///
+/// A store that is copied back from a backup counts on under numbers that the fleet has seen already, with other counts.
+/// What came since it was opened the fleet cannot have, and is sent under another id. Of what was there before nobody
+/// knows: it is left out, and told.
+pub(super) fn begin_anew(database: &Sqlite, known: &str, opened: i64, now: i64) -> Result<(), StoreError> {
+    database.transaction(|| {
+        let id = database.value("SELECT value FROM meta WHERE name = 'store_id'", ())?;
+        if id.is_none_or(|id: i64| format!("{id:016x}") != known) {
+            return Ok(());
+        }
+        database.run("DELETE FROM outbox WHERE taken > 0", ())?;
+        let left = database.run("DELETE FROM outbox WHERE written <= ?1", [opened])?;
+        if left > 0 {
+            tracing::error!(
+                pieces = left,
+                "the store was copied back from elsewhere: what it held and had not sent is missing in the fleet, \
+                 which may have it from the store that it was copied from"
+            );
+        }
+        let before = database.value::<i64>("SELECT min(first) - 1 FROM outbox HAVING count(*) > 0", ())?;
+        if let Some(before) = before {
+            database.run("UPDATE outbox SET first = first - ?1, last = last - ?1", [before])?;
+        }
+        let last = database.number("SELECT coalesce(max(last), 0) FROM outbox", ())?;
+        database.run("UPDATE meta SET value = ?1 WHERE name = 'outbox'", [last])?;
+        database.run("UPDATE meta SET value = abs(random() / 2) WHERE name = 'store_id'", ())?;
+        put_in_force(database, now)
+    })
+}
+
+/// Puts what is in force in the outbox: to a fleet that never had it, that is news.
+fn put_in_force(database: &Sqlite, now: i64) -> Result<(), StoreError> {
+    let sql = "SELECT site, lower(hex(sha256)), since, until FROM version WHERE until = 0";
+    let versions = database.rows(sql, (), |row| row.try_into())?;
+    let mut rows = ExportedRows { versions, ..ExportedRows::default() };
+    for (_, sha256, ..) in &rows.versions {
+        let sql = "SELECT bytes FROM robots WHERE lower(hex(sha256)) = ?1";
+        let bytes = database.value::<Vec<u8>>(sql, [sha256])?;
+        rows.robots.extend(bytes.map(|bytes| (sha256.clone(), STANDARD.encode(bytes))));
+    }
+    put(database, &rows, now)
 }
 
 fn unreadable(error: impl std::fmt::Display) -> StoreError {
     StoreError::new(StoreErrorKind::Other, format!("a piece of the fleet's outbox cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::open::StoreFile;
+    use super::super::tests::StoreFolder;
+    use super::*;
+
+    fn store(folder: &StoreFolder) -> Sqlite {
+        StoreFile::new(folder.store()).open(false).unwrap().database
+    }
+
+    fn count(database: &Sqlite, count: u64, now: i64) {
+        let mut rows = ExportedRows::default();
+        rows.losses.push(((0, 3_600, "details".into()), count));
+        put(database, &rows, now).unwrap();
+        seal(database, now).unwrap();
+    }
+
+    #[test]
+    fn what_a_store_counts_after_it_was_copied_back_is_sent_under_another_id() {
+        let folder = StoreFolder::new();
+        let database = store(&folder);
+        share(&database, true, 0).unwrap();
+        for number in 1..=3 {
+            count(&database, number, 10);
+        }
+        taken(&database, 2, 11).unwrap();
+        // It was copied back here, and opened at 20. The fleet has the third piece from the store that it was copied from.
+        for number in 4..=5 {
+            count(&database, number, 30);
+        }
+        let outbox = OutboxReader::open(&folder.store()).unwrap();
+        let batch = outbox.after(3).unwrap().unwrap();
+        assert_eq!((outbox.differs(4, &batch.piece), outbox.differs(4, "another")), (Ok(false), Ok(true)));
+        assert_eq!(
+            (outbox.differs(6, ""), outbox.differs(0, ""), outbox.differs(5, "")),
+            (Ok(true), Ok(false), Ok(false))
+        );
+        let id = outbox.store().unwrap().unwrap();
+        begin_anew(&database, &id, 20, 40).unwrap();
+        let anew = outbox.store().unwrap().unwrap();
+        assert_ne!(anew, id);
+        let sent = |after: i64| {
+            outbox
+                .after(after)
+                .unwrap()
+                .map(|batch| (batch.first, batch.last, batch.rows.unwrap().losses[0].1))
+        };
+        assert_eq!((sent(0), sent(1), sent(2)), (Some((1, 1, 4)), Some((2, 2, 5)), None));
+        // It is said again until the member has another id.
+        begin_anew(&database, &id, 20, 40).unwrap();
+        assert_eq!(outbox.store().unwrap().unwrap(), anew);
+    }
+
+    #[test]
+    fn a_gateway_that_becomes_a_member_sends_what_is_in_force() {
+        let folder = StoreFolder::new();
+        let database = store(&folder);
+        for (site, until) in [("a", 5), ("b", 0)] {
+            database
+                .run("INSERT INTO robots (sha256, bytes) VALUES (x'AB', x'78') ON CONFLICT DO NOTHING", ())
+                .unwrap();
+            let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, x'AB', 1, ?2)";
+            database.run(sql, (site, until)).unwrap();
+        }
+        share(&database, true, 7).unwrap();
+        seal(&database, 8).unwrap();
+        let rows = OutboxReader::open(&folder.store()).unwrap().after(0).unwrap().unwrap().rows.unwrap();
+        assert_eq!(rows.versions, [("b".into(), "ab".into(), 1, 0)]);
+        assert_eq!(rows.robots["ab"], "eA==");
+    }
 }

@@ -4,7 +4,6 @@
 //! writing. It changes nothing, and reads a store whose folder it may not write to.
 
 mod counts;
-mod names;
 mod notice;
 
 pub use counts::{DecisionCount, PathTotal, PeriodCount, SeenSpan, SentBytes, TimelinePoint};
@@ -14,12 +13,15 @@ use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
 use super::schema;
 use super::spill::{Other, SpillReader, others};
+use super::sqlite::{Sqlite, unsigned};
+use super::words;
 use crate::identify::Purpose;
 use crate::record::files::beside;
 use crate::record::tally::{
     CountSubject, CountedDecision, DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of,
 };
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Params, Row};
+use rusqlite::{OpenFlags, Params, Row};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -82,6 +84,13 @@ pub struct RemovedCounts {
     pub counts: u64,
 }
 
+impl RemovedCounts {
+    pub(super) fn of(database: &Sqlite) -> Result<Self, StoreError> {
+        let of = |name| database.number("SELECT value FROM meta WHERE name = ?1", [name]).map(unsigned);
+        Ok(Self { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
+    }
+}
+
 /// One event in full.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleEvent {
@@ -95,13 +104,16 @@ pub struct SampleEvent {
     pub event: String,
 }
 
+/// Things by their ids in the store.
+type ById<T> = HashMap<i64, Arc<T>>;
+
 /// An open store at one moment.
 #[derive(Debug)]
 pub struct StoreReader {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The files of the processes that write it, as they were just before.
-    processes: Vec<Other>,
-    connection: Connection,
+    pub(super) processes: Vec<Other>,
+    pub(super) database: Sqlite,
 }
 
 impl StoreReader {
@@ -115,13 +127,13 @@ impl StoreReader {
         }
         // Before the look at the store: what is moved from there to here meanwhile is not told as missing.
         let processes = others(path, SpillReader::ToRead).unwrap_or_default();
-        let connection = connect(path).or_else(|error| match error.kind() {
-            // Whoever holds it may be writing: a look past the lock could see half of that.
-            StoreErrorKind::Busy => Err(error),
-            _ => alone(path).ok_or(error)?,
-        })?;
-        let reader = Self { path: path.to_owned(), processes, connection };
-        let version: i64 = reader.value("PRAGMA user_version", [])?.unwrap_or_default();
+        let database =
+            Sqlite::open_to_read(path, PATIENCE).and_then(begin).or_else(|error| match error.kind() {
+                // Whoever holds it may be writing: a look past the lock could see half of that.
+                StoreErrorKind::Busy => Err(error),
+                _ => alone(path).ok_or(error)?,
+            })?;
+        let version = database.number("PRAGMA user_version", ())?;
         schema::refuse_newer(version)?;
         if version == 0 {
             return Err(schema::not_set_up(path));
@@ -135,7 +147,7 @@ impl StoreReader {
             );
             return Err(StoreError::new(StoreErrorKind::Other, message));
         }
-        Ok(reader)
+        Ok(Self { path: path.to_owned(), processes, database })
     }
 
     /// Gives up whatever takes longer than until `limit` from now, with an error. For whoever must not wait.
@@ -144,8 +156,7 @@ impl StoreReader {
     /// When the database cannot be told.
     pub fn give_up_after(&self, limit: Duration) -> Result<(), StoreError> {
         let deadline = Instant::now() + limit;
-        let is_late = move || Instant::now() >= deadline;
-        self.connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_late)).map_err(StoreError::from)
+        self.database.give_up_when(STEPS_BETWEEN_LOOKS, move || Instant::now() >= deadline)
     }
 
     /// The time between `from` and `to`, widened to where the roll-ups that exist there begin and end:
@@ -160,7 +171,7 @@ impl StoreReader {
             let exists = |second: i64| -> Result<bool, StoreError> {
                 let start = second - second.rem_euclid(span);
                 let sql = "SELECT 1 FROM rollup WHERE span = ?1 AND start = ?2 LIMIT 1";
-                Ok(self.value::<i64>(sql, [span, start])?.is_some())
+                Ok(self.database.value::<i64>(sql, [span, start])?.is_some())
             };
             if exists(first)? {
                 first -= first.rem_euclid(span);
@@ -181,7 +192,7 @@ impl StoreReader {
         let (from, to) = window.seconds();
         for span in [DAY, HOUR] {
             let sql = "SELECT 1 FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 LIMIT 1";
-            if self.value::<i64>(sql, [span, from, to])?.is_some() {
+            if self.database.value::<i64>(sql, [span, from, to])?.is_some() {
                 return Ok(Duration::from_secs(span.unsigned_abs()));
             }
         }
@@ -195,10 +206,10 @@ impl StoreReader {
     pub fn span(&self) -> Result<Option<Window>, StoreError> {
         let (mut first, mut end): (Option<i64>, Option<i64>) = (None, None);
         for span in [SLICE, MINUTE, HOUR, DAY] {
-            let low = self.value::<Option<i64>>("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
-            let high = self.value::<Option<i64>>("SELECT max(start) FROM rollup WHERE span = ?1", [span])?;
-            first = first.into_iter().chain(low.flatten()).min();
-            end = end.into_iter().chain(high.flatten().map(|start| start + span)).max();
+            let low = self.database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
+            let high = self.database.value::<i64>("SELECT max(start) FROM rollup WHERE span = ?1", [span])?;
+            first = first.into_iter().chain(low).min();
+            end = end.max(high.map(|start| start + span));
         }
         Ok(first
             .zip(end)
@@ -210,8 +221,8 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn last(&self) -> Result<Option<SystemTime>, StoreError> {
-        let read: Option<Option<i64>> = self.value("SELECT max(last) FROM read", [])?;
-        let read = read.flatten().map(|last| instant(last.saturating_add(1)));
+        let read = self.database.value("SELECT max(last) FROM read", ())?;
+        let read = read.map(|last: i64| instant(last.saturating_add(1)));
         Ok(self.span()?.map(|span| span.to).max(read))
     }
 
@@ -220,11 +231,7 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn removed(&self) -> Result<RemovedCounts, StoreError> {
-        let of = |name: &str| -> Result<u64, StoreError> {
-            let value: Option<i64> = self.value("SELECT value FROM meta WHERE name = ?1", [name])?;
-            Ok(unsigned(value.unwrap_or_default()))
-        };
-        Ok(RemovedCounts { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
+        RemovedCounts::of(&self.database)
     }
 
     /// Events in full, newest first.
@@ -235,78 +242,80 @@ impl StoreReader {
         let (subjects, decisions) = (self.subjects(filter)?, self.decisions()?);
         let sql = "SELECT subject, decision, time, event FROM sample WHERE time >= ?1 AND time < ?2
                    ORDER BY time DESC, id DESC";
-        let samples = self.rows(sql, [micros(window.from), micros(window.to)], |row| {
-            let (subject, decision) = (subjects.get(&row.get(0)?), decisions.get(&row.get(1)?));
-            let (time, event) = (instant(row.get(2)?), row.get(3)?);
-            let sample = |(subject, decision)| SampleEvent {
-                subject: Arc::clone(subject),
-                decision: Arc::clone(decision),
-                time,
-                event,
-            };
-            Ok(subject.zip(decision).map(sample))
+        let values = [micros(window.from), micros(window.to)];
+        let samples = self.of_subjects(&subjects, sql, values, |subject, row| {
+            let Some(decision) = decisions.get(&row.get(1)?).map(Arc::clone) else { return Ok(None) };
+            Ok(Some(SampleEvent { subject, decision, time: instant(row.get(2)?), event: row.get(3)? }))
         })?;
         Ok(samples.into_iter().flatten().collect())
     }
 
-    /// Every row of an answer, as `of` reads it.
-    pub(super) fn rows<T>(
+    /// The subjects that a filter admits.
+    fn subjects(&self, filter: &Filter) -> Result<ById<CountSubject>, StoreError> {
+        let sql = "SELECT id, site, client, crawler, purpose, proof FROM subject";
+        let all = self.by_id(sql, |words, _| Ok(words::subject(words)))?;
+        Ok(all.into_iter().filter(|(_, subject)| filter.admits(subject)).collect())
+    }
+
+    /// The rows of an answer whose first column is one of these subjects.
+    fn of_subjects<T>(
         &self,
+        subjects: &ById<CountSubject>,
         sql: &str,
         values: impl Params,
-        of: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        mut of: impl FnMut(Arc<CountSubject>, &Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(values, of)?.collect::<Result<_, _>>()?;
-        Ok(rows)
+        let found = self.database.rows(sql, values, |row| {
+            subjects.get(&row.get(0)?).map(|subject| of(Arc::clone(subject), row)).transpose()
+        })?;
+        Ok(found.into_iter().flatten().collect())
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    fn decisions(&self) -> Result<ById<CountedDecision>, StoreError> {
+        self.by_id(
+            "SELECT id, kind, action, notice, version, tokens, rule, proof_by, line FROM decision",
+            |words, row| Ok(words::decision(words, row.get("line")?)),
+        )
     }
 
-    pub(super) fn processes(&self) -> &[Other] {
-        &self.processes
-    }
-
-    pub(super) fn value<T: rusqlite::types::FromSql>(
+    /// The first column is the id, and words follow.
+    fn by_id<T, const N: usize>(
         &self,
         sql: &str,
-        values: impl Params,
-    ) -> Result<Option<T>, StoreError> {
-        self.connection.query_row(sql, values, |row| row.get(0)).optional().map_err(StoreError::from)
+        read: impl Fn([&str; N], &Row<'_>) -> rusqlite::Result<Option<T>>,
+    ) -> Result<ById<T>, StoreError> {
+        let found = self.database.rows(sql, (), |row| {
+            let mut words = [""; N];
+            for (column, word) in (1..).zip(&mut words) {
+                *word = row.get_ref(column)?.as_str()?;
+            }
+            Ok((row.get(0)?, read(words, row)?))
+        })?;
+        let known = |(id, value): (i64, Option<T>)| {
+            let unknown = || format!("the store holds a word that this program does not know (row {id})");
+            let value = value.ok_or_else(|| StoreError::new(StoreErrorKind::Other, unknown()))?;
+            Ok((id, Arc::new(value)))
+        };
+        found.into_iter().map(known).collect()
     }
-}
-
-fn connect(path: &Path) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    begin(Connection::open_with_flags(path, flags)?)
 }
 
 /// Opens a store that no gateway has open and whose folder may not be written to; a reader of a write-ahead
 /// log must write beside it. `None` where that is not the case.
-fn alone(path: &Path) -> Option<Result<Connection, StoreError>> {
+fn alone(path: &Path) -> Option<Result<Sqlite, StoreError>> {
     if beside(path, "-wal").exists() {
         return None;
     }
     let path = std::path::absolute(path).ok()?;
     let path: String = form_urlencoded::byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
     let uri = format!("file:{}?immutable=1", path.replace('+', "%20").replace("%2F", "/"));
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    Some(Connection::open_with_flags(uri, flags).map_err(StoreError::from).and_then(begin))
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Some(Sqlite::connect(uri, flags, PATIENCE).and_then(begin))
 }
 
 /// Begins the one transaction of a reader; its first look fixes the moment it sees.
-fn begin(connection: Connection) -> Result<Connection, StoreError> {
-    connection.busy_timeout(PATIENCE)?;
-    connection.execute_batch("BEGIN; SELECT count(*) FROM sqlite_master;")?;
-    Ok(connection)
-}
-
-/// A count of the database. None is below zero.
-fn unsigned(count: i64) -> u64 {
-    u64::try_from(count).unwrap_or_default()
+fn begin(database: Sqlite) -> Result<Sqlite, StoreError> {
+    database.script("BEGIN; SELECT count(*) FROM sqlite_master;").map(|()| database)
 }
 
 #[cfg(test)]
@@ -324,9 +333,9 @@ mod tests {
         let reader = StoreReader::open(&folder.store()).unwrap();
         let long = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT sum(i) FROM n";
         reader.give_up_after(Duration::from_secs(600)).unwrap();
-        assert_eq!(reader.value::<i64>(long, []), Ok(Some(20_000_100_000)));
+        assert_eq!(reader.database.value::<i64>(long, ()), Ok(Some(20_000_100_000)));
         reader.give_up_after(Duration::ZERO).unwrap();
-        let error = reader.value::<i64>(long, []).unwrap_err();
+        let error = reader.database.value::<i64>(long, ()).unwrap_err();
         assert_eq!(error.kind(), StoreErrorKind::Busy, "{error}");
         recorder.close();
     }
@@ -341,8 +350,8 @@ mod tests {
         recorder.close();
         let odd = folder.path().join("100% of? it#.sqlite");
         std::fs::rename(folder.store(), &odd).unwrap();
-        let connection = alone(&odd).expect("no log").unwrap();
-        let sum: i64 = connection.query_row("SELECT sum(count) FROM rollup", [], |row| row.get(0)).unwrap();
+        let database = alone(&odd).expect("no log").unwrap();
+        let sum = database.number("SELECT sum(count) FROM rollup", ()).unwrap();
         assert_eq!(sum, 1);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -8,7 +8,6 @@
 //! store: the way back to that program.
 
 use super::copy::copy;
-use super::database::{Database, transaction};
 use super::error::{StoreError, StoreErrorKind};
 use super::sqlite::Sqlite;
 use crate::record::files::beside;
@@ -25,12 +24,12 @@ pub(super) fn newest() -> i64 {
 
 /// Brings the store in the file `path` to the newest version; `true` where it was empty. Two processes may try at once;
 /// the second finds it done.
-pub(super) fn migrate(database: &mut Sqlite, path: &Path) -> Result<bool, StoreError> {
+pub(super) fn migrate(database: &Sqlite, path: &Path) -> Result<bool, StoreError> {
     if version(database)? == newest() {
         return Ok(false);
     }
     let mut kept = None;
-    let migrated = transaction(database, |database| {
+    let migrated = database.transaction(|| {
         let found = version(database)?;
         if (1..newest()).contains(&found) {
             // Nobody else writes while this transaction holds the lock, so the copy misses nothing.
@@ -83,8 +82,8 @@ fn keep(path: &Path, found: i64) -> Option<PathBuf> {
 }
 
 /// The version of a store that this program can write.
-pub(super) fn version<D: Database>(database: &mut D) -> Result<i64, StoreError> {
-    let found = database.number("PRAGMA user_version", &[])?.unwrap_or_default();
+pub(super) fn version(database: &Sqlite) -> Result<i64, StoreError> {
+    let found = database.number("PRAGMA user_version", ())?;
     refuse_newer(found).map(|()| found)
 }
 

@@ -4,16 +4,21 @@
 //! written the file holds no counts. Every time what is in it changes, a whole new file takes its place. So a file that
 //! nobody locks tells of a process that is gone: what it could not write, or that it ended without writing what it
 //! counted last. Batches keep their numbers, so none is counted twice that the store has already.
+//!
+//! It is lines of JSON, read strictly, so that what is not as it was written is not counted. The first line names the
+//! process; a batch is a line, and so is each of its accounts; the last line is the SHA-256 of all lines before. Words are
+//! those of the database.
 
-mod form;
 mod left;
 
 pub(super) use left::{Other, SpillFile, SpillReader, UnreadableSpill, others};
 
 use crate::record::files::{beside, inode, inode_at, sync_folder_of};
-use crate::record::tally::CountBatch;
-use form::{BatchLine, Detail, ProcessLine, SpillLine};
+use crate::record::tally::{CountBatch, CountSubject, InForce, Losses, SubjectCounts};
+use crate::record::unseen::Unseen;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -163,6 +168,84 @@ impl Write for BoundedWriter<'_> {
 /// Whether a file that is open is the one at `path`.
 fn is_at(file: &File, path: &Path) -> bool {
     file.metadata().is_ok_and(|ours| Some(inode(&ours)) == inode_at(path))
+}
+
+/// How much of a batch is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    Full,
+    /// Without targets and events: counts and reads take a small part of the room.
+    Counts,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum SpillLine<'a> {
+    Process(ProcessLine<'a>),
+    Batch(BatchLine<'a>),
+    Account(Cow<'a, CountSubject>, Cow<'a, SubjectCounts>),
+    Sha256(Cow<'a, str>),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProcessLine<'a> {
+    form: u32,
+    process: Cow<'a, str>,
+    /// When it was written, in microseconds.
+    at: i64,
+    /// Whether the process counted nothing after that.
+    is_all: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BatchLine<'a> {
+    sequence: i64,
+    versions: Cow<'a, [InForce]>,
+    unseen: Cow<'a, [Unseen]>,
+    ledger_entry: u64,
+    losses: Losses,
+}
+
+impl<'a> BatchLine<'a> {
+    fn of(batch: &'a CountBatch, sequence: i64, detail: Detail) -> Self {
+        let mut losses = batch.losses();
+        if detail == Detail::Counts {
+            let left_out: u64 = batch.accounts.values().map(details).sum();
+            losses.details_dropped = losses.details_dropped.saturating_add(left_out);
+        }
+        let (versions, unseen) = ((&*batch.versions).into(), (&*batch.unseen).into());
+        Self { sequence, versions, unseen, ledger_entry: batch.ledger_entry, losses }
+    }
+
+    /// A batch begins with all but its accounts.
+    fn begin(self, batch: &mut CountBatch) {
+        (batch.versions, batch.unseen) = (self.versions.into_owned(), self.unseen.into_owned());
+        batch.ledger_entry = self.ledger_entry;
+        batch.lose(self.losses);
+    }
+}
+
+/// How many requests and events [`Detail::Counts`] leaves out the details of.
+fn details(account: &SubjectCounts) -> u64 {
+    let targets = account.paths.values().flatten().map(|(_, counts)| counts.requests()).sum::<u64>();
+    targets.saturating_add(account.events.len() as u64)
+}
+
+impl<'a> SpillLine<'a> {
+    fn of_account(subject: &'a CountSubject, account: &'a SubjectCounts, detail: Detail) -> Self {
+        let account = match detail {
+            Detail::Full => Cow::Borrowed(account),
+            Detail::Counts => Cow::Owned(account.without_details()),
+        };
+        Self::Account(Cow::Borrowed(subject), account)
+    }
+
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *to, self)?;
+        to.write_all(b"\n")
+    }
 }
 
 #[cfg(test)]

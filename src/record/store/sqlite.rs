@@ -1,22 +1,23 @@
-//! The real database: `SQLite` through rusqlite.
+//! The database: `SQLite` through rusqlite, one statement at a time.
 //!
 //! WAL, so that a report reads while the gateway writes. `synchronous = FULL`: the usual advice for WAL is
 //! `NORMAL`, but that syncs at checkpoints only, so a loss of power could take many seconds of counts with
 //! it. A few commits a second on a thread of its own can afford the sync.
 
-use super::database::{Database, SqlValue};
 use super::error::{StoreError, StoreErrorKind};
 use super::schema::refuse_newer;
+#[cfg(test)]
+use super::tests::faulty::FaultOutcome;
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, ErrorCode, OpenFlags, params_from_iter};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long a statement waits for another process that holds the database.
-const PATIENCE: Duration = Duration::from_millis(200);
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How many prepared statements are kept.
 const STATEMENTS: usize = 64;
@@ -24,24 +25,50 @@ const STATEMENTS: usize = 64;
 /// The write-ahead log is cut back to this many bytes when all of it is in the database.
 const WAL_BYTES: u32 = 4 * 1024 * 1024;
 
-/// A connection that writes.
+/// A connection to the store's file.
 #[derive(Debug)]
 pub(in crate::record) struct Sqlite {
     connection: Connection,
+    /// What statements meet with in a test.
+    #[cfg(test)]
+    pub(super) faults: FaultOutcome,
+}
+
+/// A count as the database keeps it.
+pub(super) fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A count of the database; none is below zero.
+pub(super) fn unsigned(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or_default()
 }
 
 impl Sqlite {
+    /// Opens a file as `flags` say; a statement waits for another process for as long as `patience`.
+    pub(super) fn connect(
+        path: impl AsRef<Path>,
+        flags: OpenFlags,
+        patience: Duration,
+    ) -> Result<Self, StoreError> {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(patience)?;
+        Ok(Self {
+            connection,
+            #[cfg(test)]
+            faults: FaultOutcome::default(),
+        })
+    }
+
     /// Opens or creates the file. Nothing is checked yet but that it is a database, and of no later schema:
     /// such a one is not touched.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         // The library would make it for everybody to read; its other files get the mode of this one. A file that is there
         // is not opened here: to close it again would give up the locks that this process has on it.
         let _ = OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
+        let database = Self::connect(path, flags, PATIENCE)?;
+        let connection = &database.connection;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         refuse_newer(version)?;
@@ -56,40 +83,110 @@ impl Sqlite {
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "journal_size_limit", WAL_BYTES)?;
-        Ok(Self { connection })
+        Ok(database)
     }
 
     /// Opens a file that exists, to read it and no more.
-    pub(super) fn open_to_read(path: &Path) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
-        Ok(Self { connection })
+    pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+        Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
+    }
+
+    /// Runs a statement; how many rows it changed.
+    pub(super) fn run(&self, sql: &str, values: impl Params) -> Result<usize, StoreError> {
+        self.met(|| Ok(self.connection.prepare_cached(sql)?.execute(values)?))
+    }
+
+    /// Runs a query to its end; the first column of its first row, unless that is null.
+    pub(super) fn value<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<Option<T>, StoreError> {
+        self.met(|| {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let has_columns = statement.column_count() > 0;
+            let mut rows = statement.query(values)?;
+            let mut first = None;
+            // To the end: some statements do their work row by row, and their rows are empty.
+            while let Some(row) = rows.next()? {
+                if has_columns && first.is_none() {
+                    first = row.get(0)?;
+                }
+            }
+            Ok(first)
+        })
+    }
+
+    /// A number that there is always, or 0.
+    pub(super) fn number(&self, sql: &str, values: impl Params) -> Result<i64, StoreError> {
+        self.value(sql, values).map(Option::unwrap_or_default)
+    }
+
+    /// Every row of an answer, as `of` reads it.
+    pub(super) fn rows<T>(
+        &self,
+        sql: &str,
+        values: impl Params,
+        of: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.met(|| {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            Ok(statement.query_map(values, of)?.collect::<Result<_, _>>()?)
+        })
+    }
+
+    /// Does `work` in whole or not at all. The lock is taken at the beginning: a transaction that reads first
+    /// and writes later could fail half-way with no way to wait.
+    pub(super) fn transaction<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.run("BEGIN IMMEDIATE", ())?;
+        let done = work().and_then(|value| self.run("COMMIT", ()).map(|_| value));
+        if done.is_err() {
+            // Some faults have rolled back already; then there is nothing to roll back.
+            let _ = self.run("ROLLBACK", ());
+        }
+        done
+    }
+
+    /// A statement, which meets with a fault where a test wants it to.
+    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "faults are a test's"))]
+    fn met<T>(&self, statement: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        #[cfg(test)]
+        return self.faults.meet(statement);
+        #[cfg(not(test))]
+        statement()
+    }
+
+    /// Gives up a statement with an error as soon as `is_late`, which is asked every few `steps` of the database's machine.
+    pub(super) fn give_up_when(
+        &self,
+        steps: i32,
+        is_late: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<(), StoreError> {
+        self.connection.progress_handler(steps, Some(is_late)).map_err(StoreError::from)
     }
 
     /// How large the database is, in bytes, without what is free in it.
-    pub(super) fn bytes(&mut self) -> Result<u64, StoreError> {
-        let mut pragma = |sql| self.number(sql, &[]).map(Option::unwrap_or_default);
-        let pages = pragma("PRAGMA page_count")?.saturating_sub(pragma("PRAGMA freelist_count")?);
-        Ok(u64::try_from(pages.saturating_mul(pragma("PRAGMA page_size")?)).unwrap_or_default())
+    pub(super) fn bytes(&self) -> Result<u64, StoreError> {
+        let [pages, free, size] = ["page_count", "freelist_count", "page_size"]
+            .map(|name| self.number(&format!("PRAGMA {name}"), ()));
+        Ok(unsigned(pages?.saturating_sub(free?).saturating_mul(size?)))
     }
 
     /// Writes all that is in the database, as of one moment, to a file that does not exist.
-    pub(super) fn vacuum_into(&mut self, path: &Path) -> Result<(), StoreError> {
+    pub(super) fn vacuum_into(&self, path: &Path) -> Result<(), StoreError> {
         let Some(path) = path.to_str() else {
             let message = format!("{}: the name is not UTF-8, which the database needs", path.display());
             return Err(StoreError::new(StoreErrorKind::Io, message));
         };
-        self.run("VACUUM INTO ?1", &[SqlValue::Text(path)]).map(|_| ())
+        self.run("VACUUM INTO ?1", [path]).map(drop)
     }
 
     /// Runs several statements that give no rows.
-    pub(super) fn script(&mut self, sql: &str) -> Result<(), StoreError> {
+    pub(super) fn script(&self, sql: &str) -> Result<(), StoreError> {
         self.connection.execute_batch(sql).map_err(StoreError::from)
     }
 
     /// Whether the structure of the file is sound.
-    pub(super) fn check(&mut self) -> Result<(), StoreError> {
+    pub(super) fn check(&self) -> Result<(), StoreError> {
         let verdict: String = self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if verdict == "ok" {
             return Ok(());
@@ -98,10 +195,10 @@ impl Sqlite {
     }
 
     /// How many pages the write-ahead log holds.
-    pub(super) fn frames_in_log(&mut self) -> Result<u64, StoreError> {
+    pub(super) fn frames_in_log(&self) -> Result<u64, StoreError> {
         let sql = "PRAGMA wal_checkpoint(NOOP)";
         let frames: i64 = self.connection.query_row(sql, [], |row| row.get(1))?;
-        Ok(u64::try_from(frames).unwrap_or_default())
+        Ok(unsigned(frames))
     }
 
     /// Closes the database and leaves its files as they are.
@@ -112,45 +209,8 @@ impl Sqlite {
     }
 
     /// Puts all of the write-ahead log into the database.
-    pub(super) fn checkpoint(&mut self) -> Result<(), StoreError> {
-        self.number("PRAGMA wal_checkpoint(TRUNCATE)", &[]).map(|_| ())
-    }
-}
-
-impl Database for Sqlite {
-    fn run(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<usize, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        statement.execute(params_from_iter(values)).map_err(StoreError::from)
-    }
-
-    fn number(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Option<i64>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let has_columns = statement.column_count() > 0;
-        let mut rows = statement.query(params_from_iter(values))?;
-        let mut first = None;
-        // To the end: some statements do their work row by row, and their rows are empty.
-        while let Some(row) = rows.next()? {
-            if has_columns && first.is_none() {
-                first = row.get(0)?;
-            }
-        }
-        Ok(first)
-    }
-
-    fn bodies(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<Vec<Vec<u8>>, StoreError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
-        rows.collect::<Result<_, _>>().map_err(StoreError::from)
-    }
-}
-
-impl ToSql for SqlValue<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Integer(number) => ValueRef::Integer(*number),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
+    pub(super) fn checkpoint(&self) -> Result<(), StoreError> {
+        self.number("PRAGMA wal_checkpoint(TRUNCATE)", ()).map(drop)
     }
 }
 

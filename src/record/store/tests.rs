@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 mod bounds;
+pub(in crate::record) mod faulty;
 mod load;
 mod notice;
 mod round_trip;

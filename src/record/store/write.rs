@@ -6,19 +6,18 @@
 
 mod details;
 
-use super::database::{Database, SqlValue, integer, transaction};
 use super::error::StoreError;
 use super::losses::{self, NotedLoss};
-use super::outbox::{self, ExportedRows, RowId, path_counts};
-use super::{schema, unseen, words};
-use crate::decide::VersionId;
-use crate::identify::{ProofMethod, Purpose};
+use super::outbox::{self, ExportedRows, RowId, path_counts, word};
+use super::sqlite::{Sqlite, integer};
+use super::{schema, words};
 use crate::record::bytes::printable;
+use crate::record::hexadecimal;
 use crate::record::tally::{
-    CountBatch, CountSubject, CountedDecision, DAY, HOUR, InForce, PathCounts, PathDays, SeenInstants,
-    SubjectCounts, SubjectRef, start_of,
+    CountBatch, CountSubject, CountedDecision, DAY, HOUR, InForce, PathDays, SubjectCounts, start_of,
 };
-use SqlValue::{Blob, Integer, Text};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 /// Targets of a subject and day that are kept by name.
@@ -32,53 +31,33 @@ const FIRST_STRANGERS_PER_DAY: i64 = 500;
 /// The host or target that stands for all that found no room.
 pub const OTHER: &str = "(other)";
 
-/// Adds the counts of a target of a subject and day.
-pub(super) const ADD_PATH: &str =
-    "INSERT INTO path (subject, day, target, allowed, violations, stale, variants, spoofed, refused)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-     ON CONFLICT DO UPDATE SET allowed = allowed + excluded.allowed,
-     violations = violations + excluded.violations, stale = stale + excluded.stale,
-     variants = variants + excluded.variants, spoofed = spoofed + excluded.spoofed,
-     refused = refused + excluded.refused";
-
-/// Adds bytes that a subject was sent.
-pub(super) const ADD_SENT: &str = "INSERT INTO sent (span, start, subject, bytes) VALUES (?1, ?2, ?3, ?4)
-     ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes";
-
 /// The last entry of the ledger of versions.
 pub(super) const LEDGER_ENTRY: &str = "ledger_entry";
 
-/// What tells a batch from every other.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BatchId<'a> {
-    pub(super) process: &'a str,
-    pub(super) sequence: i64,
-}
-
-/// Writes a batch, unless it is written already. `now` is in microseconds.
-pub(super) fn write<D: Database>(
-    database: &mut D,
+/// Writes a batch of a process under its number, unless it is written already. `now` is in microseconds.
+pub(super) fn write(
+    database: &Sqlite,
     batch: &CountBatch,
-    id: BatchId<'_>,
+    (process, sequence): (&str, i64),
     now: i64,
 ) -> Result<(), StoreError> {
-    transaction(database, |database| {
+    database.transaction(|| {
         schema::version(database)?;
-        let last = database.number("SELECT sequence FROM writer WHERE process = ?1", &[Text(id.process)])?;
-        if last.is_some_and(|last| last >= id.sequence) {
+        let last = "SELECT sequence FROM writer WHERE process = ?1";
+        if database.value(last, [process])?.is_some_and(|last: i64| last >= sequence) {
             return Ok(());
         }
         database.run(
             "INSERT INTO writer (process, sequence, written, is_open) VALUES (?1, ?2, ?3, 1)
              ON CONFLICT DO UPDATE SET sequence = excluded.sequence, written = excluded.written",
-            &[Text(id.process), Integer(id.sequence), Integer(now)],
+            (process, sequence, now),
         )?;
-        unseen::note(database, &batch.unseen)?;
+        losses::note_unseen(database, &batch.unseen)?;
         if batch.ledger_entry > 0 {
             database.run(
                 "INSERT INTO meta (name, value) VALUES (?1, ?2)
                  ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
-                &[Text(LEDGER_ENTRY), integer(batch.ledger_entry)],
+                (LEDGER_ENTRY, integer(batch.ledger_entry)),
             )?;
         }
         let shared = outbox::wanted(database)?;
@@ -89,25 +68,16 @@ pub(super) fn write<D: Database>(
         for (subject, account) in &batch.accounts {
             writing.account(subject, account)?;
         }
-        let (missing, hour) = (batch.losses(), (start_of(now, HOUR), HOUR));
-        for (lost, count) in [
-            (NotedLoss::Details, missing.details_dropped),
-            (NotedLoss::Reads, missing.reads_lost),
-            (NotedLoss::Requests, missing.counts_lost),
-        ] {
-            losses::add(writing.database, lost, hour, count)?;
-            if let Some(shared) = writing.shared.as_mut().filter(|_| count > 0) {
-                shared.losses.push(((hour.0, hour.1, <&str>::from(lost).into()), count));
-            }
-        }
-        let Writing { database, shared: Some(mut shared), .. } = writing else { return Ok(()) };
-        shared.unseen = batch.unseen.iter().map(outbox::unseen_row).collect();
+        writing.losses(batch)?;
+        let Some(mut shared) = writing.shared else { return Ok(()) };
+        let unseen = batch.unseen.iter();
+        shared.unseen.extend(unseen.map(|one| ((word(&one.site), word(&one.reason)), (one.at, one.at))));
         outbox::put(database, &shared, now)
     })
 }
 
-struct Writing<'a, D> {
-    database: &'a mut D,
+struct Writing<'a> {
+    database: &'a Sqlite,
     now: i64,
     /// What is written, where a fleet is to have it, too.
     shared: Option<ExportedRows>,
@@ -120,75 +90,68 @@ struct SubjectRow {
     name: Option<RowId>,
 }
 
-impl<D: Database> Writing<'_, D> {
+impl Writing<'_> {
+    /// Has a fleet have a row of a subject, where it is to have any.
+    fn share(&mut self, who: &SubjectRow, row: impl FnOnce(&mut ExportedRows, RowId)) {
+        if let Some((shared, name)) = self.shared.as_mut().zip(who.name.clone()) {
+            row(shared, name);
+        }
+    }
+
     /// A version that is in force already, as another process knows, is no news, and so is a former one to a store that
     /// knows the site: that one is for a store that was just begun, and comes before the one in force.
     fn version(&mut self, version: &InForce) -> Result<(), StoreError> {
-        let digest = version.bytes.as_ref().map(Sha256::digest);
-        let digest = digest.as_ref().map_or(&[][..], |digest| digest.as_slice());
-        let (site, since, until) = (Text(&version.site), Integer(version.since), Integer(version.until));
-        let known = self.database.number(
-            "SELECT 1 FROM version WHERE site = ?1 AND until = 0 AND (sha256 = ?2 OR ?3 > 0)",
-            &[site, Blob(digest), until],
-        )?;
-        if known.is_some() {
+        let InForce { site, bytes, since, until } = version;
+        let digest = bytes.as_ref().map(|bytes| Sha256::digest(bytes).to_vec()).unwrap_or_default();
+        let known = "SELECT 1 FROM version WHERE site = ?1 AND until = 0 AND (sha256 = ?2 OR ?3 > 0)";
+        if self.database.value::<i64>(known, (site, &digest, until))?.is_some() {
             return Ok(());
         }
-        if let Some(bytes) = &version.bytes {
-            self.database.run(
-                "INSERT INTO robots (sha256, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-                &[Blob(digest), Blob(bytes)],
-            )?;
+        if let Some(bytes) = bytes {
+            let sql = "INSERT INTO robots (sha256, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+            self.database.run(sql, (&digest, bytes))?;
         }
-        self.database
-            .run("UPDATE version SET until = max(since, ?2) WHERE site = ?1 AND until = 0", &[site, since])?;
-        self.database.run(
-            "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, ?4)",
-            &[site, Blob(digest), since, until],
-        )?;
+        let replaced = "UPDATE version SET until = max(since, ?2) WHERE site = ?1 AND until = 0";
+        self.database.run(replaced, (site, since))?;
+        let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, ?4)";
+        self.database.run(sql, (site, &digest, since, until))?;
         if let Some(shared) = &mut self.shared {
-            shared.version(version, digest);
+            let sha256: Box<str> = hexadecimal(&digest).into();
+            shared.robots.extend(bytes.as_ref().map(|bytes| (sha256.clone(), STANDARD.encode(bytes))));
+            shared.versions.push((word(site), sha256, *since, *until));
         }
         Ok(())
     }
 
     fn account(&mut self, subject: &CountSubject, account: &SubjectCounts) -> Result<(), StoreError> {
-        let today =
-            account.presence.iter().map(|(day, _)| *day).max().unwrap_or_else(|| start_of(self.now, DAY));
+        let days = account.presence.iter().map(|(day, _)| *day);
+        let today = days.max().unwrap_or_else(|| start_of(self.now, DAY));
         let has_room = account.is_known || self.has_room_for(subject, account.is_deserving, today)?;
         let named = if has_room { subject.borrowed() } else { subject.borrowed().nameless() };
-        let who = SubjectRow {
-            id: self.subject(named)?,
-            name: self.shared.as_mut().map(|all| all.subject_of(named)),
-        };
-        let id = who.id;
+        let named = words::of_subject(named);
+        let id = self.database.subject(named, start_of(self.now, DAY))?;
+        let who = SubjectRow { id, name: self.shared.as_mut().map(|rows| rows.subject(named)) };
         for (day, seen) in &account.presence {
-            self.presence(id, *day, *seen)?;
-        }
-        if let Some((shared, name)) = self.shared.as_mut().zip(who.name.as_ref()) {
-            shared.counts(name, account);
+            let seen = (seen.first, seen.last);
+            self.database.add_presence(*day, id, seen)?;
+            self.share(&who, |rows, name| rows.presence.push(((*day, name), seen)));
         }
         for (decision, uses) in &account.decisions {
-            let decision = self.decision(decision)?;
+            let id = self.decision(decision)?;
             for (period, count) in &uses.periods {
-                self.database.run(
-                    "INSERT INTO rollup (span, start, subject, decision, count) VALUES (?1, ?2, ?3, ?4, ?5)
-                     ON CONFLICT DO UPDATE SET count = count + excluded.count",
-                    &[
-                        Integer(period.span),
-                        Integer(period.start),
-                        Integer(id),
-                        Integer(decision),
-                        integer(*count),
-                    ],
-                )?;
+                self.database.add_rollup((period.span, period.start), who.id, id, *count)?;
             }
+            self.share(&who, |rows, name| {
+                let what = words::of_decision(decision, |words, line| rows.decision(words, line));
+                rows.rollups.extend(uses.periods.iter().map(|(period, count)| {
+                    ((period.span, period.start, name.clone(), what.clone()), *count)
+                }));
+            });
         }
         for (period, bytes) in &account.sent {
-            self.database.run(
-                ADD_SENT,
-                &[Integer(period.span), Integer(period.start), Integer(id), integer(*bytes)],
-            )?;
+            let (span, start) = (period.span, period.start);
+            self.database.add_sent((span, start), id, *bytes)?;
+            self.share(&who, |rows, name| rows.sent.push(((span, start, name), *bytes)));
         }
         for (target, days) in &account.paths {
             self.paths(&who, &printable(target), days)?;
@@ -199,159 +162,61 @@ impl<D: Database> Writing<'_, D> {
     }
 
     /// Whether a made-up name is kept by name today.
-    fn has_room_for(&mut self, subject: &CountSubject, deserves: bool, day: i64) -> Result<bool, StoreError> {
+    fn has_room_for(&self, subject: &CountSubject, deserves: bool, day: i64) -> Result<bool, StoreError> {
         let Some(name) = subject.crawler.as_deref() else { return Ok(true) };
-        let values = [Integer(day), Text(name)];
-        let known = self.database.number("SELECT 1 FROM stranger WHERE day = ?1 AND name = ?2", &values)?;
-        if known.is_some() {
+        let known = "SELECT 1 FROM stranger WHERE day = ?1 AND name = ?2";
+        if self.database.value::<i64>(known, (day, name))?.is_some() {
             return Ok(true);
         }
-        let count = self.database.number("SELECT count(*) FROM stranger WHERE day = ?1", &[Integer(day)])?;
         let places = if deserves { STRANGERS_PER_DAY } else { FIRST_STRANGERS_PER_DAY };
-        if count.unwrap_or_default() >= places {
+        if self.database.number("SELECT count(*) FROM stranger WHERE day = ?1", [day])? >= places {
             return Ok(false);
         }
-        self.database.run("INSERT INTO stranger (day, name) VALUES (?1, ?2)", &values)?;
+        self.database.run("INSERT INTO stranger (day, name) VALUES (?1, ?2)", (day, name))?;
         Ok(true)
     }
 
-    /// The id of a subject, marked as used today: what nothing uses for long may go.
-    fn subject(&mut self, subject: SubjectRef<'_>) -> Result<i64, StoreError> {
-        let key = [
-            Text(subject.site),
-            Text(subject.client.as_str()),
-            Text(subject.crawler.unwrap_or_default()),
-            Text(subject.purpose.map_or("", Purpose::as_str)),
-            Text(subject.proof.as_str()),
-            Integer(start_of(self.now, DAY)),
-        ];
-        let known = self.database.number(
-            "SELECT id FROM subject WHERE site = ?1 AND client = ?2 AND crawler = ?3 AND purpose = ?4
-             AND proof = ?5 AND used >= ?6",
-            &key,
-        )?;
-        if let Some(id) = known {
-            return Ok(id);
-        }
-        let id = self.database.number(
-            "INSERT INTO subject (site, client, crawler, purpose, proof, used) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-             ON CONFLICT DO UPDATE SET used = excluded.used RETURNING id",
-            &key,
-        )?;
-        Ok(id.unwrap_or_default())
-    }
-
-    fn decision(&mut self, decision: &CountedDecision) -> Result<i64, StoreError> {
-        let version = decision.version.as_ref().map(VersionId::to_string).unwrap_or_default();
-        let tokens = words::of_group(&decision.group);
-        let key = [
-            Text(&version),
-            Integer(decision.line.map_or(0, i64::from)),
-            Text(decision.kind.as_str()),
-            Text(decision.action.as_str()),
-            Text(decision.notice.map_or("", crate::decide::Notice::as_str)),
-            Text(&tokens),
-            Text(decision.rule.as_deref().unwrap_or_default()),
-            Text(decision.proof_by.map_or("", ProofMethod::as_str)),
-            Integer(start_of(self.now, DAY)),
-        ];
-        let known = self.database.number(
-            "SELECT id FROM decision WHERE version = ?1 AND line = ?2 AND kind = ?3 AND action = ?4
-             AND notice = ?5 AND tokens = ?6 AND rule = ?7 AND proof_by = ?8 AND used >= ?9",
-            &key,
-        )?;
-        if let Some(id) = known {
-            return Ok(id);
-        }
-        let id = self.database.number(
-            "INSERT INTO decision (version, line, kind, action, notice, tokens, rule, proof_by, used)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT DO UPDATE SET used = excluded.used RETURNING id",
-            &key,
-        )?;
-        Ok(id.unwrap_or_default())
-    }
-
-    fn presence(&mut self, subject: i64, day: i64, seen: SeenInstants) -> Result<(), StoreError> {
-        self.database.run(
-            "INSERT INTO presence (day, subject, first, last) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)",
-            &[Integer(day), Integer(subject), Integer(seen.first), Integer(seen.last)],
-        )?;
-        Ok(())
+    /// The id of a decision, marked as used today.
+    fn decision(&self, decision: &CountedDecision) -> Result<i64, StoreError> {
+        let today = start_of(self.now, DAY);
+        words::of_decision(decision, |words, line| self.database.decision(words, line, today))
     }
 
     fn paths(&mut self, who: &SubjectRow, target: &str, days: &PathDays) -> Result<(), StoreError> {
         for (day, counts) in days {
-            let mut kept = target;
-            if !self.add_path(who.id, *day, target, counts)? {
-                let places = if target == OTHER { 0 } else { PATHS_PER_DAY };
-                if !self.has_place(who.id, *day, places)? {
-                    kept = OTHER;
-                }
-                self.new_path(who.id, *day, kept, counts)?;
-            }
-            if let Some((shared, name)) = self.shared.as_mut().zip(who.name.clone()) {
-                shared.paths.push(((*day, name, kept.into()), path_counts(counts)));
-            }
+            let known = "SELECT 1 FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
+            let is_known = self.database.value::<i64>(known, (who.id, day, target))?.is_some();
+            let kept = if is_known || self.has_place(who.id, *day, target)? { target } else { OTHER };
+            let counts = path_counts(counts);
+            self.database.add_path(who.id, *day, kept, counts)?;
+            self.share(who, |rows, name| rows.paths.push(((*day, name, kept.into()), counts)));
         }
         Ok(())
     }
 
-    /// Adds to a target that the day has already; `false` when it has not.
-    fn add_path(
-        &mut self,
-        subject: i64,
-        day: i64,
-        target: &str,
-        counts: &PathCounts,
-    ) -> Result<bool, StoreError> {
-        let changed = self.database.run(
-            "UPDATE path SET allowed = allowed + ?4, violations = violations + ?5, stale = stale + ?6,
-             variants = variants + ?7, spoofed = spoofed + ?8, refused = refused + ?9
-             WHERE subject = ?1 AND day = ?2 AND target = ?3",
-            &path_values(subject, day, target, counts),
-        )?;
-        Ok(changed > 0)
+    /// Takes one of the day's places for a target, if one is left. The day is noted in any case.
+    fn has_place(&self, subject: i64, day: i64, target: &str) -> Result<bool, StoreError> {
+        let noted = "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
+        self.database.run(noted, [day, subject])?;
+        let places = if target == OTHER { 0 } else { PATHS_PER_DAY };
+        let taken =
+            "UPDATE path_day SET targets = targets + 1 WHERE day = ?1 AND subject = ?2 AND targets < ?3";
+        Ok(self.database.run(taken, [day, subject, places])? > 0)
     }
 
-    /// Takes one of the day's `places`, if one is left. The day is noted in any case.
-    fn has_place(&mut self, subject: i64, day: i64, places: i64) -> Result<bool, StoreError> {
-        let day_of = [Integer(day), Integer(subject)];
-        self.database.run(
-            "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING",
-            &day_of,
-        )?;
-        let values = [Integer(day), Integer(subject), Integer(places)];
-        let taken = self.database.run(
-            "UPDATE path_day SET targets = targets + 1 WHERE day = ?1 AND subject = ?2 AND targets < ?3",
-            &values,
-        )?;
-        Ok(taken > 0)
-    }
-
-    fn new_path(
-        &mut self,
-        subject: i64,
-        day: i64,
-        target: &str,
-        counts: &PathCounts,
-    ) -> Result<(), StoreError> {
-        self.database.run(ADD_PATH, &path_values(subject, day, target, counts))?;
+    /// What found no room, by the hour in which that is written.
+    fn losses(&mut self, batch: &CountBatch) -> Result<(), StoreError> {
+        let (missing, hour) = (batch.losses(), (start_of(self.now, HOUR), HOUR));
+        for (lost, count) in [
+            (NotedLoss::Details, missing.details_dropped),
+            (NotedLoss::Reads, missing.reads_lost),
+            (NotedLoss::Requests, missing.counts_lost),
+        ] {
+            losses::add(self.database, lost, hour, count)?;
+            if let Some(shared) = self.shared.as_mut().filter(|_| count > 0) {
+                shared.losses.push(((hour.0, hour.1, <&str>::from(lost).into()), count));
+            }
+        }
         Ok(())
     }
-}
-
-fn path_values<'a>(subject: i64, day: i64, target: &'a str, counts: &PathCounts) -> [SqlValue<'a>; 9] {
-    [
-        Integer(subject),
-        Integer(day),
-        Text(target),
-        integer(counts.allowed),
-        integer(counts.violations),
-        integer(counts.stale),
-        integer(counts.variants),
-        integer(counts.spoofed),
-        integer(counts.refused),
-    ]
 }

@@ -13,12 +13,12 @@ use super::StoreOptions;
 use super::clock::StoreClock;
 use super::ends;
 use super::error::{StoreError, StoreErrorKind};
-use super::harm::StoreDamage;
-use super::housekeeping::{self, HousekeepingStep};
-use super::open::DatabaseSource;
+use super::housekeeping;
+use super::open::{StoreDamage, StoreFile};
 use super::outbox;
 use super::spill::Spill;
-use super::write::{BatchId, write};
+use super::sqlite::Sqlite;
+use super::write::write;
 use crate::record::by_crawler::{self, CrawlerCounts};
 use crate::record::tally::{CountBatch, Losses, Strangers, Tally, WAITING, micros};
 use std::collections::hash_map::RandomState;
@@ -59,11 +59,21 @@ pub(in crate::record) enum Message {
     Stop,
 }
 
+/// What the writer shows of itself while it runs.
+#[derive(Debug, Default)]
+pub(in crate::record) struct ShownState {
+    pub(in crate::record) status: Mutex<StoreStatus>,
+    /// Requests by crawler since the start.
+    pub(in crate::record) by_crawler: Mutex<CrawlerCounts>,
+    /// Whether a store was begun, and what is in force is to be noted in it.
+    pub(in crate::record) begun: AtomicBool,
+}
+
 /// The writer's state between two intervals.
 #[derive(Debug)]
-pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
-    source: S,
-    database: Option<S::Database>,
+pub(in crate::record) struct StoreWriter {
+    source: StoreFile,
+    database: Option<Sqlite>,
     options: StoreOptions,
     process: String,
     /// The number of the batch in `frozen`, or of the last one written.
@@ -83,8 +93,7 @@ pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
     strangers: Strangers,
     /// Losses of batches that are written.
     written_losses: Losses,
-    status: Arc<Mutex<StoreStatus>>,
-    by_crawler: Arc<Mutex<CrawlerCounts>>,
+    shown: Arc<ShownState>,
     /// Whether the store must be checked in full when it is next opened.
     is_suspect: bool,
     clock: StoreClock,
@@ -92,8 +101,6 @@ pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
     is_begun: bool,
     /// What befell the store's files, until it is open again.
     harm: Option<StoreDamage>,
-    /// Whether a store was begun, and what is in force is to be noted in it.
-    begun: Arc<AtomicBool>,
     housekeeping_due: Instant,
     reminder_due: Instant,
     /// When the fleet's outbox is sealed next.
@@ -102,9 +109,9 @@ pub(in crate::record) struct StoreWriter<S: DatabaseSource> {
     opened: i64,
 }
 
-impl<S: DatabaseSource> StoreWriter<S> {
+impl StoreWriter {
     /// A writer that has opened its store, if that can be opened.
-    pub(in crate::record) fn new(source: S, options: StoreOptions) -> Self {
+    pub(in crate::record) fn new(source: StoreFile, options: StoreOptions) -> Self {
         let (now, pid) = (SystemTime::now(), std::process::id());
         // Two containers may share a folder, a process id and an instant.
         let salt = RandomState::new().hash_one(pid);
@@ -126,42 +133,31 @@ impl<S: DatabaseSource> StoreWriter<S> {
             taken: micros(now),
             strangers: Strangers::default(),
             written_losses: Losses::default(),
-            status: Arc::new(Mutex::new(StoreStatus { path, ..StoreStatus::default() })),
-            by_crawler: Arc::default(),
+            shown: Arc::default(),
             is_suspect: false,
             is_begun: false,
             harm: None,
-            begun: Arc::default(),
             housekeeping_due: Instant::now(),
             reminder_due: Instant::now(),
             seal_due: Instant::now() + SEALED_EVERY,
             opened: 0,
         };
+        writer.with_status(|status| status.path = path);
         if let Err(error) = writer.reopen() {
             writer.fail(&error);
         }
         writer
     }
 
-    pub(in crate::record) fn status(&self) -> Arc<Mutex<StoreStatus>> {
-        Arc::clone(&self.status)
-    }
-
-    /// Requests by crawler since the start.
-    pub(in crate::record) fn by_crawler(&self) -> Arc<Mutex<CrawlerCounts>> {
-        Arc::clone(&self.by_crawler)
-    }
-
-    /// Set whenever a store is begun.
-    pub(in crate::record) fn begun(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.begun)
+    pub(in crate::record) fn shown(&self) -> Arc<ShownState> {
+        Arc::clone(&self.shown)
     }
 
     /// Takes what was counted and writes it, if that can be written now.
     pub(in crate::record) fn write_turn(&mut self, tally: &Tally) {
         let now = micros(SystemTime::now());
         let counted = tally.take();
-        by_crawler::add(&mut self.by_crawler.lock().unwrap_or_else(PoisonError::into_inner), &counted);
+        by_crawler::add(&mut self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner), &counted);
         self.next.merge(counted);
         self.taken = now;
         let written = self.write_all();
@@ -183,9 +179,8 @@ impl<S: DatabaseSource> StoreWriter<S> {
         self.open()?;
         self.take_over_spills()?;
         while self.freeze() {
-            let (Some(database), Some(batch)) = (&mut self.database, &self.frozen) else { return Ok(()) };
-            let id = BatchId { process: &self.process, sequence: self.sequence };
-            write(database, batch, id, self.frozen_at)?;
+            let (Some(database), Some(batch)) = (&self.database, &self.frozen) else { return Ok(()) };
+            write(database, batch, (&self.process, self.sequence), self.frozen_at)?;
             self.written_losses = self.written_losses.plus(batch.losses());
             self.frozen = None;
         }
@@ -206,8 +201,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
 
     /// Folds and removes for a moment, if there is anything to fold or remove.
     fn run_housekeeping(&mut self) -> Result<(), StoreError> {
-        let Some(database) = &mut self.database else { return Ok(()) };
-        let keep = self.options.keep();
+        let Some(database) = &self.database else { return Ok(()) };
         let begun = Instant::now();
         let is_due = begun >= self.housekeeping_due;
         let now = self.clock.now(database, micros(SystemTime::now()), is_due)?;
@@ -215,15 +209,15 @@ impl<S: DatabaseSource> StoreWriter<S> {
             ends::is_written(database, &self.process, self.taken)?;
         }
         loop {
-            let step = if is_due {
-                housekeeping::step(database, keep, now)?
+            let has_more = if is_due {
+                housekeeping::step(database, &self.options, now)?
             } else {
-                housekeeping::shrink(database, keep.max_bytes, now)?
+                housekeeping::shrink(database, self.options.max_bytes, now)?
             };
-            if step == HousekeepingStep::Done && is_due {
+            if !has_more && is_due {
                 self.housekeeping_due = begun + HOUSEKEEPING_INTERVAL;
             }
-            if step == HousekeepingStep::Done || begun.elapsed() >= HOUSEKEEPING {
+            if !has_more || begun.elapsed() >= HOUSEKEEPING {
                 break;
             }
         }
@@ -233,7 +227,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
 
     /// Seals what came together for the fleet, where it is time or `now`.
     fn keep_outbox(&mut self, now: bool) -> Result<(), StoreError> {
-        let Some(database) = self.database.as_mut().filter(|_| self.options.is_shared) else { return Ok(()) };
+        let Some(database) = self.database.as_ref().filter(|_| self.options.is_shared) else { return Ok(()) };
         if now || Instant::now() >= self.seal_due {
             self.seal_due = Instant::now() + SEALED_EVERY;
             while outbox::seal(database, self.taken)? {}
@@ -243,8 +237,8 @@ impl<S: DatabaseSource> StoreWriter<S> {
     }
 
     /// Where it fails, the fleet says it again.
-    fn note_for_fleet(&mut self, note: impl FnOnce(&mut S::Database) -> Result<(), StoreError>) {
-        if let Some(database) = &mut self.database
+    fn note_for_fleet(&mut self, note: impl FnOnce(&Sqlite) -> Result<(), StoreError>) {
+        if let Some(database) = &self.database
             && let Err(error) = note(database)
         {
             tracing::debug!("what the fleet has taken cannot be noted: {error}");
@@ -285,14 +279,10 @@ impl<S: DatabaseSource> StoreWriter<S> {
 ///
 /// # Errors
 /// When the system gives no thread.
-pub(in crate::record) fn spawn<S>(
-    writer: StoreWriter<S>,
+pub(in crate::record) fn spawn(
+    writer: StoreWriter,
     tally: Arc<Tally>,
-) -> io::Result<(Sender<Message>, JoinHandle<()>)>
-where
-    S: DatabaseSource + Send + 'static,
-    S::Database: Send,
-{
+) -> io::Result<(Sender<Message>, JoinHandle<()>)> {
     let (sender, messages) = channel();
     let thread =
         std::thread::Builder::new().name("store".to_owned()).spawn(move || writer.run(&tally, &messages))?;

@@ -1,8 +1,8 @@
 //! All that was counted of one subject and is not written yet.
 
+use super::batch::{BatchLimits, BatchRoom};
 use super::decision::CountedDecision;
 use super::instant::{DAY, HOUR, start_of};
-use super::room::{BatchLimits, BatchRoom};
 use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
 use crate::record::event::EventKind;

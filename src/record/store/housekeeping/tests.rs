@@ -5,14 +5,21 @@ use crate::decide::VerdictOutcome;
 use crate::decide::VersionId;
 use crate::identify::{Basis, Proof};
 use crate::record::store::LossReason;
-use crate::record::store::open::{DatabaseSource as _, StoreFile};
+use crate::record::store::open::StoreFile;
 use crate::record::store::sqlite::Sqlite;
 use crate::record::store::tests::{SampleRequest, StoreFolder, by_crawler, everything, identity, some_read};
 use crate::record::store::{Filter, MissingSpan, StoreReader, Window};
 use crate::record::{AddressDetail, CompleteRead, ReaderId, Recorder};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-const GENEROUS: Keep = Keep { retention: 90 * DAY, max_bytes: 1 << 30 };
+/// The size of a store that has room for everything.
+const ROOM: u64 = 1 << 30;
+
+fn kept(days: u64, max_bytes: u64) -> StoreOptions {
+    let retention = Duration::from_secs(days * 86_400);
+    StoreOptions { path: PathBuf::new(), retention, max_bytes, is_shared: false }
+}
 
 /// A moment in the middle of a minute, an hour and a day.
 const NOW: u64 = 1_800_012_345;
@@ -25,13 +32,13 @@ fn open(folder: &StoreFolder) -> Sqlite {
     StoreFile::new(folder.store()).open(false).unwrap().database
 }
 
-fn tidy(database: &mut Sqlite, keep: Keep, now: u64) -> usize {
+fn tidy(database: &Sqlite, keep: &StoreOptions, now: u64) -> usize {
     let now = i64::try_from(now * 1_000_000).unwrap();
-    (0..100_000).take_while(|_| step(database, keep, now).unwrap() == HousekeepingStep::More).count()
+    (0..100_000).take_while(|_| step(database, keep, now).unwrap()).count()
 }
 
-fn number(database: &mut Sqlite, sql: &'static str) -> i64 {
-    database.number(sql, &[]).unwrap().unwrap_or_default()
+fn number(database: &Sqlite, sql: &str) -> i64 {
+    database.number(sql, ()).unwrap()
 }
 
 /// What the store tells as missing from a moment on.
@@ -46,10 +53,7 @@ const BYTES: u64 = 5_000_000_000;
 /// Requests every 47 minutes over twenty days.
 fn filled(folder: &StoreFolder) -> u64 {
     // The writer's own housekeeping goes by the clock; these times are no trouble to it.
-    let options = crate::record::StoreOptions {
-        retention: Duration::from_secs(100 * 366 * 86_400),
-        ..folder.options()
-    };
+    let options = StoreOptions { retention: Duration::from_secs(100 * 366 * 86_400), ..folder.options() };
     let recorder = Recorder::start(&options).unwrap();
     let mut sent = 0;
     for at in (0..20 * 86_400).step_by(47 * 60) {
@@ -70,20 +74,20 @@ fn filled(folder: &StoreFolder) -> u64 {
 fn folding_keeps_every_count_and_leaves_few_rows() {
     let folder = StoreFolder::new();
     let sent = filled(&folder);
-    let mut database = open(&folder);
-    assert!(tidy(&mut database, GENEROUS, NOW) > 0);
-    assert_eq!(tidy(&mut database, GENEROUS, NOW), 0, "there is nothing left to do");
+    let database = open(&folder);
+    assert!(tidy(&database, &kept(90, ROOM), NOW) > 0);
+    assert_eq!(tidy(&database, &kept(90, ROOM), NOW), 0, "there is nothing left to do");
     for (span, oldest) in [
         ("SELECT min(start) FROM rollup WHERE span = 60", MINUTES_FOR),
         ("SELECT min(start) FROM rollup WHERE span = 3600", HOURS_FOR + DAY),
     ] {
         let oldest = i64::try_from(NOW).unwrap() - oldest - DAY;
-        assert!(number(&mut database, span) >= oldest, "{span}");
+        assert!(number(&database, span) >= oldest, "{span}");
     }
-    assert_eq!(number(&mut database, "SELECT count(*) FROM rollup WHERE span = 86400"), 4 * 12);
+    assert_eq!(number(&database, "SELECT count(*) FROM rollup WHERE span = 86400"), 4 * 12);
     let reader = StoreReader::open(&folder.store()).unwrap();
     assert_eq!(by_crawler(&reader).values().sum::<u64>(), sent);
-    assert_eq!(number(&mut database, "SELECT count(*) FROM sent WHERE span = 86400"), 2 * 12);
+    assert_eq!(number(&database, "SELECT count(*) FROM sent WHERE span = 86400"), 2 * 12);
     let bytes = reader.sent(&everything(&reader), &Filter::default()).unwrap();
     assert_eq!(bytes.iter().map(|sent| sent.bytes).collect::<Vec<_>>(), [sent / 2 * BYTES; 2]);
     let day = Duration::from_secs(86_400);
@@ -95,7 +99,7 @@ fn folding_keeps_every_count_and_leaves_few_rows() {
 fn a_window_reaches_to_the_bounds_of_what_is_folded() {
     let folder = StoreFolder::new();
     filled(&folder);
-    tidy(&mut open(&folder), GENEROUS, NOW);
+    tidy(&mut open(&folder), &kept(90, ROOM), NOW);
     let reader = StoreReader::open(&folder.store()).unwrap();
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap().as_secs();
     let window = reader.window(ago(3_600), ago(600)).unwrap();
@@ -128,9 +132,9 @@ fn a_window_reaches_to_the_bounds_of_what_is_folded() {
 fn retention_takes_what_is_old_and_nothing_else() {
     let folder = StoreFolder::new();
     let sent = filled(&folder);
-    let mut database = open(&folder);
-    let keep = Keep { retention: 10 * DAY, ..GENEROUS };
-    tidy(&mut database, keep, NOW);
+    let database = open(&folder);
+    let keep = &kept(10, ROOM);
+    tidy(&database, keep, NOW);
     let cutoff = i64::try_from(NOW).unwrap() - 10 * DAY;
     for (sql, span) in [
         ("SELECT min(start) FROM rollup", DAY),
@@ -139,18 +143,18 @@ fn retention_takes_what_is_old_and_nothing_else() {
         ("SELECT min(day) FROM presence", DAY),
         ("SELECT min(start) FROM sent", DAY),
     ] {
-        let oldest = number(&mut database, sql);
+        let oldest = number(&database, sql);
         assert!(oldest + span > cutoff - 1, "{sql}: {oldest} is older than {cutoff}");
         assert!(oldest < cutoff + 2 * DAY, "{sql}: {oldest}, and {cutoff} was to be kept");
     }
-    let left = number(&mut database, "SELECT sum(count) FROM rollup");
+    let left = number(&database, "SELECT sum(count) FROM rollup");
     let [missing] = missing(&folder, UNIX_EPOCH)[..] else { panic!("it is told what went") };
     assert_eq!(missing.reason, LossReason::Retention);
     assert_eq!(missing.requests.unwrap() + u64::try_from(left).unwrap(), sent);
     assert!(missing.to <= ago(10 * 86_400) && missing.to > ago(12 * 86_400), "{missing:?}");
     assert_eq!(self::missing(&folder, missing.to), [], "nothing is missing of what is kept");
     let after = NOW + 100 * 86_400;
-    tidy(&mut database, keep, after);
+    tidy(&database, keep, after);
     for sql in [
         "SELECT count(*) FROM rollup",
         "SELECT count(*) FROM path",
@@ -159,7 +163,7 @@ fn retention_takes_what_is_old_and_nothing_else() {
         "SELECT count(*) FROM sample",
         "SELECT count(*) FROM sent",
     ] {
-        assert_eq!(number(&mut database, sql), 0, "{sql}");
+        assert_eq!(number(&database, sql), 0, "{sql}");
     }
 }
 
@@ -171,12 +175,12 @@ fn versions_in_force_and_their_reads_outlive_retention() {
         recorder.in_force("example.org", Some(bytes), ago(day * 86_400));
     }
     recorder.close();
-    let mut database = open(&folder);
-    tidy(&mut database, GENEROUS, NOW);
+    let database = open(&folder);
+    tidy(&database, &kept(90, ROOM), NOW);
     let versions = StoreReader::open(&folder.store()).unwrap().versions(None).unwrap();
     let bytes: Vec<_> = versions.iter().map(|version| version.bytes.as_deref().unwrap()).collect();
     assert_eq!(bytes, [b"c"], "`b` went out of force 120 days ago");
-    assert_eq!(number(&mut database, "SELECT count(*) FROM robots"), 1);
+    assert_eq!(number(&database, "SELECT count(*) FROM robots"), 1);
 }
 
 /// A read that ended a moment after its version: whoever is told of it can see what was read.
@@ -200,12 +204,12 @@ fn the_text_of_a_version_stays_as_long_as_a_read_of_it() {
         addresses: AddressDetail::Full,
     });
     recorder.close();
-    let mut database = open(&folder);
-    let keep = Keep { retention: 90 * 86_400, ..GENEROUS };
-    tidy(&mut database, keep, NOW);
-    assert_eq!(number(&mut database, "SELECT count(*) FROM robots"), 2);
-    tidy(&mut database, keep, NOW + 2 * 86_400);
-    assert_eq!(number(&mut database, "SELECT count(*) FROM robots"), 1);
+    let database = open(&folder);
+    let keep = &kept(90, ROOM);
+    tidy(&database, keep, NOW);
+    assert_eq!(number(&database, "SELECT count(*) FROM robots"), 2);
+    tidy(&database, keep, NOW + 2 * 86_400);
+    assert_eq!(number(&database, "SELECT count(*) FROM robots"), 1);
 }
 
 #[test]
@@ -220,25 +224,24 @@ fn the_cap_takes_the_oldest_details_first_and_tells() {
         }
     }
     recorder.close();
-    let mut database = open(&folder);
-    let counted = number(&mut database, "SELECT sum(count) FROM rollup");
-    let days = number(&mut database, "SELECT count(DISTINCT day) FROM path");
-    let size =
-        number(&mut database, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+    let database = open(&folder);
+    let counted = number(&database, "SELECT sum(count) FROM rollup");
+    let days = number(&database, "SELECT count(DISTINCT day) FROM path");
+    let size = number(&database, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let max_bytes = u64::try_from(size).unwrap() * 2 / 3;
-    tidy(&mut database, Keep { max_bytes, ..GENEROUS }, now);
+    tidy(&database, &kept(90, max_bytes), now);
     database.checkpoint().unwrap();
     assert!(std::fs::metadata(folder.store()).unwrap().len() <= max_bytes, "{max_bytes}");
-    let left = number(&mut database, "SELECT count(DISTINCT day) FROM path");
+    let left = number(&database, "SELECT count(DISTINCT day) FROM path");
     assert!((1..days).contains(&left), "{left} of {days} days");
-    assert_eq!(number(&mut database, "SELECT sum(count) FROM rollup"), counted, "counts outlive details");
+    assert_eq!(number(&database, "SELECT sum(count) FROM rollup"), counted, "counts outlive details");
     let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
     assert_eq!((removed.counts, removed.details % 900), (0, 0), "{removed:?}");
     assert!(removed.details >= 900);
-    tidy(&mut database, Keep { max_bytes: 150_000, ..GENEROUS }, now);
+    tidy(&database, &kept(90, 150_000), now);
     let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
-    let left = number(&mut database, "SELECT sum(count) FROM rollup");
+    let left = number(&database, "SELECT sum(count) FROM rollup");
     assert_eq!(i64::try_from(removed.counts).unwrap() + left, counted);
     let [missing] = missing(&folder, UNIX_EPOCH)[..] else { panic!("it is told what went") };
     assert_eq!((missing.reason, missing.requests), (LossReason::SizeCap, Some(removed.counts)));
@@ -269,14 +272,13 @@ fn the_cap_notes_at_which_sites_it_took_reads() {
         });
     }
     recorder.close();
-    let mut database = open(&folder);
+    let database = open(&folder);
     let now = SystemTime::now();
     let seconds = now.duration_since(UNIX_EPOCH).unwrap().as_secs();
-    let size =
-        number(&mut database, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+    let size = number(&database, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
     let max_bytes = u64::try_from(size).unwrap();
-    tidy(&mut database, Keep { max_bytes, ..GENEROUS }, seconds);
-    let gone = 2_000 - number(&mut database, "SELECT count(*) FROM read");
+    tidy(&database, &kept(90, max_bytes), seconds);
+    let gone = 2_000 - number(&database, "SELECT count(*) FROM read");
     assert!((500..=1_500).contains(&gone), "{gone}");
     let reader = StoreReader::open(&folder.store()).unwrap();
     let window = Window { from: now - Duration::from_secs(60), to: now };

@@ -3,7 +3,7 @@
 use super::ExportedRows;
 use crate::record::hexadecimal;
 use crate::record::store::error::StoreError;
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use crate::record::store::sqlite::Sqlite;
 use sha2::{Digest as _, Sha256};
 use std::path::Path;
 use std::time::Duration;
@@ -13,9 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The outbox of a store.
 #[derive(Debug)]
-pub struct OutboxReader {
-    connection: Connection,
-}
+pub struct OutboxReader(Sqlite);
 
 /// What is sent at once.
 #[derive(Clone, Debug)]
@@ -47,10 +45,7 @@ impl OutboxReader {
     /// # Errors
     /// When there is no store, or it cannot be read.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(PATIENCE)?;
-        Ok(Self { connection })
+        Sqlite::open_to_read(path, PATIENCE).map(Self)
     }
 
     /// What tells this store from every other one; `None` of one that is not set up yet.
@@ -59,8 +54,7 @@ impl OutboxReader {
     /// When the store cannot be read.
     pub fn store(&self) -> Result<Option<String>, StoreError> {
         let sql = "SELECT value FROM meta WHERE name = 'store_id'";
-        let found: Option<i64> = self.connection.query_row(sql, [], |row| row.get(0)).optional()?;
-        Ok(found.map(|id| format!("{id:016x}")))
+        Ok(self.0.value(sql, ())?.map(|id: i64| format!("{id:016x}")))
     }
 
     /// What waits after `mark`.
@@ -68,13 +62,13 @@ impl OutboxReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn state(&self, mark: i64) -> Result<OutboxState, StoreError> {
-        let last = "SELECT value FROM meta WHERE name = 'outbox'";
-        let last = self.connection.query_row(last, [], |row| row.get(0)).optional()?.unwrap_or_default();
+        let last = self.0.number("SELECT value FROM meta WHERE name = 'outbox'", ())?;
         let sql = "SELECT count(*) FILTER (WHERE sealed = 1) + (count(*) FILTER (WHERE sealed = 0) > 0),
                    coalesce(min(written), 0) FROM outbox WHERE last > ?1";
-        let (waiting, since) =
-            self.connection.query_row(sql, [mark], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(OutboxState { last, waiting, since })
+        let found = self
+            .0
+            .rows(sql, [mark], |row| Ok(OutboxState { last, waiting: row.get(0)?, since: row.get(1)? }))?;
+        Ok(found.first().copied().unwrap_or_default())
     }
 
     /// The next batch after `mark`; `None` where nothing is sealed.
@@ -83,13 +77,12 @@ impl OutboxReader {
     /// When the store cannot be read.
     pub fn after(&self, mark: i64) -> Result<Option<OutboxBatch>, StoreError> {
         let sql = "SELECT first, last, written, body FROM outbox WHERE sealed = 1 AND last > ?1 ORDER BY last LIMIT 1";
-        let found: Option<PieceRow> =
-            self.connection.query_row(sql, [mark], |row| row.try_into()).optional()?;
+        let found = self.0.rows(sql, [mark], |row| row.try_into())?;
         let batch = |row: PieceRow| {
             let rows = ExportedRows::unpacked(&row.3).inspect_err(|error| tracing::error!("{error}")).ok();
             OutboxBatch { first: row.0, last: row.1, piece: piece(&row), rows }
         };
-        Ok(found.map(batch))
+        Ok(found.into_iter().next().map(batch))
     }
 
     /// Whether the fleet has counted something else under the numbers up to `mark`, where it had `last_piece` last: then
@@ -107,7 +100,7 @@ impl OutboxReader {
             let is_end = row.get::<_, bool>(4)? && found.1 == mark;
             Ok(!is_end || !last_piece.is_empty() && piece(&found) != last_piece)
         };
-        Ok(self.connection.query_row(sql, [mark], read).optional()?.unwrap_or(false))
+        Ok(self.0.rows(sql, [mark], read)?.first().copied().unwrap_or(false))
     }
 
     /// Whether something up to `mark` is not noted as taken yet.
@@ -116,7 +109,7 @@ impl OutboxReader {
     /// When the store cannot be read.
     pub fn is_news(&self, mark: i64) -> Result<bool, StoreError> {
         let sql = "SELECT count(*) > 0 FROM outbox WHERE sealed = 1 AND taken = 0 AND last <= ?1";
-        Ok(self.connection.query_row(sql, [mark], |row| row.get(0))?)
+        Ok(self.0.value(sql, [mark])?.unwrap_or(false))
     }
 }
 

@@ -1,9 +1,10 @@
 //! How often, by whom, and for what: sums over roll-ups and paths.
 
-use super::{Filter, StoreReader, Window, unsigned};
+use super::{Filter, StoreReader, Window};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::store::error::StoreError;
+use crate::record::store::sqlite::unsigned;
 use crate::record::store::write::OTHER;
 use crate::record::tally::{
     CountSubject, CountedDecision, DAY, HOUR, MINUTE, PathCounts, SLICE, begins, instant,
@@ -105,13 +106,8 @@ impl StoreReader {
         let total = |((subject, decision), (count, first, last))| {
             let (subject, decision) = (subjects.get(&subject)?, decisions.get(&decision)?);
             let (first, last) = (instant(begins(first)), instant(begins(last)));
-            Some(DecisionCount {
-                subject: Arc::clone(subject),
-                decision: Arc::clone(decision),
-                count,
-                first,
-                last,
-            })
+            let (subject, decision) = (Arc::clone(subject), Arc::clone(decision));
+            Some(DecisionCount { subject, decision, count, first, last })
         };
         Ok(sums.into_iter().filter_map(total).collect())
     }
@@ -162,7 +158,7 @@ impl StoreReader {
                    WHERE subject = ?1 AND day >= ?2 AND day < ?3";
         for (id, subject) in self.subjects(filter)? {
             let mut sums: HashMap<String, PathCounts> = HashMap::new();
-            self.rows(sql, [id, from, to], |row| {
+            self.database.rows(sql, [id, from, to], |row| {
                 sums.entry(row.get(0)?).or_default().add(&path_counts(row)?);
                 Ok(())
             })?;
@@ -188,7 +184,7 @@ impl StoreReader {
         let sql = "SELECT subject, bytes FROM sent WHERE span = ?1 AND start >= ?2 AND start < ?3";
         let mut sums: HashMap<i64, u64> = HashMap::new();
         for span in [MINUTE, HOUR, DAY] {
-            self.rows(sql, [span, from, to], |row| {
+            self.database.rows(sql, [span, from, to], |row| {
                 let sum = sums.entry(row.get(0)?).or_default();
                 *sum = sum.saturating_add(unsigned(row.get(1)?));
                 Ok(())
@@ -206,14 +202,10 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn presence(&self, filter: &Filter) -> Result<Vec<SeenSpan>, StoreError> {
-        let subjects = self.subjects(filter)?;
         let sql = "SELECT subject, min(first), max(last) FROM presence GROUP BY subject";
-        let found = self.rows(sql, [], |row| {
-            let (first, last) = (instant(row.get(1)?), instant(row.get(2)?));
-            let subject = subjects.get(&row.get(0)?);
-            Ok(subject.map(|subject| SeenSpan { subject: Arc::clone(subject), first, last }))
-        })?;
-        Ok(found.into_iter().flatten().collect())
+        self.of_subjects(&self.subjects(filter)?, sql, (), |subject, row| {
+            Ok(SeenSpan { subject, first: instant(row.get(1)?), last: instant(row.get(2)?) })
+        })
     }
 
     /// How many requests of each subject came in each roll-up of a time.
@@ -224,22 +216,17 @@ impl StoreReader {
         let (subjects, (from, to)) = (self.subjects(filter)?, window.seconds());
         let mut found = Vec::new();
         // In the order of the primary key, so that nothing has to be sorted.
-        let sql =
-            "SELECT start, subject, sum(count), sum(CASE WHEN decision IN
-                       (SELECT id FROM decision WHERE kind = 'pace' AND action = 'refused') THEN count ELSE 0 END)
+        let sql = "SELECT subject, start, sum(count), sum(CASE WHEN decision IN
+                   (SELECT id FROM decision WHERE kind = 'pace' AND action = 'refused') THEN count ELSE 0 END)
                    FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 GROUP BY start, subject";
         for span in [SLICE, MINUTE, HOUR, DAY] {
             let length = Duration::from_secs(span.unsigned_abs());
-            found.extend(self.rows(sql, [span, from, to], |row| {
-                let (start, count) = (instant(begins(row.get(0)?)), unsigned(row.get(2)?));
-                let (subject, slowed) = (subjects.get(&row.get(1)?), unsigned(row.get(3)?));
-                Ok(subject.map(|subject| {
-                    let subject = Arc::clone(subject);
-                    PeriodCount { subject, start, length, count, slowed }
-                }))
+            found.extend(self.of_subjects(&subjects, sql, [span, from, to], |subject, row| {
+                let (count, slowed) = (unsigned(row.get(2)?), unsigned(row.get(3)?));
+                Ok(PeriodCount { subject, start: instant(begins(row.get(1)?)), length, count, slowed })
             })?);
         }
-        Ok(found.into_iter().flatten().collect())
+        Ok(found)
     }
 
     /// Calls `each` with start, subject, decision and count of every roll-up of a time.
@@ -252,7 +239,7 @@ impl StoreReader {
         let sql = "SELECT start, subject, decision, count FROM rollup
                    WHERE span = ?1 AND start >= ?2 AND start < ?3";
         for span in [SLICE, MINUTE, HOUR, DAY] {
-            self.rows(sql, [span, from, to], |row| {
+            self.database.rows(sql, [span, from, to], |row| {
                 each(row.get(0)?, row.get(1)?, row.get(2)?, unsigned(row.get(3)?));
                 Ok(())
             })?;

@@ -1,9 +1,10 @@
 //! Versions and reads: what fair notice rests on (RFC 9309 §2.4).
 
-use super::names::non_empty;
-use super::{Filter, StoreReader, unsigned};
+use super::{Filter, StoreReader};
 use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::record::store::error::StoreError;
+use crate::record::store::sqlite::unsigned;
+use crate::record::store::words::{self, non_empty};
 use crate::record::store::write::LEDGER_ENTRY;
 use crate::record::tally::{CountSubject, instant};
 use rusqlite::Row;
@@ -64,10 +65,10 @@ pub struct ReadTotal {
 impl ReadTotal {
     /// A read that another member of a fleet saw, in the words of the database; `sequence` is what it has for one. `None`
     /// where a word is not known.
-    pub fn of_words(subject: &[&str], place: [&str; 3], rules: &str, sequence: u64) -> Option<Self> {
+    pub fn of_words(subject: [&str; 5], place: [&str; 3], rules: &str, sequence: u64) -> Option<Self> {
         let [version, host, network] = place;
         Some(Self {
-            subject: Arc::new(super::names::subject(subject)?),
+            subject: Arc::new(words::subject(subject)?),
             host: host.into(),
             network: non_empty(network).map(Into::into),
             chosen: None,
@@ -100,7 +101,7 @@ impl StoreReader {
     pub fn versions(&self, site: Option<&str>) -> Result<Vec<VersionRecord>, StoreError> {
         let sql = "SELECT site, version.sha256, bytes, since, until, id FROM version
                    LEFT JOIN robots ON robots.sha256 = version.sha256 ORDER BY since, id";
-        let mut found = self.rows(sql, [], version)?;
+        let mut found = self.database.rows(sql, (), version)?;
         found.retain(|version| site.is_none_or(|site| site.eq_ignore_ascii_case(&version.site)));
         Ok(found)
     }
@@ -110,16 +111,13 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn reads(&self, filter: &Filter) -> Result<Vec<ReadTotal>, StoreError> {
-        let subjects = self.subjects(filter)?;
         // Version 0.1 kept no order; its versions are ordered by their rows, and so are the reads of them.
         let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at, chosen,
                    CASE WHEN sequence > 0 THEN sequence ELSE coalesce((SELECT 2 * max(version.id) + 1 FROM version
                    JOIN subject ON subject.site = version.site WHERE subject.id = read.subject
                    AND version.since = read.in_force), 0) END
                    FROM read ORDER BY first, in_force";
-        let found = self
-            .rows(sql, [], |row| subjects.get(&row.get(0)?).map_or(Ok(None), |subject| read(row, subject)))?;
-        Ok(found.into_iter().flatten().collect())
+        Ok(self.of_subjects(&self.subjects(filter)?, sql, (), read)?.into_iter().flatten().collect())
     }
 
     /// The last entry of the ledger that the store knows of; `None` where there was none yet.
@@ -127,7 +125,7 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn ledger_entry(&self) -> Result<Option<u64>, StoreError> {
-        let found: Option<i64> = self.value("SELECT value FROM meta WHERE name = ?1", [LEDGER_ENTRY])?;
+        let found = self.database.value("SELECT value FROM meta WHERE name = ?1", [LEDGER_ENTRY])?;
         Ok(found.map(unsigned))
     }
 
@@ -147,27 +145,25 @@ impl StoreReader {
 }
 
 fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
-    let digest: Vec<u8> = row.get(1)?;
-    let sha256: Option<[u8; 32]> = digest.try_into().ok();
-    let bytes: Option<Vec<u8>> = row.get(2)?;
+    let sha256: Option<[u8; 32]> = row.get_ref(1)?.as_blob()?.try_into().ok();
     let until: i64 = row.get(4)?;
     Ok(VersionRecord {
         row: unsigned(row.get(5)?),
-        site: row.get::<_, String>(0)?.into(),
+        site: row.get(0)?,
         sha256,
         id: sha256.map(VersionId::of_digest),
-        bytes: bytes.map(Arc::from),
+        bytes: row.get(2)?,
         from: instant(row.get(3)?),
         until: (until > 0).then(|| instant(until)),
     })
 }
 
 /// `None` for a version that has no name, which nothing writes.
-fn read(row: &Row<'_>, subject: &Arc<CountSubject>) -> Result<Option<ReadTotal>, rusqlite::Error> {
+fn read(subject: Arc<CountSubject>, row: &Row<'_>) -> Result<Option<ReadTotal>, rusqlite::Error> {
     let Ok(version) = row.get_ref(1)?.as_str()?.parse() else { return Ok(None) };
     Ok(Some(ReadTotal {
-        subject: Arc::clone(subject),
-        host: row.get_ref(3)?.as_str()?.into(),
+        subject,
+        host: row.get(3)?,
         network: non_empty(row.get_ref(4)?.as_str()?).map(Into::into),
         chosen: non_empty(row.get_ref(10)?.as_str()?).map(Into::into),
         version,

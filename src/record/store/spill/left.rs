@@ -1,7 +1,6 @@
 //! The files of processes: which of these live, and what those left that are gone.
 
-use super::form::SpillLine;
-use super::{FORM, MOST, NAMED, PART, is_at};
+use super::{FORM, MOST, NAMED, PART, SpillLine, is_at};
 use crate::record::at_once;
 use crate::record::files::beside;
 use crate::record::hexadecimal;

@@ -12,6 +12,7 @@ use crate::record::tally::{
 };
 use crate::robots::{Rule, RuleKind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Targets as clients send them, and as nobody ought to.
 const TARGETS: [&[u8]; 5] = [b"/", b"/caf\xc3\xa9", b"/\xff\xfe", b"/\\xFF", b"/\"\n{}"];
@@ -64,8 +65,8 @@ fn batch() -> CountBatch {
     for bytes in [None, Some(Arc::from(&b"User-agent: *\n"[..])), Some(Arc::from(&b"# \xff\n"[..]))] {
         tally.in_force(InForce { site: "example.org".into(), bytes, since: 11, until: 12 });
     }
-    tally.reads_go_unseen("example.org", "CDN-Loop", 12);
-    tally.set_ledger_entry(13);
+    tally.unseen.note("example.org", "CDN-Loop", 12);
+    tally.ledger_entry.fetch_max(13, Ordering::Relaxed);
     let mut batch = tally.take();
     batch.lose(Losses { details_dropped: 14, reads_lost: 15, counts_lost: 16 });
     batch

@@ -1,21 +1,19 @@
 //! What waits is kept beside the store, and what others left there is taken up.
 
-use super::super::database::{Database, SqlValue};
-use super::super::ends::{self, UncleanEnd};
+use super::super::ends;
 use super::super::error::StoreError;
-use super::super::open::DatabaseSource;
 use super::super::spill::{Other, SpillFile, SpillReader, UnreadableSpill, others};
-use super::super::write::{BatchId, write};
+use super::super::sqlite::Sqlite;
+use super::super::write::write;
 use super::telling::UncleanEndStatus;
 use super::{HOUSEKEEPING_INTERVAL, StoreWriter};
-use crate::record::event::timestamp;
-use crate::record::tally::{CountBatch, Tally, instant, micros};
+use crate::record::tally::{CountBatch, Tally, micros};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a gateway that stops tries to write its last counts.
 const LAST_TRIES: Duration = Duration::from_secs(3);
 
-impl<S: DatabaseSource> StoreWriter<S> {
+impl StoreWriter {
     /// Keeps what waits where a kill of the process cannot take it, or clears that away when nothing waits.
     pub(super) fn spill_waiting(&mut self, is_written: bool) {
         let kept = if is_written {
@@ -57,13 +55,14 @@ impl<S: DatabaseSource> StoreWriter<S> {
         // Where it fails, the next start seals it.
         let _ = self.keep_outbox(true);
         let is_clean = !self.has_waiting()
-            && self.database.as_mut().is_some_and(|database| ends::clean(database, &self.process).is_ok());
+            && self.database.as_ref().is_some_and(|database| ends::clean(database, &self.process).is_ok());
         if !is_clean {
             let kept = self.spill_all(true);
             self.log_end(kept);
         }
         if let Some(database) = self.database.take() {
-            self.source.close(database);
+            // A reader may be at work; then the log stays, and is read with the file.
+            let _ = database.checkpoint();
         }
         if is_clean {
             self.spill.remove();
@@ -110,7 +109,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
                 present.push_str(&process);
             }
         }
-        while let Some(database) = &mut self.database
+        while let Some(database) = &self.database
             && let Some(end) = ends::vanished(database, &present, now)?
         {
             self.log_unclean_end(end);
@@ -121,10 +120,10 @@ impl<S: DatabaseSource> StoreWriter<S> {
 
     /// Takes up what one process left that is gone; `false` where that has to stay.
     fn take_over(&mut self, other: Other, now: i64) -> Result<bool, StoreError> {
-        let Some(database) = &mut self.database else { return Ok(false) };
-        match other.read() {
+        let Some(database) = &self.database else { return Ok(false) };
+        let process = other.process.clone();
+        let end = match other.read() {
             Ok(mut kept) => {
-                let process = other.process.clone();
                 let requests = write_all(database, &process, &mut kept)?;
                 let end = if kept.is_all {
                     ends::clean(database, &process).map(|()| None)
@@ -136,25 +135,23 @@ impl<S: DatabaseSource> StoreWriter<S> {
                     tracing::info!(requests, %file, "took up what an earlier gateway could not write to the store");
                 }
                 other.clear();
-                if let Some(end) = end {
-                    self.log_unclean_end(end);
-                }
-                Ok(true)
+                end
             }
             Err(UnreadableSpill::Damaged(why)) => {
-                let end = ends::unclean(database, &other.process, other.changed(), now)?;
+                let end = ends::unclean(database, &process, other.changed(), now)?;
                 self.set_aside(other, why);
-                if let Some(end) = end {
-                    self.log_unclean_end(end);
-                }
-                Ok(true)
+                end
             }
-            Err(UnreadableSpill::Later) => Ok(false),
+            Err(UnreadableSpill::Later) => return Ok(false),
             Err(UnreadableSpill::Io(error)) => {
                 tracing::warn!(file = %other.path().display(), "cannot take up counts that wait: {error}");
-                Ok(false)
+                return Ok(false);
             }
+        };
+        if let Some(end) = end {
+            self.log_unclean_end(end);
         }
+        Ok(true)
     }
 
     fn set_aside(&self, other: Other, why: &str) {
@@ -170,39 +167,29 @@ impl<S: DatabaseSource> StoreWriter<S> {
         }
     }
 
-    fn log_unclean_end(&self, end: UncleanEnd) {
-        let [since, until] = [end.since, end.until].map(|at| timestamp(instant(at)));
+    fn log_unclean_end(&self, end: UncleanEndStatus) {
         tracing::warn!(
-            since,
-            until,
+            since = end.since,
+            until = end.until,
             "a gateway ended without writing what it had counted last (killed, or the machine stopped): requests \
              between these two times may be missing from reports"
         );
-        self.with_status(|status| status.unclean_ends.push(UncleanEndStatus { since, until }));
+        self.with_status(|status| status.unclean_ends.push(end));
     }
 }
 
 /// Writes all batches of a process, as far as the store does not have them; how many requests they hold.
-fn write_all<D: Database>(database: &mut D, process: &str, kept: &mut SpillFile) -> Result<u64, StoreError> {
+fn write_all(database: &Sqlite, process: &str, kept: &mut SpillFile) -> Result<u64, StoreError> {
     let mut requests = 0;
     for (sequence, batch) in &mut kept.batches {
         // What came into force since then is not replaced by what was before.
-        let mut versions = std::mem::take(&mut batch.versions);
-        let later = "SELECT 1 FROM version WHERE site = ?1 AND since > ?2";
-        let mut found = Ok(());
-        versions.retain(|version| {
-            let values = [SqlValue::Text(&version.site), SqlValue::Integer(version.since)];
-            match database.number(later, &values) {
-                Ok(later) => later.is_none(),
-                Err(error) => {
-                    found = Err(error);
-                    true
-                }
+        for version in std::mem::take(&mut batch.versions) {
+            let later = "SELECT 1 FROM version WHERE site = ?1 AND since > ?2";
+            if database.value::<i64>(later, (&version.site, version.since))?.is_none() {
+                batch.versions.push(version);
             }
-        });
-        found?;
-        batch.versions = versions;
-        write(database, batch, BatchId { process, sequence: *sequence }, kept.at)?;
+        }
+        write(database, batch, (process, *sequence), kept.at)?;
         requests += batch.requests();
     }
     Ok(requests)

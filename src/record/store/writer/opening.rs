@@ -4,8 +4,7 @@ use super::StoreWriter;
 use crate::record::event::timestamp;
 use crate::record::store::ends;
 use crate::record::store::error::StoreError;
-use crate::record::store::harm::StoreDamage;
-use crate::record::store::open::{DatabaseSource, OpenedStore};
+use crate::record::store::open::{OpenedStore, StoreDamage};
 use crate::record::store::outbox;
 use crate::record::tally::micros;
 use std::path::Path;
@@ -15,10 +14,10 @@ use std::time::{Instant, SystemTime};
 /// How many incidents are told.
 const INCIDENTS: usize = 16;
 
-impl<S: DatabaseSource> StoreWriter<S> {
+impl StoreWriter {
     /// Opens the store if it is not open, or if its files have come to harm.
     pub(super) fn open(&mut self) -> Result<(), StoreError> {
-        if let Some(database) = &mut self.database {
+        if let Some(database) = &self.database {
             // One that cannot be asked is opened anew: a transaction may be left in it.
             if let Some(harm) = self.source.harm(database).inspect_err(|_| self.database = None)? {
                 self.leave_damaged(harm)?;
@@ -29,7 +28,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
         }
         // The file first: to others a process that writes and has none is gone. That it has none is told elsewhere.
         let _ = self.spill.mark(self.taken);
-        if let Some(database) = self.database.as_mut().filter(|_| !self.is_begun) {
+        if let Some(database) = self.database.as_ref().filter(|_| !self.is_begun) {
             ends::begin(database, &self.process, self.taken)?;
             self.is_begun = true;
         }
@@ -37,7 +36,7 @@ impl<S: DatabaseSource> StoreWriter<S> {
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
-        let OpenedStore { mut database, set_aside, is_new } = self.source.open(self.is_suspect)?;
+        let OpenedStore { database, set_aside, is_new } = self.source.open(self.is_suspect)?;
         (self.is_suspect, self.is_begun) = (false, false);
         self.left_due = Instant::now();
         if let Some(aside) = set_aside {
@@ -47,12 +46,12 @@ impl<S: DatabaseSource> StoreWriter<S> {
             self.log_incident(told);
         }
         if is_new {
-            self.begun.store(true, Ordering::Relaxed);
+            self.shown.begun.store(true, Ordering::Relaxed);
         }
         self.opened = micros(SystemTime::now());
-        outbox::share(&mut database, self.options.is_shared, self.opened)?;
+        outbox::share(&database, self.options.is_shared, self.opened)?;
         // Before this process notes when it wrote.
-        self.clock.now(&mut database, micros(SystemTime::now()), true)?;
+        self.clock.now(&database, micros(SystemTime::now()), true)?;
         self.database = Some(database);
         Ok(())
     }

@@ -1,10 +1,8 @@
 //! What the writer tells of itself: its status, and the log's lines where that changes.
 
-use super::super::database::{Database as _, SqlValue};
 use super::super::error::{StoreError, StoreErrorKind};
-use super::super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
-use super::super::open::DatabaseSource;
 use super::super::reader::RemovedCounts;
+use super::super::sqlite::unsigned;
 use super::StoreWriter;
 use crate::record::event::timestamp;
 use crate::record::tally::CountBatch;
@@ -56,7 +54,7 @@ pub struct UncleanEndStatus {
     pub until: String,
 }
 
-impl<S: DatabaseSource> StoreWriter<S> {
+impl StoreWriter {
     pub(super) fn fail(&mut self, error: &StoreError) {
         self.is_suspect |= error.kind() == StoreErrorKind::Corrupt;
         if !matches!(error.kind(), StoreErrorKind::Busy | StoreErrorKind::Full) {
@@ -115,17 +113,13 @@ impl<S: DatabaseSource> StoreWriter<S> {
     }
 
     pub(super) fn show_size(&mut self) -> Result<(), StoreError> {
-        let Some(database) = &mut self.database else { return Ok(()) };
-        let pages = database.number("PRAGMA page_count", &[])?.unwrap_or_default();
-        let size = database.number("PRAGMA page_size", &[])?.unwrap_or_default();
-        let mut counter = |name| {
-            let value = database.number("SELECT value FROM meta WHERE name = ?1", &[SqlValue::Text(name)])?;
-            Ok::<_, StoreError>(u64::try_from(value.unwrap_or_default()).unwrap_or_default())
-        };
-        let removed = RemovedCounts { details: counter(DETAILS_REMOVED)?, counts: counter(COUNTS_REMOVED)? };
+        let Some(database) = &self.database else { return Ok(()) };
+        let pages = database.number("PRAGMA page_count", ())?;
+        let size = database.number("PRAGMA page_size", ())?;
+        let removed = RemovedCounts::of(database)?;
         let is_more = self.with_status(|status| {
+            status.bytes = unsigned(pages.saturating_mul(size));
             let is_more = removed.details > status.details_removed || removed.counts > status.counts_removed;
-            status.bytes = u64::try_from(pages.saturating_mul(size)).unwrap_or_default();
             status.details_removed = removed.details;
             status.counts_removed = removed.counts;
             is_more
@@ -142,6 +136,6 @@ impl<S: DatabaseSource> StoreWriter<S> {
     }
 
     pub(super) fn with_status<T>(&self, change: impl FnOnce(&mut StoreStatus) -> T) -> T {
-        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.shown.status.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -2,12 +2,11 @@
 
 mod beside;
 
-use super::super::database::Database as _;
-use super::super::faulty::{FaultInjectingFile, FaultOutcome, InjectedFault};
 use super::super::losses::LossReason;
 use super::super::open::StoreFile;
 use super::super::reader::{Filter, StoreReader, Window};
 use super::super::tests::StoreFolder;
+use super::super::tests::faulty::{FaultOutcome, InjectedFault};
 use super::*;
 use crate::decide::{RobotsVersion, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::Action;
@@ -83,8 +82,8 @@ fn stored(folder: &StoreFolder) -> SentCounts {
     ledger
 }
 
-fn writer(folder: &StoreFolder, fate: &FaultOutcome) -> StoreWriter<FaultInjectingFile> {
-    StoreWriter::new(FaultInjectingFile::new(folder.store(), fate.clone()), folder.options())
+fn writer(folder: &StoreFolder, fate: &FaultOutcome) -> StoreWriter {
+    StoreWriter::new(StoreFile::with_faults(folder.store(), fate), folder.options())
 }
 
 /// How many statements a process runs for two rounds: faults are tried at each of them.
@@ -116,11 +115,11 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
                 (StoreFolder::new(), FaultOutcome::at(nth, ill, times), Tally::default());
             let mut writer = writer(&folder, &fate);
             let mut ledger = SentCounts::new();
-            let mut saw_error = writer.status.lock().unwrap().error.is_some();
+            let mut saw_error = writer.shown.status.lock().unwrap().error.is_some();
             for round in 0..2 {
                 send(&tally, round, &mut ledger);
                 writer.write_turn(&tally);
-                saw_error |= writer.status.lock().unwrap().error.is_some();
+                saw_error |= writer.shown.status.lock().unwrap().error.is_some();
             }
             // Now and then two rounds take a statement or two less than they did when they were counted; what does not
             // come cannot fail.
@@ -131,7 +130,7 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
             assert!(saw_error || !is_ill, "{ill:?} at {nth} of {whole} was not told");
             assert!(is_ill || nth + 8 > whole, "only {} of {whole} statements", fate.statements());
             assert_eq!(stored(&folder), ledger, "{ill:?} at {nth} of {whole}");
-            let status = writer.status.lock().unwrap();
+            let status = writer.shown.status.lock().unwrap();
             assert_eq!((status.error.as_ref(), status.counts_lost), (None, 0), "{ill:?} at {nth}");
         }
     }
@@ -183,19 +182,19 @@ fn counts_wait_while_another_process_holds_the_store() {
     let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     let mut ledger = SentCounts::new();
     let mut other = StoreFile::new(folder.store());
-    let mut other = other.open(false).unwrap().database;
-    other.run("BEGIN EXCLUSIVE", &[]).unwrap();
+    let other = other.open(false).unwrap().database;
+    other.run("BEGIN EXCLUSIVE", ()).unwrap();
     for round in 0..3 {
         send(&tally, round, &mut ledger);
         writer.write_turn(&tally);
-        let status = writer.status.lock().unwrap();
+        let status = writer.shown.status.lock().unwrap();
         assert!(status.error.as_ref().is_some_and(|error| error.contains("locked")), "{status:?}");
         assert!(status.failing_since.is_some());
     }
-    other.run("ROLLBACK", &[]).unwrap();
+    other.run("ROLLBACK", ()).unwrap();
     writer.write_turn(&tally);
     assert_eq!(stored(&folder), ledger);
-    assert_eq!(writer.status.lock().unwrap().error, None);
+    assert_eq!(writer.shown.status.lock().unwrap().error, None);
 }
 
 #[test]
@@ -214,7 +213,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
         send(&tally, round, &mut SentCounts::new());
         writer.write_turn(&tally);
     }
-    assert_eq!(writer.status.lock().unwrap().set_aside, Vec::<String>::new(), "the file is sound");
+    assert_eq!(writer.shown.status.lock().unwrap().set_aside, Vec::<String>::new(), "the file is sound");
     assert_eq!(stored(&folder).values().sum::<u64>(), 18);
 
     for part in ["store.sqlite", "store.sqlite-wal"] {
@@ -228,7 +227,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
     for _ in 0..3 {
         writer.write_turn(&tally);
     }
-    let status = writer.status.lock().unwrap().clone();
+    let status = writer.shown.status.lock().unwrap().clone();
     assert_eq!((status.error, status.set_aside.len()), (None, 1));
     assert!(std::path::Path::new(&status.set_aside[0]).exists());
     assert_eq!(stored(&folder), after, "the batch that was not written is in the new store");
@@ -260,10 +259,10 @@ fn a_folder_that_comes_back_is_written_again() {
     let mut writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
     send(&tally, 0, &mut SentCounts::new());
     writer.write_turn(&tally);
-    assert!(writer.status.lock().unwrap().error.is_some());
+    assert!(writer.shown.status.lock().unwrap().error.is_some());
     std::fs::create_dir(&state).unwrap();
     writer.write_turn(&tally);
-    assert_eq!(writer.status.lock().unwrap().error, None);
+    assert_eq!(writer.shown.status.lock().unwrap().error, None);
     let reader = StoreReader::open(&options.path).unwrap();
     let totals = reader.totals(&reader.span().unwrap().unwrap(), &Filter::default()).unwrap();
     assert_eq!(totals.iter().map(|total| total.count).sum::<u64>(), 6);
@@ -277,11 +276,11 @@ fn a_store_of_a_later_program_is_waited_for() {
     send(&tally, 0, &mut ledger);
     writer.write_turn(&tally);
     let mut later = StoreFile::new(folder.store());
-    let mut later = later.open(false).unwrap().database;
+    let later = later.open(false).unwrap().database;
     later.script("PRAGMA user_version = 99").unwrap();
     send(&tally, 1, &mut ledger);
     writer.write_turn(&tally);
-    let error = writer.status.lock().unwrap().error.clone().unwrap();
+    let error = writer.shown.status.lock().unwrap().error.clone().unwrap();
     assert!(error.contains("later robots-gateway"), "{error}");
     later.script("PRAGMA user_version = 2").unwrap();
     writer.write_turn(&tally);

@@ -13,7 +13,7 @@ fn beside_the_store(folder: &StoreFolder) -> Vec<String> {
 fn next_start(folder: &StoreFolder) -> (SentCounts, StoreStatus) {
     let mut next = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     next.write_turn(&Tally::default());
-    let status = next.status.lock().unwrap().clone();
+    let status = next.shown.status.lock().unwrap().clone();
     next.end(&Tally::default());
     (stored(folder), status)
 }
@@ -33,7 +33,7 @@ fn what_was_kept_beside_the_store_is_taken_up_once_after_a_kill_at_any_statement
                 send(&tally, round, &mut ledger);
                 writer.write_turn(&tally);
             }
-            if writer.status.lock().unwrap().error.is_some() {
+            if writer.shown.status.lock().unwrap().error.is_some() {
                 writer.spill_all(false).unwrap();
             }
             send(&tally, 2, &mut SentCounts::new());
@@ -137,13 +137,16 @@ fn processes_side_by_side_leave_each_other_alone() {
     old.write_turn(&tally);
     let mut new = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
     new.write_turn(&Tally::default());
-    assert_eq!((beside_the_store(&folder).len(), &new.status.lock().unwrap().unclean_ends[..]), (2, &[][..]));
+    assert_eq!(
+        (beside_the_store(&folder).len(), &new.shown.status.lock().unwrap().unclean_ends[..]),
+        (2, &[][..])
+    );
     fate.0.lock().unwrap().ill = Some((0, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
     send(&tally, 1, &mut ledger);
     old.end(&tally);
     new.left_due = Instant::now();
     new.write_turn(&Tally::default());
-    assert_eq!((stored(&folder), &new.status.lock().unwrap().unclean_ends[..]), (ledger, &[][..]));
+    assert_eq!((stored(&folder), &new.shown.status.lock().unwrap().unclean_ends[..]), (ledger, &[][..]));
     new.end(&Tally::default());
     assert_eq!(beside_the_store(&folder), [""; 0]);
 }

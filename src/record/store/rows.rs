@@ -1,0 +1,165 @@
+//! Rows of the tables, as the writer adds counts to them and as an import does.
+
+use super::error::StoreError;
+use super::sqlite::{Sqlite, integer};
+use super::words::{DecisionWords, SubjectWords};
+
+/// A reader of a version since that came into force, as the table of reads has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReaderRow<'a> {
+    pub(super) subject: i64,
+    pub(super) version: &'a str,
+    pub(super) in_force: i64,
+    pub(super) host: &'a str,
+    pub(super) network: &'a str,
+    pub(super) chosen: &'a str,
+}
+
+/// What it read, when, and how often.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadValues<'a> {
+    pub(super) rules: &'a str,
+    pub(super) first: i64,
+    pub(super) last: i64,
+    pub(super) count: u64,
+    pub(super) sequence: u64,
+    pub(super) at: i64,
+}
+
+impl Sqlite {
+    /// The id of a subject, marked as used on a day: what nothing uses for long may go.
+    pub(super) fn subject(&self, words: SubjectWords<'_>, day: i64) -> Result<i64, StoreError> {
+        let [site, client, crawler, purpose, proof] = words;
+        let key = (site, client, crawler, purpose, proof, day);
+        let known = self.value(
+            "SELECT id FROM subject WHERE site = ?1 AND client = ?2 AND crawler = ?3 AND purpose = ?4
+             AND proof = ?5 AND used >= ?6",
+            key,
+        )?;
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        self.number(
+            "INSERT INTO subject (site, client, crawler, purpose, proof, used) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT DO UPDATE SET used = excluded.used RETURNING id",
+            key,
+        )
+    }
+
+    /// The same of a decision.
+    pub(super) fn decision(&self, words: DecisionWords<'_>, line: u32, day: i64) -> Result<i64, StoreError> {
+        let [kind, action, notice, version, tokens, rule, proof_by] = words;
+        let key = (version, line, kind, action, notice, tokens, rule, proof_by, day);
+        let known = self.value(
+            "SELECT id FROM decision WHERE version = ?1 AND line = ?2 AND kind = ?3 AND action = ?4
+             AND notice = ?5 AND tokens = ?6 AND rule = ?7 AND proof_by = ?8 AND used >= ?9",
+            key,
+        )?;
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        self.number(
+            "INSERT INTO decision (version, line, kind, action, notice, tokens, rule, proof_by, used)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT DO UPDATE SET used = excluded.used RETURNING id",
+            key,
+        )
+    }
+
+    pub(super) fn add_rollup(
+        &self,
+        (span, start): (i64, i64),
+        subject: i64,
+        decision: i64,
+        count: u64,
+    ) -> Result<usize, StoreError> {
+        self.run(
+            "INSERT INTO rollup (span, start, subject, decision, count) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            (span, start, subject, decision, integer(count)),
+        )
+    }
+
+    pub(super) fn add_sent(
+        &self,
+        (span, start): (i64, i64),
+        subject: i64,
+        bytes: u64,
+    ) -> Result<usize, StoreError> {
+        self.run(
+            "INSERT INTO sent (span, start, subject, bytes) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes",
+            [span, start, subject, integer(bytes)],
+        )
+    }
+
+    pub(super) fn add_presence(
+        &self,
+        day: i64,
+        subject: i64,
+        (first, last): (i64, i64),
+    ) -> Result<usize, StoreError> {
+        self.run(
+            "INSERT INTO presence (day, subject, first, last) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)",
+            [day, subject, first, last],
+        )
+    }
+
+    /// Adds the counts of a target of a subject and day.
+    pub(super) fn add_path(
+        &self,
+        subject: i64,
+        day: i64,
+        target: &str,
+        counts: [u64; 6],
+    ) -> Result<usize, StoreError> {
+        let [allowed, violations, stale, variants, spoofed, refused] = counts.map(integer);
+        self.run(
+            "INSERT INTO path (subject, day, target, allowed, violations, stale, variants, spoofed, refused)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT DO UPDATE SET allowed = allowed + excluded.allowed,
+             violations = violations + excluded.violations, stale = stale + excluded.stale,
+             variants = variants + excluded.variants, spoofed = spoofed + excluded.spoofed,
+             refused = refused + excluded.refused",
+            (subject, day, target, allowed, violations, stale, variants, spoofed, refused),
+        )
+    }
+
+    /// Adds reads. One after another change of the host's versions counts from then on; of those before it the first does.
+    pub(super) fn add_read(&self, who: ReaderRow<'_>, what: ReadValues<'_>) -> Result<usize, StoreError> {
+        let ReaderRow { subject, version, in_force, host, network, chosen } = who;
+        let ReadValues { rules, first, last, count, sequence, at } = what;
+        let (count, sequence) = (integer(count), integer(sequence));
+        self.run(
+            "INSERT INTO read (subject, version, in_force, host, network, chosen, rules, first, last, count, sequence,
+             at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+             ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
+             count = count + excluded.count, rules = excluded.rules,
+             at = CASE WHEN sequence = excluded.sequence THEN min(at, excluded.at)
+             WHEN sequence < excluded.sequence THEN excluded.at ELSE at END,
+             sequence = max(sequence, excluded.sequence)",
+            (subject, version, in_force, host, network, chosen, rules, first, last, count, sequence, at),
+        )
+    }
+
+    /// Notes what is missing of the period of `span` seconds that begins at `start`.
+    pub(super) fn add_loss(
+        &self,
+        (start, span): (i64, i64),
+        kind: &str,
+        count: u64,
+    ) -> Result<usize, StoreError> {
+        self.run(
+            "INSERT INTO loss (start, span, kind, count) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO UPDATE SET count = count + excluded.count",
+            (start, span, kind, integer(count)),
+        )
+    }
+
+    /// Notes that a process ended without writing what it had counted between two instants.
+    pub(super) fn add_unclean(&self, since: i64, until: i64) -> Result<usize, StoreError> {
+        let sql = "INSERT INTO unclean (since, until) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        self.run(sql, [since, until])
+    }
+}
