@@ -155,14 +155,11 @@ pub(super) struct CrawlersArgs {
 #[derive(Debug, Subcommand)]
 pub(super) enum CrawlersVerb {
     /// Fetch the address ranges and the keys that crawlers' operators publish
-    Refresh(RefreshArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct RefreshArgs {
-    /// Fetch from a folder of this URL that holds the lists under the names they are kept by
-    #[arg(long, value_name = "URL")]
-    pub(super) from: Option<String>,
+    Refresh {
+        /// Fetch from a folder of this URL that holds the lists under the names they are kept by
+        #[arg(long, value_name = "URL")]
+        from: Option<String>,
+    },
 }
 
 /// What is not skipped is asked of the gateway by the name that it has here.

@@ -19,14 +19,9 @@ pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) ->
     let bytes = copy_store(&store, file)
         .map_err(|error| VerbFailure::of_stores(std::slice::from_ref(&store), &error))?;
     let (store, file) = (store.display().to_string(), file.display().to_string());
-    if output.is_json() {
-        output.json(&json!({ "store": store, "file": file, "bytes": bytes }))?;
-    } else {
-        output.line(format!(
-            "wrote {}: {bytes} bytes, a copy of {}",
-            escape_harmful(&file),
-            escape_harmful(&store)
-        ))?;
-    }
+    output.show(&json!({ "store": store, "file": file, "bytes": bytes }), |_, output| {
+        let (store, file) = (escape_harmful(&store), escape_harmful(&file));
+        output.line(format!("wrote {file}: {bytes} bytes, a copy of {store}"))
+    })?;
     Ok(VerbOutcome::Fine)
 }

@@ -155,30 +155,30 @@ fn proof(crawler: &Crawler) -> String {
         (!verify.rdns.is_empty()).then_some("dns"),
         verify.agent.as_ref().map(|_| "signature"),
     ];
-    let methods: Vec<&str> = methods.into_iter().flatten().collect();
-    if methods.is_empty() { "none".to_owned() } else { methods.join(",") }
+    joined(methods.into_iter().flatten(), ",")
 }
 
 fn groups(crawler: &Crawler) -> String {
     let tokens = crawler.tokens.iter().map(|token| &**token);
-    let groups: Vec<&str> = tokens.chain(crawler.star.then_some("*")).collect();
-    if groups.is_empty() { "none".to_owned() } else { groups.join(", ") }
+    joined(tokens.chain(crawler.star.then_some("*")), ", ")
+}
+
+fn joined<'a>(words: impl Iterator<Item = &'a str>, separator: &str) -> String {
+    let words: Vec<&str> = words.collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(separator) }
 }
 
 fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) -> io::Result<()> {
     let (identity, steps) = identifier.explain(Some(header.as_bytes()));
-    let steps = steps.iter().map(|step| step.as_str().to_owned());
-    if !output.is_json() {
-        let mut steps = steps;
-        return steps.try_for_each(|step| output.line(escape_harmful(&step)));
-    }
-    output.json(&json!({
+    let steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
+    let answer = json!({
         "client": identity.client.as_str(),
         "crawler": identity.crawler.as_deref(),
         "purpose": identity.purpose.map(Purpose::as_str),
         "tokens": &*identity.tokens,
         "star": identity.star,
         "basis": identity.basis.as_str(),
-        "steps": steps.collect::<Vec<_>>(),
-    }))
+        "steps": steps,
+    });
+    output.show(&answer, |_, output| steps.iter().try_for_each(|step| output.line(escape_harmful(step))))
 }

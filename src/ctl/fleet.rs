@@ -6,16 +6,13 @@ pub(super) use publish::modes;
 
 use super::args::{Cli, FleetArgs, FleetVerb};
 use super::output::{Output, escape_harmful};
-use super::{VerbFailure, VerbOutcome, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::config::{Config, FleetConfig, defaults};
-use crate::fleet::{FleetError, FleetMember, FleetOverview, SetUp, forget, overview, set_up};
-use serde::Serialize;
+use crate::fleet::{FleetMember, FleetOverview, SetUp, forget, overview, set_up};
+use serde_json::json;
+use std::io;
 
-pub(super) fn run(
-    cli: &Cli,
-    arguments: &FleetArgs,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
+pub(super) fn run(cli: &Cli, arguments: &FleetArgs, output: &mut Output<'_>) -> VerbResult {
     match &arguments.verb {
         None => show(&of_configuration(cli)?, output),
         Some(FleetVerb::Init { database, retention_days }) => {
@@ -32,11 +29,8 @@ pub(super) fn run(
 pub(super) fn of_configuration(cli: &Cli) -> Result<FleetConfig, VerbFailure> {
     let config: Config = setting::load_any(cli)?;
     config.fleet.ok_or_else(|| {
-        VerbFailure(
-            "the configuration names no fleet\n  hint: [fleet] has the key `database`; --config FILE names another \
-             configuration"
-                .to_owned(),
-        )
+        let hint = "[fleet] has the key `database`; --config FILE names another configuration";
+        VerbFailure::with_hint("the configuration names no fleet", hint)
     })
 }
 
@@ -60,48 +54,32 @@ fn of_url(cli: &Cli, url: &str) -> FleetConfig {
     }
 }
 
-impl From<FleetError> for VerbFailure {
-    fn from(error: FleetError) -> Self {
-        Self(error.to_string())
-    }
+fn init(config: &FleetConfig, retention_days: Option<u32>, output: &mut Output<'_>) -> VerbResult {
+    output.show(&set_up(config, retention_days)?, print_set_up)?;
+    Ok(VerbOutcome::Fine)
 }
 
-fn init(
-    config: &FleetConfig,
-    retention_days: Option<u32>,
-    output: &mut Output<'_>,
-) -> Result<VerbOutcome, VerbFailure> {
-    let done = set_up(config, retention_days)?;
-    if output.is_json() {
-        output.json(&done)?;
-        return Ok(VerbOutcome::Fine);
-    }
+fn print_set_up(done: &SetUp, output: &mut Output<'_>) -> io::Result<()> {
     let SetUp { found, schema, retention_days } = done;
-    output.line(match found {
+    output.line(match *found {
         0 => format!("set up schema {schema} in the database"),
-        found if found < schema => format!("brought the database from schema {found} to {schema}"),
+        found if found < *schema => format!("brought the database from schema {found} to {schema}"),
         _ => format!("the database has schema {schema} already"),
     })?;
     output.line(format!("counts are kept for {retention_days} days"))?;
     output.line("a gateway needs a user with the role robots_gateway_member, for example:")?;
     output.line("  CREATE ROLE gateway LOGIN PASSWORD '...' IN ROLE robots_gateway_member;")?;
-    output.line(
-        "robots_gateway_publisher may publish and forget members; robots_gateway_reader may only read",
-    )?;
-    Ok(VerbOutcome::Fine)
+    output
+        .line("robots_gateway_publisher may publish and forget members; robots_gateway_reader may only read")
 }
 
-fn show(config: &FleetConfig, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+fn show(config: &FleetConfig, output: &mut Output<'_>) -> VerbResult {
     let overview = overview(config)?;
-    if output.is_json() {
-        output.json(&overview)?;
-    } else {
-        write(&overview, output)?;
-    }
+    output.show(&overview, print_members)?;
     Ok(if overview.has_late() { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
-fn write(overview: &FleetOverview, output: &mut Output<'_>) -> Result<(), VerbFailure> {
+fn print_members(overview: &FleetOverview, output: &mut Output<'_>) -> io::Result<()> {
     let FleetOverview { generation, members } = overview;
     let plural = if members.len() == 1 { "member" } else { "members" };
     output.line(format!("{} {plural}, generation {generation}", members.len()))?;
@@ -119,26 +97,15 @@ fn write(overview: &FleetOverview, output: &mut Output<'_>) -> Result<(), VerbFa
     Ok(())
 }
 
-#[derive(Serialize)]
-struct Forgotten<'a> {
-    name: &'a str,
-    members: i64,
-}
-
-fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> Result<VerbOutcome, VerbFailure> {
+fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> VerbResult {
     let members = forget(config, name)?;
-    if output.is_json() {
-        output.json(&Forgotten { name, members })?;
-    } else if members == 0 {
-        output.line(format!(
-            "no member is called `{}`; `gatewayctl fleet` shows their names",
-            escape_harmful(name)
-        ))?;
-    } else {
-        output.line(format!(
-            "nobody waits for `{}` any longer; one that lives joins again by itself",
-            escape_harmful(name)
-        ))?;
-    }
+    output.show(&json!({ "name": name, "members": members }), |_, output| {
+        let name = escape_harmful(name);
+        output.line(if members == 0 {
+            format!("no member is called `{name}`; `gatewayctl fleet` shows their names")
+        } else {
+            format!("nobody waits for `{name}` any longer; one that lives joins again by itself")
+        })
+    })?;
     Ok(if members == 0 { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }

@@ -13,12 +13,12 @@ pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> VerbResult {
     let mut command = Cli::command();
     command.build();
     match &arguments.out {
-        None => output.bytes(&page(command)?)?,
+        None => output.bytes(&page(command, "1")?)?,
         Some(folder) => {
             let mut all: Vec<(String, Vec<u8>)> =
                 pages(&command, None)?.into_iter().map(|(name, page)| (format!("{name}.1"), page)).collect();
             // 8 is where daemons are looked up.
-            all.push(("robots-gateway.8".to_owned(), section(Arguments::command(), "8")?));
+            all.push(("robots-gateway.8".to_owned(), page(Arguments::command(), "8")?));
             all.push(("gateway.toml.5".to_owned(), configuration().into_bytes()));
             for (name, page) in all {
                 let path = folder.join(name);
@@ -31,30 +31,24 @@ pub(super) fn run(arguments: &ManArgs, output: &mut Output<'_>) -> VerbResult {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
-    VerbFailure(format!(
-        "{}: cannot write the page: {error}\n  hint: --out names a folder that is there",
-        path.display()
-    ))
+    let what = format!("{}: cannot write the page: {error}", path.display());
+    VerbFailure::with_hint(what, "--out names a folder that is there")
 }
 
 /// The page of a command and those of all its verbs, by name: `gatewayctl`, `gatewayctl-replay`.
 fn pages(command: &Command, parent: Option<&str>) -> io::Result<Vec<(String, Vec<u8>)>> {
     let own = command.get_name();
     let name = parent.map_or_else(|| own.to_owned(), |parent| format!("{parent}-{own}"));
-    let mut all = vec![(name.clone(), page(command.clone().name(name.clone()))?)];
+    let mut all = vec![(name.clone(), page(command.clone().name(name.clone()), "1")?)];
     for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()) {
         all.extend(pages(verb, Some(&name))?);
     }
     Ok(all)
 }
 
-fn page(command: Command) -> io::Result<Vec<u8>> {
-    section(command, "1")
-}
-
-fn section(command: Command, number: &str) -> io::Result<Vec<u8>> {
+fn page(command: Command, section: &str) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).manual("Robots Gateway").section(number).render(&mut text)?;
+    clap_mangen::Man::new(command).manual("Robots Gateway").section(section).render(&mut text)?;
     Ok(text)
 }
 

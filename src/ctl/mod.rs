@@ -31,14 +31,14 @@ mod status;
 mod style;
 mod trial;
 
-use crate::config::ConfigErrors;
 use crate::policy::Unfit;
 use crate::record::{StoreError, StoreErrorKind};
-use args::{Cli, Format, Verb};
+use args::{Cli, CrawlersArgs, CrawlersVerb, Format, Verb};
 use clap::Parser as _;
 use output::Output;
 use std::fmt::Display;
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use style::Palette;
@@ -52,9 +52,8 @@ enum VerbOutcome {
     Objection,
 }
 
-/// Why a verb could not answer: exit code 2.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
+/// Why a verb could not answer: exit code 2. Any error makes one, so it is none itself.
+#[derive(Debug)]
 struct VerbFailure(String);
 
 /// What a verb gives back.
@@ -64,6 +63,11 @@ impl VerbFailure {
     /// What failed, and what to do about it.
     fn with_hint(what: impl Display, hint: impl Display) -> Self {
         Self(format!("{what}\n  hint: {hint}"))
+    }
+
+    /// Why the file at `path` is of no use.
+    fn at(path: &Path, error: impl Display) -> Self {
+        Self(format!("{}: {error}", path.display()))
     }
 
     /// Why one of the stores at `paths` could not be read.
@@ -94,16 +98,19 @@ const NO_STORE: &str =
 const BROKEN_STORE: &str = "the store is broken, or somebody removes or empties its files just now; a gateway that \
                             runs sets it aside and begins a new one: ask again in a moment, or start the gateway";
 
-impl From<io::Error> for VerbFailure {
-    fn from(error: io::Error) -> Self {
+impl<E: std::error::Error> From<E> for VerbFailure {
+    fn from(error: E) -> Self {
         Self(error.to_string())
     }
 }
 
-impl From<ConfigErrors> for VerbFailure {
-    fn from(errors: ConfigErrors) -> Self {
-        Self(errors.to_string())
+/// Opens a file, or standard input where `path` is `-`.
+fn open(path: &Path) -> Result<Box<dyn Read>, VerbFailure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin()));
     }
+    let file = File::open(path).map_err(|error| VerbFailure::at(path, error))?;
+    Ok(Box::new(file))
 }
 
 /// Runs the command line of this process.
@@ -118,7 +125,7 @@ pub fn main() -> ExitCode {
         Ok(VerbOutcome::Objection) => ExitCode::from(1),
         Err(failure) => {
             // Without standard error there is nobody to tell.
-            let _ = writeln!(io::stderr(), "gatewayctl: error: {failure}");
+            let _ = writeln!(io::stderr(), "gatewayctl: error: {}", failure.0);
             ExitCode::from(2)
         }
     }
@@ -133,7 +140,9 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         Verb::Backup(arguments) => backup::run(cli, arguments, output),
         Verb::Check(arguments) => check::run(cli, arguments, output),
         Verb::Completions(arguments) => completions::run(arguments, output),
-        Verb::Crawlers(arguments) if arguments.verb.is_some() => refresh::run(cli, arguments, output),
+        Verb::Crawlers(CrawlersArgs { verb: Some(CrawlersVerb::Refresh { from }), .. }) => {
+            refresh::run(cli, from.as_deref(), output)
+        }
         Verb::Crawlers(arguments) => crawlers::run(cli, arguments, output),
         Verb::Diff(arguments) => diff::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
@@ -157,7 +166,7 @@ mod tests {
 
     fn told(paths: &[&str], kind: StoreErrorKind, message: &str) -> String {
         let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        VerbFailure::of_stores(&paths, &StoreError::new(kind, message)).to_string()
+        VerbFailure::of_stores(&paths, &StoreError::new(kind, message)).0
     }
 
     #[test]

@@ -44,11 +44,6 @@ impl<'w> Output<'w> {
         self.palette
     }
 
-    /// Bytes as they are.
-    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.write(bytes)
-    }
-
     /// Whether the reader has gone away.
     pub(super) const fn is_closed(&self) -> bool {
         self.closed
@@ -60,8 +55,8 @@ impl<'w> Output<'w> {
 
     /// One line of text.
     pub(super) fn line(&mut self, text: impl AsRef<str>) -> io::Result<()> {
-        self.write(text.as_ref().as_bytes())?;
-        self.write(b"\n")
+        self.bytes(text.as_ref().as_bytes())?;
+        self.bytes(b"\n")
     }
 
     /// A value as JSON where that is asked for, else as `text` tells it.
@@ -85,13 +80,13 @@ impl<'w> Output<'w> {
     /// One JSON value on a line of its own.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
-        self.write(escaped_json(&text).as_bytes())?;
-        self.write(b"\n")
+        self.bytes(escaped_json(&text).as_bytes())?;
+        self.bytes(b"\n")
     }
 
     /// Text that brings its own line ends.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
-        self.write(text.as_bytes())
+        self.bytes(text.as_bytes())
     }
 
     /// Writes what is still held back.
@@ -107,7 +102,8 @@ impl<'w> Output<'w> {
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Bytes as they are.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }

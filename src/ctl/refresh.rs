@@ -2,7 +2,7 @@
 //!
 //! Needs no running gateway; one that runs notices the files by itself.
 
-use super::args::{Cli, CrawlersArgs, CrawlersVerb, RefreshArgs};
+use super::args::Cli;
 use super::output::{Output, escape_harmful};
 use super::status::format_span;
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
@@ -42,15 +42,12 @@ struct RefreshReport {
     directories: Vec<FetchedList>,
 }
 
-pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
-    let Some(CrawlersVerb::Refresh(RefreshArgs { from })) = &arguments.verb else {
-        return Err(VerbFailure("nothing to do".to_owned()));
-    };
+pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> VerbResult {
     let config = setting::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
-    let mirror = from.as_deref().map(mirror_folder).transpose();
-    let mirror = mirror
-        .map_err(|error| VerbFailure(format!("{error}\n  hint: write https://mirror.example/ranges/")))?;
+    let mirror = from.map(mirror_folder).transpose();
+    let mirror =
+        mirror.map_err(|error| VerbFailure::with_hint(error, "write https://mirror.example/ranges/"))?;
     let publisher = Publisher::new(&config, mirror).map_err(VerbFailure)?;
     let ranges = publisher.refresh(identifier.catalogue(), |_| true);
     let lists = tell_each(ranges.map(|refreshed| FetchedList::of_ranges(&refreshed)), output)?;

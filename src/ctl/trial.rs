@@ -54,7 +54,7 @@ impl TrialPolicy {
         let site = match robots {
             Some(path) => {
                 let robots = RobotsConfig { block: block.to_vec(), ..RobotsConfig::default() };
-                let unfit = |unfit: Unfit| VerbFailure(format!("{}: {unfit}", path.display()));
+                let unfit = |unfit: Unfit| VerbFailure::at(path, unfit);
                 let file = RobotsFile::named(path).map_err(unfit)?;
                 site.composed_of(&policy, Some(file), &robots).map_err(unfit)?
             }
@@ -95,8 +95,6 @@ pub(super) fn asked_site(
     };
     found.cloned().ok_or_else(|| match name {
         Some(name) => VerbFailure(format!("no site serves `{name}`")),
-        None => VerbFailure(
-            "several sites, and none is the default\n  hint: name one with --site HOST".to_owned(),
-        ),
+        None => VerbFailure::with_hint("several sites, and none is the default", "name one with --site HOST"),
     })
 }

@@ -1,7 +1,7 @@
 //! A request as an agent sent it, given to `explain` with `--header` or `--request`: who signed it, step by step.
 
-use super::super::VerbFailure;
 use super::super::args::ExplainArgs;
+use super::super::{VerbFailure, open};
 use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
 use crate::http::{Body, HttpVersion, RequestHead};
 use crate::identify::signature::{
@@ -28,20 +28,15 @@ pub(super) fn head(arguments: &ExplainArgs, host: Option<&str>) -> Result<Option
     let mut fields: Vec<(&str, &str)> = Vec::new();
     for written in &arguments.header {
         let (name, value) = written.split_once(':').ok_or_else(|| {
-            VerbFailure(format!(
-                "invalid header field `{written}`: expected a name, a colon and a value\n  hint: write --header 'Signature-Input: sig1=(…)'"
-            ))
+            let what = format!("invalid header field `{written}`: expected a name, a colon and a value");
+            VerbFailure::with_hint(what, "write --header 'Signature-Input: sig1=(…)'")
         })?;
         fields.push((name.trim(), value.trim()));
     }
     let has = |name: &str| fields.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
     let told = [("Host", host), ("User-Agent", arguments.user_agent.as_deref())];
-    let told: Vec<(&str, &str)> = told
-        .into_iter()
-        .filter(|(name, _)| !has(name))
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect();
-    let all = told.into_iter().chain(fields.iter().copied());
+    let told = told.into_iter().filter(|(name, _)| !has(name));
+    let all = told.filter_map(|(name, value)| Some((name, value?))).chain(fields.iter().copied());
     let all = all.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
     let line = [b"GET", arguments.target.as_deref().unwrap_or("/").as_bytes()];
     Ok(Some(RequestHead::from_parts(line, None, HttpVersion::Http11, Body::None, all)))
@@ -49,22 +44,20 @@ pub(super) fn head(arguments: &ExplainArgs, host: Option<&str>) -> Result<Option
 
 /// Reads a request as it stands on the wire, or in a file with the line ends of an editor.
 fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
-    let refuse = |error: &dyn std::fmt::Display| VerbFailure(format!("{}: {error}", path.display()));
     let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.map_err(|error| refuse(&error))?;
+    open(path)?.read_to_end(&mut bytes).map_err(|error| VerbFailure::at(path, error))?;
     let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let head: Vec<&[u8]> = lines.take_while(|line| !line.is_empty()).collect();
     let whole = [&head.join(&b"\r\n"[..])[..], b"\r\n\r\n"].concat();
     let mut reader = HeadReader::new(LIMITS);
     match reader.read(&whole) {
         Ok(HeadProgress::Whole(complete)) => Ok(reader.into_head(&whole, complete)),
-        Ok(HeadProgress::More) => Err(refuse(&"it has no request line and header fields of HTTP/1.1")),
-        Err(fault) => Err(refuse(&format!("expected a request of HTTP/1.1: {}", fault.as_str()))),
+        Ok(HeadProgress::More) => {
+            Err(VerbFailure::at(path, "it has no request line and header fields of HTTP/1.1"))
+        }
+        Err(fault) => {
+            Err(VerbFailure::at(path, format!("expected a request of HTTP/1.1: {}", fault.as_str())))
+        }
     }
 }
 

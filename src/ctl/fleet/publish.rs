@@ -8,6 +8,7 @@ use super::{database, of_configuration};
 use crate::fleet::{PublisherKey, publish, published};
 use crate::policy::{FleetGeneration, Override, RobotsFile, Scope, fitness};
 use serde::Serialize;
+use std::io;
 use std::path::Path;
 
 /// What was published; field names are public API.
@@ -79,15 +80,6 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
     let ModeArgs { mode, crawler, purpose, site, all, clear, .. } = arguments;
     let config = of_configuration(cli)?;
     let scope = Scope { crawler: crawler.clone(), purpose: *purpose, site: site.clone(), all: *all };
-    if mode.is_none() && !clear {
-        let last = published(&config)?;
-        let last = last.map(|last| FleetGeneration::parse(&last)).transpose().map_err(VerbFailure)?;
-        let last = last.unwrap_or_default();
-        return tell(
-            &Publication { generation: last.number, sites: Vec::new(), modes: of_fleet(&last) },
-            output,
-        );
-    }
     let key = key(arguments.key.as_deref())?;
     let change = |last: Option<&str>, number| {
         let mut next = next(last, number)?;
@@ -98,18 +90,14 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
             None if *all => next.clear_modes(),
             None => next.clear_mode(&scope),
         }
-        Ok(next)
+        Ok(next.document())
     };
-    let generation = publish(&config, key.as_ref(), false, |last, number| {
-        change(last, number).map(|next| next.document())
-    })?;
-    let last =
-        published(&config)?.map(|last| FleetGeneration::parse(&last)).transpose().map_err(VerbFailure)?;
-    tell(&Publication { generation, sites: Vec::new(), modes: of_fleet(&last.unwrap_or_default()) }, output)
-}
-
-fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
-    generation.modes().iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
+    let is_change = mode.is_some() || *clear;
+    let new = is_change.then(|| publish(&config, key.as_ref(), false, change)).transpose()?;
+    let last = published(&config)?.map(|last| FleetGeneration::parse(&last)).transpose();
+    let last = last.map_err(VerbFailure)?.unwrap_or_default();
+    let modes = last.modes().iter().map(|set| Override { fleet: true, ..set.clone() }).collect();
+    tell(&Publication { generation: new.unwrap_or(last.number), sites: Vec::new(), modes }, output)
 }
 
 fn key(path: Option<&Path>) -> Result<Option<PublisherKey>, VerbFailure> {
@@ -129,10 +117,11 @@ fn next(last: Option<&str>, number: i64) -> Result<FleetGeneration, String> {
 }
 
 fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
-    if output.is_json() {
-        output.json(done)?;
-        return Ok(VerbOutcome::Fine);
-    }
+    output.show(done, print)?;
+    Ok(VerbOutcome::Fine)
+}
+
+fn print(done: &Publication, output: &mut Output<'_>) -> io::Result<()> {
     output.line(format!("generation {}", done.generation))?;
     for PublishedRobots { site, robots_version } in &done.sites {
         let what = robots_version.as_deref().unwrap_or("the members' own files");
@@ -141,6 +130,5 @@ fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
     for set in &done.modes {
         output.line(escape_harmful(&override_line(set)))?;
     }
-    output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")?;
-    Ok(VerbOutcome::Fine)
+    output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")
 }
