@@ -9,7 +9,7 @@ use super::output::{Output, escape_harmful};
 use super::trial::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult, control};
 use crate::control::{SiteStatus, StatusReport};
-use crate::decide::{NoticeTime, RobotsVersion, SiteRules};
+use crate::decide::{NoticeTime, RobotsVersion, Ruling, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, Proof, Recognised};
@@ -68,22 +68,31 @@ struct Actions {
 }
 
 impl ExplainAnswer {
-    pub(super) fn of(judged: &JudgedRequest<'_>) -> Self {
-        let ruling = judged.verdict.ruling.as_ref();
+    /// What the rules say to a client of whom nothing is told.
+    pub(super) fn of_rules(allows: bool, reason: &'static str, ruling: Option<&Ruling<'_>>) -> Self {
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
-        let owned = |text: &str| text.to_owned();
+        let group = ruling.map(|ruling| ruling.group.iter().map(ToString::to_string).collect());
         Self {
-            verdict: if judged.verdict.allows() { "allow" } else { "disallow" },
-            client: Some(judged.identity.client.as_str()),
-            crawler: judged.identity.crawler.as_deref().map(owned),
-            tokens: judged.identity.tokens.iter().map(|token| owned(token)).collect(),
-            token: ruling.map(|ruling| owned(ruling.token)),
-            group: ruling
-                .map_or_else(Vec::new, |ruling| ruling.group.iter().map(|token| owned(token)).collect()),
+            verdict: if allows { "allow" } else { "disallow" },
+            client: None,
+            crawler: None,
+            tokens: Vec::new(),
+            token: ruling.map(|ruling| ruling.token.to_owned()),
+            group: group.unwrap_or_default(),
             line: rule.map(|rule| rule.line),
             source: rule.and_then(|rule| rule.source().map(str::to_owned)),
             rule: rule.map(|rule| printable(rule.text)),
-            reason: judged.verdict.reason.as_str(),
+            reason,
+        }
+    }
+
+    pub(super) fn of(judged: &JudgedRequest<'_>) -> Self {
+        let JudgedRequest { identity, verdict, .. } = judged;
+        Self {
+            client: Some(identity.client.as_str()),
+            crawler: identity.crawler.as_deref().map(str::to_owned),
+            tokens: identity.tokens.iter().map(ToString::to_string).collect(),
+            ..Self::of_rules(verdict.allows(), verdict.reason.as_str(), verdict.ruling.as_ref())
         }
     }
 }
@@ -99,10 +108,8 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     };
     let header = head.as_ref().and_then(|head| head.joined("user-agent", b" "));
     let user_agent = arguments.user_agent.as_deref().map(str::as_bytes).or(header.as_deref());
-    let facts = facts(&trial.host, sent, user_agent, arguments.address).ok_or_else(|| {
-        let sent = printable(sent);
-        VerbFailure(format!("invalid request target `{sent}`: expected a path such as /private?x=1"))
-    })?;
+    let facts = facts(&trial.host, sent, user_agent, arguments.address)
+        .ok_or_else(|| VerbFailure(invalid_target(&printable(sent))))?;
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
     let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head, &trial.host));
     let mut explanation = explain(&trial, &facts, named.as_ref(), signed);
@@ -129,6 +136,11 @@ pub(super) fn facts<'a>(
         user_agent: user_agent.map(Cow::Borrowed),
         address,
     })
+}
+
+/// What is said of a target without a path.
+pub(super) fn invalid_target(sent: &str) -> String {
+    format!("invalid request target `{sent}`: expected a path such as /private?x=1")
 }
 
 /// Judges without fair notice: a trial has neither former versions nor reads.

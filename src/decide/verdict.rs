@@ -62,7 +62,8 @@ pub struct Ruling<'r> {
 }
 
 impl<'r> Ruling<'r> {
-    pub(super) fn of(judgement: &Judgement<'r>) -> Option<Self> {
+    /// What a judgement says; `None` where no group applies.
+    pub fn of(judgement: &Judgement<'r>) -> Option<Self> {
         let group = judgement.group.as_ref()?;
         Some(Self { group: group.tokens(), token: group.matched(), rule: judgement.rule })
     }
