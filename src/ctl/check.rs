@@ -12,6 +12,7 @@ use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading,
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
 use crate::robots::{Finding, Severity};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -43,7 +44,7 @@ fn error(error: &ConfigError) -> FileFinding {
         path: error.path.display().to_string(),
         line: error.position.map(|(line, _)| line),
         column: error.position.map(|(_, column)| column),
-        severity: Severity::Error.as_str(),
+        severity: Severity::Error,
         code: "configuration",
         message: error.message.clone(),
         hint: error.hint.clone(),
@@ -65,7 +66,7 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
     let mut complaints = of_configuration(path, policy);
     let ranges = policy.evidence.faults().iter();
     complaints.extend(ranges.map(|fault| FileFinding {
-        severity: Severity::Warning.as_str(),
+        severity: Severity::Warning,
         code: "address-ranges",
         ..error(fault)
     }));
@@ -99,14 +100,9 @@ fn of_certificates(policy: &Policy) -> impl Iterator<Item = FileFinding> {
     let now = SystemTime::now();
     policy.certificates.shown().filter_map(move |shown| {
         let trouble = shown.validity?.trouble(now)?;
+        let message = format!("the certificate {trouble}");
         let hint = "renew it; the gateway shows a renewed pair from the next handshake on";
-        Some(FileFinding::whole(
-            shown.file,
-            Severity::Warning,
-            "certificate",
-            format!("the certificate {trouble}"),
-            hint,
-        ))
+        Some(FileFinding::whole(shown.file, Severity::Warning, "certificate", message, hint))
     })
 }
 
@@ -128,38 +124,24 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
     let config = &policy.config;
     let mut complaints = Vec::new();
     if config.robots_max_age > config.period.notice {
-        complaints.push(FileFinding::whole(
-            path,
-            Severity::Warning,
-            "max-age",
-            "`robots_max_age` is longer than `notice`: a crawler that keeps the file as long as it may can be accused".to_owned(),
-            "make `notice` at least as long",
-        ));
+        let message = "`robots_max_age` is longer than `notice`: a crawler that keeps the file as long as it may can be accused";
+        let hint = "make `notice` at least as long";
+        complaints.push(FileFinding::whole(path, Severity::Warning, "max-age", message, hint));
     }
     let named = config.crawlers.keys().chain(config.rates.crawlers.keys());
-    let mut unknown: Vec<&str> = named.map(String::as_str).collect();
-    unknown.retain(|name| policy.identifier.catalogue().get(name).is_none());
-    unknown.sort_unstable();
-    unknown.dedup();
-    for name in unknown {
-        complaints.push(FileFinding::whole(
-            path,
-            Severity::Warning,
-            "unknown-crawler",
-            format!("`[crawlers.{name}]`: the catalogue knows no crawler of this name"),
-            &policy.identifier.catalogue().alike(name).map_or_else(
-                || {
-                    "what is set applies to a client that calls itself by this name; check the spelling"
-                        .to_owned()
-                },
-                |meant| {
-                    format!(
-                        "did you mean `{meant}`? What is set applies to a client that calls itself `{name}`"
-                    )
-                },
-            ),
-        ));
-    }
+    let catalogue = policy.identifier.catalogue();
+    let unknown: BTreeSet<&String> = named.filter(|name| catalogue.get(name).is_none()).collect();
+    complaints.extend(unknown.into_iter().map(|name| {
+        let message = format!("`[crawlers.{name}]`: the catalogue knows no crawler of this name");
+        let hint = match catalogue.alike(name) {
+            Some(meant) => {
+                format!("did you mean `{meant}`? What is set applies to a client that calls itself `{name}`")
+            }
+            None => "what is set applies to a client that calls itself by this name; check the spelling"
+                .to_owned(),
+        };
+        FileFinding::whole(path, Severity::Warning, "unknown-crawler", message, hint)
+    }));
     complaints
 }
 
@@ -176,7 +158,7 @@ fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item 
         let message = format!("`{host}` is a site's, and `{other}` is nobody's: requests for it {what}");
         let hint = format!("add \"{other}\" to its `hosts`, if the site has that name too");
         // It may well be meant: not every name exists.
-        Some(FileFinding::whole(path, Severity::Note, "host", message, &hint))
+        Some(FileFinding::whole(path, Severity::Note, "host", message, hint))
     })
 }
 

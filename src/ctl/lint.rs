@@ -7,6 +7,7 @@ use super::style::TextStyle;
 use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
+use crate::record::word;
 use crate::robots::{Finding, ParseLimits, Robots, Severity};
 use serde::Serialize;
 use std::io;
@@ -18,7 +19,8 @@ pub(super) struct FileFinding {
     pub(super) path: String,
     pub(super) line: Option<usize>,
     pub(super) column: Option<usize>,
-    pub(super) severity: &'static str,
+    #[serde(serialize_with = "word::serialize")]
+    pub(super) severity: Severity,
     pub(super) code: &'static str,
     pub(super) message: String,
     pub(super) hint: Option<String>,
@@ -33,11 +35,10 @@ impl FileFinding {
         path: &Path,
         severity: Severity,
         code: &'static str,
-        message: String,
-        hint: &str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
     ) -> Self {
-        let (path, hint) = (path.display().to_string(), Some(hint.to_owned()));
-        let severity = severity.as_str();
+        let (path, message, hint) = (path.display().to_string(), message.into(), Some(hint.into()));
         Self { path, line: None, column: None, severity, code, message, hint, excerpt: None }
     }
 
@@ -46,7 +47,7 @@ impl FileFinding {
             path: path.display().to_string(),
             line: usize::try_from(finding.line).ok(),
             column: usize::try_from(finding.column).ok(),
-            severity: finding.severity.as_str(),
+            severity: finding.severity,
             code: finding.kind.code(),
             message: finding.to_string(),
             hint: finding.hint().map(str::to_owned),
@@ -54,18 +55,18 @@ impl FileFinding {
         }
     }
 
-    pub(super) fn is(&self, severity: Severity) -> bool {
-        self.severity == severity.as_str()
+    /// `path:line:column`, as far as it is known.
+    fn place(&self) -> String {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("{}:{line}:{column}", self.path),
+            _ => self.path.clone(),
+        }
     }
 
     /// `path:line:column: severity: message`, and below it the line with a mark and the hint.
     pub(super) fn print(&self, output: &mut Output<'_>) -> io::Result<()> {
-        let place = match (self.line, self.column) {
-            (Some(line), Some(column)) => format!(":{line}:{column}"),
-            _ => String::new(),
-        };
-        let path = if self.path.is_empty() { String::new() } else { format!("{}{place}: ", self.path) };
-        output.line(format!("{path}{}: {}", self.severity, escape_harmful(&self.message)))?;
+        let place = if self.path.is_empty() { String::new() } else { format!("{}: ", self.place()) };
+        output.line(format!("{place}{}: {}", self.severity, escape_harmful(&self.message)))?;
         self.print_excerpt(output)?;
         match &self.hint {
             Some(hint) => output.line(format!("  hint: {}", escape_harmful(hint))),
@@ -74,12 +75,10 @@ impl FileFinding {
     }
 
     fn style(&self) -> TextStyle {
-        if self.is(Severity::Error) {
-            TextStyle::Error
-        } else if self.is(Severity::Warning) {
-            TextStyle::Warning
-        } else {
-            TextStyle::Note
+        match self.severity {
+            Severity::Error => TextStyle::Error,
+            Severity::Warning => TextStyle::Warning,
+            Severity::Note => TextStyle::Note,
         }
     }
 
@@ -91,11 +90,7 @@ impl FileFinding {
         let head = palette.paint(self.style(), &format!("{}[{}]", self.severity, self.code));
         output
             .line(format!("{head}: {}", palette.paint(TextStyle::Strong, &escape_harmful(&self.message))))?;
-        let place = match (self.line, self.column) {
-            (Some(line), Some(column)) => format!(":{line}:{column}"),
-            _ => String::new(),
-        };
-        output.line(format!("{gutter}{} {}{place}", frame("-->"), escape_harmful(&self.path)))?;
+        output.line(format!("{gutter}{} {}", frame("-->"), escape_harmful(&self.place())))?;
         self.print_excerpt(output)?;
         match &self.hint {
             Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint))),
@@ -120,18 +115,14 @@ impl FileFinding {
 
 /// All complaints, and what they come to.
 pub(super) fn report(complaints: &[FileFinding], deny: Option<Deny>, output: &mut Output<'_>) -> VerbResult {
-    if output.is_json() {
-        output.json(&complaints)?;
-    } else {
-        for complaint in complaints {
-            complaint.print(output)?;
-        }
-    }
+    output.show(&complaints, |complaints, output| {
+        complaints.iter().try_for_each(|complaint| complaint.print(output))
+    })?;
     Ok(outcome(complaints, deny))
 }
 
 fn outcome(complaints: &[FileFinding], deny: Option<Deny>) -> VerbOutcome {
-    let any = |severity| complaints.iter().any(|complaint| complaint.is(severity));
+    let any = |severity| complaints.iter().any(|complaint| complaint.severity == severity);
     let objects = any(Severity::Error) || (deny.is_some() && any(Severity::Warning));
     if objects { VerbOutcome::Objection } else { VerbOutcome::Fine }
 }
@@ -211,7 +202,7 @@ fn print_all(file: &RobotsFile, found: &[FileFinding], output: &mut Output<'_>) 
 }
 
 fn summary(path: &Path, found: &[FileFinding]) -> String {
-    let count = |severity: Severity| found.iter().filter(|complaint| complaint.is(severity)).count();
+    let count = |severity: Severity| found.iter().filter(|complaint| complaint.severity == severity).count();
     let counts =
         [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (severity, count(severity)));
     let plural = |(severity, count): &(Severity, usize)| match count {
