@@ -32,7 +32,9 @@ pub(super) enum TextStyle {
 impl Palette {
     /// Colours if standard output is to have them.
     pub(super) fn of_stdout() -> Self {
-        Self { coloured: ColourWish::of_environment().is_granted(io::stdout().is_terminal()) }
+        let is_wanted = anstyle_query::clicolor().unwrap_or_else(anstyle_query::term_supports_color);
+        let shows = anstyle_query::clicolor_force() || (io::stdout().is_terminal() && is_wanted);
+        Self { coloured: shows && !anstyle_query::no_color() }
     }
 
     /// No colours.
@@ -51,35 +53,6 @@ impl Palette {
     }
 }
 
-/// What the environment says of colours.
-#[derive(Clone, Copy, Debug)]
-struct ColourWish {
-    /// `NO_COLOR`.
-    refused: bool,
-    /// `CLICOLOR_FORCE`.
-    forced: bool,
-    /// `CLICOLOR`, where it is set.
-    asked: Option<bool>,
-    /// Whether `TERM` names a terminal that shows them.
-    possible: bool,
-}
-
-impl ColourWish {
-    fn of_environment() -> Self {
-        Self {
-            refused: anstyle_query::no_color(),
-            forced: anstyle_query::clicolor_force(),
-            asked: anstyle_query::clicolor(),
-            possible: anstyle_query::term_supports_color(),
-        }
-    }
-
-    fn is_granted(self, is_terminal: bool) -> bool {
-        let wanted = self.asked.unwrap_or(self.possible);
-        !self.refused && (self.forced || (is_terminal && wanted))
-    }
-}
-
 fn style(ink: TextStyle) -> Style {
     let colour = |colour: AnsiColor| colour.on_default();
     match ink {
@@ -95,20 +68,6 @@ fn style(ink: TextStyle) -> Style {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn colours_need_a_terminal_and_no_objection() {
-        let plain = ColourWish { refused: false, forced: false, asked: None, possible: true };
-        assert!(plain.is_granted(true) && !plain.is_granted(false));
-        assert!(!ColourWish { refused: true, forced: true, ..plain }.is_granted(true), "an objection wins");
-        assert!(ColourWish { forced: true, ..plain }.is_granted(false));
-        assert!(!ColourWish { asked: Some(false), ..plain }.is_granted(true));
-        assert!(!ColourWish { possible: false, ..plain }.is_granted(true), "a dumb terminal");
-        assert!(
-            ColourWish { possible: false, asked: Some(true), ..plain }.is_granted(true),
-            "unless asked for"
-        );
-    }
 
     #[test]
     fn without_colours_text_is_itself() {

@@ -59,6 +59,22 @@ fn readers_who_want_no_colours_get_none() {
 }
 
 #[test]
+fn readers_who_want_colours_get_them_unless_they_object() {
+    let folder = folder();
+    let piped = |variables: &[(&str, &str)]| {
+        let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
+        command.args(["lint", "robots.txt"]).current_dir(folder.path()).envs(variables.iter().copied());
+        run(command).exits(0).stdout.contains('\u{1b}')
+    };
+    assert!(!piped(&[("CLICOLOR", "1")]), "there is no terminal");
+    assert!(piped(&[("CLICOLOR_FORCE", "1")]) && piped(&[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")]));
+    assert!(!piped(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]), "an objection wins");
+    let asked = [("TERM", "dumb"), ("CLICOLOR", "1")];
+    let Some(ended) = on_terminal(&folder, "lint robots.txt", &asked) else { return };
+    assert!(ended.stdout.contains('\u{1b}'), "a dumb terminal, where it is asked for: {ended:?}");
+}
+
+#[test]
 fn json_is_the_same_everywhere() {
     let folder = folder();
     let plain = ctl(&folder, &["lint", "robots.txt", "--format", "json"]).exits(0);
