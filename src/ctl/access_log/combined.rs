@@ -4,6 +4,7 @@
 //! left alone. Both servers write a quote within a field as `\"` or `\x22`, so that a field ends where it ends.
 
 use super::{LogEntry, LoggedRequest, LoggedUserAgent, time};
+use crate::hex;
 use memchr::{memchr, memchr2};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -91,7 +92,7 @@ fn unescaped(text: &[u8], first: usize) -> (Cow<'_, [u8]>, &[u8]) {
             [] => return (Cow::Owned(field), b""),
             [b'"', tail @ ..] => return (Cow::Owned(field), tail),
             [b'\\', b'x', high, low, tail @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                field.push(nibble(*high) << 4 | nibble(*low));
+                field.push(hex::digit(*high) << 4 | hex::digit(*low));
                 rest = tail;
             }
             [b'\\', escaped, tail @ ..] => {
@@ -112,10 +113,6 @@ fn unescaped(text: &[u8], first: usize) -> (Cow<'_, [u8]>, &[u8]) {
             }
         }
     }
-}
-
-fn nibble(digit: u8) -> u8 {
-    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]

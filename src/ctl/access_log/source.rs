@@ -28,12 +28,12 @@ struct Growing {
 }
 
 /// Counts what is read of a file, compressed as it may be: what a progress bar goes by.
-struct CountingReader<R> {
-    inner: R,
+struct CountingReader {
+    inner: Box<dyn Read + Send>,
     read: Arc<AtomicU64>,
 }
 
-impl<R: Read> Read for CountingReader<R> {
+impl Read for CountingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.read.fetch_add(count as u64, Ordering::Relaxed);
@@ -44,27 +44,22 @@ impl<R: Read> Read for CountingReader<R> {
 impl LogSource {
     /// Opens a log; `-` is standard input. What has been read of it is counted in `read`.
     pub(in crate::ctl) fn open(path: &Path, read: &Arc<AtomicU64>) -> io::Result<Self> {
-        let counted = |inner: Box<dyn Read + Send>| CountingReader { inner, read: Arc::clone(read) };
-        if path == Path::new("-") {
-            let reader = unpacked(counted(Box::new(io::stdin())))?;
-            return Ok(Self { reader, plain: None });
-        }
-        let mut file = File::open(path)?;
-        if file.metadata()?.is_dir() {
+        let file = if path == Path::new("-") { None } else { Some(File::open(path)?) };
+        if file.as_ref().map(File::metadata).transpose()?.is_some_and(|metadata| metadata.is_dir()) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
         }
-        let mut start = [0; 4];
-        let got = file.read(&mut start)?;
-        let is_plain = packing(start.get(..got).unwrap_or_default()).is_none();
-        // A pipe has no beginning to go back to; what was read of it is put in front again.
-        if file.metadata()?.is_file() {
-            file.seek(SeekFrom::Start(0))?;
-            let plain = Growing { path: path.to_owned(), file: file.try_clone()?, at: 0 };
-            let reader = unpacked(counted(Box::new(file)))?;
-            return Ok(Self { reader, plain: is_plain.then_some(plain) });
-        }
-        let start = io::Cursor::new(start).take(got as u64);
-        Ok(Self { reader: unpacked(counted(Box::new(start.chain(file))))?, plain: None })
+        let inner: Box<dyn Read + Send> = match &file {
+            Some(file) => Box::new(file.try_clone()?),
+            None => Box::new(io::stdin()),
+        };
+        let mut counted = CountingReader { inner, read: Arc::clone(read) };
+        let mut start = Vec::with_capacity(4);
+        counted.by_ref().take(4).read_to_end(&mut start)?;
+        let packing = packing(&start);
+        // A pipe has no beginning to go back to: what was read of it is put in front again.
+        let reader = unpacked(packing, io::Cursor::new(start).chain(counted))?;
+        let plain = file.filter(|file| packing.is_none() && file.metadata().is_ok_and(|file| file.is_file()));
+        Ok(Self { reader, plain: plain.map(|file| Growing { path: path.to_owned(), file, at: 0 }) })
     }
 
     /// Reads on where the log has grown, or at its new beginning where it was begun anew.
@@ -119,11 +114,7 @@ const fn packing(start: &[u8]) -> Option<Packing> {
     }
 }
 
-fn unpacked(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut start = Vec::with_capacity(4);
-    reader.by_ref().take(4).read_to_end(&mut start)?;
-    let packing = packing(&start);
-    let whole = io::Cursor::new(start).chain(reader);
+fn unpacked(packing: Option<Packing>, whole: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     Ok(match packing {
         Some(Packing::Gzip) => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 18, whole))),
         Some(Packing::Zstd) => Box::new(zstd::stream::read::Decoder::new(whole)?),
