@@ -13,9 +13,9 @@ use crate::report::html::{self, Frame, Link, PageError};
 use crate::report::{CatalogueView, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
+use tokio::sync::Semaphore;
 
 /// What is shown unless something else is asked for.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -53,10 +53,10 @@ pub struct LivePage {
     shelves: [PageShelf; 2],
 }
 
-/// Pages that were made a moment ago, and how many wait while one is made.
-#[derive(Debug, Default)]
+/// Pages that were made a moment ago, and places for those who wait while one is made.
+#[derive(Debug)]
 struct PageShelf {
-    waiting: AtomicUsize,
+    places: Semaphore,
     made: Mutex<Vec<RenderedPage>>,
 }
 
@@ -88,7 +88,8 @@ struct PageFailure {
 impl LivePage {
     /// The page of the store in the file `store`, and of the fleet that it is in.
     pub fn new(store: PathBuf, fleet: Option<FleetConfig>) -> Self {
-        Self { store, fleet, limit: LIMIT, shelves: Default::default() }
+        let shelf = || PageShelf { places: Semaphore::new(MOST_WAITING), made: Mutex::default() };
+        Self { store, fleet, limit: LIMIT, shelves: [shelf(), shelf()] }
     }
 
     /// The file of the store.
@@ -100,7 +101,7 @@ impl LivePage {
     fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
         let [own, whole] = &self.shelves;
         let kept = if view.is_of_fleet { whole } else { own };
-        let Some(_place) = WaitingPlace::take(&kept.waiting) else {
+        let Ok(_place) = kept.places.try_acquire() else {
             return render_failure(&crowded(), &self.frame(view, policy));
         };
         let mut made = kept.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,22 +194,6 @@ impl LivePage {
                 ("Gateways", gateways.collect()),
             ],
         }
-    }
-}
-
-/// A place among those who wait, free again when this is dropped.
-struct WaitingPlace<'a>(&'a AtomicUsize);
-
-impl<'a> WaitingPlace<'a> {
-    fn take(waiting: &'a AtomicUsize) -> Option<Self> {
-        let place = Self(waiting);
-        (waiting.fetch_add(1, Ordering::Relaxed) < MOST_WAITING).then_some(place)
-    }
-}
-
-impl Drop for WaitingPlace<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
