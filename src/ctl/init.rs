@@ -4,7 +4,6 @@
 //! one that allows everything, which is what a site without one says (RFC 9309 §2.3.1.3).
 
 mod beside;
-mod preferences;
 
 use super::args::{Cli, InitArgs};
 use super::output::{Output, escape_harmful};
@@ -33,19 +32,11 @@ struct InitReport {
 /// Where the site is taken to answer when nobody says where.
 const ORIGIN: &str = "http://127.0.0.1:3000";
 
-const SAMPLE: &str = "\
-# robots.txt: who may fetch what (RFC 9309). This one allows everything; lines that begin with # are for people.
-#
-# Everybody can read this file. It hides nothing and locks nothing: what must not be seen needs a password.
+/// An example of each way to say what may be done with pages. Nothing of it counts before somebody removes a `#`: nobody is
+/// told what nobody meant.
+const PREFERENCES: &str = include_str!("init/preferences.txt");
 
-User-agent: *
-Disallow:
-
-# A group for one crawler replaces the one above for it. To keep GPTBot out of everything but the news:
-#User-agent: GPTBot
-#Allow: /news/
-#Disallow: /
-";
+const SAMPLE: &str = include_str!("init/robots.txt");
 
 pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> VerbResult {
     let plan = InitPlan::of(arguments)?;
@@ -68,11 +59,7 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     let shown = |path: &Path| path.display().to_string();
     let (source, beside) = (plan.source, beside.iter().map(|(path, _)| shown(path)).collect());
     let started = InitReport { config: shown(&config), robots: shown(&robots), source, beside, warnings };
-    if output.is_json() {
-        output.json(&started)?;
-    } else {
-        print(&started, arguments, output)?;
-    }
+    output.show(&started, |started, output| print(started, arguments, output))?;
     Ok(VerbOutcome::Fine)
 }
 
@@ -96,8 +83,9 @@ impl InitPlan {
         let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
         let hosts: Vec<HostPattern> =
             hosts.collect::<Result<_, _>>().map_err(|error| VerbFailure(format!("--host: {error}")))?;
-        let (copy, mut warnings) =
-            origin.as_ref().map(|origin| fetch_robots_of_origin(origin, &hosts)).unwrap_or_default();
+        let copy = origin.as_ref().map_or(Ok(None), |origin| fetch_robots_of_origin(origin, &hosts));
+        let mut warnings: Vec<String> = copy.as_ref().err().cloned().into_iter().collect();
+        let copy = copy.unwrap_or_default();
         if origin.is_none() && arguments.robots.is_none() {
             let text = "the site's own robots.txt was not looked for; --robots FILE takes it, or --origin URL asks for it";
             warnings.push(text.to_owned());
@@ -117,9 +105,18 @@ impl InitPlan {
             }
             None => copy.map_or_else(|| (SAMPLE.as_bytes().to_vec(), "sample"), |copy| (copy, "origin")),
         };
-        let robots = if arguments.preferences { preferences::with_examples(robots) } else { robots };
+        let robots = if arguments.preferences { with_examples(robots) } else { robots };
         Ok(Self { origin, hosts, robots, source, warnings })
     }
+}
+
+/// A robots.txt with the examples at its end.
+fn with_examples(mut robots: Vec<u8>) -> Vec<u8> {
+    if !robots.is_empty() && !robots.ends_with(b"\n") {
+        robots.push(b'\n');
+    }
+    robots.extend_from_slice(PREFERENCES.as_bytes());
+    robots
 }
 
 /// The other names, with or without `www.`, of hosts that were given, where those were not given too.
@@ -138,29 +135,19 @@ fn read_named_robots(path: &Path) -> Result<Vec<u8>, VerbFailure> {
     Ok(file.bytes)
 }
 
-/// The origin's own robots.txt, where it has one that could come into force, and what to say about it.
-fn fetch_robots_of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> (Option<Vec<u8>>, Vec<String>) {
-    let host = hosts.iter().find_map(HostPattern::exact);
+/// The origin's own robots.txt, where it has one, or why it is not taken.
+fn fetch_robots_of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> Result<Option<Vec<u8>>, String> {
     if matches!(origin, OriginUrl::Socket(_)) {
-        return (None, Vec::new());
+        return Ok(None);
     }
-    match origin_copy::fetch(&origin.to_string(), host) {
-        Ok(None) => (None, Vec::new()),
-        Ok(Some(bytes)) => {
-            let fitness =
-                RobotsFile::take(Path::new("robots.txt"), &*bytes).and_then(|file| fitness(&file.bytes));
-            match fitness {
-                Ok(()) => (Some(bytes), Vec::new()),
-                Err(unfit) => (
-                    None,
-                    vec![format!("what the origin {origin} serves as robots.txt is not taken: {unfit}")],
-                ),
-            }
-        }
-        Err(error) => {
-            (None, vec![format!("the origin {origin} could not be asked for its robots.txt: {error}")])
-        }
-    }
+    let copy = origin_copy::fetch(&origin.to_string(), hosts.iter().find_map(HostPattern::exact));
+    let copy =
+        copy.map_err(|error| format!("the origin {origin} could not be asked for its robots.txt: {error}"))?;
+    let file = copy.as_deref().map(|bytes| RobotsFile::take(Path::new("robots.txt"), bytes)).transpose();
+    let fitness = file.and_then(|file| file.map_or(Ok(()), |file| fitness(&file.bytes)));
+    fitness
+        .map_err(|unfit| format!("what the origin {origin} serves as robots.txt is not taken: {unfit}"))?;
+    Ok(copy)
 }
 
 fn create(path: &Path, content: &[u8]) -> Result<(), VerbFailure> {
