@@ -11,13 +11,13 @@ mod stage;
 mod wire;
 
 use libfuzzer_sys::fuzz_target;
-use stage::Stage;
+use stage::ConnectionStage;
 
 thread_local! {
-    static STAGE: Stage = {
+    static STAGE: ConnectionStage = {
         let folder = std::env::temp_dir().join(format!("robots-gateway-fuzz-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        Stage::set(&folder)
+        ConnectionStage::set(&folder)
     };
 }
 

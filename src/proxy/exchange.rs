@@ -118,7 +118,6 @@ impl Exchanger {
                 Err(fault) => return (Progress::default(), Some(ExchangeFailure::Origin(fault))),
             };
             let head = attempt.head(&server);
-            self.totals.origins.attempt();
             let relay = Relay::new(attempt.request(keeps_alive), head, client, &mut connection);
             let (progress, result) = relay.run().await;
             progress.first_byte.into_iter().for_each(|took| self.totals.origins.answered(took));
@@ -153,6 +152,7 @@ impl Exchanger {
         loop {
             let index = site.origin.next(&attempt.tried).ok_or(OriginFault::NoAddress)?;
             let server = site.origin.servers.get(index).ok_or(OriginFault::NoAddress)?;
+            self.totals.origins.attempt();
             if may_be_kept && let Some(kept) = self.connections.take(site, server) {
                 attempt.tried.push(index);
                 return Ok((kept, Arc::clone(server)));

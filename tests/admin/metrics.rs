@@ -139,6 +139,30 @@ fn requests_for_nobody_and_requests_that_are_none_are_counted() {
 }
 
 #[test]
+fn what_origins_are_asked_and_how_they_fail_is_counted() {
+    let origin = Nginx::start();
+    let robots = "robots = { from = \"none\" }";
+    let config = format!(
+        "[[sites]]\nhosts = [\"a.example\"]\norigin = \"[ORIGIN]\"\n{robots}\n\
+         [[sites]]\nhosts = [\"gone.example\"]\norigin = \"http://127.0.0.1:9\"\n{robots}\n"
+    );
+    let watched = Watched::start(crate::support::configured(&config).in_front_of(&origin));
+    for _ in 0..3 {
+        watched.gateway.send(&get("/page").for_host("a.example")).came_from_origin();
+    }
+    for _ in 0..2 {
+        assert_eq!(watched.gateway.send(&get("/page").for_host("gone.example")).status, 502);
+    }
+    let metrics = watched.metrics();
+    let faults = |labels: &[(&str, &str)]| count(&metrics, "robots_gateway_origin_faults_total", labels);
+    // Nothing was sent to who takes no connection: each of its requests is tried twice.
+    assert_eq!((faults(&[("reason", "refused")]), faults(&[])), (4, 4));
+    assert_eq!(count(&metrics, "robots_gateway_origin_attempts_total", &[]), 3 + 4);
+    assert_eq!(count(&metrics, "robots_gateway_origin_first_byte_seconds_count", &[]), 3);
+    assert!(metrics.value("robots_gateway_origin_first_byte_seconds_sum", &[]) > 0.0);
+}
+
+#[test]
 fn reloads_and_versions_are_shown() {
     let origin = Nginx::start();
     let watched = Watched::start(plain(&origin));
