@@ -56,17 +56,6 @@ impl Modes {
         self.all.unwrap_or(self.site)
     }
 
-    /// Whether anybody could be refused.
-    pub fn may_refuse(&self) -> bool {
-        if let Some(mode) = self.all {
-            return mode == Mode::Enforce;
-        }
-        let ClientModes { crawler, special_case, fetcher, tool, monitor, unnamed } = self.clients;
-        let clients = [crawler, special_case, fetcher, tool, monitor, unnamed].into_iter().flatten();
-        let named = self.crawlers.values().chain(self.purposes.values()).copied();
-        clients.chain(named).chain([self.site]).any(|mode| mode == Mode::Enforce)
-    }
-
     fn of_crawler(&self, identity: &Identity) -> Option<Mode> {
         if self.crawlers.is_empty() {
             return None;
@@ -173,23 +162,12 @@ mod tests {
         modes.crawlers.insert("gptbot".to_owned(), Mode::Enforce);
         modes.all = Some(Mode::Off);
         assert_eq!(mode(&modes, ClientKind::Crawler, Some("GPTBot")), Mode::Off);
-        assert!(!modes.may_refuse() && modes.general() == Mode::Off);
+        assert_eq!(modes.general(), Mode::Off);
         modes.all = Some(Mode::Enforce);
         assert_eq!(mode(&modes, ClientKind::Tool, None), Mode::Enforce);
         for person in [ClientKind::Browser, ClientKind::App] {
             assert_eq!(mode(&Modes { purposes: BTreeMap::new(), ..modes.clone() }, person, None), Mode::Off);
         }
-    }
-
-    #[test]
-    fn anybody_who_is_enforced_for_could_be_refused() {
-        assert!(modes(Mode::Enforce).may_refuse());
-        assert!(!modes(Mode::Audit).may_refuse() && !modes(Mode::Off).may_refuse());
-        let of_crawler =
-            Modes { crawlers: [("gptbot".to_owned(), Mode::Enforce)].into(), ..modes(Mode::Off) };
-        assert!(of_crawler.may_refuse());
-        let clients = ClientModes { unnamed: Some(Mode::Enforce), ..ClientModes::default() };
-        assert!(Modes { clients, ..modes(Mode::Audit) }.may_refuse());
     }
 
     #[test]

@@ -66,17 +66,6 @@ impl HttpFault {
         }
     }
 
-    /// The status with its reason phrase, as in a status line.
-    #[must_use]
-    pub const fn status_line(self) -> &'static str {
-        match self.status() {
-            405 => "405 Method Not Allowed",
-            414 => "414 URI Too Long",
-            431 => "431 Request Header Fields Too Large",
-            _ => "400 Bad Request",
-        }
-    }
-
     /// One word for a log or a label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -132,7 +121,6 @@ mod tests {
     fn none_is_the_fault_of_the_server() {
         for &fault in HttpFault::VARIANTS {
             assert!((400..500).contains(&fault.status()), "{fault:?}");
-            assert!(fault.status_line().starts_with(&fault.status().to_string()), "{fault:?}");
         }
     }
 }

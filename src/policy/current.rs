@@ -54,11 +54,6 @@ impl CurrentPolicy {
         next
     }
 
-    /// Whether the policy in force could refuse anybody anything.
-    pub fn may_refuse(&self) -> bool {
-        self.0.load().may_refuse()
-    }
-
     pub(super) fn replace(&self, next: Policy) {
         self.0.store(Arc::new(next));
     }

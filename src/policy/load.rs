@@ -142,7 +142,6 @@ pub(super) fn load(
         secret,
         webhook,
         catalogue,
-        may_refuse: super::may_refuse(&sites),
         hosts: Hosts::plain(&sites),
         clock: NoticeClock::default(),
         fetch_marker: origins.marker(),

@@ -97,13 +97,6 @@ pub struct Policy {
     published: Arc<FleetGeneration>,
     sites: Vec<Arc<Site>>,
     hosts: Hosts,
-    /// Whether any site could refuse anybody.
-    may_refuse: bool,
-}
-
-/// Whether any of `sites` could refuse anybody.
-fn may_refuse(sites: &[Arc<Site>]) -> bool {
-    sites.iter().any(|site| site.modes.may_refuse())
 }
 
 /// A catalogue that nobody has compared with documentation for so long knows many of today's crawlers by sight only.
@@ -160,11 +153,6 @@ impl Policy {
     /// All sites in the order of the configuration.
     pub fn sites(&self) -> &[Arc<Site>] {
         &self.sites
-    }
-
-    /// Whether anybody could be refused anything.
-    pub const fn may_refuse(&self) -> bool {
-        self.may_refuse
     }
 
     /// The site that `next` follows: one that shares a host with it or else, for hosts that were nobody's

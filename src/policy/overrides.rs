@@ -182,7 +182,6 @@ impl Policy {
                 *site = Arc::new(Site { modes, ..(**site).clone() });
             }
         }
-        self.may_refuse = super::may_refuse(&self.sites);
         self
     }
 
