@@ -23,7 +23,7 @@ pub fn target(head: &RequestHead) -> Cow<'_, [u8]> {
     }
     let Some(target) = origin_form(sent) else { return Cow::Borrowed(sent) };
     // RFC 9112 §3.2.4: without a path it is a question about the server.
-    let is_about_server = head.method() == "OPTIONS" && &*target == b"/" && !sent.ends_with(b"/");
+    let is_about_server = head.has_method("OPTIONS") && &*target == b"/" && !sent.ends_with(b"/");
     if is_about_server { Cow::Borrowed(b"*") } else { target }
 }
 
@@ -202,7 +202,7 @@ fn host<'a>(head: &'a RequestHead, context: &RequestContext, server: Option<&Ups
 
 /// How many gateways the request may still pass: said of two methods only (RFC 9110 §7.6.2).
 fn max_forwards(head: &RequestHead) -> Option<u32> {
-    if !matches!(head.method(), "OPTIONS" | "TRACE") {
+    if !(head.has_method("OPTIONS") || head.has_method("TRACE")) {
         return None;
     }
     head.text("max-forwards")?.parse().ok()

@@ -97,9 +97,10 @@ impl<'a> ResponseWriter<'a> {
     }
 
     /// Ends the head, and says whether the connection goes on.
-    pub fn end(mut self, keeps_alive: bool) {
-        self.field(b"Connection", if keeps_alive { b"keep-alive" } else { b"close" });
-        self.finish();
+    pub fn end(self, keeps_alive: bool) {
+        let end: &[u8] =
+            if keeps_alive { b"Connection: keep-alive\r\n\r\n" } else { b"Connection: close\r\n\r\n" };
+        self.0.extend_from_slice(end);
     }
 
     /// Ends the head of an answer that says nothing of the connection, as an interim one.

@@ -87,7 +87,8 @@ pub struct NetworkList(Vec<Network>);
 impl NetworkList {
     /// Whether any network of the list contains `address`.
     pub fn contain(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(address))
+        // Nearly every list that a request is held against is empty.
+        !self.is_empty() && self.0.iter().any(|network| network.contains(address))
     }
 
     /// Whether the list is empty.

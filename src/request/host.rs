@@ -23,10 +23,9 @@ fn without_port(host: &str) -> &str {
     if let Some(end) = host.strip_prefix('[').and_then(|rest| rest.find(']')) {
         return host.get(..end + 2).unwrap_or(host);
     }
-    let mut colons = memchr::memchr_iter(b':', host.as_bytes());
-    match (colons.next(), colons.next()) {
-        (Some(colon), None) => host.get(..colon).unwrap_or(host),
+    match host.split_once(':') {
         // Two colons without brackets is a bare IPv6 address, which has no port to cut.
+        Some((name, port)) if !port.contains(':') => name,
         _ => host,
     }
 }

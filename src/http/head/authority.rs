@@ -1,6 +1,6 @@
 //! Request targets and the hosts they name (RFC 9112 §3.2, RFC 3986 §3.2).
 
-use super::HttpFault;
+use super::{HttpFault, are_all};
 
 /// The longest name that DNS carries (RFC 1035 §2.3.4), with a port behind it.
 const LONGEST: usize = 253 + ".:65535".len();
@@ -21,7 +21,7 @@ pub fn is_host(value: &[u8]) -> bool {
     } else {
         let end = memchr::memchr(b':', value).unwrap_or(value.len());
         let (name, after) = value.split_at_checked(end).unwrap_or_default();
-        if !name.iter().copied().all(may_stand_in_a_name) {
+        if !are_all(name, may_stand_in_a_name) {
             return false;
         }
         (name, after)
@@ -94,13 +94,8 @@ pub(super) fn form<'a>(method: &[u8], target: &'a [u8]) -> Result<Form<'a>, Http
 pub(super) fn check_bytes(target: &[u8]) -> Result<(), HttpFault> {
     let query = memchr::memchr(b'?', target).unwrap_or(target.len());
     let (path, query) = target.split_at_checked(query).unwrap_or((target, b""));
-    // To the end whatever is found, so that many bytes are looked at in one step.
-    let path_is_fine = path
-        .iter()
-        .fold(true, |fine, byte| fine & !matches!(byte, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'`'));
-    let query_is_fine = query
-        .iter()
-        .fold(true, |fine, byte| fine & !matches!(byte, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'"'));
+    let path_is_fine = are_all(path, |byte| !matches!(byte, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'`'));
+    let query_is_fine = are_all(query, |byte| !matches!(byte, 0..=b' ' | 0x7f | b'#' | b'<' | b'>' | b'"'));
     if path_is_fine && query_is_fine && (target.is_ascii() || std::str::from_utf8(target).is_ok()) {
         Ok(())
     } else {

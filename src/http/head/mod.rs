@@ -55,22 +55,39 @@ const fn is_tchar(byte: u8) -> bool {
         || matches!(byte, b'^' | b'_' | b'`' | b'|' | b'~')
 }
 
-/// [`is_tchar`] of every byte of ASCII, a bit each: all bytes of all names are asked for.
-const TCHARS: u128 = {
-    let (mut bits, mut byte) = (0, 0_u8);
+/// [`is_tchar`] of every byte: all bytes of all names are asked for.
+#[expect(clippy::indexing_slicing, reason = "each byte has a place, and a constant cannot panic")]
+const TCHARS: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0_u8);
     while byte < 0x80 {
-        if is_tchar(byte) {
-            bits |= 1 << byte;
-        }
+        table[byte as usize] = is_tchar(byte);
         byte += 1;
     }
-    bits
+    table
 };
+
+/// How many bytes the token has that `bytes` begin with; 0 where they begin with none.
+fn token_length(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| TCHARS.get(usize::from(**byte)) == Some(&true)).count()
+}
 
 /// A token (RFC 9110 §5.6.2).
 #[must_use]
 pub fn is_token(bytes: &[u8]) -> bool {
-    !bytes.is_empty() && bytes.iter().all(|byte| byte.is_ascii() && TCHARS >> byte & 1 == 1)
+    !bytes.is_empty() && token_length(bytes) == bytes.len()
+}
+
+/// Bytes that are looked at in one step.
+const BLOCK: usize = 16;
+
+/// Whether `is_good` holds for all of `bytes`. Without branches in a block; the rest of them is looked at together with
+/// bytes before it, so that it makes a block, too.
+fn are_all(bytes: &[u8], is_good: impl Fn(u8) -> bool) -> bool {
+    let is_block_good = |block: &[u8; BLOCK]| block.iter().fold(true, |good, byte| good & is_good(*byte));
+    match bytes.last_chunk::<BLOCK>() {
+        Some(last) => bytes.as_chunks().0.iter().all(is_block_good) && is_block_good(last),
+        None => bytes.iter().all(|byte| is_good(*byte)),
+    }
 }
 
 /// Optional whitespace (RFC 9110 §5.6.3) removed from both ends; other blanks are no whitespace here.
@@ -90,6 +107,19 @@ mod tests {
         assert!(is_token(b"GET") && is_token(b"x-y_z~|"));
         for bad in [&b""[..], b"a b", b"a:", b"(a)", b"\xc3\xa9", b"a\0"] {
             assert!(!is_token(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_not_good_is_found_wherever_it_stands() {
+        for length in 0..3 * BLOCK {
+            let mut bytes = vec![b'a'; length];
+            assert!(are_all(&bytes, |byte| byte == b'a'));
+            for at in 0..length {
+                bytes[at] = b'b';
+                assert!(!are_all(&bytes, |byte| byte == b'a'), "{at} of {length}");
+                bytes[at] = b'a';
+            }
         }
     }
 

@@ -90,10 +90,11 @@ impl HeadReader {
             self.check_size(end)?;
             let line = bytes.get(start..end).unwrap_or_default();
             let line = line.strip_suffix(b"\r\n").ok_or(HttpFault::LineEnd)?;
-            if memchr::memchr(b'\r', line).is_some() {
-                return Err(HttpFault::LineEnd);
-            }
-            if let Some(head) = self.line(bytes, line, start, end)? {
+            let head = self.line(bytes, line, start, end).map_err(|fault| {
+                // A CR alone may stand nowhere, so that each line that has one has a fault.
+                if memchr::memchr(b'\r', line).is_some() { HttpFault::LineEnd } else { fault }
+            })?;
+            if let Some(head) = head {
                 return Ok(HeadProgress::Whole(head));
             }
         }

@@ -132,10 +132,16 @@ impl RequestHead {
         std::str::from_utf8(self.method.of(&self.bytes)).unwrap_or_default()
     }
 
+    /// Whether that is its method, which compares with case.
+    #[must_use]
+    pub fn has_method(&self, method: &str) -> bool {
+        self.method.of(&self.bytes) == method.as_bytes()
+    }
+
     /// Whether the answer is sent without its body (RFC 9110 §9.3.2).
     #[must_use]
     pub fn is_head(&self) -> bool {
-        self.method.of(&self.bytes) == b"HEAD"
+        self.has_method("HEAD")
     }
 
     /// The target as sent (RFC 9112 §3.2).
@@ -202,7 +208,7 @@ impl RequestHead {
     pub fn is_websocket_handshake(&self) -> bool {
         self.options.upgrade
             && self.version == HttpVersion::Http11
-            && self.method() == "GET"
+            && self.has_method("GET")
             && self.body == Body::None
             && self.all("upgrade").all(|protocol| protocol.eq_ignore_ascii_case(b"websocket"))
             && self.all("upgrade").count() == 1
