@@ -40,7 +40,7 @@ fn watch(scene: &SimulatedScene, members: &[SimulatedMember], generation: i64) -
 
 pub(crate) fn measure() {
     let count = number("ROBOTS_GATEWAY_CONVERGING", 100);
-    let scene = SimulatedScene::new(Engine::start());
+    let scene = SimulatedScene::in_memory(Engine::start());
     let port = scene.engine.port();
     let (members, joined) = join_all(&scene, count, |_| port);
     println!("{count} members have joined after {:.1} s", joined.as_secs_f64());

@@ -1,16 +1,16 @@
 //! A database that is set up, and folders for the state of members.
 
 use crate::engine::Engine;
-use crate::support::Folder;
 use robots_gateway::config::FleetConfig;
 use robots_gateway::fleet;
 use robots_gateway::policy::FleetGeneration;
 use std::path::PathBuf;
 use std::time::Duration;
+use tempfile::TempDir;
 
 pub(crate) struct SimulatedScene {
     pub(crate) engine: Engine,
-    folder: Folder,
+    folder: TempDir,
 }
 
 /// What `gatewayctl` has of the configuration.
@@ -31,17 +31,32 @@ impl SimulatedScene {
     pub(crate) fn new(engine: Engine) -> Self {
         fleet::set_up(&settings(engine.url("postgres")), None).expect("the database is set up");
         engine.sql("CREATE ROLE gateway LOGIN IN ROLE robots_gateway_member");
-        let folder = Folder::new();
-        folder.write("robots.txt", crate::member::robots("old"));
-        Self { engine, folder }
+        let folder = TempDir::new().expect("a folder");
+        Self { engine, folder }.begun()
+    }
+
+    /// The same with folders in memory, where there is such a place: members do not share a disk elsewhere.
+    pub(crate) fn in_memory(engine: Engine) -> Self {
+        let scene = Self::new(engine);
+        match TempDir::new_in("/dev/shm") {
+            Ok(folder) => Self { folder, ..scene }.begun(),
+            Err(_) => scene,
+        }
+    }
+
+    fn begun(self) -> Self {
+        self.file("robots.txt", crate::member::robots("old"));
+        self
     }
 
     pub(crate) fn state(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+        self.folder.path().join(name)
     }
 
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        self.folder.write(name, content)
+        let path = self.state(name);
+        std::fs::write(&path, content).expect("a file");
+        path
     }
 
     /// Publishes a robots.txt for all members.
