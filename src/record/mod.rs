@@ -73,7 +73,10 @@ pub use store::{
     StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus,
     UnseenReads, UnseenRow, VersionRecord, Window, copy_store,
 };
-pub use tally::{CountSubject, CountedDecision, Losses, OTHER_CRAWLERS, PathCounts};
+pub use tally::{
+    CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,
+    is_known, micros,
+};
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};
 pub use unknown_hosts::{UnknownHost, UnknownHosts};
 pub use unseen::Reads;

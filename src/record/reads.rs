@@ -90,7 +90,8 @@ impl<'a> ReaderId<'a> {
         }
     }
 
-    pub(super) fn host(&self) -> &str {
+    /// The host.
+    pub fn host(&self) -> &str {
         &self.host
     }
 
@@ -110,7 +111,8 @@ impl<'a> ReaderId<'a> {
         self.proof
     }
 
-    pub(super) const fn network(&self) -> Option<Network> {
+    /// The network that it is known by, where nothing proves its name.
+    pub const fn network(&self) -> Option<Network> {
         self.network
     }
 

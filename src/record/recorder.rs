@@ -125,7 +125,7 @@ impl Recorder {
         };
         let time = micros(read.time);
         let at = i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX);
-        let seen = SeenRead { seen: SeenInstants { first: time, last: time, count: 1 }, at };
+        let seen = SeenRead { seen: SeenInstants::once(time), at };
         self.tally.read(subject, is_known(read.identity), key, seen);
     }
 

@@ -11,17 +11,17 @@ mod instant;
 mod strangers;
 mod subject;
 
-pub use account::PathCounts;
+pub use account::{PathCounts, SeenInstants};
 pub use batch::Losses;
-pub use decision::CountedDecision;
-pub use subject::{CountSubject, OTHER_CRAWLERS};
+pub use decision::{CountedDecision, DecisionRef};
+pub use instant::{instant, micros};
+pub use subject::{CountSubject, OTHER_CRAWLERS, is_known};
 
-pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenInstants, SeenRead, SubjectCounts};
+pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenRead, SubjectCounts};
 pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce};
-pub(super) use decision::DecisionRef;
-pub(super) use instant::{DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of};
+pub(super) use instant::{DAY, HOUR, MINUTE, SLICE, begins, start_of};
 pub(super) use strangers::Strangers;
-pub(super) use subject::{SubjectRef, is_known};
+pub(super) use subject::SubjectRef;
 
 use super::unseen::UnseenNotes;
 use hashbrown::DefaultHashBuilder;

@@ -117,14 +117,31 @@ impl ReadKey {
 /// First and last instant, in microseconds, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(in crate::record) struct SeenInstants {
-    pub(in crate::record) first: i64,
-    pub(in crate::record) last: i64,
-    pub(in crate::record) count: u64,
+pub struct SeenInstants {
+    /// The first.
+    pub first: i64,
+    /// The last.
+    pub last: i64,
+    /// How often.
+    pub count: u64,
 }
 
 impl SeenInstants {
-    pub(super) fn add(&mut self, other: Self) {
+    /// Once, at this instant.
+    pub const fn once(at: i64) -> Self {
+        Self { first: at, last: at, count: 1 }
+    }
+
+    /// Adds this to what was seen before, if anything was.
+    pub fn add_to(self, before: &mut Option<Self>) {
+        match before {
+            Some(before) => before.add(self),
+            None => *before = Some(self),
+        }
+    }
+
+    /// Adds what was seen besides.
+    pub fn add(&mut self, other: Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
         self.count = self.count.saturating_add(other.count);

@@ -99,7 +99,7 @@ impl CountBatch {
     pub(in crate::record) fn count(&mut self, entry: &CountedRequest<'_>) -> bool {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
-        account.note_presence(SeenInstants { first: entry.at, last: entry.at, count: 1 });
+        account.note_presence(SeenInstants::once(entry.at));
         if !entry.is_known {
             account.networks.add(entry.network);
         }

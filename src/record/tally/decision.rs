@@ -1,6 +1,6 @@
 //! What is counted: kind of event, action and notice, the rule they rest on, and how the name was proved.
 
-use crate::decide::{Notice, Ruling, VersionId};
+use crate::decide::{Notice, Ruling, Verdict, VersionId};
 use crate::enforce::Action;
 use crate::identify::ProofMethod;
 use crate::record::bytes::printable;
@@ -39,7 +39,7 @@ pub struct CountedDecision {
 
 /// A [`CountedDecision`] that borrows, to look one up without a copy.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::record) struct DecisionRef<'a> {
+pub struct DecisionRef<'a> {
     pub(in crate::record) kind: EventKind,
     pub(in crate::record) action: Action,
     notice: Option<Notice>,
@@ -49,28 +49,30 @@ pub(in crate::record) struct DecisionRef<'a> {
 }
 
 impl<'a> DecisionRef<'a> {
-    pub(in crate::record) fn of(occurrence: &Occurrence<'a>, kind: EventKind) -> Self {
-        let verdict = occurrence.verdict;
-        Self {
-            kind,
-            action: occurrence.action,
-            notice: verdict.notice(),
-            version: verdict.version,
-            ruling: verdict.ruling.as_ref(),
-            proof_by: occurrence.proof_by,
-        }
+    /// What was decided of a request that is to be told of as `kind`.
+    pub fn of(occurrence: &Occurrence<'a>, kind: EventKind) -> Self {
+        Self::new(kind, occurrence.action, occurrence.verdict, occurrence.proof_by)
+    }
+
+    /// What a verdict and the action that followed from it come to.
+    pub fn new(
+        kind: EventKind,
+        action: Action,
+        verdict: &'a Verdict<'a>,
+        proof_by: Option<ProofMethod>,
+    ) -> Self {
+        let (notice, version) = (verdict.notice(), verdict.version);
+        Self { kind, action, notice, version, ruling: verdict.ruling.as_ref(), proof_by }
     }
 
     /// A decision that is not part of an occurrence.
     #[cfg(test)]
     pub(in crate::record) fn plain(
-        verdict: &'a crate::decide::Verdict<'a>,
+        verdict: &'a Verdict<'a>,
         proof: crate::identify::Proof,
         action: Action,
     ) -> Self {
-        let (notice, version) = (verdict.notice(), verdict.version);
-        let (kind, ruling) = (EventKind::of(verdict, proof), verdict.ruling.as_ref());
-        Self { kind, action, notice, version, ruling, proof_by: None }
+        Self::new(EventKind::of(verdict, proof), action, verdict, None)
     }
 
     fn line(self) -> Option<u32> {

@@ -15,14 +15,14 @@ pub(in crate::record) const DAY: i64 = 86_400;
 const MICROS: i64 = 1_000_000;
 
 /// Microseconds since 1970; times before that are its first moment.
-pub(in crate::record) fn micros(time: SystemTime) -> i64 {
+pub fn micros(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
     seconds.saturating_mul(MICROS).saturating_add(i64::from(since.subsec_micros()))
 }
 
 /// The inverse of [`micros`].
-pub(in crate::record) fn instant(micros: i64) -> SystemTime {
+pub fn instant(micros: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or_default())
 }
 

@@ -15,11 +15,11 @@ pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 pub struct CountSubject {
     /// The site.
     pub site: Box<str>,
+    /// The crawler's name; `None` for a client that gives none.
+    pub crawler: Option<Box<str>>,
     /// The kind of client.
     #[serde(with = "word")]
     pub client: ClientKind,
-    /// The crawler's name; `None` for a client that gives none.
-    pub crawler: Option<Box<str>>,
     /// What it fetches for, where the catalogue knows.
     #[serde(with = "word::optional")]
     pub purpose: Option<Purpose>,
@@ -56,6 +56,33 @@ impl<'a> SubjectRef<'a> {
 }
 
 impl CountSubject {
+    /// Who a client is at a site, as far as `proof` goes.
+    pub fn new(site: &str, identity: &Identity, proof: Proof) -> Self {
+        (&SubjectRef::new(site, identity, proof)).into()
+    }
+
+    /// The subject that this one is counted under when there is no room for its name.
+    #[must_use]
+    pub fn nameless(&self) -> Self {
+        (&self.borrowed().nameless()).into()
+    }
+
+    /// Its name, or what stands for one.
+    pub fn name(&self) -> &str {
+        self.crawler.as_deref().unwrap_or("(no name)")
+    }
+
+    /// Whether it is a crawler in the sense of RFC 9309 §1: fetchers, tools, monitors and clients without a
+    /// name are none.
+    pub const fn is_crawler(&self) -> bool {
+        matches!(self.client, ClientKind::Crawler | ClientKind::SpecialCase)
+    }
+
+    /// Whether it bears the name of a crawler that it is not.
+    pub fn is_borrowed(&self) -> bool {
+        self.proof == Proof::Contradicted
+    }
+
     pub(in crate::record) fn borrowed(&self) -> SubjectRef<'_> {
         SubjectRef {
             site: &self.site,
@@ -100,7 +127,7 @@ impl Equivalent<CountSubject> for SubjectRef<'_> {
 
 /// Whether the number of such names is bounded: the catalogue's and those of the operator's robots.txt are
 /// known, every other name was made up by whoever sent the request.
-pub(in crate::record) fn is_known(identity: &Identity) -> bool {
+pub fn is_known(identity: &Identity) -> bool {
     identity.crawler.is_none()
         || matches!(identity.basis, Basis::Catalogue | Basis::OperatorToken | Basis::Signature)
 }
