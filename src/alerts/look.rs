@@ -125,16 +125,9 @@ fn age(policy: &Policy, status: &StatusReport, now: SystemTime) -> Vec<Condition
 
 /// Crawlers that ignore rules they have read, and names that are borrowed, in the last hour.
 fn crawlers(admin: &Admin, policy: &Policy, now: SystemTime) -> Result<Vec<Condition>, StoreError> {
-    let question = ReportQuestion {
-        from: now.checked_sub(WINDOW).unwrap_or(SystemTime::UNIX_EPOCH),
-        to: ReportQuestion::open_end(),
-        now: Some(now),
-        site: None,
-        crawler: None,
-        purpose: None,
-        top: 1,
-        known: CatalogueView::of(policy.identifier.catalogue()),
-    };
+    let from = now.checked_sub(WINDOW).unwrap_or(SystemTime::UNIX_EPOCH);
+    let known = CatalogueView::of(policy.identifier.catalogue());
+    let question = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), 1, known);
     let store = StoreReader::open(admin.page.store())?;
     store.give_up_after(LIMIT)?;
     let stores = [store];
@@ -143,19 +136,19 @@ fn crawlers(admin: &Admin, policy: &Policy, now: SystemTime) -> Result<Vec<Condi
 }
 
 fn conduct(entry: &ReportEntry) -> Option<Condition> {
-    let (site, name) = (&*entry.site, entry.crawler.as_deref()?);
-    if !entry.is_crawler() || entry.requests == 0 {
+    let (site, name) = (&*entry.subject.site, entry.subject.crawler.as_deref()?);
+    if !entry.subject.is_crawler() || entry.requests == 0 {
         return None;
     }
     let details = json!({
-        "proof": entry.proof.as_str(),
+        "proof": entry.subject.proof.as_str(),
         "requests": entry.requests,
         "violations": entry.violations,
         "refused": entry.refused,
         "target": entry.paths.first().map(|path| &path.target),
     });
     let (requests, violations) = (entry.requests, entry.violations);
-    if entry.is_borrowed() {
+    if entry.subject.is_borrowed() {
         let text =
             format!("Someone is impersonating {name} at {site}: {requests} requests in the last hour.");
         return Some(condition(AlertKind::Impersonation, Some(site), Some(name), "", text, details));

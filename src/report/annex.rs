@@ -5,13 +5,11 @@ use super::case::versions;
 use super::proved::MethodCounts;
 use super::{Report, ReportEntry, ReportQuestion, Told, VersionPeriod, amount, optional_time, time};
 use crate::decide::VersionId;
-use crate::identify::{ClientKind, Proof, Purpose};
-use crate::record::{Reads, StoreError, StoreReader, VersionRecord, Window, word};
+use crate::record::{CountSubject, Reads, StoreError, StoreReader, VersionRecord, Window, hexadecimal, word};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -60,19 +58,9 @@ pub struct ToldAnnex {
 /// What one crawler was told, as far as one proof goes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToldCrawler {
-    /// The site.
-    pub site: Box<str>,
-    /// Its name; `None` of clients that give none.
-    pub crawler: Option<Box<str>>,
-    /// What kind of client it is.
-    #[serde(with = "word")]
-    pub client: ClientKind,
-    /// What it fetches for, where the catalogue knows.
-    #[serde(with = "word::optional")]
-    pub purpose: Option<Purpose>,
-    /// What supported its name at the time.
-    #[serde(with = "word")]
-    pub proof: Proof,
+    /// Which crawler, where, and what supported its name at the time.
+    #[serde(flatten)]
+    pub subject: CountSubject,
     /// How many of its requests in the time that was asked for rest on which method of proof.
     pub proof_by: MethodCounts,
     /// From which networks it was read in this name, where nothing proved it: they may be one client or several.
@@ -126,7 +114,7 @@ impl ToldAnnex {
             report.crawlers.iter().filter(|entry| !entry.told.is_empty()).map(told_crawler).collect();
         let mut read: BTreeMap<&str, Vec<VersionId>> = BTreeMap::new();
         for crawler in &crawlers {
-            let of_site = read.entry(&crawler.site).or_default();
+            let of_site = read.entry(&crawler.subject.site).or_default();
             of_site.extend(crawler.told.iter().map(|told| told.robots_version));
         }
         let mut records = Vec::new();
@@ -158,7 +146,8 @@ impl ToldAnnex {
 
 /// What to know of versions whose text is not kept.
 fn without_text(crawlers: &[ToldCrawler]) -> Option<String> {
-    let told = crawlers.iter().flat_map(|crawler| crawler.told.iter().map(|told| (&crawler.site, told)));
+    let told =
+        crawlers.iter().flat_map(|crawler| crawler.told.iter().map(|told| (&crawler.subject.site, told)));
     let gone: BTreeSet<_> = told
         .filter(|(_, told)| told.preference.is_none())
         .map(|(site, told)| (site, told.robots_version))
@@ -171,19 +160,12 @@ fn without_text(crawlers: &[ToldCrawler]) -> Option<String> {
 }
 
 fn told_crawler(entry: &ReportEntry) -> ToldCrawler {
-    let ReportEntry { client, purpose, proof, proof_by, .. } = *entry;
-    let networks = entry.networks.iter().cloned().collect();
-    let (site, crawler, told) = (entry.site.clone(), entry.crawler.clone(), entry.told.clone());
-    ToldCrawler { site, crawler, client, purpose, proof, proof_by, networks, told }
-}
-
-fn hexadecimal(digest: &[u8; 32]) -> String {
-    let mut digits = String::new();
-    for byte in digest {
-        // Writing to a `String` cannot fail.
-        let _ = write!(digits, "{byte:02x}");
+    ToldCrawler {
+        subject: entry.subject.clone(),
+        proof_by: entry.proof_by,
+        networks: entry.networks.iter().cloned().collect(),
+        told: entry.told.clone(),
     }
-    digits
 }
 
 /// A version was read whenever it was in force, also before the time that was asked for.

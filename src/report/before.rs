@@ -4,7 +4,6 @@ use super::headline::grouped;
 use super::question::ReportQuestion;
 use super::time;
 use crate::enforce::Action;
-use crate::identify::{ClientKind, Proof};
 use crate::record::{EventKind, StoreError, StoreReader, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -60,8 +59,7 @@ pub(super) fn of(
     for store in stores {
         for total in store.totals(&before, &question.filter())? {
             let subject = &total.subject;
-            let is_crawler = matches!(subject.client, ClientKind::Crawler | ClientKind::SpecialCase);
-            if is_crawler && subject.proof != Proof::Contradicted {
+            if subject.is_crawler() && !subject.is_borrowed() {
                 let name = subject.crawler.as_deref().unwrap_or_default().to_ascii_lowercase();
                 let own: &mut CountsBefore = crawlers.entry(name).or_default();
                 for counts in [own, &mut all] {

@@ -3,7 +3,6 @@
 use super::entry::ReportEntry;
 use super::question::CatalogueView;
 use crate::identify::{ClientKind, Proof, Purpose};
-use crate::record::CountSubject;
 use crate::robots::{Robots, compared, unmarked};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -29,11 +28,11 @@ pub struct Blocked {
 /// What generated lines met, most first. What only borrows a name is not counted against it.
 pub(super) fn blocked(entries: &[ReportEntry]) -> Vec<Blocked> {
     let mut found: HashMap<(&str, Option<&str>), u64> = HashMap::new();
-    for entry in entries.iter().filter(|entry| entry.proof != Proof::Contradicted) {
+    for entry in entries.iter().filter(|entry| entry.subject.proof != Proof::Contradicted) {
         for rule in &entry.rules {
             let source = rule.decision.rule.as_deref().and_then(|rule| unmarked(rule).1);
             if let Some(purpose) = source.and_then(|source| source.strip_prefix("block ")) {
-                *found.entry((purpose, entry.crawler.as_deref())).or_default() += rule.count;
+                *found.entry((purpose, entry.subject.crawler.as_deref())).or_default() += rule.count;
             }
         }
     }
@@ -73,19 +72,20 @@ pub(super) fn proposals(
 ) -> Vec<Proposal> {
     let mut all: HashMap<&str, u64> = HashMap::new();
     let mut taken: HashMap<(&str, &str), (&ReportEntry, u64)> = HashMap::new();
-    for entry in entries.iter().filter(|entry| entry.client == ClientKind::Crawler) {
-        *all.entry(&entry.site).or_default() += entry.requests;
-        let Some(name) = entry.crawler.as_deref().filter(|_| entry.proof != Proof::Contradicted) else {
+    for entry in entries.iter().filter(|entry| entry.subject.client == ClientKind::Crawler) {
+        *all.entry(&entry.subject.site).or_default() += entry.requests;
+        let Some(name) =
+            entry.subject.crawler.as_deref().filter(|_| entry.subject.proof != Proof::Contradicted)
+        else {
             continue;
         };
         let open = entry.requests.saturating_sub(entry.violations);
-        taken.entry((&entry.site, name)).or_insert((entry, 0)).1 += open;
+        taken.entry((&entry.subject.site, name)).or_insert((entry, 0)).1 += open;
     }
     let mut proposals: Vec<Proposal> = Vec::new();
     for ((site, name), (entry, requests)) in taken {
-        let ReportEntry { client, purpose, proof, .. } = *entry;
-        let subject = CountSubject { site: site.into(), client, crawler: Some(name.into()), purpose, proof };
-        let (tokens, _) = known.tokens(&subject);
+        let purpose = entry.subject.purpose;
+        let (tokens, _) = known.tokens(&entry.subject);
         let is_named = files.get(site).is_some_and(|robots| robots.group(&tokens, false).is_some());
         let is_many = requests * 100 >= all.get(site).copied().unwrap_or_default() * LEAST_SHARE;
         let Some(first) =

@@ -54,7 +54,7 @@ impl CrawlerCase {
             samples.extend(store.samples(&window, &question.filter())?);
             records.extend(store.versions(question.site.as_deref())?);
         }
-        records.retain(|version| report.crawlers.iter().any(|entry| entry.site == version.site));
+        records.retain(|version| report.crawlers.iter().any(|entry| entry.subject.site == version.site));
         samples.sort_by_key(|sample| sample.time);
         Ok(Self { versions: versions(records, &window), report, samples })
     }
@@ -67,7 +67,7 @@ impl CrawlerCase {
 
     /// The versions at the site of an element.
     pub fn versions_of(&self, entry: &ReportEntry) -> impl Iterator<Item = &CaseVersion> {
-        self.versions.iter().filter(|version| version.site == entry.site)
+        self.versions.iter().filter(|version| version.site == entry.subject.site)
     }
 }
 
@@ -108,10 +108,7 @@ impl ReportEntry {
         let mut found: Vec<ReadOf> = Vec::new();
         for read in &self.reads_of {
             match found.iter_mut().find(|known| known.version == read.version) {
-                Some(known) => {
-                    (known.first, known.last) = (known.first.min(read.first), known.last.max(read.last));
-                    known.count += read.count;
-                }
+                Some(known) => known.merge(read),
                 None => found.push(read.clone()),
             }
         }

@@ -2,7 +2,6 @@
 
 use super::Report;
 use super::question::ReportQuestion;
-use crate::identify::{ClientKind, Proof};
 use crate::record::{EventKind, StoreError, StoreReader, TimelinePoint};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -73,13 +72,11 @@ impl ViolationTimeline {
         let mut sums: BTreeMap<Box<str>, Vec<u64>> = BTreeMap::new();
         for point in points {
             let subject = &point.subject;
-            let is_crawler = matches!(subject.client, ClientKind::Crawler | ClientKind::SpecialCase);
-            if !is_crawler || subject.proof == Proof::Contradicted || point.kind != EventKind::Violation {
+            if !subject.is_crawler() || subject.is_borrowed() || point.kind != EventKind::Violation {
                 continue;
             }
-            let name = subject.crawler.clone().unwrap_or_else(|| "(no name)".into());
             let at = seconds(point.start).saturating_sub(first) / step.as_secs();
-            let counts = sums.entry(name).or_insert_with(|| vec![0; count]);
+            let counts = sums.entry(subject.name().into()).or_insert_with(|| vec![0; count]);
             if let Some(sum) = usize::try_from(at).ok().and_then(|at| counts.get_mut(at)) {
                 *sum += point.count;
             }

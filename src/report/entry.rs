@@ -1,14 +1,13 @@
 //! One element of a report: one crawler, as one site knows it, with one proof.
 
 use super::conduct::Conduct;
-use super::delay::CrawlDelay;
+use super::files::{CrawlDelay, Told};
+use super::headline::amount;
 use super::optional_time;
 use super::pace::ObeyedSlowdowns;
 use super::proved::MethodCounts;
-use super::told::Told;
 use crate::decide::{Notice, VersionId};
-use crate::identify::{ClientKind, Proof, Purpose};
-use crate::record::{CountedDecision, EventKind, PathCounts, word};
+use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, word};
 use crate::robots::unmarked;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
@@ -19,19 +18,9 @@ use std::time::SystemTime;
 /// What one crawler did at one site, as far as one proof goes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReportEntry {
-    /// The site.
-    pub site: Box<str>,
-    /// The crawler's name; `None` of clients that give none.
-    pub crawler: Option<Box<str>>,
-    /// What kind of client it is.
-    #[serde(with = "word")]
-    pub client: ClientKind,
-    /// What it fetches for, where the catalogue knows.
-    #[serde(with = "word::optional")]
-    pub purpose: Option<Purpose>,
-    /// What supported its name at the time.
-    #[serde(with = "word")]
-    pub proof: Proof,
+    /// Which crawler, where, and what supported its name at the time.
+    #[serde(flatten)]
+    pub subject: CountSubject,
     /// By which methods that was known.
     pub proof_by: MethodCounts,
     /// What can be said of it in one word.
@@ -158,31 +147,23 @@ pub struct ReadOf {
     pub count: u64,
 }
 
+impl ReadOf {
+    /// Adds other reads of the version.
+    pub(super) fn merge(&mut self, other: &Self) {
+        (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
+        self.count += other.count;
+    }
+}
+
 impl ReportEntry {
-    /// Whether it is a crawler in the sense of RFC 9309 §1: fetchers, tools, monitors and clients without a
-    /// name are none.
-    pub const fn is_crawler(&self) -> bool {
-        matches!(self.client, ClientKind::Crawler | ClientKind::SpecialCase)
-    }
-
-    /// Whether it bears the name of a crawler that it is not.
-    pub fn is_borrowed(&self) -> bool {
-        self.proof == Proof::Contradicted
-    }
-
     /// Whether it is the rest of a day's many names, of whom nothing can be told one by one.
     pub fn is_rest(&self) -> bool {
-        self.crawler.as_deref() == Some(crate::record::OTHER_CRAWLERS)
+        self.subject.crawler.as_deref() == Some(crate::record::OTHER_CRAWLERS)
     }
 
     /// Whether nothing can be said of it but what the rules would have meant.
     pub fn is_hypothetical(&self) -> bool {
         self.conduct == Conduct::Hypothetical
-    }
-
-    /// Its name, or what stands for one.
-    pub fn name(&self) -> &str {
-        self.crawler.as_deref().unwrap_or("(no name)")
     }
 
     /// Violations without a counted read of the version, the notice of every version that allows the request
@@ -197,6 +178,12 @@ impl RuleCount {
     pub fn text(&self) -> (Option<&str>, Option<&str>) {
         let (text, source) = self.decision.rule.as_deref().map(unmarked).unzip();
         (text, source.flatten())
+    }
+
+    /// Versions beside the one that is named: `and 2 other versions`.
+    pub fn more_versions(&self) -> Option<String> {
+        let more = self.versions.len().saturating_sub(1) as u64;
+        (more > 0).then(|| format!("and {}", amount(more, "other version", "other versions")))
     }
 
     /// What kind of request it counts.

@@ -1,19 +1,16 @@
 //! Reading the stores and adding them up, subject by subject.
 
-use super::ahead::ClockAhead;
 use super::blocks::{Proposal, proposals};
+use super::caveats::{self, ClockAhead, MissingCounts, PartialReads};
 use super::conduct::{Conduct, ConductFacts, conduct};
 use super::counted::WindowCounts;
-use super::delay::SiteFiles;
 use super::entry::{PathCount, ReadOf, ReportEntry};
+use super::files::{RobotsFiles, networks};
 use super::kin::NameReads;
-use super::missing::{self, MissingCounts};
 use super::pace::Pace;
 use super::proved::MethodCounts;
 use super::question::ReportQuestion;
 use super::rules::{DecisionTimes, rules};
-use super::told::{ReadFiles, networks};
-use super::unseen::{self, PartialReads};
 use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
@@ -65,13 +62,12 @@ struct GatheredActivity {
 }
 
 /// Everything that was asked for, added up.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Gathered {
     accounts: BTreeMap<ElementKey, GatheredActivity>,
     /// Reads by anyone at the sites in question.
     kin: NameReads,
-    files: SiteFiles,
-    read: ReadFiles,
+    files: RobotsFiles,
     pub(super) lost: Losses,
     pub(super) losses: Vec<MissingCounts>,
     pub(super) details_removed: u64,
@@ -85,15 +81,22 @@ pub(super) fn gather(
     question: &ReportQuestion,
     window: &Window,
 ) -> Result<Gathered, StoreError> {
-    let mut gathered = Gathered::empty();
+    let mut gathered = Gathered::default();
     let mut versions = Vec::new();
     // What is cut from one store may be another's most frequent target.
     let top = if stores.len() == 1 { question.top } else { usize::MAX };
+    let filter = question.filter();
     for store in stores {
-        gathered.counts(store, question, window, top)?;
+        gathered.presence(store.presence(&filter)?);
+        gathered.totals(store.totals(window, &filter)?);
+        gathered.paths(store.paths(window, &filter, top)?);
+        gathered.pace(&store.stretches(window, &filter)?);
+        for sent in store.sent(window, &filter)? {
+            gathered.account(&sent.subject).bytes += sent.bytes;
+        }
         gathered.missing(store, window)?;
         gathered.ahead.add(store, question, window)?;
-        unseen::add(&mut gathered.unseen, store.unseen_reads(window)?, question);
+        caveats::add_unseen(&mut gathered.unseen, store.unseen_reads(window)?, question);
         gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         versions.extend(store.versions(question.site.as_deref())?);
     }
@@ -103,7 +106,7 @@ pub(super) fn gather(
 
 /// Adds up what was counted elsewhere.
 pub(super) fn add_up(counted: WindowCounts, question: &ReportQuestion, window: &Window) -> Gathered {
-    let mut gathered = Gathered::empty();
+    let mut gathered = Gathered::default();
     gathered.presence(counted.presence);
     gathered.totals(counted.totals);
     gathered.paths(counted.paths);
@@ -137,38 +140,6 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 }
 
 impl Gathered {
-    fn empty() -> Self {
-        Self {
-            accounts: BTreeMap::new(),
-            kin: NameReads::default(),
-            files: SiteFiles::default(),
-            read: ReadFiles::default(),
-            lost: Losses::default(),
-            losses: Vec::new(),
-            details_removed: 0,
-            unseen: Vec::new(),
-            ahead: ClockAhead::default(),
-        }
-    }
-
-    fn counts(
-        &mut self,
-        store: &StoreReader,
-        question: &ReportQuestion,
-        window: &Window,
-        top: usize,
-    ) -> Result<(), StoreError> {
-        let filter = question.filter();
-        self.presence(store.presence(&filter)?);
-        self.totals(store.totals(window, &filter)?);
-        self.paths(store.paths(window, &filter, top)?);
-        self.pace(&store.stretches(window, &filter)?);
-        for sent in store.sent(window, &filter)? {
-            self.account(&sent.subject).bytes += sent.bytes;
-        }
-        Ok(())
-    }
-
     fn presence(&mut self, found: Vec<SeenSpan>) {
         for presence in found {
             let seen = &mut self.account(&presence.subject).seen;
@@ -206,7 +177,7 @@ impl Gathered {
         self.lost.details_dropped += lost.details_dropped;
         self.lost.reads_lost += lost.reads_lost;
         self.details_removed += store.removed()?.details;
-        missing::add(&mut self.losses, store.missing(window)?, window);
+        caveats::add_missing(&mut self.losses, store.missing(window)?, window);
         Ok(())
     }
 
@@ -239,13 +210,13 @@ impl Gathered {
         self.accounts.retain(|_, account| account.is_of(window));
         let reads = self.accounts.values().flat_map(|account| &account.reads);
         let read: HashSet<VersionId> = reads.map(|read| read.version).collect();
-        self.read = ReadFiles::new(versions, |id| read.contains(&id));
-        self.files = SiteFiles::new(in_force(versions, window.to).into_values());
+        let in_force = in_force(versions, window.to).into_values();
+        self.files = RobotsFiles::new(in_force, versions, |id| read.contains(&id));
     }
 
     /// The elements of the report, in its order: those that count against nobody are last.
     pub(super) fn entries(
-        mut self,
+        &mut self,
         question: &ReportQuestion,
         window: &Window,
     ) -> (Vec<ReportEntry>, Vec<Proposal>) {
@@ -254,21 +225,22 @@ impl Gathered {
             accounts.into_iter().map(|(key, account)| self.entry(key, account, question, window)).collect();
         entries.sort_by_key(|entry| {
             let deeds = (entry.violations_after_read, entry.violations, entry.requests);
-            (entry.is_borrowed(), Reverse(deeds))
+            (entry.subject.is_borrowed(), Reverse(deeds))
         });
-        let proposals = proposals(&entries, self.files.robots(), &question.known);
+        let proposals = proposals(&entries, &self.files.in_force, &question.known);
         (entries, proposals)
     }
 
     fn entry(
         &self,
-        mut key: ElementKey,
+        key: ElementKey,
         mut account: GatheredActivity,
         question: &ReportQuestion,
         window: &Window,
     ) -> ReportEntry {
-        key.crawler = account.spelling();
-        let subject = key.subject(account.purpose);
+        let ElementKey { site, client, proof, .. } = key;
+        let subject =
+            CountSubject { site, crawler: account.spelling(), client, purpose: account.purpose, proof };
         let requests = account.sum(|_| true);
         let violations = account.sum(|decision| decision.kind == EventKind::Violation);
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
@@ -282,7 +254,7 @@ impl Gathered {
             proof: subject.proof,
             is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
             a_read_was_seen: kin_read.is_some() || account.other_fetch.is_some() || !account.reads.is_empty(),
-            reads_may_be_missing: unseen::concerns(&self.unseen, &subject.site),
+            reads_may_be_missing: caveats::concerns(&self.unseen, &subject.site),
         };
         let crawl_delay = self.files.delay(&subject, &question.known, &account.reads, &account.pace);
         let reads_of = account.reads_of();
@@ -309,7 +281,7 @@ impl Gathered {
             crawl_delay,
             rules: rules(&account.totals),
             paths: account.paths(question.top),
-            told: self.read.told(&subject, &question.known, &account.reads),
+            told: self.files.told(&subject, &question.known, &account.reads),
             violations_after_read: after_read,
             reads_of,
             networks: networks(&account.reads),
@@ -317,20 +289,9 @@ impl Gathered {
             kin_read,
             other_fetch: account.other_fetch,
             reads_may_be_missing: facts.reads_may_be_missing,
-            site: key.site,
-            crawler: key.crawler,
-            client: key.client,
-            purpose: account.purpose,
-            proof: key.proof,
+            subject,
             proof_by: MethodCounts::of(&account.totals),
         }
-    }
-}
-
-impl ElementKey {
-    fn subject(&self, purpose: Option<Purpose>) -> CountSubject {
-        let Self { site, crawler, client, proof } = self.clone();
-        CountSubject { site, client, crawler, purpose, proof }
     }
 }
 
@@ -385,13 +346,8 @@ impl GatheredActivity {
         let mut found: BTreeMap<_, ReadOf> = BTreeMap::new();
         for read in &self.reads {
             let ReadTotal { version, in_force, first, last, count, .. } = *read;
-            found
-                .entry((in_force, version))
-                .and_modify(|known| {
-                    (known.first, known.last) = (known.first.min(first), known.last.max(last));
-                    known.count += count;
-                })
-                .or_insert(ReadOf { version, in_force, first, last, count });
+            let read = ReadOf { version, in_force, first, last, count };
+            found.entry((in_force, version)).and_modify(|known| known.merge(&read)).or_insert(read);
         }
         found.into_values().collect()
     }

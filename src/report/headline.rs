@@ -6,9 +6,8 @@
 
 use super::conduct::Conduct;
 use super::names::{ConfirmedShare, NamedEntries};
-use super::{Report, ReportEntry, fleet, missing, unseen};
+use super::{Report, ReportEntry, caveats};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// Totals over crawlers under their own names, and what they come to in words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl Summary {
         }
         // Names beyond 1,000 a day are counted together, so the title could not say how many crawlers they were.
         summary.title = summary.title(report.is_replay).filter(|_| rest.entries.is_empty());
-        summary.caveats = caveats(report);
+        summary.caveats = caveats::caveats(report);
         summary
     }
 
@@ -215,51 +214,6 @@ fn worst(names: &[NamedEntries<'_>], count: fn(&ReportEntry) -> u64) -> String {
         _ => format!("{} confirmed", grouped(confirmed)),
     };
     format!("; {} {} ({proof})", worst.name(), times(all))
-}
-
-fn caveats(report: &Report) -> Vec<String> {
-    let mut found = Vec::new();
-    if report.is_hypothetical() {
-        found.push(
-            "Nothing shows that these rules were published when the requests came, so nobody is held to them: what \
-             is counted is what they would have disallowed."
-                .to_owned(),
-        );
-    }
-    found.extend(report.fleet.iter().flat_map(fleet::sentences));
-    found.extend(unseen::sentence(&report.partial_reads));
-    found.extend(report.ahead.sentence());
-    found.extend(missing::sentences(&report.losses));
-    for (count, [one, many], what) in [
-        (
-            report.details_dropped,
-            ["detail (target, event) was", "details (targets, events) were"],
-            "not recorded; counts are not affected.",
-        ),
-        (report.reads_lost, ["read of robots.txt was", "reads of robots.txt were"], "not recorded."),
-        (report.details_removed, ["detail was", "details were"], "removed from the store by its size cap."),
-    ] {
-        if count > 0 {
-            found.push(format!("{} {what}", amount(count, one, many)));
-        }
-    }
-    if report.is_public {
-        found.push(
-            "For the public: paths, addresses, User-Agent headers, request ids and names of gateways are left out."
-                .to_owned(),
-        );
-    }
-    let borrowed: BTreeSet<&str> = report.borrowed().map(ReportEntry::name).collect();
-    if !borrowed.is_empty() {
-        let requests = report.borrowed().map(|entry| entry.requests).sum();
-        found.push(format!(
-            "{} came under {}; {} against nobody.",
-            amount(requests, "request", "requests"),
-            amount(borrowed.len() as u64, "borrowed name", "borrowed names"),
-            if requests == 1 { "it counts" } else { "they count" },
-        ));
-    }
-    found
 }
 
 /// A number with its thousands set apart: `1,204`.

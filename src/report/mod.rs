@@ -13,52 +13,45 @@
 //! of everything that is kept, on either side. Targets are kept by day, and are those of the days, in UTC, that
 //! the window touches.
 
-mod ahead;
 mod annex;
 mod before;
 mod blocks;
 mod case;
+mod caveats;
 mod conduct;
 mod counted;
 mod course;
-mod delay;
 mod entry;
-mod fleet;
+mod files;
 mod gather;
 mod headline;
 pub mod html;
 mod kin;
-mod missing;
 mod names;
 mod pace;
 mod proved;
 mod question;
 mod rules;
-mod told;
-mod unseen;
-mod window;
 
 pub use annex::{InForceSpan, ToldAnnex, ToldCrawler, ToldVersion};
 pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
+pub use caveats::{MissingCounts, PartialReads};
 pub use conduct::Conduct;
 pub use counted::WindowCounts;
 pub use course::{Series, TimelineCurve, ViolationTimeline};
-pub use delay::CrawlDelay;
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
+pub use files::{CrawlDelay, Told};
 pub use headline::{Summary, amount, byte_words, grouped};
-pub use missing::MissingCounts;
 pub use names::NamedEntries;
 pub use pace::{MinuteCounts, ObeyedSlowdowns};
 pub use proved::MethodCounts;
 pub use question::{CatalogueView, ReportQuestion};
-pub use told::Told;
-pub use unseen::PartialReads;
 
 pub use crate::record::{FleetPart, Reads};
 
-use crate::record::{Losses, StoreError, StoreReader, Window};
+use crate::record::{StoreError, StoreReader, Window};
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
@@ -115,7 +108,7 @@ pub struct Report {
     #[serde(skip)]
     pub is_public: bool,
     #[serde(skip)]
-    ahead: ahead::ClockAhead,
+    ahead: caveats::ClockAhead,
 }
 
 impl Report {
@@ -124,7 +117,7 @@ impl Report {
     /// # Errors
     /// When a store cannot be read.
     pub fn of(stores: &[StoreReader], question: &ReportQuestion) -> Result<Self, StoreError> {
-        let window = window::common(stores, question)?;
+        let window = question.window(stores)?;
         let gathered = gather::gather(stores, question, &window)?;
         let before = before::of(stores, question, &window)?;
         Ok(Self { before, ..Self::made_of(gathered, question, window, false) })
@@ -136,40 +129,32 @@ impl Report {
     }
 
     fn made_of(
-        gathered: gather::Gathered,
+        mut gathered: gather::Gathered,
         question: &ReportQuestion,
         window: Window,
         is_replay: bool,
     ) -> Self {
-        let Losses { details_dropped, reads_lost, .. } = gathered.lost;
-        let (partial_reads, losses) = (gathered.unseen.clone(), gathered.losses.clone());
-        let counts_lost = losses.iter().filter_map(|loss| loss.requests).sum();
-        let details_removed = gathered.details_removed;
-        let ahead = gathered.ahead;
-        let reads = if partial_reads.is_empty() { Reads::Complete } else { Reads::Partial };
         let (mut crawlers, proposals) = gathered.entries(question, &window);
         if is_replay {
             // Not every log has them.
             crawlers.iter_mut().for_each(|entry| entry.bytes = None);
         }
-        let blocked = blocks::blocked(&crawlers);
-        let Window { from, to } = window;
-        let (title, headline, notes) = (None, String::new(), Vec::new());
+        let gather::Gathered { lost, losses, details_removed, unseen, ahead, .. } = gathered;
         let mut report = Self {
-            from,
-            to,
-            reads,
-            partial_reads,
-            details_dropped,
-            reads_lost,
-            counts_lost,
+            from: window.from,
+            to: window.to,
+            reads: if unseen.is_empty() { Reads::Complete } else { Reads::Partial },
+            partial_reads: unseen,
+            details_dropped: lost.details_dropped,
+            reads_lost: lost.reads_lost,
+            counts_lost: losses.iter().filter_map(|loss| loss.requests).sum(),
             losses,
             counts_ahead: ahead.requests,
-            title,
-            headline,
-            notes,
+            title: None,
+            headline: String::new(),
+            notes: Vec::new(),
+            blocked: blocks::blocked(&crawlers),
             crawlers,
-            blocked,
             proposals,
             before: None,
             fleet: None,
@@ -215,17 +200,17 @@ impl Report {
 
     /// Crawlers under their own name: what headline and totals are about.
     pub fn named(&self) -> impl Iterator<Item = &ReportEntry> {
-        self.crawlers.iter().filter(|entry| entry.is_crawler() && !entry.is_borrowed())
+        self.crawlers.iter().filter(|entry| entry.subject.is_crawler() && !entry.subject.is_borrowed())
     }
 
     /// Traffic under the name of a crawler that it does not come from. It counts against nobody.
     pub fn borrowed(&self) -> impl Iterator<Item = &ReportEntry> {
-        self.crawlers.iter().filter(|entry| entry.is_crawler() && entry.is_borrowed())
+        self.crawlers.iter().filter(|entry| entry.subject.is_crawler() && entry.subject.is_borrowed())
     }
 
     /// Fetchers, tools, monitors and clients without a name: outside headline and totals.
     pub fn others(&self) -> impl Iterator<Item = &ReportEntry> {
-        self.crawlers.iter().filter(|entry| !entry.is_crawler())
+        self.crawlers.iter().filter(|entry| !entry.subject.is_crawler())
     }
 
     /// Whether some of it is of rules that were not published when the requests came, as far as is known.

@@ -25,7 +25,7 @@ impl<'r> NamedEntries<'r> {
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
         let mut found: Vec<Self> = Vec::new();
         for entry in entries {
-            let place = *places.entry(entry.name().to_ascii_lowercase()).or_insert(found.len());
+            let place = *places.entry(entry.subject.name().to_ascii_lowercase()).or_insert(found.len());
             match found.get_mut(place) {
                 Some(known) => known.entries.push(entry),
                 None => found.push(Self { entries: vec![entry] }),
@@ -36,7 +36,7 @@ impl<'r> NamedEntries<'r> {
 
     /// As most requests of one element wrote it.
     pub fn name(&self) -> &'r str {
-        let most = self.entries.iter().map(|entry| (entry.requests, entry.name())).max();
+        let most = self.entries.iter().map(|entry| (entry.requests, entry.subject.name())).max();
         most.map_or("", |(_, name)| name)
     }
 
@@ -46,7 +46,8 @@ impl<'r> NamedEntries<'r> {
     }
 
     pub(super) fn share(&self, count: impl Fn(&ReportEntry) -> u64) -> ConfirmedShare {
-        let confirmed = |entry: &ReportEntry| if entry.proof == Proof::Confirmed { count(entry) } else { 0 };
+        let confirmed =
+            |entry: &ReportEntry| if entry.subject.proof == Proof::Confirmed { count(entry) } else { 0 };
         ConfirmedShare { all: self.sum(&count), confirmed: self.sum(confirmed) }
     }
 

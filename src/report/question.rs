@@ -1,12 +1,16 @@
 //! What a report is asked.
 
 use crate::identify::{Catalogue, ClientKind, Purpose};
-use crate::record::{CountSubject, Filter};
+use crate::record::{CountSubject, Filter, StoreError, StoreReader, Window};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 /// Its beginning, in seconds: the last year that is written with four digits.
 const YEAR_9999: u64 = 253_370_764_800;
+
+/// How often the window may have to be widened: minutes to hours, hours to days, and once to see that
+/// nothing changed.
+const ROUNDS: usize = 4;
 
 /// What a report is about.
 #[derive(Clone, Debug)]
@@ -110,6 +114,16 @@ fn reached(name: &str, pairs: &HashMap<String, HashSet<String>>) -> HashSet<Stri
 }
 
 impl ReportQuestion {
+    /// A question about all sites and crawlers.
+    pub const fn of_all(
+        (from, to): (SystemTime, SystemTime),
+        now: Option<SystemTime>,
+        top: usize,
+        known: CatalogueView,
+    ) -> Self {
+        Self { from, to, now, site: None, crawler: None, purpose: None, top, known }
+    }
+
     /// The end of a question that asks for everything, also for what a clock that was ahead has dated later than now.
     pub fn open_end() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(YEAR_9999)
@@ -121,6 +135,30 @@ impl ReportQuestion {
         self.from
             .checked_sub(end.duration_since(self.from).unwrap_or_default())
             .unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// The narrowest window around the question that begins and ends where the roll-ups of every store do. It ends now, or
+    /// where the question does, or after what is dated latest.
+    pub(super) fn window(&self, stores: &[StoreReader]) -> Result<Window, StoreError> {
+        let mut to = self.to;
+        if let Some(now) = self.now.filter(|now| *now < to) {
+            let mut last = now;
+            for store in stores {
+                last = last.max(store.last()?.unwrap_or(now));
+            }
+            to = to.min(last);
+        }
+        let mut window = Window { from: self.from, to: to.max(self.from) };
+        for _ in 0..ROUNDS {
+            let before = window;
+            for store in stores {
+                window = store.window(window.from, window.to)?;
+            }
+            if window == before {
+                break;
+            }
+        }
+        Ok(window)
     }
 
     pub(super) fn filter(&self) -> Filter {

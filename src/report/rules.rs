@@ -64,8 +64,10 @@ pub(super) fn rules(totals: &HashMap<Arc<CountedDecision>, DecisionTimes>) -> Ve
     let mut rules: Vec<RuleCount> = rows.into_values().collect();
     rules.sort_by(|one, two| {
         let order = |rule: &RuleCount| (Reverse(rule.count), rule.decision.version, rule.decision.line);
-        let ways =
-            |rule: &RuleCount| (rule.decision.action.as_str(), rule.decision.notice.map(Notice::as_str));
+        let ways = |rule: &RuleCount| {
+            let CountedDecision { kind, action, notice, .. } = &*rule.decision;
+            (action.as_str(), notice.map(Notice::as_str), kind.as_str())
+        };
         (order(one), ways(one), &one.decision.group).cmp(&(order(two), ways(two), &two.decision.group))
     });
     rules

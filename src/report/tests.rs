@@ -174,7 +174,7 @@ fn question() -> ReportQuestion {
 }
 
 fn entry<'a>(report: &'a Report, name: &str, proof: Proof) -> &'a ReportEntry {
-    report.crawlers.iter().find(|entry| entry.name() == name && entry.proof == proof).unwrap()
+    report.crawlers.iter().find(|entry| entry.subject.name() == name && entry.subject.proof == proof).unwrap()
 }
 
 #[test]

@@ -7,57 +7,60 @@
 use crate::ctl::output::{Output, escape_harmful};
 use crate::record::timestamp;
 use crate::report::{Report, ReportEntry};
+use serde::Serialize;
+use serde_json::Value;
 use std::io;
 
+/// The columns. They have the names of the fields in the JSON, but for those in [`NESTED`].
 const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests,reads,last_read,\
                       last_read_version,violations,stale,variants,spoofed,refused,first_seen,last_seen,\
                       first_violation,last_violation,crawl_delay_declared,crawl_delay_observed,\
                       by_ranges,by_rdns,by_signature,told,too_fast,slowed,bytes";
 
+/// Columns of what stands one level deeper in the JSON, and where.
+const NESTED: [(&str, &str); 5] = [
+    ("crawl_delay_declared", "/crawl_delay/declared"),
+    ("crawl_delay_observed", "/crawl_delay/observed"),
+    ("by_ranges", "/proof_by/ranges"),
+    ("by_rdns", "/proof_by/rdns"),
+    ("by_signature", "/proof_by/signature"),
+];
+
+/// What a line is of.
+#[derive(Serialize)]
+struct ReportLine<'r> {
+    from: String,
+    to: String,
+    #[serde(flatten)]
+    entry: &'r ReportEntry,
+    /// In place of the entry's own.
+    told: String,
+}
+
 pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
     for entry in &report.crawlers {
-        let cells: Vec<String> = cells(report, entry).iter().map(|text| cell(text)).collect();
-        output.text(&format!("{}\r\n", cells.join(",")))?;
+        let (from, to) = (timestamp(report.from), timestamp(report.to));
+        line(HEADER, &ReportLine { from, to, entry, told: told(entry) }, output)?;
     }
     Ok(())
 }
 
-fn cells(report: &Report, entry: &ReportEntry) -> [String; 30] {
-    let seconds = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-    let time = |value: Option<_>| value.map(timestamp).unwrap_or_default();
-    [
-        timestamp(report.from),
-        timestamp(report.to),
-        entry.site.to_string(),
-        entry.crawler.as_deref().unwrap_or_default().to_owned(),
-        entry.client.to_string(),
-        entry.purpose.map(|purpose| purpose.to_string()).unwrap_or_default(),
-        entry.proof.to_string(),
-        entry.conduct.to_string(),
-        entry.requests.to_string(),
-        entry.reads.to_string(),
-        time(entry.last_read),
-        entry.last_read_version.map(|version| version.to_string()).unwrap_or_default(),
-        entry.violations.to_string(),
-        entry.stale.to_string(),
-        entry.variants.to_string(),
-        entry.spoofed.to_string(),
-        entry.refused.to_string(),
-        time(entry.first_seen),
-        time(entry.last_seen),
-        time(entry.first_violation),
-        time(entry.last_violation),
-        seconds(entry.crawl_delay.declared),
-        seconds(entry.crawl_delay.observed),
-        entry.proof_by.ranges.to_string(),
-        entry.proof_by.rdns.to_string(),
-        entry.proof_by.signature.to_string(),
-        told(entry),
-        entry.too_fast.to_string(),
-        entry.slowed.to_string(),
-        entry.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
-    ]
+/// A line with what `of` has in the fields that `header` names.
+pub(super) fn line(header: &str, of: &impl Serialize, output: &mut Output<'_>) -> io::Result<()> {
+    let fields = serde_json::to_value(of)?;
+    let text = |name: &str| {
+        let nested = NESTED.iter().find(|(column, _)| *column == name);
+        let place = nested.map_or_else(|| format!("/{name}"), |(_, place)| (*place).to_owned());
+        match fields.pointer(&place) {
+            Some(Value::String(text)) => cell(text),
+            Some(Value::Number(number)) => number
+                .as_u64()
+                .map_or_else(|| number.as_f64().unwrap_or_default().to_string(), |whole| whole.to_string()),
+            _ => String::new(),
+        }
+    };
+    output.text(&format!("{}\r\n", header.split(',').map(text).collect::<Vec<_>>().join(",")))
 }
 
 /// The preferences in the version that it read last; `--told` has all, each on a line of its own.
@@ -67,7 +70,7 @@ fn told(entry: &ReportEntry) -> String {
 }
 
 /// A cell that no spreadsheet computes, and no terminal obeys.
-pub(super) fn cell(text: &str) -> String {
+fn cell(text: &str) -> String {
     let text = escape_harmful(text);
     let begins = text.trim_start().chars().next();
     // The wide forms are what some spreadsheets read as the narrow ones.
@@ -104,5 +107,6 @@ mod tests {
     fn the_header_names_every_cell() {
         assert_eq!(HEADER.split(',').count(), 30);
         assert!(!HEADER.contains(' '));
+        assert!(NESTED.iter().all(|(column, _)| HEADER.split(',').any(|name| name == *column)));
     }
 }

@@ -3,7 +3,7 @@
 use super::cells::{pad, truncate};
 use super::table::{TableShape, format_minute, format_violations};
 use crate::ctl::output::{Output, escape_harmful};
-use crate::report::{CrawlDelay, ReportEntry, RuleCount, amount, byte_words, grouped};
+use crate::report::{CrawlDelay, ReportEntry, RuleCount, byte_words, grouped};
 use std::fmt::Write as _;
 use std::io;
 
@@ -11,9 +11,14 @@ use std::io;
 const LABEL: usize = 12;
 
 pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
-    let purpose = entry.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
-    let title =
-        format!("{} at {}, {purpose}{}: {}", entry.name(), entry.site, entry.proof, entry.conduct.words());
+    let purpose = entry.subject.purpose.map(|purpose| format!("{purpose}, ")).unwrap_or_default();
+    let title = format!(
+        "{} at {}, {purpose}{}: {}",
+        entry.subject.name(),
+        entry.subject.site,
+        entry.subject.proof,
+        entry.conduct.words()
+    );
     output.line("")?;
     output.line(shape.bold(&truncate(&title, shape.width)))?;
     let mut line = |label: &str, text: &str| -> io::Result<()> {
@@ -155,10 +160,7 @@ pub(super) fn rule_text(rule: &RuleCount) -> String {
     let text = text.unwrap_or("(no rule)").trim();
     let group = decision.group.join(", ");
     let version = decision.version.map(|version| format!(" of {version}")).unwrap_or_default();
-    let more = match rule.versions.len() {
-        0 | 1 => String::new(),
-        count => format!(" and {}", amount(count as u64 - 1, "other version", "other versions")),
-    };
+    let more = rule.more_versions().map(|more| format!(" {more}")).unwrap_or_default();
     let what = format!("{}, {}", rule.what(), decision.action.as_str());
     escape_harmful(&format!("{what}: {place}{text}  ({group}){version}{more}"))
 }

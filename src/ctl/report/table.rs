@@ -70,7 +70,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     let several = report
         .crawlers
         .iter()
-        .any(|entry| Some(&entry.site) != report.crawlers.first().map(|first| &first.site));
+        .any(|entry| Some(&entry.subject.site) != report.crawlers.first().map(|first| &first.subject.site));
     section("", &report.named().collect::<Vec<_>>(), several, shape, output)?;
     section(
         "under borrowed names (counted against nobody)",
@@ -93,7 +93,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
         print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
     }
     let is_told = |entry: &&ReportEntry| {
-        shape.in_full || (entry.is_crawler() && entry.violations + entry.stale + entry.variants > 0)
+        shape.in_full || (entry.subject.is_crawler() && entry.violations + entry.stale + entry.variants > 0)
     };
     for entry in report.crawlers.iter().filter(is_told).take(shape.top) {
         detail::write(entry, shape, output)?;
@@ -159,7 +159,7 @@ fn section(
 ) -> io::Result<()> {
     let mut sites: BTreeMap<&str, Vec<&ReportEntry>> = BTreeMap::new();
     for entry in entries {
-        sites.entry(&entry.site).or_default().push(entry);
+        sites.entry(&entry.subject.site).or_default().push(entry);
     }
     for (site, entries) in sites {
         output.line("")?;
@@ -207,22 +207,22 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         let cells = entries.iter().map(|entry| grouped(cell(entry))).collect();
         TableColumn { head, is_number: true, goes, cells }
     };
-    let is_crawler = entries.iter().all(|entry| entry.is_crawler());
+    let is_crawler = entries.iter().all(|entry| entry.subject.is_crawler());
     let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
     let kind = |entry: &ReportEntry| {
-        if entry.is_crawler() {
-            entry.purpose.map_or("-", |purpose| purpose.as_str())
+        if entry.subject.is_crawler() {
+            entry.subject.purpose.map_or("-", |purpose| purpose.as_str())
         } else {
-            entry.client.as_str()
+            entry.subject.client.as_str()
         }
         .to_owned()
     };
     let sent =
         |entry: &ReportEntry| entry.bytes.filter(|bytes| *bytes > 0).map_or_else(String::new, byte_words);
     let mut columns = vec![
-        text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.name().to_owned()),
+        text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.subject.name().to_owned()),
         text(if is_crawler { "PURPOSE" } else { "KIND" }, if is_crawler { 3 } else { 0 }, &kind),
-        text("PROOF", 1, &|entry| entry.proof.to_string()),
+        text("PROOF", 1, &|entry| entry.subject.proof.to_string()),
         text("CONDUCT", 0, &|entry| entry.conduct.words().to_owned()),
         number("REQUESTS", 0, &|entry| entry.requests),
         number("READS", 0, &|entry| entry.reads),

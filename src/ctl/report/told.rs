@@ -1,11 +1,12 @@
 //! `gatewayctl report --told`: who was told what about the use of pages.
 
-use super::csv::cell;
+use super::csv;
 use crate::ctl::args::Format;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::{VerbFailure, VerbOutcome, VerbResult};
-use crate::record::timestamp;
-use crate::report::{ToldAnnex, amount, html};
+use crate::record::{CountSubject, timestamp};
+use crate::report::{Told, ToldAnnex, ToldCrawler, amount, html};
+use serde::Serialize;
 use std::io;
 
 const HEADER: &str = "site,crawler,client,purpose,proof,preference,line,robots_version,first,last,reads";
@@ -22,25 +23,19 @@ pub(super) fn write(annex: &ToldAnnex, format: Format, output: &mut Output<'_>) 
     Ok(VerbOutcome::Fine)
 }
 
+/// What a line of the CSV is of.
+#[derive(Serialize)]
+struct ToldLine<'a> {
+    #[serde(flatten)]
+    subject: &'a CountSubject,
+    #[serde(flatten)]
+    told: &'a Told,
+}
+
 fn as_csv(annex: &ToldAnnex, output: &mut Output<'_>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
-    for crawler in &annex.crawlers {
-        for told in &crawler.told {
-            let cells = [
-                crawler.site.to_string(),
-                crawler.crawler.as_deref().unwrap_or_default().to_owned(),
-                crawler.client.to_string(),
-                crawler.purpose.map(|purpose| purpose.to_string()).unwrap_or_default(),
-                crawler.proof.to_string(),
-                told.preference.clone().unwrap_or_default(),
-                told.line.map(|line| line.to_string()).unwrap_or_default(),
-                told.robots_version.to_string(),
-                timestamp(told.first),
-                timestamp(told.last),
-                told.reads.to_string(),
-            ];
-            output.text(&format!("{}\r\n", cells.map(|text| cell(&text)).join(",")))?;
-        }
+    for ToldCrawler { subject, told, .. } in &annex.crawlers {
+        told.iter().try_for_each(|told| csv::line(HEADER, &ToldLine { subject, told }, output))?;
     }
     Ok(())
 }
@@ -50,8 +45,11 @@ fn as_text(annex: &ToldAnnex, output: &mut Output<'_>) -> io::Result<()> {
         output.line("nobody read a version of robots.txt that states a preference about use")?;
     }
     for crawler in &annex.crawlers {
-        let name = crawler.crawler.as_deref().unwrap_or("(no name)");
-        output.line(escape_harmful(&format!("{name} ({}) at {}", crawler.proof, crawler.site)))?;
+        let name = crawler.subject.name();
+        output.line(escape_harmful(&format!(
+            "{name} ({}) at {}",
+            crawler.subject.proof, crawler.subject.site
+        )))?;
         for told in &crawler.told {
             let said = match (&told.preference, told.line) {
                 (Some(preference), Some(line)) => format!("{preference}  (line {line} of"),

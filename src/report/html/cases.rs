@@ -2,26 +2,24 @@
 
 use super::rows::sent;
 use super::text::{isolated, moment, seconds, visible};
-use crate::enforce::Action;
 use crate::record::{OTHER_PATHS, PathCounts};
 use crate::report::headline::times;
-use crate::report::{Conduct, CrawlDelay, PathCount, ReadOf, ReportEntry, RuleCount, amount, grouped};
+use crate::report::{Conduct, CrawlDelay, PathCount, ReportEntry, amount, grouped};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// How many rules, folders and reads are shown of one element.
-const MOST: usize = 10;
+pub(super) const MOST: usize = 10;
 
-pub(super) struct CaseView {
+pub(super) struct CaseView<'r> {
+    pub(super) entry: &'r ReportEntry,
     /// Site and proof, where there are several.
     pub(super) title: Option<String>,
     /// What no other element is called.
     pub(super) label: String,
     pub(super) facts: Vec<Fact>,
-    pub(super) rules: Vec<RuleView>,
     pub(super) more_rules: Option<String>,
     pub(super) folders: Vec<FolderView>,
-    pub(super) reads: Vec<ReadView>,
 }
 
 pub(super) struct Fact {
@@ -29,66 +27,50 @@ pub(super) struct Fact {
     pub(super) value: String,
 }
 
-pub(super) struct RuleView {
-    pub(super) count: String,
-    pub(super) what: &'static str,
-    pub(super) line: String,
-    pub(super) text: String,
-    pub(super) group: String,
-    pub(super) version: String,
-    pub(super) more_versions: Option<String>,
-    pub(super) action: &'static str,
-}
-
 pub(super) struct FolderView {
     pub(super) folder: String,
-    /// How many different targets in it were asked for.
-    pub(super) targets: String,
-    pub(super) requests: String,
-    pub(super) violations: String,
-    pub(super) refused: String,
+    /// How many different targets in it were asked for; `None` where some are not known by name.
+    pub(super) targets: Option<u64>,
+    pub(super) counts: PathCounts,
 }
 
-pub(super) struct ReadView {
-    pub(super) version: String,
-    pub(super) in_force: String,
-    pub(super) count: String,
-    pub(super) first: String,
-    pub(super) last: String,
-}
-
-impl CaseView {
-    pub(super) fn new(entry: &ReportEntry, shows_site: bool, has_others: bool, is_replay: bool) -> Self {
+impl<'r> CaseView<'r> {
+    pub(super) fn new(entry: &'r ReportEntry, shows_site: bool, has_others: bool, is_replay: bool) -> Self {
         let more = entry.rules.len().saturating_sub(MOST);
-        let site = if shows_site { format!("{}, ", visible(&entry.site)) } else { String::new() };
+        let site = if shows_site { format!("{}, ", visible(&entry.subject.site)) } else { String::new() };
         Self {
-            title: has_others.then(|| format!("{site}{}", entry.proof)),
-            label: isolated(&format!("{}, {}, {}, {}", entry.name(), entry.site, entry.client, entry.proof)),
+            entry,
+            title: has_others.then(|| format!("{site}{}", entry.subject.proof)),
+            label: isolated(&format!(
+                "{}, {}, {}, {}",
+                entry.subject.name(),
+                entry.subject.site,
+                entry.subject.client,
+                entry.subject.proof
+            )),
             facts: facts(entry, shows_site, is_replay),
-            rules: entry.rules.iter().take(MOST).map(rule).collect(),
             more_rules: (more > 0).then(|| {
                 let rest = entry.rules.iter().skip(MOST).map(|rule| rule.count).sum();
                 let requests = amount(rest, "request", "requests");
                 format!("{more} more, with {requests}, {} in the JSON.", if more == 1 { "is" } else { "are" })
             }),
             folders: folders(&entry.paths),
-            reads: entry.reads_of.iter().rev().take(MOST).map(read).collect(),
         }
     }
 }
 
 fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
-    let time = |time: Option<std::time::SystemTime>| time.map_or_else(|| "–".to_owned(), moment);
+    let time = |time: Option<std::time::SystemTime>| time.as_ref().map_or_else(|| "–".to_owned(), moment);
     let by = entry.proof_by.words(entry.requests);
     let by = if by.is_empty() { by } else { format!(" ({by})") };
     let mut facts = vec![
-        Fact { label: "Proof", value: format!("{}{by}", entry.proof) },
+        Fact { label: "Proof", value: format!("{}{by}", entry.subject.proof) },
         Fact { label: "Requests", value: grouped(entry.requests) },
     ];
     if shows_site {
-        facts.insert(0, Fact { label: "Site", value: visible(&entry.site) });
+        facts.insert(0, Fact { label: "Site", value: visible(&entry.subject.site) });
     }
-    if entry.is_crawler() && !entry.is_borrowed() {
+    if entry.subject.is_crawler() && !entry.subject.is_borrowed() {
         facts.push(Fact { label: "Conduct", value: entry.conduct.words().to_owned() });
     }
     facts.extend(broken(entry));
@@ -127,7 +109,7 @@ fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
 }
 
 fn broken(entry: &ReportEntry) -> Vec<Fact> {
-    let time = |time: Option<std::time::SystemTime>| time.map_or_else(|| "–".to_owned(), moment);
+    let time = |time: Option<std::time::SystemTime>| time.as_ref().map_or_else(|| "–".to_owned(), moment);
     if entry.violations == 0 {
         return Vec::new();
     }
@@ -171,32 +153,6 @@ fn delay(delay: CrawlDelay) -> Option<String> {
     }
 }
 
-fn rule(rule: &RuleCount) -> RuleView {
-    let (decision, (text, source)) = (&*rule.decision, rule.text());
-    RuleView {
-        count: grouped(rule.count),
-        what: rule.what(),
-        line: decision.line.map_or_else(String::new, |line| match source {
-            Some(source) => format!("{line} ({})", visible(source)),
-            None => line.to_string(),
-        }),
-        text: text.map_or_else(String::new, visible),
-        group: visible(&decision.group.join(", ")),
-        version: decision.version.map_or_else(String::new, |version| version.to_string()),
-        more_versions: more_versions(rule),
-        action: match decision.action {
-            Action::Forward => "forwarded",
-            Action::Refuse => "refused",
-        },
-    }
-}
-
-/// Versions beside the one that is named.
-fn more_versions(rule: &RuleCount) -> Option<String> {
-    let more = rule.versions.len().saturating_sub(1);
-    (more > 0).then(|| format!("and {}", amount(more as u64, "other version", "other versions")))
-}
-
 /// Targets by the first folder of their paths, as often as they were asked for; what is not known by name is last.
 fn folders(paths: &[PathCount]) -> Vec<FolderView> {
     let mut sums: BTreeMap<&str, (u64, PathCounts)> = BTreeMap::new();
@@ -214,16 +170,14 @@ fn folders(paths: &[PathCount]) -> Vec<FolderView> {
         *known = known.map(|known| known + targets);
         sum.add(&counts);
     }
-    let view = |folder: String, targets: Option<u64>, counts: PathCounts| FolderView {
-        folder,
-        targets: targets.map_or_else(|| "–".to_owned(), grouped),
-        requests: grouped(counts.requests()),
-        violations: grouped(counts.violations),
-        refused: grouped(counts.refused),
-    };
-    let known =
-        sums.into_iter().map(|(folder, (targets, counts))| view(visible(folder), Some(targets), counts));
-    known.chain(others.map(|(targets, counts)| view("all others".to_owned(), targets, counts))).collect()
+    let known = sums.into_iter().map(|(folder, (targets, counts))| FolderView {
+        folder: visible(folder),
+        targets: Some(targets),
+        counts,
+    });
+    let others =
+        others.map(|(targets, counts)| FolderView { folder: "all others".to_owned(), targets, counts });
+    known.chain(others).collect()
 }
 
 /// `/news/` of `/news/2026/a?b`, and `/` of what is in no folder.
@@ -231,14 +185,4 @@ pub(super) fn folder(target: &str) -> &str {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let Some(inside) = path.strip_prefix('/') else { return target };
     inside.find('/').and_then(|at| path.get(..at + 2)).unwrap_or("/")
-}
-
-fn read(read: &ReadOf) -> ReadView {
-    ReadView {
-        version: read.version.to_string(),
-        in_force: moment(read.in_force),
-        count: grouped(read.count),
-        first: moment(read.first),
-        last: moment(read.last),
-    }
 }

@@ -3,9 +3,10 @@
 //! It computes places; the markup is the templates', so that every text in a drawing is escaped like any
 //! other.
 
-use super::text::{isolated, moment, percent, start, stretch};
+use super::text::{isolated, percent, start, stretch};
 use crate::identify::Proof;
 use crate::report::{Report, ViolationTimeline, grouped};
+use std::time::SystemTime;
 
 /// Colours that tell crawlers apart; the last is for all others.
 pub(super) const COLOURS: usize = 6;
@@ -32,7 +33,7 @@ pub(super) struct CourseChart {
     pub(super) columns: Vec<ChartColumn>,
     pub(super) curves: Vec<Legend>,
     /// The same numbers, for a table.
-    pub(super) rows: Vec<ChartNumbers>,
+    pub(super) rows: Vec<(SystemTime, Vec<u64>)>,
 }
 
 pub(super) struct ChartColumn {
@@ -51,11 +52,6 @@ pub(super) struct Legend {
     pub(super) colour: usize,
     pub(super) name: String,
     pub(super) sum: String,
-}
-
-pub(super) struct ChartNumbers {
-    pub(super) start: String,
-    pub(super) counts: Vec<String>,
 }
 
 /// One proof's part of all requests.
@@ -167,20 +163,18 @@ fn round_above(number: u64) -> u64 {
     }
 }
 
-fn rows(course: &ViolationTimeline, sums: &[u64]) -> Vec<ChartNumbers> {
+/// Those with any.
+fn rows(course: &ViolationTimeline, sums: &[u64]) -> Vec<(SystemTime, Vec<u64>)> {
     let rows = course.starts.iter().zip(sums).enumerate().filter(|(_, (_, sum))| **sum > 0);
-    rows.map(|(at, (begins, _))| ChartNumbers {
-        start: moment(*begins),
-        counts: at_of(course, at).map(grouped).collect(),
-    })
-    .collect()
+    rows.map(|(at, (begins, _))| (*begins, at_of(course, at).collect())).collect()
 }
 
 /// Requests of crawlers by proof, borrowed names included.
 pub(super) fn shares(report: &Report) -> Vec<ProofShare> {
     let proofs = [Proof::Confirmed, Proof::Unchecked, Proof::Contradicted];
     let count = |proof: Proof| -> u64 {
-        let entries = report.crawlers.iter().filter(|entry| entry.is_crawler() && entry.proof == proof);
+        let entries =
+            report.crawlers.iter().filter(|entry| entry.subject.is_crawler() && entry.subject.proof == proof);
         entries.map(|entry| entry.requests).sum()
     };
     let all: u64 = proofs.into_iter().map(count).sum();
@@ -211,7 +205,7 @@ pub(super) fn shares(report: &Report) -> Vec<ProofShare> {
 mod tests {
     use super::*;
     use crate::report::TimelineCurve;
-    use std::time::{Duration, SystemTime};
+    use std::time::Duration;
 
     fn course(counts: &[(Option<&str>, &[u64])]) -> ViolationTimeline {
         let step = Duration::from_secs(3_600);

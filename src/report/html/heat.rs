@@ -3,7 +3,7 @@
 use super::cases::folder;
 use super::text::{isolated, visible};
 use crate::record::{EventKind, OTHER_PATHS};
-use crate::report::{Report, ReportEntry, grouped};
+use crate::report::{Report, grouped};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -133,7 +133,7 @@ fn rules(report: &Report) -> HeatTable<'_> {
     for entry in report.named() {
         for rule in entry.rules.iter().filter(|rule| rule.kind() == EventKind::Violation) {
             let key = (rule.text().0.unwrap_or_default(), rule.decision.group.join(", "));
-            *table.entry(key).or_default().entry(entry.name()).or_default() += rule.count;
+            *table.entry(key).or_default().entry(entry.subject.name()).or_default() += rule.count;
         }
     }
     table
@@ -145,7 +145,7 @@ fn folders(report: &Report) -> HeatTable<'_> {
     for entry in report.named() {
         for path in entry.paths.iter().filter(|path| path.target != OTHER_PATHS) {
             let counts = table.entry((folder(&path.target), String::new())).or_default();
-            *counts.entry(ReportEntry::name(entry)).or_default() += path.counts.requests();
+            *counts.entry(entry.subject.name()).or_default() += path.counts.requests();
         }
     }
     table

@@ -79,9 +79,6 @@ pub fn content_security_policy() -> &'static str {
 #[derive(Template)]
 #[template(path = "page.html", config = "src/report/html/askama.toml")]
 struct Page<'a> {
-    style: &'static str,
-    security: &'static str,
-    program: &'static str,
     frame: &'a Frame,
     /// Nobody is said to have broken rules that were not published.
     is_hypothetical: bool,
@@ -101,9 +98,9 @@ struct Page<'a> {
     course: Option<CourseChart>,
     shares: Vec<ProofShare>,
     heat: Option<Heat>,
-    groups: Vec<RowGroup>,
+    groups: Vec<RowGroup<'a>>,
     proposals: Vec<Proposed>,
-    told: Vec<ToldRow>,
+    told: Vec<ToldRow<'a>>,
 }
 
 /// One number of the totals.
@@ -118,9 +115,6 @@ struct PageTotal {
 #[derive(Template)]
 #[template(path = "apology.html", config = "src/report/html/askama.toml")]
 struct Apology<'a> {
-    style: &'static str,
-    security: &'static str,
-    program: &'static str,
     frame: &'a Frame,
     title: &'a str,
     reason: String,
@@ -165,23 +159,24 @@ pub fn page_of_series(
 /// None that can be expected: what is written is written to memory.
 pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result<String, PageError> {
     let reason = visible(reason);
-    let (style, security, program) = (STYLE, content_security_policy(), env!("CARGO_PKG_VERSION"));
-    Ok(Apology { style, security, program, frame, title, reason, remedy }.render()?)
+    Ok(Apology { frame, title, reason, remedy }.render()?)
 }
 
 impl<'a> Page<'a> {
-    fn told_parts(&self) -> Vec<(Option<String>, &[ToldRow])> {
-        told::parts(&self.told)
+    fn told_parts(&self) -> Vec<(Option<String>, &[ToldRow<'_>])> {
+        text::folded(&self.told)
     }
 
-    fn new(question: &ReportQuestion, report: &Report, course: &ViolationTimeline, frame: &'a Frame) -> Self {
+    fn new(
+        question: &ReportQuestion,
+        report: &'a Report,
+        course: &ViolationTimeline,
+        frame: &'a Frame,
+    ) -> Self {
         let summary = report.summary();
-        let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.site).collect();
+        let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.subject.site).collect();
         let shows_site = sites.len() > 1;
         Self {
-            style: STYLE,
-            security: content_security_policy(),
-            program: env!("CARGO_PKG_VERSION"),
             frame,
             is_hypothetical: report.is_hypothetical(),
             is_replay: report.is_replay,
@@ -189,9 +184,9 @@ impl<'a> Page<'a> {
             headline: capitalised(&sentence(summary.title.as_ref().unwrap_or(&summary.headline))),
             detail: summary.title.is_some().then(|| capitalised(&sentence(&summary.headline))),
             scope: scope(question),
-            from: moment(report.from),
-            to: moment(report.to),
-            before: report.before.as_ref().map(|before| moment(before.from)),
+            from: moment(&report.from),
+            to: moment(&report.to),
+            before: report.before.as_ref().map(|before| moment(&before.from)),
             totals: totals(&summary, report),
             caveats: summary.caveats.iter().map(|caveat| as_sentence(caveat)).collect(),
             course: CourseChart::of(course),

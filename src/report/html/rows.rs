@@ -7,18 +7,18 @@ use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, byte_word
 use std::fmt::Write as _;
 
 /// Clients that stand together.
-pub(super) struct RowGroup {
+pub(super) struct RowGroup<'r> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) what: &'static str,
     /// Heads of the numbers, in the order of the rows'.
     pub(super) heads: Vec<&'static str>,
     pub(super) shows_change: bool,
-    pub(super) rows: Vec<NameRow>,
+    pub(super) rows: Vec<NameRow<'r>>,
 }
 
 /// One name. Every field is text as it stands on the page.
-pub(super) struct NameRow {
+pub(super) struct NameRow<'r> {
     pub(super) name: String,
     /// Purpose, or kind of client.
     pub(super) about: String,
@@ -30,15 +30,12 @@ pub(super) struct NameRow {
     pub(super) spark: String,
     pub(super) change: Option<String>,
     /// One for each site and proof.
-    pub(super) parts: Vec<CaseView>,
+    pub(super) parts: Vec<CaseView<'r>>,
     /// Lines of robots.txt that disallow everything to it, where it has not been told so.
     pub(super) lines: Option<String>,
     /// What has rules enforced that it broke.
     pub(super) command: Option<String>,
 }
-
-/// How many rows stand open; the others are a click away.
-const OPEN: usize = 10;
 
 /// Elements beyond these have a row, but cannot be opened.
 const PARTS: usize = 500;
@@ -48,23 +45,16 @@ const HEIGHT: f64 = 20.0;
 
 type CountOf = fn(&ReportEntry) -> u64;
 
-impl RowGroup {
-    /// What stands open of the rows, and what is folded, with the words on it.
-    pub(super) fn parts(&self) -> Vec<(Option<String>, &[NameRow])> {
-        let (open, folded) = self.rows.split_at_checked(OPEN).unwrap_or((&self.rows, &[]));
-        let folded = (!folded.is_empty()).then(|| (Some(format!("{} more", folded.len())), folded));
-        std::iter::once((None, open)).chain(folded).collect()
-    }
-
+impl<'r> RowGroup<'r> {
     /// The groups of a report, those without a row left out.
-    pub(super) fn all(report: &Report, question: &ReportQuestion, shows_site: bool) -> Vec<Self> {
+    pub(super) fn all(report: &'r Report, question: &ReportQuestion, shows_site: bool) -> Vec<Self> {
         let mut left = PARTS;
-        let mut group = |id, title, what, names: Vec<NamedEntries<'_>>| {
+        let mut group = |id, title, what, names: Vec<NamedEntries<'r>>| {
             let is_named = id == "crawlers";
             let counts = counts(report, &names);
             let shows_bytes = names.iter().any(|name| bytes(name) > 0);
             let shows_change = is_named && report.before.is_some();
-            let row = |name: &NamedEntries<'_>| {
+            let row = |name: &NamedEntries<'r>| {
                 let parts = name.entries.iter().take(left);
                 let parts = parts
                     .map(|entry| CaseView::new(entry, shows_site, name.entries.len() > 1, report.is_replay));
@@ -137,8 +127,8 @@ fn counts(report: &Report, names: &[NamedEntries<'_>]) -> Vec<(&'static str, Cou
     all.into_iter().filter(|(head, count)| *head == "Requests" || is_met(*count) && is_told(head)).collect()
 }
 
-impl NameRow {
-    fn new(name: &NamedEntries<'_>, counts: &[(&'static str, CountOf)], parts: Vec<CaseView>) -> Self {
+impl<'r> NameRow<'r> {
+    fn new(name: &NamedEntries<'r>, counts: &[(&'static str, CountOf)], parts: Vec<CaseView<'r>>) -> Self {
         let numbers =
             counts.iter().map(|(label, count)| Fact { label, value: grouped(name.sum(count)) }).collect();
         Self {
@@ -203,8 +193,8 @@ fn command(report: &Report, name: &NamedEntries<'_>, question: &ReportQuestion) 
 
 /// What it fetches for, and what kind of client it is where that is not a crawler like any other.
 fn about(entry: &ReportEntry) -> String {
-    let purpose = entry.purpose.map(purpose_words);
-    let kind = (entry.client != ClientKind::Crawler).then(|| entry.client.as_str());
+    let purpose = entry.subject.purpose.map(purpose_words);
+    let kind = (entry.subject.client != ClientKind::Crawler).then(|| entry.subject.client.as_str());
     match (purpose, kind) {
         (Some(purpose), Some(kind)) if purpose != kind => format!("{purpose}, {kind}"),
         (_, Some(kind)) => kind.to_owned(),

@@ -75,8 +75,24 @@ pub(super) fn isolated(text: &str) -> String {
 }
 
 /// `20 Nov 2026, 16:05`.
-pub(super) fn moment(time: SystemTime) -> String {
-    formatted(time, "%-d %b %Y, %H:%M")
+pub(super) fn moment(time: &SystemTime) -> String {
+    formatted(*time, "%-d %b %Y, %H:%M")
+}
+
+/// `1,204`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "templates call it with what they borrow")]
+pub(super) fn number(count: &u64) -> String {
+    grouped(*count)
+}
+
+/// How many rows stand open on a page; the others are a click away.
+const OPEN: usize = 10;
+
+/// What stands open of the rows of a table, and what is folded, with the words on it.
+pub(super) fn folded<T>(rows: &[T]) -> Vec<(Option<String>, &[T])> {
+    let (open, folded) = rows.split_at_checked(OPEN).unwrap_or((rows, &[]));
+    let folded = (!folded.is_empty()).then(|| (Some(format!("{} more", folded.len())), folded));
+    std::iter::once((None, open)).chain(folded).collect()
 }
 
 /// The start of a stretch of `step`: with its time where that is not always midnight.
@@ -163,7 +179,7 @@ mod tests {
     #[test]
     fn times_are_short() {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
-        assert_eq!(moment(time), "14 Nov 2023, 22:13");
+        assert_eq!(moment(&time), "14 Nov 2023, 22:13");
         assert_eq!(start(time, Duration::from_secs(3_600)), "14 Nov, 22:13");
         assert_eq!(start(time, Duration::from_secs(86_400)), "14 Nov 2023");
         assert_eq!(

@@ -1,10 +1,22 @@
-//! Lines that a mail can carry. It breaks none that people write, only those that clients made too long.
+//! What the letter is made of, and lines that a mail can carry. It breaks none that people write, only those that clients
+//! made too long.
 
-use crate::ctl::output::Output;
-use std::io;
+#![expect(clippy::trivially_copy_pass_by_ref, reason = "the template calls these with what it borrows")]
+
+use crate::ctl::output::escape_harmful;
+use crate::ctl::report::detail;
+use crate::ctl::report::table::format_minute;
+use crate::identify::ProofMethod;
+use crate::record::{EventKind, SampleEvent, timestamp};
+use crate::report::{CaseVersion, CrawlerCase, ReadOf, ReportEntry, RuleCount, grouped};
+use serde_json::Value;
+use std::fmt::{self, Write};
+use std::time::SystemTime;
+
+pub(super) use crate::record::hexadecimal;
 
 /// Lines of prose; mail is read at 80 columns.
-pub(super) const WIDTH: usize = 76;
+const WIDTH: usize = 76;
 
 /// The longest line, in bytes: 998 is what mail may have (RFC 5322 §2.1.1), and a reply puts marks before it.
 const LONGEST: usize = 960;
@@ -12,12 +24,45 @@ const LONGEST: usize = 960;
 /// What a line that goes on begins with.
 const GOES_ON: &str = "      ";
 
-/// One line, or as many as a mail needs for it.
-pub(super) fn line(text: impl AsRef<str>, output: &mut Output<'_>) -> io::Result<()> {
-    for part in folded(text.as_ref()) {
-        output.line(part)?;
+/// In the template, a paragraph stands between two of these.
+const PARAGRAPH: char = '¶';
+
+/// The same in a value, until the paragraphs are set: no value holds it, since it is harmful to a terminal.
+const IN_A_VALUE: char = '\u{1e}';
+
+/// Spells out what could harm a terminal.
+#[derive(Clone, Copy)]
+pub(super) struct Harmless;
+
+impl askama::filters::Escaper for Harmless {
+    fn write_escaped_str<W: Write>(&self, mut out: W, text: &str) -> fmt::Result {
+        out.write_str(&escape_harmful(text).replace(PARAGRAPH, &IN_A_VALUE.to_string()))
     }
-    Ok(())
+}
+
+/// One request in full, as a line of the journal has it.
+pub(super) struct LetterSample(Value);
+
+impl LetterSample {
+    pub(super) fn of(sample: &SampleEvent) -> Option<Self> {
+        serde_json::from_str(&sample.event).ok().map(Self)
+    }
+
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.0.get(name).and_then(Value::as_str).unwrap_or("-")
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.0.get(name).and_then(Value::as_u64)
+    }
+}
+
+/// The lines of a letter: its paragraphs in lines of [`WIDTH`], and no line longer than a mail may have.
+pub(super) fn lines(letter: &str) -> Vec<String> {
+    let set = |(at, part): (usize, &str)| if at % 2 == 1 { wrapped(part) } else { part.to_owned() };
+    let text: String = letter.split(PARAGRAPH).enumerate().map(set).collect();
+    let text = text.replace(IN_A_VALUE, &PARAGRAPH.to_string());
+    text.trim_end_matches('\n').split('\n').flat_map(folded).collect()
 }
 
 fn folded(text: &str) -> Vec<String> {
@@ -32,20 +77,104 @@ fn folded(text: &str) -> Vec<String> {
     parts
 }
 
-/// A paragraph in lines of [`WIDTH`].
-pub(super) fn prose(text: &str, output: &mut Output<'_>) -> io::Result<()> {
-    let mut paragraph = String::new();
+fn wrapped(text: &str) -> String {
+    let (mut paragraph, mut width) = (String::new(), 0);
     for word in text.split_whitespace() {
-        if !paragraph.is_empty() && paragraph.chars().count() + 1 + word.chars().count() > WIDTH {
-            line(&paragraph, output)?;
-            paragraph.clear();
-        }
-        if !paragraph.is_empty() {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > WIDTH {
+            paragraph.push('\n');
+            width = 0;
+        } else if width > 0 {
             paragraph.push(' ');
+            width += 1;
         }
         paragraph.push_str(word);
+        width += length;
     }
-    line(paragraph, output)
+    paragraph
+}
+
+/// Name and site, underlined.
+pub(super) fn heading(entry: &ReportEntry) -> String {
+    let title =
+        format!("{} at {}", escape_harmful(entry.subject.name()), escape_harmful(&entry.subject.site));
+    let line = "-".repeat(title.chars().count().min(WIDTH));
+    format!("{}\n{line}", title.replace(PARAGRAPH, &IN_A_VALUE.to_string()))
+}
+
+pub(super) fn time(time: &SystemTime) -> String {
+    timestamp(*time)
+}
+
+pub(super) fn minute(time: &SystemTime) -> String {
+    format_minute(*time)
+}
+
+pub(super) fn delay(seconds: &f64) -> String {
+    detail::seconds(*seconds)
+}
+
+pub(super) fn number(count: &u64) -> String {
+    grouped(*count)
+}
+
+pub(super) fn amount(count: &u64, one: &str, many: &str) -> String {
+    crate::report::amount(*count, one, many)
+}
+
+pub(super) const fn it(count: &u64) -> &'static str {
+    if *count == 1 { "it" } else { "them" }
+}
+
+/// So many of the violations of an element.
+pub(super) fn of_these(count: &u64, entry: &ReportEntry) -> String {
+    if entry.violations == 1 { "It".to_owned() } else { format!("{} of these", grouped(*count)) }
+}
+
+pub(super) const fn by(method: &ProofMethod) -> &'static str {
+    match method {
+        ProofMethod::Ranges => "by an address within the ranges that its operator publishes",
+        ProofMethod::Rdns => "by forward-confirmed reverse DNS",
+        ProofMethod::Signature => "by a signature of the request that its published key verifies",
+    }
+}
+
+/// When a version was read.
+pub(super) fn reads(entry: &ReportEntry, version: &CaseVersion) -> String {
+    let reads = entry.reads_by_version();
+    let of_version = reads.iter().find(|read| Some(read.version) == version.id);
+    of_version.map_or_else(|| "no read was seen".to_owned(), read)
+}
+
+pub(super) fn read(read: &ReadOf) -> String {
+    let (first, last) = (timestamp(read.first), timestamp(read.last));
+    format!("reads: {}, first {first}, last {last}", grouped(read.count))
+}
+
+/// Reads of versions that were replaced before the window, or that another gateway or a former retention knew.
+pub(super) fn reads_before(case: &CrawlerCase, entry: &ReportEntry) -> Vec<ReadOf> {
+    let mut reads = entry.reads_by_version();
+    reads.retain(|read| case.versions_of(entry).all(|version| version.id != Some(read.version)));
+    reads
+}
+
+pub(super) fn has_no_version(case: &CrawlerCase, entry: &ReportEntry) -> bool {
+    case.versions_of(entry).next().is_none() && entry.reads_of.is_empty()
+}
+
+/// Rules that allow what is stale, and those that disallow. A stale request stands beside the version in force, which may
+/// well allow it.
+pub(super) fn rules(entry: &ReportEntry) -> (Vec<&RuleCount>, Vec<&RuleCount>) {
+    entry.rules.iter().partition(|rule| rule.kind() == EventKind::Stale && !rule.is_of_disallow())
+}
+
+/// Rules beyond the first `top`.
+pub(super) fn rest<'r>(rules: &[&'r RuleCount], top: usize) -> Vec<&'r RuleCount> {
+    rules.iter().skip(top).copied().collect()
+}
+
+pub(super) fn sum(rules: &[&RuleCount]) -> u64 {
+    rules.iter().map(|rule| rule.count).sum()
 }
 
 #[cfg(test)]

@@ -1,0 +1,276 @@
+//! What a report cannot see, or what it lacks: requests that are in no count or dated by a clock that was ahead, and reads
+//! that may have gone unseen.
+
+use super::headline::{amount, grouped};
+use super::question::ReportQuestion;
+use super::{Report, time};
+use crate::record::{
+    FleetPart, LossReason, MissingSpan, PendingOutbox, SkippedCounts, StoreError, StoreReader, UnseenReads,
+    Window, timestamp,
+};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+/// How many places or times are named in a sentence.
+const NAMED: usize = 3;
+
+/// All of it, in whole sentences.
+pub(super) fn caveats(report: &Report) -> Vec<String> {
+    let mut found = Vec::new();
+    if report.is_hypothetical() {
+        found.push(
+            "Nothing shows that these rules were published when the requests came, so nobody is held to them: what \
+             is counted is what they would have disallowed."
+                .to_owned(),
+        );
+    }
+    found.extend(report.fleet.iter().flat_map(missing_of_fleet));
+    found.extend(PartialReads::sentence(&report.partial_reads));
+    found.extend(report.ahead.sentence());
+    found.extend(MissingCounts::sentences(&report.losses));
+    for (count, [one, many], what) in [
+        (
+            report.details_dropped,
+            ["detail (target, event) was", "details (targets, events) were"],
+            "not recorded; counts are not affected.",
+        ),
+        (report.reads_lost, ["read of robots.txt was", "reads of robots.txt were"], "not recorded."),
+        (report.details_removed, ["detail was", "details were"], "removed from the store by its size cap."),
+    ] {
+        if count > 0 {
+            found.push(format!("{} {what}", amount(count, one, many)));
+        }
+    }
+    if report.is_public {
+        found.push(
+            "For the public: paths, addresses, User-Agent headers, request ids and names of gateways are left out."
+                .to_owned(),
+        );
+    }
+    let borrowed: BTreeSet<&str> = report.borrowed().map(|entry| entry.subject.name()).collect();
+    if !borrowed.is_empty() {
+        let requests = report.borrowed().map(|entry| entry.requests).sum();
+        found.push(format!(
+            "{} came under {}; {} against nobody.",
+            amount(requests, "request", "requests"),
+            amount(borrowed.len() as u64, "borrowed name", "borrowed names"),
+            if requests == 1 { "it counts" } else { "they count" },
+        ));
+    }
+    found
+}
+
+/// How far the clocks of two machines may be apart without a word.
+const SLACK: Duration = Duration::from_secs(60);
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ClockAhead {
+    /// In the stores.
+    pub(super) requests: u64,
+    /// Within the report's window.
+    counted: u64,
+    /// The latest minute that has any.
+    last: Option<SystemTime>,
+}
+
+impl ClockAhead {
+    pub(super) fn add(
+        &mut self,
+        store: &StoreReader,
+        question: &ReportQuestion,
+        window: &Window,
+    ) -> Result<(), StoreError> {
+        let Some(from) = question.now.and_then(|now| now.checked_add(SLACK)) else { return Ok(()) };
+        if store.span()?.is_none_or(|span| span.to <= from) {
+            return Ok(());
+        }
+        for (to, sum) in [(ReportQuestion::open_end(), &mut self.requests), (window.to, &mut self.counted)] {
+            for total in store.totals(&Window { from, to }, &question.filter())? {
+                *sum += total.count;
+                self.last = self.last.max(Some(total.last));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be known of them.
+    pub(super) fn sentence(&self) -> Option<String> {
+        let last = self.last?;
+        let counted = match self.counted {
+            0 => "None of that is counted here: the report ends before.".to_owned(),
+            counted if counted == self.requests => "That is counted here.".to_owned(),
+            counted => format!("{} of that are counted here.", grouped(counted)),
+        };
+        Some(format!(
+            "{} dated later than now, up to {}: the clock of the gateway was ahead, or is behind now. {counted}",
+            amount(self.requests, "request is", "requests are"),
+            timestamp(last)
+        ))
+    }
+}
+
+/// Requests of the report's time that are not in its counts, for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MissingCounts {
+    /// Why.
+    pub reason: LossReason,
+    /// When the first of them may have come.
+    #[serde(serialize_with = "time")]
+    pub from: SystemTime,
+    /// When the last of them had come.
+    #[serde(serialize_with = "time")]
+    pub to: SystemTime,
+    /// How many, where that is known.
+    pub requests: Option<u64>,
+}
+
+/// Adds the requests that one store lacks to those that others do, as far as they are of the time.
+pub(super) fn add_missing(all: &mut Vec<MissingCounts>, found: Vec<MissingSpan>, window: &Window) {
+    for MissingSpan { reason, from, to, requests } in found {
+        let (from, to) = (from.max(window.from), to.min(window.to));
+        let same = all.iter_mut().find(|known| known.reason == reason);
+        match same.and_then(|known| Some((known.requests.zip(requests)?, known))) {
+            Some(((ours, theirs), known)) => {
+                (known.from, known.to) = (known.from.min(from), known.to.max(to));
+                known.requests = Some(ours.saturating_add(theirs));
+            }
+            None => all.push(MissingCounts { reason, from, to, requests }),
+        }
+    }
+}
+
+impl MissingCounts {
+    /// What is missing, in whole sentences.
+    fn sentences(all: &[Self]) -> Vec<String> {
+        let mut found: Vec<String> = all.iter().filter_map(Self::sentence).collect();
+        let ends: Vec<String> = all
+            .iter()
+            .filter(|missing| missing.reason == LossReason::UncleanEnd)
+            .map(|end| format!("after {} and before {}", timestamp(end.from), timestamp(end.to)))
+            .collect();
+        if !ends.is_empty() {
+            let more = ends.len().saturating_sub(NAMED);
+            let more = (more > 0).then(|| format!("and {more} times more"));
+            let times = ends.into_iter().take(NAMED).chain(more).collect::<Vec<_>>().join("; ");
+            found.push(format!(
+                "A gateway ended without writing what it had counted last (killed, or the machine stopped), so requests may \
+                 be missing that came {times}."
+            ));
+        }
+        found
+    }
+
+    /// `None` where it is not known how many.
+    fn sentence(&self) -> Option<String> {
+        let requests = amount(self.requests?, "request is", "requests are");
+        let why = match self.reason {
+            LossReason::NotWritten => "the store could not be written",
+            LossReason::Waiting => {
+                "the store could not be written, and they wait beside it for it or for the next start"
+            }
+            LossReason::SizeCap => "the store was at its size cap, which took the oldest",
+            LossReason::Retention => "they were older than `retention`",
+            LossReason::UncleanEnd => return None,
+        };
+        Some(format!("{requests} missing from the counts: {why}."))
+    }
+}
+
+/// A time in which reads at a site may have gone unseen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartialReads {
+    /// The site; as JSON null for all sites.
+    #[serde(serialize_with = "site")]
+    pub site: Box<str>,
+    /// What shows it: a field of requests, `configured`, `lost`, `removed`, `unclean-end` or `trusted-proxy`.
+    pub reason: Box<str>,
+    /// When it was first noted.
+    #[serde(serialize_with = "time")]
+    pub from: SystemTime,
+    /// When it was last noted.
+    #[serde(serialize_with = "time")]
+    pub to: SystemTime,
+}
+
+/// Adds what one store knows of unseen reads to what others do.
+pub(super) fn add_unseen(all: &mut Vec<PartialReads>, found: Vec<UnseenReads>, question: &ReportQuestion) {
+    let wanted = |site: &str| question.site.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(site));
+    for UnseenReads { site, reason, from, to } in found {
+        if !site.is_empty() && !wanted(&site) {
+            continue;
+        }
+        match all.iter_mut().find(|known| known.site == site && known.reason == reason) {
+            Some(known) => (known.from, known.to) = (known.from.min(from), known.to.max(to)),
+            None => all.push(PartialReads { site, reason, from, to }),
+        }
+    }
+}
+
+/// Whether it matters at a site.
+pub(super) fn concerns(all: &[PartialReads], site: &str) -> bool {
+    all.iter().any(|partial| partial.site.is_empty() || *partial.site == *site)
+}
+
+impl PartialReads {
+    /// What cannot be seen, and why; `None` where nothing is missing.
+    fn sentence(all: &[Self]) -> Option<String> {
+        let mut places: Vec<String> = all.iter().take(NAMED).map(Self::place).collect();
+        if let more @ 1.. = all.len().saturating_sub(NAMED) {
+            places.push(format!("{more} more"));
+        }
+        (!places.is_empty()).then(|| {
+            format!(
+                "Some reads of robots.txt may have gone unseen, so a crawler without a read may have read it all the same: {}.",
+                places.join("; ")
+            )
+        })
+    }
+
+    fn place(&self) -> String {
+        match &*self.reason {
+            "configured" => format!("the configuration of {} says so (`reads`)", self.site),
+            "trusted-proxy" => "a trusted proxy stood in front, and version 0.1 looked no further".to_owned(),
+            "lost" if self.site.is_empty() => {
+                "version 0.1 had no room for some of what it recorded".to_owned()
+            }
+            "lost" => format!("some reads at {} were not recorded: memory had no room for them", self.site),
+            "unclean-end" => format!(
+                "a gateway ended without writing what it had seen last, after {}",
+                timestamp(self.from)
+            ),
+            "removed" => format!("the size cap of the store took reads at {}", self.site),
+            field => format!(
+                "requests for {} carried {field}, so a cache stands in front that may answer it",
+                self.site
+            ),
+        }
+    }
+}
+
+fn site<S: Serializer>(site: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(site).filter(|site| !site.is_empty()).serialize(serializer)
+}
+
+/// What of a fleet's counts is not in its report.
+fn missing_of_fleet(part: &FleetPart) -> Vec<String> {
+    let pending = part.outboxes.iter().map(|PendingOutbox { name, batches, since }| match batches {
+        0 => format!(
+            "Nothing was heard of {name} since {}: what it counts since then is missing.",
+            timestamp(*since)
+        ),
+        _ => format!(
+            "{} of {name} on the way, the oldest since {}: what it counts since then is missing.",
+            amount(u64::try_from(*batches).unwrap_or_default(), "batch is", "batches are"),
+            timestamp(*since)
+        ),
+    });
+    let skipped = part.skipped.iter().map(|SkippedCounts { name, found }| {
+        format!(
+            "Counts of {name} before {} are missing: they waited for longer than its store had room.",
+            timestamp(*found)
+        )
+    });
+    pending.chain(skipped).collect()
+}

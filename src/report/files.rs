@@ -1,0 +1,158 @@
+//! What each version of robots.txt said to whoever read it: how fast it was asked to come, and how its pages may be used.
+//!
+//! `Crawl-delay` is not part of RFC 9309, and breaking it is no violation. What was told of the use of pages proves
+//! delivery: somebody who gave that name, with that proof, read the file. What is done with a page cannot be seen from a
+//! site, so that none of this is ever a violation.
+
+use super::pace::{MinuteCounts, Pace};
+use super::question::CatalogueView;
+use super::time;
+use crate::decide::{NO_GROUP, VersionId};
+use crate::record::{CountSubject, ReadTotal, VersionRecord, word};
+use crate::robots::{ParseLimits, Robots};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::SystemTime;
+
+/// The first two in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct CrawlDelay {
+    /// What the robots.txt in force at the window's end asks of the crawler.
+    pub declared: Option<f64>,
+    /// The median time between two of its requests in the window, derived from how many came in each minute; in
+    /// each hour or day, where the store keeps no minutes any more.
+    pub observed: Option<f64>,
+    /// How its requests were spread over the window.
+    pub per_minute: Option<MinuteCounts>,
+}
+
+/// A preference that was read, in one version of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// The record, with its name. Bytes that are not UTF-8 are replaced. Null where the text of the version is not kept, so
+    /// that nobody knows what it said.
+    pub preference: Option<String>,
+    /// Its line.
+    pub line: Option<u32>,
+    /// In which version.
+    #[serde(with = "word")]
+    pub robots_version: VersionId,
+    /// The first read of it.
+    #[serde(serialize_with = "time")]
+    pub first: SystemTime,
+    /// The last read.
+    #[serde(serialize_with = "time")]
+    pub last: SystemTime,
+    /// How many.
+    pub reads: u64,
+}
+
+/// From which networks somebody read whose name nothing proved.
+pub(super) fn networks(reads: &[ReadTotal]) -> BTreeSet<Box<str>> {
+    reads.iter().filter_map(|read| read.network.clone()).collect()
+}
+
+/// The files that a report speaks of, as far as their texts are kept.
+#[derive(Debug, Default)]
+pub(super) struct RobotsFiles {
+    /// By site, the one in force.
+    pub(super) in_force: HashMap<Box<str>, Robots>,
+    /// Those that were read.
+    read: HashMap<VersionId, Robots>,
+}
+
+/// A limit that is too small would lose a group; what the gateway itself read is not known here.
+fn compiled(bytes: &[u8]) -> Robots {
+    Robots::parse(bytes, &ParseLimits { max_bytes: bytes.len() }).robots
+}
+
+impl RobotsFiles {
+    /// Compiles the versions in force, one of each site, and those of `versions` for which `is_read` holds, each once.
+    pub(super) fn new<'a>(
+        in_force: impl Iterator<Item = &'a VersionRecord>,
+        versions: &[VersionRecord],
+        is_read: impl Fn(VersionId) -> bool,
+    ) -> Self {
+        let of_site =
+            |version: &VersionRecord| Some((version.site.clone(), compiled(version.bytes.as_deref()?)));
+        let mut read = HashMap::new();
+        for version in versions {
+            if let (Some(id), Some(bytes)) = (version.id.filter(|id| is_read(*id)), version.bytes.as_deref())
+            {
+                read.entry(id).or_insert_with(|| compiled(bytes));
+            }
+        }
+        Self { in_force: in_force.filter_map(of_site).collect(), read }
+    }
+
+    /// A subject has the tokens by which it was found in what it read, the last first, and those of its name.
+    pub(super) fn delay(
+        &self,
+        subject: &CountSubject,
+        known: &CatalogueView,
+        reads: &[ReadTotal],
+        pace: &Pace,
+    ) -> CrawlDelay {
+        let (named, star) = known.tokens(subject);
+        let mut reads: Vec<&ReadTotal> = reads.iter().collect();
+        reads.sort_by_key(|read| Reverse(read.last));
+        let chosen = reads.iter().filter_map(|read| read.chosen.as_deref());
+        let tokens: Vec<&str> = chosen
+            .filter(|chosen| !matches!(*chosen, "*" | NO_GROUP))
+            .chain(named.iter().map(|token| &**token))
+            .collect();
+        let group = self.in_force.get(&subject.site).and_then(|robots| robots.group(&tokens, star));
+        let declared = group.and_then(|group| group.crawl_delay());
+        CrawlDelay { declared, observed: pace.median(), per_minute: pace.minute_counts() }
+    }
+
+    /// What was said to a subject in what it read: by version, the first that it read first.
+    pub(super) fn told(
+        &self,
+        subject: &CountSubject,
+        known: &CatalogueView,
+        reads: &[ReadTotal],
+    ) -> Vec<Told> {
+        let mut by_line: BTreeMap<(VersionId, Option<u32>), Told> = BTreeMap::new();
+        for read in reads {
+            for (line, preference) in self.said(subject, known, read) {
+                let ReadTotal { version: robots_version, first, last, .. } = *read;
+                let told = by_line.entry((robots_version, line)).or_insert_with(|| Told {
+                    preference,
+                    line,
+                    robots_version,
+                    first,
+                    last,
+                    reads: 0,
+                });
+                (told.first, told.last) = (told.first.min(first), told.last.max(last));
+                told.reads = told.reads.saturating_add(read.count);
+            }
+        }
+        let mut told: Vec<Told> = by_line.into_values().collect();
+        told.sort_by_key(|told| (told.first, told.robots_version, told.line));
+        told
+    }
+
+    /// The lines of one version for its reader, or nothing but that its text is not kept.
+    fn said(
+        &self,
+        subject: &CountSubject,
+        known: &CatalogueView,
+        read: &ReadTotal,
+    ) -> Vec<(Option<u32>, Option<String>)> {
+        let Some(robots) = self.read.get(&read.version) else { return vec![(None, None)] };
+        let group = match read.chosen.as_deref() {
+            None => {
+                let (tokens, star) = known.tokens(subject);
+                robots.group(&tokens, star)
+            }
+            Some(NO_GROUP) => None,
+            Some("*") => robots.group::<&str>(&[], true),
+            Some(token) => robots.group(&[token], false),
+        };
+        let stated = robots.preferences(group).into_iter();
+        stated.map(|preference| (preference.lines.first().copied(), Some(preference.to_string()))).collect()
+    }
+}
