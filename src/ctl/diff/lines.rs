@@ -4,30 +4,18 @@ use super::SitePair;
 use super::flips::{FileVerdict, FlipWord, Flips};
 use super::pace::PacedLine;
 use crate::ctl::access_log::{Chunk, LogEntry, parse};
-use crate::ctl::replay::Sites;
+use crate::ctl::replay::{HeaderCache, LineCounts, LineKind, Sites, notice_time};
 use crate::decide::NoticeTime;
 use crate::identify::{Identity, Proof, Recognised};
 use crate::policy::{JudgedClient, Site};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// How many headers are remembered, and the longest of them.
-const HEADERS: usize = 16_384;
-const LONGEST_HEADER: usize = 1_024;
 
 /// What one chunk came to, or all of them.
 #[derive(Debug, Default)]
 pub(super) struct DiffResult {
-    pub(super) lines: u64,
-    pub(super) unread: u64,
-    pub(super) judged: u64,
-    /// Lines that do not tell the User-Agent.
-    pub(super) unlogged: u64,
-    /// Of a host that is not the site's.
-    pub(super) elsewhere: u64,
+    pub(super) tally: LineCounts,
     /// Logs that could not be read to their end: which, and why.
     pub(super) broken: Vec<(usize, String)>,
     pub(super) flips: Flips,
@@ -37,11 +25,7 @@ pub(super) struct DiffResult {
 
 impl DiffResult {
     pub(super) fn add(&mut self, other: Self) {
-        self.lines += other.lines;
-        self.unread += other.unread;
-        self.judged += other.judged;
-        self.unlogged += other.unlogged;
-        self.elsewhere += other.elsewhere;
+        self.tally.add(&other.tally);
         self.broken.extend(other.broken);
         self.flips.merge(other.flips);
     }
@@ -52,27 +36,30 @@ pub(super) struct DiffMemory<'a> {
     pair: &'a SitePair<'a>,
     sites: &'a Sites,
     /// Who a header is from, by either file.
-    headers: HashMap<Box<[u8]>, (Recognised, Recognised)>,
+    headers: HeaderCache<(Recognised, Recognised)>,
 }
 
 impl<'a> DiffMemory<'a> {
     pub(super) fn new(pair: &'a SitePair<'a>, sites: &'a Sites) -> Self {
-        Self { pair, sites, headers: HashMap::new() }
+        Self { pair, sites, headers: HeaderCache::default() }
     }
 
     pub(super) fn chunk(&mut self, chunk: &Chunk) -> DiffResult {
         let broken = chunk.broken.clone().map(|why| (chunk.log, why)).into_iter().collect();
-        let mut part =
-            DiffResult { lines: chunk.overlong, unread: chunk.overlong, broken, ..DiffResult::default() };
+        let mut part = DiffResult { broken, ..DiffResult::default() };
+        for _ in 0..chunk.overlong {
+            part.tally.count(LineKind::Lines);
+            part.tally.count(LineKind::Unread);
+        }
         for line in chunk.bytes.split(|byte| *byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
                 continue;
             }
-            part.lines += 1;
+            part.tally.count(LineKind::Lines);
             match parse(line) {
                 Some(entry) => self.entry(&entry, &mut part),
-                None => part.unread += 1,
+                None => part.tally.count(LineKind::Unread),
             }
         }
         part
@@ -80,13 +67,11 @@ impl<'a> DiffMemory<'a> {
 
     fn entry(&mut self, entry: &LogEntry<'_>, part: &mut DiffResult) {
         if self.sites.of(entry.host.as_deref()).is_none() {
-            part.elsewhere += 1;
-            return;
+            return part.tally.count(LineKind::OtherHosts);
         }
         let Some(request) = &entry.request else { return };
         let Some(agent) = entry.agent.header() else {
-            part.unlogged += 1;
-            return;
+            return part.tally.count(LineKind::WithoutUserAgent);
         };
         let (old, new) = self.sender(agent);
         if !old.identity.client.is_judged() && !new.identity.client.is_judged() {
@@ -97,31 +82,23 @@ impl<'a> DiffMemory<'a> {
         let identity =
             Arc::clone(if new.identity.client.is_judged() { &new.identity } else { &old.identity });
         let senders = (Arc::clone(&old.identity), Arc::clone(&new.identity));
-        let by_old = judge_at_site(self.pair, self.pair.old, &facts, &target, old, entry.at);
-        let by_new = judge_at_site(self.pair, self.pair.new, &facts, &target, new, entry.at);
-        part.judged += u64::from(by_old.is_some() || by_new.is_some());
+        let at = notice_time(entry.at);
+        let by_old = judge_at_site(self.pair, self.pair.old, &facts, &target, old, at);
+        let by_new = judge_at_site(self.pair, self.pair.new, &facts, &target, new, at);
+        if by_old.is_some() || by_new.is_some() {
+            part.tally.count(LineKind::Judged);
+        }
         let is_allowed = [&by_old, &by_new]
             .map(|by| by.as_ref().is_some_and(|by| by.word == FlipWord::Allowed) && !target.is_robots_txt());
-        let at = NoticeTime(Duration::from_micros(u64::try_from(entry.at).unwrap_or_default()));
         let senders = [&senders.0, &senders.1];
         part.paced.extend(PacedLine::of(self.pair, &facts, &target, senders, is_allowed, at));
         count(&identity, &facts.target, by_old, by_new, part);
     }
 
     fn sender(&mut self, agent: &[u8]) -> (Recognised, Recognised) {
-        if let Some(known) = self.headers.get(agent) {
-            return known.clone();
-        }
-        let header = Some(agent).filter(|agent| !agent.is_empty());
-        let by = |site: &Site| site.recognise(self.pair.policy, header);
-        let both = (by(self.pair.old), by(self.pair.new));
-        if agent.len() <= LONGEST_HEADER {
-            if self.headers.len() >= HEADERS {
-                self.headers.clear();
-            }
-            self.headers.insert(agent.into(), both.clone());
-        }
-        both
+        let by =
+            |site: &Site| site.recognise(self.pair.policy, Some(agent).filter(|agent| !agent.is_empty()));
+        self.headers.of(agent, || (by(self.pair.old), by(self.pair.new))).clone()
     }
 }
 
@@ -132,9 +109,8 @@ fn judge_at_site(
     facts: &RequestFacts<'_>,
     target: &RequestTarget<'_>,
     who: Recognised,
-    at: i64,
+    now: NoticeTime,
 ) -> Option<FileVerdict> {
-    let now = NoticeTime(Duration::from_micros(u64::try_from(at).unwrap_or_default()));
     let (proof, reads) = (|_: &Identity| Proof::Unchecked.into(), |_: &Identity, _| Vec::new());
     let (policy, rules) = (pair.policy, &site.rules);
     let client = JudgedClient { policy, site, rules, facts, target, recognised: who, now };

@@ -11,10 +11,10 @@ mod rules;
 mod stored;
 mod text;
 
-use super::access_log::{LogChunks, sorted_by_time};
+use super::access_log::sorted_by_time;
 use super::args::{Cli, DiffArgs};
 use super::output::{Output, escape_harmful};
-use super::replay::{LogProgress, Sites, crew, open, worker_count};
+use super::replay::{LineKind, OpenLogs, Sites, worker_count};
 use super::{VerbFailure, VerbOutcome, VerbResult, setting};
 use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
@@ -154,25 +154,23 @@ fn of_logs(
     arguments: &DiffArgs,
 ) -> Result<(JudgedRequests, Flips, Vec<PaceChange>), VerbFailure> {
     let logs = sorted_by_time(&arguments.logs);
-    let (bytes, sources) = open(&logs)?;
+    let opened = OpenLogs::open(&logs)?;
     let workers: Vec<_> = (0..worker_count())
         .map(|_| {
             let mut lines = DiffMemory::new(pair, sites);
             move |chunk: &super::access_log::Chunk| lines.chunk(chunk)
         })
         .collect();
-    let (mut all, mut progress) = (lines::DiffResult::default(), LogProgress::new(&logs, &bytes));
-    let (stop, mut paces) = (AtomicBool::new(false), PaceTotals::default());
-    crew(LogChunks::new(sources, false, &stop), workers, |_, mut part| {
+    let (mut all, mut paces) = (lines::DiffResult::default(), PaceTotals::default());
+    opened.each_part(false, &AtomicBool::new(false), workers, |mut part: lines::DiffResult| {
         for line in std::mem::take(&mut part.paced) {
             paces.add(&line);
         }
         all.add(part);
-        progress.at(all.lines);
-        Ok(())
+        Ok(all.tally.of(LineKind::Lines))
     })?;
-    progress.done();
-    if all.lines > 0 && all.unread == all.lines {
+    let (lines, unread) = (all.tally.of(LineKind::Lines), all.tally.of(LineKind::Unread));
+    if lines > 0 && unread == lines {
         return Err(VerbFailure("no line could be read as one of an access log".to_owned()));
     }
     let broken = |(log, why): (usize, String)| {
@@ -181,12 +179,12 @@ fn of_logs(
     };
     let requests = JudgedRequests {
         source: "log",
-        judged: all.judged,
+        judged: all.tally.of(LineKind::Judged),
         share: 1.0,
         flipped: all.flips.requests(),
-        unread: all.unread,
-        without_user_agent: all.unlogged,
-        other_hosts: all.elsewhere,
+        unread,
+        without_user_agent: all.tally.of(LineKind::WithoutUserAgent),
+        other_hosts: all.tally.of(LineKind::OtherHosts),
         broken: all.broken.into_iter().map(broken).collect(),
         unlisted: all.flips.unlisted(),
     };

@@ -5,13 +5,13 @@
 //! is proved, and a fetch of robots.txt is a read of the file that is judged by only where the log shows that this was the
 //! one being served.
 
-mod crew;
 mod events;
+mod headers;
 mod judge;
 mod ledger;
+mod logs;
 mod pace;
 mod part;
-mod progress;
 mod publication;
 mod published;
 mod sites;
@@ -19,26 +19,28 @@ mod timeline;
 mod told;
 mod totals;
 
-pub(super) use crew::run as crew;
-pub(super) use progress::LogProgress;
+pub(super) use headers::HeaderCache;
+pub(super) use logs::{OpenLogs, worker_count};
+pub(super) use part::{LineCounts, LineKind};
 pub(super) use sites::Sites;
 
-use super::access_log::{LogChunks, LogSource, sorted_by_time};
+use super::access_log::sorted_by_time;
 use super::args::{Cli, Format, ReplayArgs};
 use super::output::{Output, escape_harmful};
 use super::style::TextStyle;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
+use crate::decide::NoticeTime;
 use crate::identify::Purpose;
+use crate::record::micros;
 use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, purpose_label};
 use judge::Judge;
 use ledger::ReplayTotals;
-use part::LineKind;
 use published::ReplayFiles;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 use told::ReplayFields;
 
 /// How many targets of each element programs are told by name.
@@ -56,28 +58,27 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
         stop_on_signal(&stop)?;
     }
     let events_are_data = arguments.events.as_deref() == Some(Path::new("-"));
-    let opened = open(&logs)?;
-    let ledger = match arguments.events.as_deref().filter(|_| !events_are_data) {
-        None => read((&sites, &files), &logs, opened, arguments, &stop, |events| {
-            if events_are_data {
-                output.bytes(events)?;
-                output.flush()?;
-                if output.is_closed() {
-                    // Nobody reads on: there is nothing to go on for.
-                    stop.store(true, Ordering::Relaxed);
-                }
-            }
-            Ok(())
-        }),
-        Some(path) => {
-            let unwritable = |error: io::Error| VerbFailure(format!("{}: {error}", path.display()));
-            let mut file = events::create(path, &logs)?;
-            let ledger =
-                read((&sites, &files), &logs, opened, arguments, &stop, |events| file.write_all(events));
-            file.flush().map_err(unwritable)?;
-            ledger
+    let opened = OpenLogs::open(&logs)?;
+    let mut file = match arguments.events.as_deref().filter(|_| !events_are_data) {
+        Some(path) => Some(events::create(path, &logs)?),
+        None => None,
+    };
+    let ledger = read((&sites, &files), (opened, logs.len()), arguments, &stop, |events| {
+        if let Some(file) = &mut file {
+            return file.write_all(events);
         }
-    }?;
+        if events_are_data {
+            output.bytes(events)?;
+            output.flush()?;
+            // Where nobody reads on, there is nothing to go on for.
+            stop.fetch_or(output.is_closed(), Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    if let Some((file, path)) = file.as_mut().zip(arguments.events.as_deref()) {
+        file.flush().map_err(|error| VerbFailure(format!("{}: {error}", path.display())))?;
+    }
+    let ledger = ledger?;
     let told = ReplayFields::of(&ledger, &logs);
     let lines = ledger.tally.of(LineKind::Lines);
     if lines > 0 && lines == ledger.tally.of(LineKind::Unread) {
@@ -101,8 +102,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
 /// Judges all lines. `events` is given the events of each chunk, in order.
 fn read<'a>(
     (sites, files): (&'a Sites, &'a ReplayFiles),
-    logs: &[PathBuf],
-    (bytes, sources): (Arc<AtomicU64>, Vec<LogSource>),
+    (logs, how_many): (OpenLogs, usize),
     arguments: &ReplayArgs,
     stop: &AtomicBool,
     mut events: impl FnMut(&[u8]) -> io::Result<()>,
@@ -118,39 +118,20 @@ fn read<'a>(
             move |chunk: &super::access_log::Chunk| judge.chunk(chunk)
         })
         .collect();
-    let mut ledger = ReplayTotals::new(sites, files, count, logs.len());
-    let mut progress = LogProgress::new(logs, &bytes);
-    crew(LogChunks::new(sources, arguments.follow, stop), judges, |worker, part| {
-        ledger.add(worker, &part);
-        progress.at(ledger.tally.of(LineKind::Lines));
+    let mut ledger = ReplayTotals::new(sites, files, how_many);
+    logs.each_part(arguments.follow, stop, judges, |part| {
+        ledger.add(&part);
         // A log that grows would be waited for for ever.
-        events(&part.events).inspect_err(|_| stop.store(true, Ordering::Relaxed))
+        events(&part.events).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+        Ok(ledger.tally.of(LineKind::Lines))
     })
     .map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
-    progress.done();
     Ok(ledger)
 }
 
-/// Opens all logs before any of them is read: a misspelt name is told at once.
-pub(super) fn open(logs: &[PathBuf]) -> Result<(Arc<AtomicU64>, Vec<LogSource>), VerbFailure> {
-    let read = Arc::new(AtomicU64::new(0));
-    let sources = logs.iter().map(|path| {
-        LogSource::open(path, &read)
-            .map_err(|error| VerbFailure(format!("{}: cannot be read: {error}", path.display())))
-    });
-    let sources = sources.collect::<Result<_, _>>()?;
-    Ok((read, sources))
-}
-
-/// One for each processor.
-pub(super) fn worker_count() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// Microseconds since 1970.
-fn micros(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+/// The moment of a line, on the clock that notice runs by: a log has no other one.
+pub(super) fn notice_time(micros: i64) -> NoticeTime {
+    NoticeTime(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
 }
 
 /// Sets `stop` on SIGINT or SIGTERM: the log is read no further, and the report is printed.
@@ -181,16 +162,9 @@ fn print(
 ) -> Result<(), VerbFailure> {
     let window = totals::window(ledger);
     let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
-    let question = ReportQuestion {
-        from: window.from,
-        to: window.to,
-        now: None,
-        site: None,
-        crawler: None,
-        purpose: None,
-        top: arguments.top.unwrap_or(default),
-        known: CatalogueView::of(sites.policy.identifier.catalogue()),
-    };
+    let known = CatalogueView::of(sites.policy.identifier.catalogue());
+    let top = arguments.top.unwrap_or(default);
+    let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
     let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
     match cli.format {
         Format::Json => output.json(&told.clone().into_report(report))?,

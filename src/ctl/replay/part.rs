@@ -2,7 +2,7 @@
 
 use super::published::{LoggedAnswer, LoggedFile};
 use crate::identify::Identity;
-use crate::record::CountedDecision;
+use crate::record::{CountedDecision, SeenInstants};
 use serde::{Serialize, Serializer};
 use std::net::IpAddr;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use strum::{EnumCount as _, VariantArray as _};
 /// How much of a line that could not be read is shown.
 const SHOWN: usize = 200;
 
-/// One judged request, or one read of robots.txt.
+/// One judged request, or one read of robots.txt. Numbers are places in the lists of its [`ChunkResult`].
 #[derive(Clone, Debug)]
 pub(super) struct JudgedLine {
     /// Microseconds since 1970.
@@ -28,25 +28,17 @@ pub(super) struct JudgedLine {
 /// What a [`JudgedLine`] is of.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum JudgedKind {
-    /// A request that was decided on, by number.
-    Decided(u32),
+    /// A request that was decided on; and why it would be forwarded in enforce mode, where the rules disallow it.
+    Decided(u32, Option<ForwardReason>),
     /// A fetch of robots.txt, and what its answer says of the file.
     Fetched(LoggedFile),
 }
 
-/// Who asks, by number.
+/// Who asks.
 #[derive(Clone, Debug)]
 pub(super) struct NewSubject {
     pub(super) site: usize,
     pub(super) identity: Arc<Identity>,
-}
-
-/// What was decided, by number.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct NewDecision {
-    pub(super) decision: CountedDecision,
-    /// Why a request that the rules disallow would be forwarded in enforce mode all the same.
-    pub(super) spared: Option<ForwardReason>,
 }
 
 /// Why enforce mode forwards what robots.txt disallows.
@@ -73,7 +65,7 @@ pub(super) enum ForwardReason {
 /// What a line, or the request in it, was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
-pub(super) enum LineKind {
+pub(in crate::ctl) enum LineKind {
     /// Any.
     Lines,
     Unread,
@@ -95,10 +87,10 @@ pub(super) enum LineKind {
 
 /// How many lines of each kind there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LineCounts([u64; LineKind::COUNT]);
+pub(in crate::ctl) struct LineCounts([u64; LineKind::COUNT]);
 
 impl LineCounts {
-    pub(super) fn of(&self, kind: LineKind) -> u64 {
+    pub(in crate::ctl) fn of(&self, kind: LineKind) -> u64 {
         self.0.get(kind as usize).copied().unwrap_or_default()
     }
 
@@ -106,11 +98,11 @@ impl LineCounts {
         kinds.iter().map(|kind| self.of(*kind)).sum()
     }
 
-    pub(super) fn count(&mut self, kind: LineKind) {
+    pub(in crate::ctl) fn count(&mut self, kind: LineKind) {
         self.0.get_mut(kind as usize).into_iter().for_each(|count| *count += 1);
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(in crate::ctl) fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, count)| *sum += count);
     }
 }
@@ -123,21 +115,18 @@ impl Serialize for LineCounts {
     }
 }
 
-/// The result of one chunk. Numbers are the worker's own, and stand for what it has named in this part or an
-/// earlier one.
+/// The result of one chunk. It names each subject, decision and host once, and its lines refer to them.
 #[derive(Debug, Default)]
 pub(super) struct ChunkResult {
     pub(super) tally: LineCounts,
-    /// First and last time, in microseconds.
-    pub(super) span: Option<(i64, i64)>,
+    /// From the first to the last.
+    pub(super) span: Option<SeenInstants>,
     pub(super) hits: Vec<JudgedLine>,
     /// Whole answers to `GET /robots.txt`, whoever asked.
     pub(super) answers: Vec<LoggedAnswer>,
     pub(super) targets: Vec<u8>,
     pub(super) subjects: Vec<NewSubject>,
-    /// The worker has forgotten the subjects of earlier parts, and begins with number 0.
-    pub(super) subjects_anew: bool,
-    pub(super) decisions: Vec<NewDecision>,
+    pub(super) decisions: Vec<CountedDecision>,
     pub(super) hosts: Vec<Box<str>>,
     /// Lines, blank ones too.
     pub(super) physical: u64,
@@ -156,11 +145,6 @@ impl ChunkResult {
         if self.unread.is_none() {
             self.unread = Some((self.physical, line.get(..SHOWN).unwrap_or(line).to_vec()));
         }
-    }
-
-    pub(super) fn seen(&mut self, at: i64) {
-        let (first, last) = self.span.unwrap_or((at, at));
-        self.span = Some((first.min(at), last.max(at)));
     }
 
     /// Keeps a target, and says where.

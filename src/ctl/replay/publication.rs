@@ -1,9 +1,9 @@
 //! What a replay says of whether its rules were published: for people and for programs.
 
-use super::ledger::{ReplayTotals, instant};
+use super::ledger::ReplayTotals;
 use super::published::Answers;
 use crate::ctl::output::escape_harmful;
-use crate::record::timestamp;
+use crate::record::{instant, timestamp};
 use crate::report::{amount, grouped};
 use serde::Serialize;
 

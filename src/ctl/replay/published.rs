@@ -9,9 +9,9 @@
 //! be used (RFC 9309 §2.4). An answer of another size anywhere in the log undoes it for the whole of the log, because
 //! nobody knows when the one file took the place of the other.
 
-use super::ledger::SeenTimes;
 use super::sites::Sites;
 use crate::ctl::access_log::LogEntry;
+use crate::record::SeenInstants;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::collections::BTreeMap;
@@ -106,13 +106,14 @@ impl ReplayFiles {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answers {
     /// Those of the file's size.
-    pub(super) this: Option<SeenTimes>,
+    pub(super) this: Option<SeenInstants>,
     /// Those that may be it compressed, by size.
-    packed: BTreeMap<u64, SeenTimes>,
+    packed: BTreeMap<u64, SeenInstants>,
     /// Those that say nothing.
     silent: u64,
     /// Those of another size, and the size of one of them.
-    other: Option<(SeenTimes, u64)>,
+    other: Option<SeenInstants>,
+    other_size: Option<u64>,
 }
 
 /// One of them.
@@ -127,29 +128,31 @@ pub(super) struct LoggedAnswer {
 
 impl Answers {
     pub(super) fn add(&mut self, answer: LoggedAnswer) {
-        let LoggedAnswer { at, answered, size, .. } = answer;
-        match (answered, size) {
-            (LoggedFile::This, _) => self.this.get_or_insert_with(|| SeenTimes::at(at)).add(at),
+        let (seen, size) = (SeenInstants::once(answer.at), answer.size);
+        match (answer.answered, size) {
+            (LoggedFile::This, _) => seen.add_to(&mut self.this),
             (LoggedFile::Perhaps, Some(size))
                 if self.packed.len() < MOST_SIZES || self.packed.contains_key(&size) =>
             {
-                self.packed.entry(size).or_insert_with(|| SeenTimes::at(at)).add(at);
+                self.packed.entry(size).and_modify(|known| known.add(seen)).or_insert(seen);
             }
             (LoggedFile::Perhaps, None) => self.silent += 1,
-            (LoggedFile::Perhaps | LoggedFile::Other, size) => {
-                self.other.get_or_insert_with(|| (SeenTimes::at(at), size.unwrap_or_default())).0.add(at);
+            (LoggedFile::Perhaps | LoggedFile::Other, _) => {
+                seen.add_to(&mut self.other);
+                self.other_size.get_or_insert(size.unwrap_or_default());
             }
         }
     }
 
     /// Those of another file: how many, when the last came, and the size of one. A size that did not come among answers
     /// of the full size is another file's, whatever this one may be compressed to.
-    pub(super) fn others(&self) -> Option<(SeenTimes, u64)> {
-        let is_apart =
-            |seen: &SeenTimes| self.this.is_none_or(|this| seen.last < this.first || seen.first > this.last);
+    pub(super) fn others(&self) -> Option<(SeenInstants, u64)> {
+        let is_apart = |seen: &SeenInstants| {
+            self.this.is_none_or(|this| seen.last < this.first || seen.first > this.last)
+        };
         let apart = self.packed.iter().filter(|(_, seen)| is_apart(seen)).map(|(size, seen)| (*seen, *size));
-        self.other.into_iter().chain(apart).reduce(|(mut all, size), (seen, _)| {
-            all.merge(seen);
+        self.other.zip(self.other_size).into_iter().chain(apart).reduce(|(mut all, size), (seen, _)| {
+            all.add(seen);
             (all, size)
         })
     }

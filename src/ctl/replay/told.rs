@@ -10,6 +10,7 @@ use super::part::LineKind::{
 use super::part::{ForwardReason, LineCounts, LineKind};
 use super::publication::FilePublication;
 use crate::ctl::output::escape_harmful;
+use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::record::{EventKind, printable};
 use crate::report::{Report, amount, grouped};
@@ -69,12 +70,6 @@ struct ForwardedDisallowed {
 
 impl ReplayFields {
     pub(super) fn of(ledger: &ReplayTotals<'_>, logs: &[PathBuf]) -> Self {
-        let is_refused = |number: &u32| {
-            ledger
-                .decision(*number, false)
-                .is_some_and(|decided| decided.action == Action::Refuse && decided.kind != EventKind::Pace)
-        };
-        let decisions = ledger.accounts.iter().flat_map(|account| &account.decisions);
         let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
         let example = ledger
             .unread
@@ -104,8 +99,11 @@ impl ReplayFields {
         Self {
             lines: ledger.tally,
             unread: UnreadLog { count: ledger.tally.of(LineKind::Unread), example },
-            refused: decisions.filter(|(number, _)| is_refused(number)).map(|(_, seen)| seen.count).sum(),
-            violations_after_read: ledger.after_read(),
+            refused: ledger
+                .count_of(|_, decided| decided.action == Action::Refuse && decided.kind != EventKind::Pace),
+            violations_after_read: ledger.count_of(|account, decided| {
+                decided.notice == Some(Notice::Read) && !ledger.is_hypothetical(account)
+            }),
             published: FilePublication::all(ledger),
             spared,
             slowed: SlowedCrawler::all(ledger),

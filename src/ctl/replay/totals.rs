@@ -1,55 +1,49 @@
 //! The ledger as what a report is made of.
 
-use super::ledger::{ReplayTotals, SeenTimes, SubjectTotals, instant};
+use super::ledger::{ReplayReadKey, ReplayTotals, SubjectTotals};
 use super::sites::Sites;
 use crate::decide::NoticeTime;
 use crate::enforce::Action;
-use crate::identify::{ClientKind, Proof};
+use crate::identify::ClientKind;
 use crate::policy::Site;
 use crate::record::{
-    CountSubject, DecisionCount, EventKind, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, PathTotal, PeriodCount,
-    ReadTotal, SeenSpan, TimelinePoint, VersionRecord, Window, printable,
+    CountSubject, CountedDecision, DecisionCount, EventKind, OTHER_PATHS, PathCounts, PathTotal, PeriodCount,
+    ReadTotal, SeenInstants, SeenSpan, TimelinePoint, VersionRecord, Window, instant, printable,
 };
 use crate::report::{Series, WindowCounts};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// From the first request to the last.
 pub(super) fn window(ledger: &ReplayTotals<'_>) -> Window {
-    let (first, last) = ledger.span.unwrap_or_default();
+    let (first, last) = ledger.span.map_or((0, 0), |span| (span.first, span.last));
     Window { from: instant(first), to: instant(last.saturating_add(1)) }
 }
 
-pub(super) fn counted(ledger: &ReplayTotals<'_>, sites: &Sites) -> WindowCounts {
-    let seen = || ledger.accounts.iter().filter(|account| account.last >= account.first);
-    let numbers = || seen().flat_map(|account| account.decisions.keys());
-    let decisions: HashMap<(u32, bool), _> = numbers()
-        .flat_map(|number| [(*number, false), (*number, true)])
-        .filter_map(|key| Some((key, Arc::new(ledger.decision(key.0, key.1)?))))
-        .collect();
-    let totals = |account: &SubjectTotals| -> Vec<DecisionCount> {
-        let is_hypothetical = ledger.is_hypothetical(account);
-        let of = |(number, seen): (&u32, &SeenTimes)| {
-            let (subject, decision) =
-                (Arc::clone(&account.subject), Arc::clone(decisions.get(&(*number, is_hypothetical))?));
-            let (first, last) = (instant(seen.first), instant(seen.last));
-            Some(DecisionCount { subject, decision, count: seen.count, first, last })
-        };
-        account.decisions.iter().filter_map(of).collect()
+/// What was decided of a subject. A violation of rules that nobody had published had no notice.
+fn decided(account: &SubjectTotals, ledger: &ReplayTotals<'_>) -> Vec<DecisionCount> {
+    let is_hypothetical = ledger.is_hypothetical(account);
+    let of = |(decision, seen): (&Arc<CountedDecision>, &SeenInstants)| {
+        let without_notice = || CountedDecision { notice: None, ..CountedDecision::clone(decision) };
+        DecisionCount {
+            subject: Arc::clone(&account.subject),
+            decision: if is_hypothetical { Arc::new(without_notice()) } else { Arc::clone(decision) },
+            count: seen.count,
+            first: instant(seen.first),
+            last: instant(seen.last),
+        }
     };
+    account.decisions.iter().map(of).collect()
+}
+
+pub(super) fn counted(ledger: &ReplayTotals<'_>, sites: &Sites) -> WindowCounts {
+    let seen = || ledger.accounts.iter().filter(|account| account.seen.is_some());
     WindowCounts {
-        presence: seen()
-            .map(|account| SeenSpan {
-                subject: Arc::clone(&account.subject),
-                first: instant(account.first),
-                last: instant(account.last),
-            })
-            .collect(),
-        totals: seen().flat_map(totals).collect(),
+        presence: ledger.accounts.iter().filter_map(presence).collect(),
+        totals: seen().flat_map(|account| decided(account, ledger)).collect(),
         paths: seen().flat_map(paths).collect(),
         stretches: stretches(ledger),
-        reads: seen().flat_map(|account| reads(account, ledger, sites)).collect(),
+        reads: seen().flat_map(|account| reads(account, sites)).collect(),
         hypothetical: seen()
             .filter(|account| ledger.is_hypothetical(account))
             .map(|account| Arc::clone(&account.subject))
@@ -61,33 +55,21 @@ pub(super) fn counted(ledger: &ReplayTotals<'_>, sites: &Sites) -> WindowCounts 
     }
 }
 
+fn presence(account: &SubjectTotals) -> Option<SeenSpan> {
+    let SeenInstants { first, last, .. } = account.seen?;
+    Some(SeenSpan { subject: Arc::clone(&account.subject), first: instant(first), last: instant(last) })
+}
+
 /// Violations over time, for the page. Those whose names found no room are told together.
 pub(super) fn series(ledger: &ReplayTotals<'_>) -> Series {
-    let rest = || {
-        let of =
-            ledger.accounts.first().map_or_else(|| "default".into(), |account| account.subject.site.clone());
-        let crawler = Some(OTHER_CRAWLERS.into());
-        Arc::new(CountSubject {
-            site: of,
-            client: ClientKind::Crawler,
-            crawler,
-            purpose: None,
-            proof: Proof::Unchecked,
-        })
+    let point = |(account, start, count): (Option<u32>, i64, u64)| {
+        let of = ledger.accounts.get(account.unwrap_or_default() as usize)?;
+        let rest = || CountSubject { client: ClientKind::Crawler, ..of.subject.nameless() };
+        let subject = if account.is_some() { Arc::clone(&of.subject) } else { Arc::new(rest()) };
+        let start = UNIX_EPOCH + Duration::from_secs(u64::try_from(start).unwrap_or_default());
+        Some(TimelinePoint { start, subject, kind: EventKind::Violation, action: Action::Forward, count })
     };
-    let subject = |account: Option<u32>| {
-        account
-            .and_then(|account| ledger.accounts.get(account as usize))
-            .map_or_else(rest, |account| Arc::clone(&account.subject))
-    };
-    let point = |(account, start, count)| TimelinePoint {
-        start: UNIX_EPOCH + Duration::from_secs(u64::try_from(start).unwrap_or_default()),
-        subject: subject(account),
-        kind: EventKind::Violation,
-        action: Action::Forward,
-        count,
-    };
-    Series { grain: ledger.timeline.grain(), points: ledger.timeline.counts().map(point).collect() }
+    Series { grain: ledger.timeline.grain(), points: ledger.timeline.counts().filter_map(point).collect() }
 }
 
 /// Requests over time. Those whose names found no room have no pace.
@@ -110,13 +92,13 @@ fn paths(account: &SubjectTotals) -> Vec<PathTotal> {
 }
 
 /// The reads of a subject, as ones of the version that is judged by.
-fn reads(account: &SubjectTotals, ledger: &ReplayTotals<'_>, sites: &Sites) -> Vec<ReadTotal> {
+fn reads(account: &SubjectTotals, sites: &Sites) -> Vec<ReadTotal> {
     let site = sites.all.iter().find(|site| *site.config.name == *account.subject.site);
     let Some(version) = site.and_then(Site::version) else { return Vec::new() };
-    let total = |((host, network), seen): (&(u32, Option<String>), &SeenTimes)| ReadTotal {
+    let total = |((host, network), seen): (&ReplayReadKey, &SeenInstants)| ReadTotal {
         subject: Arc::clone(&account.subject),
-        host: ledger.hosts.get(*host as usize).cloned().unwrap_or_default(),
-        network: network.as_deref().map(Into::into),
+        host: host.clone(),
+        network: network.clone(),
         chosen: None,
         version,
         rules: None,

@@ -18,7 +18,11 @@ fn a_flood_of_targets_does_not_hide_that_no_read_was_seen() {
     let losses = scene.stores()[0].losses(&ever).unwrap();
     assert!(losses.details_dropped > 0 && losses.reads_lost == 0, "{losses:?}");
     let conduct = |name: &str| {
-        report.crawlers.iter().find(|entry| entry.name() == name).map(|entry| (entry.conduct, entry.requests))
+        report
+            .crawlers
+            .iter()
+            .find(|entry| entry.subject.name() == name)
+            .map(|entry| (entry.conduct, entry.requests))
     };
     assert_eq!(conduct("Otherbot"), Some((Conduct::NoReadSeen, 1)));
     assert_eq!(conduct("Floodbot"), Some((Conduct::Obeyed, 100_000)));

@@ -117,7 +117,7 @@ fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
     scene.requests("Quiet", Proof::Contradicted, VerdictOutcome::Allow, 1);
     scene.requests("Onebot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     let report = scene.report(&question());
-    let told: Vec<_> = report.crawlers.iter().map(|entry| (entry.name(), entry.conduct)).collect();
+    let told: Vec<_> = report.crawlers.iter().map(|entry| (entry.subject.name(), entry.conduct)).collect();
     let unknown = Conduct::Unknown;
     assert_eq!(told, [("Onebot", Conduct::Obeyed), ("Spoofed", unknown), ("Quiet", unknown)]);
     assert!(report.summary().caveats[0].starts_with("10 requests came under 2 borrowed names; they count"));
