@@ -92,27 +92,24 @@ impl Service {
 
 impl<S: ClientStream> Http1Connection<S> {
     /// Answers a request; whether a next one may follow.
-    #[expect(clippy::manual_async_fn, reason = "arguments of an async function are in its state twice")]
-    pub(super) fn request(
+    pub(super) async fn request(
         &mut self,
         head: RequestHead,
         service: &Service,
         info: &ConnectionInfo,
         stopping: &watch::Receiver<bool>,
-    ) -> impl Future<Output = bool> + Send {
-        async move {
-            self.requests = self.requests.saturating_add(1);
-            self.body = BodyReader::new(head.body);
-            self.meter = super::BodyMeter::default();
-            let keeps_alive = self.may_go_on(&head) && !stopping.has_changed().unwrap_or(true);
-            let incoming = Incoming { head: &head, connection: info };
-            match service {
-                Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
-                Service::Doors(site) => Box::pin(self.question(incoming, &site.gateway, keeps_alive)).await,
-                Service::Pages(pages) => {
-                    let response = Box::pin(pages.answer(&head)).await;
-                    self.respond(&response, &head, keeps_alive).await.goes_on
-                }
+    ) -> bool {
+        self.requests = self.requests.saturating_add(1);
+        self.body = BodyReader::new(head.body);
+        self.meter = super::BodyMeter::default();
+        let keeps_alive = self.may_go_on(&head) && !stopping.has_changed().unwrap_or(true);
+        let incoming = Incoming { head: &head, connection: info };
+        match service {
+            Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
+            Service::Doors(site) => Box::pin(self.question(incoming, &site.gateway, keeps_alive)).await,
+            Service::Pages(pages) => {
+                let response = Box::pin(pages.answer(&head)).await;
+                self.respond(&response, &head, keeps_alive).await.goes_on
             }
         }
     }
@@ -126,20 +123,17 @@ impl<S: ClientStream> Http1Connection<S> {
         wants && self.requests < self.limits.requests_per_connection
     }
 
-    #[expect(clippy::manual_async_fn, reason = "arguments of an async function are in its state twice")]
-    fn site_request(
+    async fn site_request(
         &mut self,
         incoming: Incoming<'_>,
         site: &WorkerContext,
         keeps_alive: bool,
-    ) -> impl Future<Output = bool> + Send {
-        async move {
-            let mut context = RequestContext::new(site.gateway.current.held());
-            let RequestOutcome { ending, goes_on, .. } =
-                answer(self, incoming, site, keeps_alive, &mut context).await;
-            site.gateway.finish(incoming, ending, context);
-            goes_on
-        }
+    ) -> bool {
+        let mut context = RequestContext::new(site.gateway.current.held());
+        let RequestOutcome { ending, goes_on, .. } =
+            answer(self, incoming, site, keeps_alive, &mut context).await;
+        site.gateway.finish(incoming, ending, context);
+        goes_on
     }
 
     /// Answers another proxy; a connection on which nobody may ask ends.
