@@ -47,6 +47,12 @@ struct ServedVersion {
 }
 
 impl ServedVersion {
+    /// One that comes into force at `moment`; unless a process serves it, it is replaced then.
+    fn new(version: Arc<RobotsVersion>, by: Vec<u32>, moment: Moment) -> Self {
+        let (since, opened, replaced) = (moment.time, moment.sequence, moment.replacement());
+        Self { version, by, since, is_dated: false, opened, replaced, is_unknown: false }
+    }
+
     fn replacement(&self) -> Option<Replacement> {
         self.by.is_empty().then_some(self.replaced)
     }
@@ -70,15 +76,9 @@ pub struct HostHistory {
 impl HostHistory {
     /// A host of which nothing is known until `moment`.
     pub fn unknown_until(moment: Moment) -> Self {
-        let unknown = ServedVersion {
-            version: RobotsVersion::allowing_everything(),
-            by: Vec::new(),
-            since: moment.time,
-            is_dated: false,
-            opened: 0,
-            replaced: moment.replacement(),
-            is_unknown: true,
-        };
+        let version = RobotsVersion::allowing_everything();
+        let unknown =
+            ServedVersion { opened: 0, is_unknown: true, ..ServedVersion::new(version, Vec::new(), moment) };
         Self { served: vec![unknown], dropped: None, sequence: moment.sequence, latest: 0 }
     }
 
@@ -130,22 +130,8 @@ impl HostHistory {
         self.stop(process, moment);
         self.sequence = moment.sequence;
         let Some(served) = at.and_then(|at| self.served.get_mut(at)) else {
-            let replaced = moment.replacement();
-            let by = vec![process];
-            let version = Arc::clone(version);
-            let (since, opened) = (moment.time, moment.sequence);
-            let served = Arc::clone(&version);
-            self.served.push(ServedVersion {
-                version,
-                by,
-                since,
-                is_dated: false,
-                opened,
-                replaced,
-                is_unknown: false,
-            });
-            self.date(&served, moment);
-            return;
+            self.served.push(ServedVersion::new(Arc::clone(version), vec![process], moment));
+            return self.date(version, moment);
         };
         // A process that is started again goes on with what the last one served.
         let goes_on = !served.by.is_empty() || last_opened < Some(served.replaced.sequence);
@@ -204,18 +190,10 @@ impl HostHistory {
         };
         let unknown = self.served.remove(at);
         let replaced = Replacement { at: replaced.min(unknown.replaced.at), ..unknown.replaced };
-        let same = self.served.iter_mut().find(|served| served.version.rules == version.rules);
-        match same {
-            // What is known of it comes later.
-            Some(_) => {}
-            None => {
-                self.served.push(ServedVersion {
-                    version: Arc::clone(version),
-                    replaced,
-                    is_unknown: false,
-                    ..unknown
-                });
-            }
+        // What is known of an equal one comes later.
+        if self.served.iter().all(|served| served.version.rules != version.rules) {
+            let version = Arc::clone(version);
+            self.served.push(ServedVersion { version, replaced, is_unknown: false, ..unknown });
         }
     }
 
@@ -263,16 +241,13 @@ impl HostHistory {
             is_unknown: served.is_unknown,
         });
         Some(SiteRules {
-            current: Arc::clone(&own.version),
             since: Some(own.since),
             is_dated: own.is_dated,
             former: former.collect(),
             dropped: self.dropped,
             sequence: self.sequence,
             waivers: Arc::clone(waivers),
-            is_unrecorded: false,
-            is_isolated: false,
-            elsewhere_until: None,
+            ..SiteRules::new(Arc::clone(&own.version))
         })
     }
 

@@ -16,11 +16,11 @@ pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
 pub use pace::{DeclaredPace, FILES_OF_A_PAGE, PaceExcess, PaceLimit, PaceWindow, declared_pace};
 pub use rules::{FormerVersion, Replacement, SiteRules, Waiver};
 pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
-pub use version::{IdError, NO_GROUP, RobotsVersion, RulesId, VersionId};
+pub use version::{DigestId, IdError, NO_GROUP, RobotsVersion, RulesId, VersionId};
 
 use crate::identify::{Identifier, Identity};
 use crate::request::target::RequestTarget;
-use crate::robots::{Judgement, Rule, RuleKind};
+use crate::robots::{Judgement, JudgementReason, Rule, RuleKind};
 use notice::HeldVersions;
 use std::sync::Arc;
 
@@ -166,10 +166,10 @@ fn judged_by_former(version: &RobotsVersion, case: &VerdictInput<'_>) -> (bool, 
 
 const fn reason_of(judgement: &Judgement<'_>) -> VerdictReason {
     match judgement.reason {
-        crate::robots::JudgementReason::Rule => VerdictReason::Rule,
-        crate::robots::JudgementReason::NoRule => VerdictReason::NoRule,
-        crate::robots::JudgementReason::NoGroup => VerdictReason::NoGroup,
-        crate::robots::JudgementReason::RobotsTxt => VerdictReason::RobotsTxt,
+        JudgementReason::Rule => VerdictReason::Rule,
+        JudgementReason::NoRule => VerdictReason::NoRule,
+        JudgementReason::NoGroup => VerdictReason::NoGroup,
+        JudgementReason::RobotsTxt => VerdictReason::RobotsTxt,
     }
 }
 

@@ -11,9 +11,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The first 12 hexadecimal digits of the SHA-256 of a robots.txt.
+/// The first bytes of a SHA-256, written as hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct VersionId([u8; 6]);
+pub struct DigestId<const N: usize>([u8; N]);
+
+/// The first 12 hexadecimal digits of the SHA-256 of a robots.txt.
+pub type VersionId = DigestId<6>;
+
+/// What a robots.txt says, whatever its comments and blank lines: which groups it has, with which rules and
+/// crawl delays. Two versions that say the same are one version for fair notice.
+pub type RulesId = DigestId<8>;
 
 impl VersionId {
     /// The id of a file's bytes.
@@ -21,22 +28,22 @@ impl VersionId {
         Self::of_digest(Sha256::digest(bytes).into())
     }
 
-    /// The id of a file with this SHA-256.
+    /// The id as it is written: 12 hexadecimal digits.
+    pub fn digits(self) -> [u8; 12] {
+        self.pairs().as_flattened().first_chunk().copied().unwrap_or_default()
+    }
+}
+
+impl<const N: usize> DigestId<N> {
+    /// The id of what has this SHA-256.
     pub fn of_digest(sha256: [u8; 32]) -> Self {
-        let mut id = [0; 6];
-        id.iter_mut().zip(sha256).for_each(|(byte, hashed)| *byte = hashed);
-        Self(id)
+        Self(sha256.first_chunk().copied().unwrap_or([0; N]))
     }
 
-    /// The id as it is written: 12 hexadecimal digits. A refusal writes it twice, and formatting a number would cost
-    /// several times as much.
-    pub fn digits(self) -> [u8; 12] {
+    /// The digits of each byte. A refusal writes an id twice, and formatting a number would cost several times as much.
+    fn pairs(self) -> [[u8; 2]; N] {
         let digit = |half: u8| b"0123456789abcdef".get(usize::from(half)).copied().unwrap_or(b'0');
-        let mut digits = [0; 12];
-        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
-            *pair = [digit(byte >> 4), digit(byte & 15)];
-        }
-        digits
+        self.0.map(|byte| [digit(byte >> 4), digit(byte & 15)])
     }
 }
 
@@ -45,33 +52,27 @@ impl VersionId {
 #[error("expected {0} hexadecimal digits")]
 pub struct IdError(usize);
 
-impl FromStr for VersionId {
+impl<const N: usize> FromStr for DigestId<N> {
     type Err = IdError;
 
     fn from_str(digits: &str) -> Result<Self, IdError> {
-        let number =
-            u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 12).ok_or(IdError(12))?;
-        let [_, _, id @ ..] = number.to_be_bytes();
-        Ok(Self(id))
+        let number = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2 * N);
+        let id = number.and_then(|number| number.to_be_bytes().last_chunk().copied());
+        id.map(Self).ok_or(IdError(2 * N))
     }
 }
 
-impl fmt::Display for VersionId {
+impl<const N: usize> fmt::Display for DigestId<N> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(std::str::from_utf8(&self.digits()).unwrap_or_default())
+        out.write_str(std::str::from_utf8(self.pairs().as_flattened()).unwrap_or_default())
     }
 }
 
-impl fmt::Debug for VersionId {
+impl<const N: usize> fmt::Debug for DigestId<N> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, out)
     }
 }
-
-/// What a robots.txt says, whatever its comments and blank lines: which groups it has, with which rules and
-/// crawl delays. Two versions that say the same are one version for fair notice.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct RulesId([u8; 8]);
 
 impl RulesId {
     /// The id of these rules.
@@ -91,9 +92,7 @@ impl RulesId {
                 add_group(&mut digest, group);
             }
         }
-        let mut id = [0; 8];
-        id.iter_mut().zip(digest.finalize()).for_each(|(byte, hashed)| *byte = hashed);
-        Self(id)
+        Self::of_digest(digest.finalize().into())
     }
 }
 
@@ -108,21 +107,6 @@ fn add_group(digest: &mut Sha256, group: RuleGroup<'_>) {
         digest.update(delay.to_be_bytes());
     }
     digest.update([0]);
-}
-
-impl FromStr for RulesId {
-    type Err = IdError;
-
-    fn from_str(digits: &str) -> Result<Self, IdError> {
-        let number = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 16);
-        number.map(|id| Self(id.to_be_bytes())).ok_or(IdError(16))
-    }
-}
-
-impl fmt::Display for RulesId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:016x}", u64::from_be_bytes(self.0))
-    }
 }
 
 /// One robots.txt, compiled for judging.

@@ -9,7 +9,7 @@ mod pace;
 mod refusal;
 
 pub use mode::{ClientModes, Mode, Modes};
-pub use pace::{PaceChoice, PaceRates, PaceRefusal, enforce_pace};
+pub use pace::{PaceChoice, PaceRates, enforce_pace};
 pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 
 use crate::decide::{Notice, Verdict, VerdictOutcome};
@@ -79,11 +79,7 @@ pub fn enforce(
     proof: Proof,
     target: &RequestTarget<'_>,
 ) -> Action {
-    let may_be_refused = mode == Mode::Enforce
-        && verdict.is_judged()
-        && identity.client.is_judged()
-        && !identity.is_audited_only()
-        && !target.is_acme_challenge();
+    let may_be_refused = verdict.is_judged() && may_be_refused(mode, identity, target);
     let disallowed = match verdict.outcome {
         VerdictOutcome::Violation(_) => true,
         VerdictOutcome::Variant => choices.variants == Variants::Refuse,
@@ -92,6 +88,14 @@ pub fn enforce(
     };
     let borrowed_name = proof == Proof::Contradicted && choices.contradicted == Contradicted::Refuse;
     if may_be_refused && (disallowed || borrowed_name) { Action::Refuse } else { Action::Forward }
+}
+
+/// Whether anything that `identity` asks for may be refused, whatever it did.
+fn may_be_refused(mode: Mode, identity: &Identity, target: &RequestTarget<'_>) -> bool {
+    mode == Mode::Enforce
+        && identity.client.is_judged()
+        && !identity.is_audited_only()
+        && !target.is_acme_challenge()
 }
 
 #[cfg(test)]

@@ -45,8 +45,7 @@ impl Modes {
         if let Some(mode) = self.all.filter(|_| identity.is_judged()) {
             return mode;
         }
-        self.of_crawler(identity)
-            .or_else(|| identity.purpose.and_then(|purpose| self.purposes.get(&purpose).copied()))
+        of_crawler_or_purpose(&self.crawlers, &self.purposes, identity)
             .or_else(|| self.clients.of(identity.client))
             .unwrap_or(self.site)
     }
@@ -55,14 +54,17 @@ impl Modes {
     pub fn general(&self) -> Mode {
         self.all.unwrap_or(self.site)
     }
+}
 
-    fn of_crawler(&self, identity: &Identity) -> Option<Mode> {
-        if self.crawlers.is_empty() {
-            return None;
-        }
-        let name = identity.crawler.as_deref()?;
-        self.crawlers.get(&name.to_ascii_lowercase()).copied()
-    }
+/// What is set for `identity`: for its crawler by name, in lower case, before that for its purpose.
+pub(super) fn of_crawler_or_purpose<T: Copy>(
+    crawlers: &HashMap<String, T>,
+    purposes: &BTreeMap<Purpose, T>,
+    identity: &Identity,
+) -> Option<T> {
+    let name = identity.crawler.as_deref().filter(|_| !crawlers.is_empty());
+    let of_crawler = name.and_then(|name| crawlers.get(&name.to_ascii_lowercase()));
+    of_crawler.or_else(|| purposes.get(&identity.purpose?)).copied()
 }
 
 /// The modes set for kinds of client.

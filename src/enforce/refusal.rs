@@ -2,7 +2,7 @@
 //!
 //! A refusal that explains itself is read by the crawler's operator; one that does not is retried.
 
-use crate::decide::{Verdict, VerdictReason, VersionId};
+use crate::decide::{PaceExcess, PaceLimit, Ruling, Verdict, VerdictReason, VersionId};
 use crate::http::Response;
 use crate::robots::Rule;
 use bytes::Bytes;
@@ -14,6 +14,9 @@ const BORROWED: &str = "this address is not one of the crawler's";
 
 /// What a client is told whose target has more readings than are followed.
 const UNCLEAR: &str = "servers may read this address in too many ways: ask for it in its plain form";
+
+/// What a crawler is told that comes faster than it was asked to.
+const TOO_FAST: &str = "too many requests: come more slowly";
 
 /// How a site refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +35,7 @@ impl Default for RefusalPolicy {
     }
 }
 
-/// The content of a refusal, field by field.
+/// The content of a refusal, field by field. Delays are in seconds, the time to wait in whole ones.
 #[derive(Clone, Debug, Serialize)]
 pub struct Refusal<'a> {
     error: &'static str,
@@ -43,6 +46,12 @@ pub struct Refusal<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<&'a str>,
     rule: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declared: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
     robots: &'a str,
     robots_version: Option<ShownVersion>,
     contact: Option<&'a str>,
@@ -50,7 +59,7 @@ pub struct Refusal<'a> {
 
 /// A version as it is written.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ShownVersion(pub(super) VersionId);
+struct ShownVersion(VersionId);
 
 impl Serialize for ShownVersion {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -69,21 +78,49 @@ impl<'a> Refusal<'a> {
     ) -> Self {
         let is_borrowed = verdict.allows();
         let ruling = verdict.ruling.as_ref().filter(|_| !is_borrowed);
+        let error = match verdict.reason {
+            _ if is_borrowed => BORROWED,
+            VerdictReason::Variant if ruling.is_none_or(|ruling| ruling.rule.is_none()) => UNCLEAR,
+            _ => "disallowed by robots.txt",
+        };
+        Self { error, robots, contact, ..Self::of(verdict.version, ruling, crawler) }
+    }
+
+    /// Gathers what `crawler` is told that comes too fast; the verdict is the one on its pace.
+    pub fn of_pace(
+        verdict: &'a Verdict<'_>,
+        crawler: Option<&'a str>,
+        (limit, excess): (&PaceLimit, PaceExcess),
+        robots: &'a str,
+        contact: Option<&'a str>,
+    ) -> Self {
+        let round = |seconds: f64| Some((seconds * 1_000.0).round() / 1_000.0);
+        Self {
+            error: TOO_FAST,
+            declared: round(limit.delay.as_secs_f64()),
+            observed: round(limit.window.as_secs_f64() / f64::from(excess.asked.max(1))),
+            retry_after: Some(excess.retry_after.as_secs()),
+            robots,
+            contact,
+            ..Self::of(verdict.version, verdict.ruling.as_ref(), crawler)
+        }
+    }
+
+    fn of(version: Option<VersionId>, ruling: Option<&'a Ruling<'_>>, crawler: Option<&'a str>) -> Self {
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
-            error: match verdict.reason {
-                _ if is_borrowed => BORROWED,
-                VerdictReason::Variant if rule.is_none() => UNCLEAR,
-                _ => "disallowed by robots.txt",
-            },
+            error: "",
             crawler,
             group: ruling.map_or(&[], |ruling| &ruling.group),
             line: rule.map(|rule| rule.line),
             source: rule.and_then(Rule::source),
             rule: rule.map(|rule| String::from_utf8_lossy(rule.text)),
-            robots,
-            robots_version: verdict.version.map(ShownVersion),
-            contact,
+            declared: None,
+            observed: None,
+            retry_after: None,
+            robots: "",
+            robots_version: version.map(ShownVersion),
+            contact: None,
         }
     }
 
@@ -122,6 +159,10 @@ impl<'a> Refusal<'a> {
         self.line.iter().for_each(|line| field("line: ", &line.to_string()));
         self.source.iter().for_each(|source| field("source: ", source));
         self.rule.iter().for_each(|rule| field("rule: ", rule));
+        for (name, delay) in [("declared: ", self.declared), ("observed: ", self.observed)] {
+            delay.iter().for_each(|delay| field(name, &format!("one request each {delay} s")));
+        }
+        self.retry_after.iter().for_each(|seconds| field("retry_after: ", &format!("{seconds} s")));
         field("robots: ", self.robots);
         if let Some(ShownVersion(version)) = self.robots_version {
             let digits = version.digits();
@@ -133,7 +174,7 @@ impl<'a> Refusal<'a> {
 }
 
 /// A refusal with this body.
-pub(super) fn answer_of(policy: &RefusalPolicy, content_type: &'static str, body: Bytes) -> Response {
+fn answer_of(policy: &RefusalPolicy, content_type: &'static str, body: Bytes) -> Response {
     let reply = Response::new(policy.status, body)
         .with("Content-Type", content_type)
         // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.

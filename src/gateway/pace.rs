@@ -3,7 +3,7 @@
 use super::decision::{JudgeInput, kind, reader};
 use super::{Gateway, Way};
 use crate::decide::{PaceExcess, PaceLimit};
-use crate::enforce::{Action, PaceRefusal, enforce_pace};
+use crate::enforce::{Action, Refusal, RefusalPolicy, enforce_pace};
 use crate::http::Response;
 use crate::policy::JudgedRequest;
 use crate::record::{EventKind, PaceBook};
@@ -26,8 +26,13 @@ impl TooFast {
         let robots = site.robots_url(facts.scheme.as_str());
         let (crawler, contact) = (judged.identity.crawler.as_deref(), site.config.refusal.contact.as_deref());
         let occasion = (&self.limit, self.excess);
-        PaceRefusal::new(&judged.verdict, crawler, occasion, &robots, contact)
-            .reply(incoming.head.get("accept"))
+        let policy = RefusalPolicy {
+            status: 429,
+            retry_after_seconds: self.retry_after(),
+            ..RefusalPolicy::default()
+        };
+        Refusal::of_pace(&judged.verdict, crawler, occasion, &robots, contact)
+            .reply(&policy, incoming.head.get("accept"))
     }
 }
 
