@@ -1,5 +1,7 @@
 //! What a pass over a header finds, by kind. Fixed places, no allocation.
 
+use arrayvec::ArrayVec;
+
 /// What a sign stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignMeaning {
@@ -73,39 +75,10 @@ impl SignHit {
 
 /// The first `N` hits of one kind; later ones are dropped, so a header stuffed
 /// with signs costs no memory.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Hits<const N: usize> {
-    hits: [SignHit; N],
-    len: usize,
-}
-
-impl<const N: usize> Default for Hits<N> {
-    fn default() -> Self {
-        Self { hits: [SignHit::default(); N], len: 0 }
-    }
-}
-
-impl<const N: usize> Hits<N> {
-    /// Keeps the hit, and says whether there was room.
-    #[inline]
-    pub(super) fn push(&mut self, hit: SignHit) -> bool {
-        let free = self.hits.get_mut(self.len);
-        let room = free.is_some();
-        if let Some(free) = free {
-            *free = hit;
-            self.len += 1;
-        }
-        room
-    }
-
-    #[inline]
-    pub(super) fn as_slice(&self) -> &[SignHit] {
-        self.hits.get(..self.len).unwrap_or_default()
-    }
-}
+type Hits<const N: usize> = ArrayVec<SignHit, N>;
 
 /// All finds of one pass.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct SignFinds {
     pub(super) named: Hits<8>,
     pub(super) signs: Hits<8>,
@@ -157,12 +130,12 @@ impl SignFinds {
     #[inline]
     pub(super) fn record(&mut self, meaning: SignMeaning, hit: SignHit) {
         match meaning {
-            SignMeaning::Named(_) => self.named.push(hit),
-            SignMeaning::CrawlerSign | SignMeaning::ToolSign => self.signs.push(hit),
-            SignMeaning::Guard => self.guards.push(hit),
-            SignMeaning::Link => self.links.push(hit),
-            SignMeaning::Mail => self.mails.push(hit),
-            SignMeaning::Host => self.hosts.push(hit),
+            SignMeaning::Named(_) => self.named.try_push(hit).is_ok(),
+            SignMeaning::CrawlerSign | SignMeaning::ToolSign => self.signs.try_push(hit).is_ok(),
+            SignMeaning::Guard => self.guards.try_push(hit).is_ok(),
+            SignMeaning::Link => self.links.try_push(hit).is_ok(),
+            SignMeaning::Mail => self.mails.try_push(hit).is_ok(),
+            SignMeaning::Host => self.hosts.try_push(hit).is_ok(),
             mark => self.mark(mark).is_some_and(|place| place.replace(hit).is_none()),
         };
     }
@@ -174,9 +147,9 @@ mod tests {
 
     #[test]
     fn places_are_bounded() {
-        let mut hits = Hits::<2>::default();
-        let kept: Vec<bool> = (0..3).map(|i| hits.push(SignHit::new(i, i, i + 1))).collect();
-        assert_eq!((kept, hits.as_slice().len()), (vec![true, true, false], 2));
+        let mut found = SignFinds::default();
+        (0..9).for_each(|at| found.record(SignMeaning::Named(0), SignHit::new(at, at, at + 1)));
+        assert_eq!((found.named.len(), found.named.last()), (8, Some(&SignHit::new(7, 7, 8))));
         assert_eq!(SignHit::new(1, 2, 3).shifted(10), SignHit::new(1, 12, 13));
     }
 

@@ -85,21 +85,10 @@ pub(super) fn comment_around(header: &[u8], at: usize) -> Option<Range<usize>> {
     (depth > 0 && open <= at).then_some(open..header.len())
 }
 
-/// Which bytes end a link.
-#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
-const SEPARATORS: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut rest: &[u8] = b" \t();,\"<>[]";
-    while let [byte, tail @ ..] = rest {
-        table[*byte as usize] = true;
-        rest = tail;
-    }
-    table
-};
-
 /// The run of bytes around `at` without a blank or a separator.
 fn segment(header: &[u8], at: usize) -> &[u8] {
-    let separator = |b: &u8| SEPARATORS.get(usize::from(*b)).copied().unwrap_or_default();
+    let separator =
+        |b: &u8| matches!(b, b' ' | b'\t' | b'(' | b')' | b';' | b',' | b'"' | b'<' | b'>' | b'[' | b']');
     let start = header.get(..at).and_then(|head| head.iter().rposition(separator)).map_or(0, |i| i + 1);
     let rest = header.get(start..).unwrap_or_default();
     let len = rest.iter().skip(at - start).position(separator).map_or(rest.len(), |n| at - start + n);

@@ -13,32 +13,10 @@ use super::identity::{Basis, Identity, Recognised};
 use super::scan::{BuildError, Scanner};
 use super::user_agent::SecondOpinion;
 use super::words::{RecognitionData, Words};
-use std::fmt;
 use std::sync::Arc;
 
 /// How many headers are remembered.
 const REMEMBERED: usize = 8192;
-
-/// One step that led to an answer, as a sentence for the operator.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdentifyStep(String);
-
-impl IdentifyStep {
-    pub(super) fn new(sentence: String) -> Self {
-        Self(sentence)
-    }
-
-    /// The sentence: lower case, without a full stop.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for IdentifyStep {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Recognises clients by their `User-Agent`.
 #[derive(Debug)]
@@ -97,10 +75,7 @@ impl Identifier {
     /// our own rules say. For measurements.
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         let header = &*header::prepare(user_agent);
-        let mut found = SignFinds::default();
-        self.scanner.scan_into(&mut found, header);
-        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
-        self.identity(rules.classify(&mut NoTrace))
+        self.with_rules(header, |rules| self.identity(rules.classify(&mut NoTrace)))
     }
 
     /// The same answer as [`Self::recognise`], computed afresh.
@@ -108,15 +83,16 @@ impl Identifier {
         self.answer(&header::prepare(user_agent), &mut NoTrace)
     }
 
-    /// The answer of [`Self::recognise`] with every step that led to it.
-    pub fn explain(&self, user_agent: Option<&[u8]>) -> (Arc<Identity>, Vec<IdentifyStep>) {
+    /// The answer of [`Self::recognise`] with every step that led to it, as sentences for the operator: lower case,
+    /// without a full stop.
+    pub fn explain(&self, user_agent: Option<&[u8]>) -> (Arc<Identity>, Vec<String>) {
         let mut steps = Vec::new();
         if user_agent.is_some_and(|bytes| bytes.len() > 2 * header::LIMIT) {
             steps.push(format!("only the first and the last {} bytes are looked at", header::LIMIT));
         }
         let identity = self.answer(&header::prepare(user_agent), &mut steps);
         steps.push(conclusion(&identity));
-        (identity, steps.into_iter().map(IdentifyStep).collect())
+        (identity, steps)
     }
 
     /// The identity of a crawler that calls itself by this product token.
@@ -158,30 +134,31 @@ impl Identifier {
     /// Whether the header has a browser's shape and does not present itself as a
     /// crawler: no link, no address, no name after `compatible;`.
     pub(super) fn is_plain_browser(&self, header: &[u8]) -> bool {
+        self.with_rules(header, |rules| rules.is_browser_shaped() && !rules.presents_itself())
+    }
+
+    /// Does `work` with what one pass over the header finds.
+    #[inline]
+    fn with_rules<R>(&self, header: &[u8], work: impl FnOnce(&Rules<'_>) -> R) -> R {
         let mut found = SignFinds::default();
         self.scanner.scan_into(&mut found, header);
-        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
-        rules.is_browser_shaped() && !rules.presents_itself()
+        work(&Rules::new(&self.knowledge, &self.scanner, header, &found))
     }
 
     fn answer(&self, header: &[u8], trace: &mut impl Trace) -> Arc<Identity> {
-        let mut found = SignFinds::default();
-        self.scanner.scan_into(&mut found, header);
-        let rules = Rules::new(&self.knowledge, &self.scanner, header, &found);
-        let outcome = rules.classify(trace);
-        match &outcome {
+        self.with_rules(header, |rules| match rules.classify(trace) {
             Classification::Kind(ClientKind::Browser | ClientKind::Unnamed, ..)
-                if self.is_crawler_to_other(header, &rules) =>
+                if self.is_crawler_to_other(header, rules) =>
             {
                 trace.note(|| {
                     "our rules see nothing, but woothee calls it a crawler: audited, never refused".into()
                 });
-                let word =
-                    (!header::opens_as_browser(header)).then(|| header::name_from(header, 0)).flatten();
+                let is_browser = header::opens_as_browser(header);
+                let word = if is_browser { None } else { header::name_from(header, 0) };
                 Arc::new(self.of_word(ClientKind::Crawler, word, Basis::SecondOpinion))
             }
-            _ => self.identity(outcome),
-        }
+            outcome => self.identity(outcome),
+        })
     }
 
     /// A control token governs use; no header makes a crawler answer to it.

@@ -138,12 +138,6 @@ impl Identity {
     /// The longest name, in bytes.
     pub const MAX_NAME: usize = 64;
 
-    /// Whether only the second opinion calls this a crawler. Such a client is
-    /// audited and never refused: nothing in our own rules supports it.
-    pub fn second_opinion(&self) -> bool {
-        self.basis == Basis::SecondOpinion
-    }
-
     /// Whether this may well be a person's browser, so that it is audited and
     /// never refused: only the second opinion calls it a crawler, or only a word
     /// that the operator's robots.txt names too.
@@ -206,9 +200,8 @@ mod tests {
     #[test]
     fn what_may_be_a_person_is_audited_only() {
         let of = |basis| Identity::from_word(ClientKind::Crawler, Some("Comet".into()), basis);
-        assert!(of(Basis::SecondOpinion).is_audited_only() && of(Basis::SecondOpinion).second_opinion());
-        let promoted = of(Basis::OperatorTokenInBrowser);
-        assert!(promoted.is_audited_only() && !promoted.second_opinion());
+        assert!(of(Basis::SecondOpinion).is_audited_only());
+        assert!(of(Basis::OperatorTokenInBrowser).is_audited_only());
         for basis in [Basis::Catalogue, Basis::OperatorToken, Basis::Sign, Basis::Structure] {
             assert!(!of(basis).is_audited_only(), "{basis}");
         }

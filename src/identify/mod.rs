@@ -33,7 +33,7 @@ mod words;
 
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
 pub use client::{ClientKind, KnownProof, Proof, ProofMethod};
-pub use identifier::{Identifier, IdentifyStep};
+pub use identifier::Identifier;
 pub use identity::{Basis, Identity, Purpose, Recognised};
 pub use operator_tokens::OperatorTokens;
 pub use scan::BuildError;

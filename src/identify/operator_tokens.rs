@@ -12,7 +12,7 @@ use super::catalogue::token_is_legal;
 use super::client::ClientKind;
 use super::find::SignHit;
 use super::header;
-use super::identifier::{Identifier, IdentifyStep};
+use super::identifier::Identifier;
 use super::identity::{Basis, Identity, Recognised};
 use aho_corasick::AhoCorasick;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl OperatorTokens {
         identity: &Arc<Identity>,
         user_agent: Option<&[u8]>,
         identifier: &Identifier,
-    ) -> (Arc<Identity>, Option<IdentifyStep>) {
+    ) -> (Arc<Identity>, Option<String>) {
         let refined = self.refine(Arc::clone(identity), user_agent, identifier);
         if refined == *identity {
             return (refined, None);
@@ -125,7 +125,7 @@ impl OperatorTokens {
         } else {
             format!("robots.txt names `{names}`, which stands in product position: a crawler")
         };
-        (refined, Some(IdentifyStep::new(step)))
+        (refined, Some(step))
     }
 
     fn refined(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {

@@ -16,31 +16,18 @@ use aho_corasick::Anchored;
 pub struct BuildError;
 
 /// What the rules of `classify` look for, whatever the lists say.
-const FIXED: [(&str, SignMeaning); 24] = [
-    ("*mozilla/*", SignMeaning::Mozilla),
-    ("*.com", SignMeaning::Host),
-    ("*.net", SignMeaning::Host),
-    ("*.org", SignMeaning::Host),
-    ("*.io", SignMeaning::Host),
-    ("*.ai", SignMeaning::Host),
-    ("*://*", SignMeaning::Link),
-    ("www.*", SignMeaning::Link),
-    ("*compatible;*", SignMeaning::Compatible),
-    ("*like gecko;*", SignMeaning::GeckoTail),
-    ("*android*", SignMeaning::Model),
-    ("adr ", SignMeaning::Model),
-    ("*tizen*", SignMeaning::Model),
-    ("*kaios*", SignMeaning::Model),
-    ("*windows phone*", SignMeaning::Model),
-    ("*harmony*", SignMeaning::Model),
-    ("*symbian*", SignMeaning::Model),
-    ("*smart-tv*", SignMeaning::Model),
-    ("*smarttv*", SignMeaning::Model),
-    ("*web0s*", SignMeaning::Model),
-    ("*series60*", SignMeaning::Model),
-    ("*series40*", SignMeaning::Model),
-    ("*bada/*", SignMeaning::Model),
-    ("*(macintosh;*", SignMeaning::Macintosh),
+const FIXED: [(SignMeaning, &[&str]); 8] = [
+    (SignMeaning::Mozilla, &["*mozilla/*"]),
+    (SignMeaning::Host, &["*.com", "*.net", "*.org", "*.io", "*.ai"]),
+    (SignMeaning::Link, &["*://*", "www.*"]),
+    (SignMeaning::Compatible, &["*compatible;*"]),
+    (SignMeaning::GeckoTail, &["*like gecko;*"]),
+    (SignMeaning::Model, &["*android*", "adr ", "*tizen*", "*kaios*", "*windows phone*", "*harmony*"]),
+    (
+        SignMeaning::Model,
+        &["*symbian*", "*smart-tv*", "*smarttv*", "*web0s*", "*series60*", "*series40*", "*bada/*"],
+    ),
+    (SignMeaning::Macintosh, &["*(macintosh;*"]),
 ];
 
 /// The signs of all lists, compiled.
@@ -134,7 +121,9 @@ fn all_signs(knowledge: &RecognitionData) -> Vec<(SignMeaning, Sign)> {
         let meaning = if guard.whole_header { SignMeaning::WholeGuard } else { SignMeaning::Guard };
         all.push((meaning, guard.sign.clone()));
     }
-    all.extend(FIXED.iter().filter_map(|(written, meaning)| Some((*meaning, Sign::parse(written).ok()?))));
+    for (meaning, signs) in FIXED {
+        all.extend(signs.iter().filter_map(|written| Some((meaning, Sign::parse(written).ok()?))));
+    }
     all.push((SignMeaning::Mail, Sign::at_sign()));
     all
 }
@@ -188,7 +177,7 @@ mod tests {
 
     #[test]
     fn every_fixed_sign_is_well_formed() {
-        assert!(FIXED.iter().all(|(written, _)| Sign::parse(written).is_ok()));
+        assert!(FIXED.iter().flat_map(|(_, signs)| *signs).all(|written| Sign::parse(written).is_ok()));
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn the_basis_is_told() {
     let header = Some(&b"Mozilla/5.0 (X11; Linux x86_64) Gecko/1 Zorkler/2.0"[..]);
     let (identity, step) = own.explain(&identifier.recognise(header), header, identifier);
     assert_eq!(identity.basis, Basis::OperatorTokenInBrowser);
-    assert!(identity.is_audited_only() && !identity.second_opinion());
+    assert!(identity.is_audited_only());
     let step = step.expect("a step");
     assert!(step.as_str().contains("`Zorkler`") && step.as_str().contains("never refused"));
     let same = OperatorTokens::new([]).refine(identifier.recognise(header), header, identifier);
