@@ -12,6 +12,7 @@ use super::PathParameters;
 use super::query::{decoded_query, is_decoded_further};
 use super::split_query;
 use super::steps::{PathStep, Steps, at_percents, encoded};
+use strum::VariantArray as _;
 
 /// Paths that are followed, those on the way among them. Ordinary targets have one; those that try to get around a rule
 /// with two or three tricks at once have some dozens.
@@ -157,7 +158,7 @@ impl Closure {
         let end = memchr::memchr2(b'?', b'#', path).unwrap_or(path.len());
         let (path, rest) = path.split_at_checked(end).unwrap_or((path, b""));
         let steps = Steps::of(path, parameters);
-        for step in PathStep::ALL.into_iter().filter(|step| steps.has(*step)) {
+        for step in PathStep::VARIANTS.iter().filter(|step| steps.has(**step)) {
             let mut changed = step.take(path, parameters);
             changed.extend_from_slice(rest);
             self.note(changed);

@@ -7,8 +7,8 @@ use super::PathParameters;
 use super::plain::PathMarks;
 use crate::hex::digit;
 
-/// One thing that origins do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One thing that origins do; the more usual ones first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
 pub(super) enum PathStep {
     /// Resolves dot segments (RFC 3986 §5.2.4).
     ResolveDots,
@@ -35,21 +35,6 @@ pub(super) enum PathStep {
 }
 
 impl PathStep {
-    /// All of them, the more usual ones first.
-    pub(super) const ALL: [Self; 11] = [
-        Self::ResolveDots,
-        Self::MergeSlashes,
-        Self::DecodeSlash,
-        Self::TurnBackslash,
-        Self::DecodeBackslash,
-        Self::DecodeOnce,
-        Self::DecodeDelimiter,
-        Self::DecodeEnd,
-        Self::StripAuthority,
-        Self::ResolveDotsAndSlash,
-        Self::DropParameters,
-    ];
-
     const fn bit(self) -> u16 {
         1 << self as u16
     }
