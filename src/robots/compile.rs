@@ -6,9 +6,9 @@
 //! parts apart, so that memory and time stay in proportion to the file, and a decision about them
 //! searches one part after the other.
 
-use super::index::{Choice, Index, IndexedRule, Shadow};
+use super::index::{Index, IndexedRule, Shadow};
 use super::naming::GroupList;
-use super::parse::GroupBlock;
+use super::parse::ParsedFile;
 use super::pattern::{Texts, index};
 use super::rule::RuleRecord;
 use super::symbol;
@@ -27,7 +27,7 @@ const RULE: usize = 64;
 /// The compiled rules of every group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Compiled {
-    index: Index,
+    pub(super) index: Index,
     groups: Vec<CompiledGroup>,
     /// The sets of every group, one group after the other.
     sets: Vec<u32>,
@@ -46,26 +46,21 @@ struct CompiledGroup {
 impl Compiled {
     pub(super) fn new(
         groups: &GroupList,
-        blocks: &[GroupBlock],
-        records: &[RuleRecord],
+        file: &ParsedFile,
         entries: &[Option<IndexedRule>],
         texts: Texts<'_>,
     ) -> (Self, Shadow) {
         let mut shadow = Shadow::default();
         let mut compiled = Self { groups: vec![CompiledGroup::default(); groups.len()], ..Self::default() };
-        let mut apart: Vec<Option<u32>> = vec![None; blocks.len()];
-        let mut budget = work(records) * COPIES + SPARE;
+        let mut apart: Vec<Option<u32>> = vec![None; file.blocks.len()];
+        let mut budget = work(&file.rules) * COPIES + SPARE;
         // Groups of the most parts gain the most from being combined.
         let mut order: Vec<u32> = (0..index(groups.len())).collect();
         order.sort_by_key(|&group| std::cmp::Reverse(groups.blocks(group).len()));
-        let rules = |block: u32| blocks.get(block as usize).map_or(0..0, |block| block.rules.clone());
+        let rules = |block: u32| file.blocks.get(block as usize).map_or(0..0, |block| block.rules.clone());
         for group in order {
             let parts = groups.blocks(group);
-            let records = |block: u32| {
-                let range = rules(block);
-                records.get(range.start as usize..range.end as usize).unwrap_or_default()
-            };
-            let size = parts.iter().map(|&block| work(records(block))).sum::<usize>();
+            let size = parts.iter().map(|&block| work(file.rules_of(block))).sum::<usize>();
             let start = index(compiled.sets.len());
             if parts.len() > 1 && size <= budget {
                 budget -= size;
@@ -100,23 +95,8 @@ impl Compiled {
             let target = ComparableTarget::new(bytes);
             let sets = self.sets(parts.start, parts.end);
             let best = sets.map(|set| self.index.search(set, texts, &target)).max().unwrap_or_default();
-            self.decide_deferred(texts, &target, best).rule()
+            self.index.decide_deferred(texts, &target, best).rule()
         })
-    }
-
-    /// The better of `best` and the best of the rules that were put off on `target`.
-    pub(super) fn decide_deferred(
-        &self,
-        texts: Texts<'_>,
-        target: &ComparableTarget<'_>,
-        best: Choice,
-    ) -> Choice {
-        self.index.decide_deferred(texts, target, best)
-    }
-
-    /// To be called when all patterns are known, with the final `texts`.
-    pub(super) fn finish(&mut self, texts: Texts<'_>) {
-        self.index.finish(texts);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::line::RecordName;
 use super::naming::Naming;
-use super::parse::{self, GroupBlock, ParsedRecord, UserAgentLine};
+use super::parse::{self, ParsedFile, ParsedRecord};
 use super::pattern;
 use super::token::{self, Named};
 
@@ -29,24 +29,18 @@ pub(super) struct CrawlDelays {
 }
 
 impl CrawlDelays {
-    pub(super) fn new(
-        extras: &[ParsedRecord],
-        blocks: &[GroupBlock],
-        agents: &[UserAgentLine],
-        naming: &Naming,
-        source: &[u8],
-    ) -> Self {
-        let delays =
-            extras.iter().filter(|extra| extra.name == RecordName::CrawlDelay && extra.block.is_some());
+    pub(super) fn new(file: &ParsedFile, naming: &Naming, source: &[u8]) -> Self {
+        let is_delay = |extra: &&ParsedRecord| extra.name == RecordName::CrawlDelay && extra.block.is_some();
+        let delays = file.extras.iter().filter(is_delay);
         let lines: Box<[_]> =
             delays.filter_map(|extra| Some((parse::seconds(extra.value(source))?, *extra))).collect();
         let mut of_names: Vec<(Option<u32>, u32)> = Vec::new();
         let mut above = 0;
         for ((_, delay), at) in lines.iter().zip(0..) {
-            let Some(block) = delay.block.and_then(|block| blocks.get(block as usize)) else { continue };
+            let Some(block) = delay.block.and_then(|block| file.blocks.get(block as usize)) else { continue };
             // Who stands above a delay of the same part before this one has that one.
             let from = block.agents.start.max(above);
-            let part = agents.get(from as usize..block.agents.end as usize).unwrap_or_default();
+            let part = file.agents.get(from as usize..block.agents.end as usize).unwrap_or_default();
             let named = part.get(..part.partition_point(|agent| agent.line < delay.line)).unwrap_or_default();
             above = from + pattern::index(named.len());
             for agent in named {

@@ -2,10 +2,10 @@
 
 use super::delay::CrawlDelayLine;
 use super::line::RecordName;
-use super::parse::{ParsedRecord, UserAgentLine};
+use super::parse::ParsedRecord;
 use super::preference::{EITHER, Preference};
 use super::rule::RuleKind;
-use super::{Judgement, JudgementReason, Robots, Rule};
+use super::{Judgement, JudgementReason, ROBOTS_TXT, Robots, Rule};
 use super::{symbol, usage};
 use std::collections::HashSet;
 use std::fmt;
@@ -45,7 +45,8 @@ impl<'r> RuleGroup<'r> {
     pub fn tokens(&self) -> Vec<&'r str> {
         let robots = self.robots;
         if let Some(block) = self.block {
-            return robots.values(block).each_once().collect();
+            let agents = robots.file.agents_of(block).iter().filter(|agent| !agent.is_again);
+            return agents.map(|agent| super::readable(agent.value(&robots.source))).collect();
         }
         let mut seen = HashSet::new();
         let all = robots.naming.blocks(self.number).iter().flat_map(|block| robots.values(*block));
@@ -56,27 +57,13 @@ impl<'r> RuleGroup<'r> {
     ///
     /// The same as [`Robots::judge`] for a crawler of this group; `/robots.txt` is always allowed.
     pub fn judge(&self, target: &[u8]) -> Judgement<'r> {
-        if target == b"/robots.txt" {
-            return Judgement {
-                allow: true,
-                reason: JudgementReason::RobotsTxt,
-                group: Some(*self),
-                rule: None,
-            };
+        if target == ROBOTS_TXT {
+            return Judgement::allowed(JudgementReason::RobotsTxt, Some(*self));
         }
-        self.decide(target)
-    }
-
-    pub(super) fn decide(&self, target: &[u8]) -> Judgement<'r> {
         let robots = self.robots;
         let found = robots.compiled.search(self.number, robots.texts(), target);
-        let Some(record) = found.and_then(|at| robots.rules.get(at as usize)) else {
-            return Judgement {
-                allow: true,
-                reason: JudgementReason::NoRule,
-                group: Some(*self),
-                rule: None,
-            };
+        let Some(record) = found.and_then(|at| robots.file.rules.get(at as usize)) else {
+            return Judgement::allowed(JudgementReason::NoRule, Some(*self));
         };
         let group = Some(Self { block: Some(record.block), ..*self });
         let rule = Some(record.view(&robots.source));
@@ -86,11 +73,8 @@ impl<'r> RuleGroup<'r> {
     /// The rules of the group, in the order of the file.
     pub fn rules(&self) -> impl Iterator<Item = Rule<'r>> + use<'r> {
         let robots = self.robots;
-        let blocks =
-            robots.naming.blocks(self.number).iter().filter_map(|&block| robots.blocks.get(block as usize));
-        let records =
-            blocks.filter_map(|block| robots.rules.get(block.rules.start as usize..block.rules.end as usize));
-        records.flatten().map(|record| record.view(&robots.source))
+        let records = robots.naming.blocks(self.number).iter().flat_map(|block| robots.file.rules_of(*block));
+        records.map(|record| record.view(&robots.source))
     }
 
     /// The first `Crawl-delay` below the name that selected the group, in seconds. Not part of RFC 9309.
@@ -149,32 +133,3 @@ impl fmt::Debug for RuleGroup<'_> {
             .finish_non_exhaustive()
     }
 }
-
-/// The user-agent values above a rule, as written, in order. A value that is not UTF-8 is cut where
-/// it stops being so.
-#[derive(Clone, Debug)]
-pub struct Values<'r> {
-    pub(super) source: &'r [u8],
-    pub(super) agents: std::slice::Iter<'r, UserAgentLine>,
-}
-
-impl<'r> Values<'r> {
-    fn each_once(self) -> impl Iterator<Item = &'r str> {
-        let Self { source, agents } = self;
-        agents.filter(|agent| !agent.is_again).map(|agent| super::readable(agent.value(source)))
-    }
-}
-
-impl<'r> Iterator for Values<'r> {
-    type Item = &'r str;
-
-    fn next(&mut self) -> Option<&'r str> {
-        self.agents.next().map(|agent| super::readable(agent.value(self.source)))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.agents.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Values<'_> {}

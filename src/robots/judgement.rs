@@ -36,3 +36,10 @@ pub struct Judgement<'r> {
     /// The rule that decided, when the reason is [`JudgementReason::Rule`].
     pub rule: Option<Rule<'r>>,
 }
+
+impl<'r> Judgement<'r> {
+    /// No rule decides.
+    pub(super) const fn allowed(reason: JudgementReason, group: Option<RuleGroup<'r>>) -> Self {
+        Self { allow: true, reason, group, rule: None }
+    }
+}

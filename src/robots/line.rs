@@ -3,11 +3,11 @@
 //! Knows line ends, comments and the names of records (RFC 9309 section 2.2, ABNF, and section
 //! 2.2.4 for other records). Knows nothing of groups.
 
-use super::bytes::{self, ByteTraits, is_blank};
 use memchr::{memchr, memchr2};
 
 /// The record names this engine knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::EnumString)]
+#[strum(serialize_all = "kebab-case", ascii_case_insensitive)]
 pub(super) enum RecordName {
     UserAgent,
     Allow,
@@ -22,7 +22,10 @@ pub(super) enum RecordName {
     /// Google gave it up in 2019.
     Noindex,
     /// A record others define; kept out of the way without a finding.
+    #[strum(serialize = "clean-param", serialize = "request-rate", serialize = "visit-time")]
+    #[strum(serialize = "indexnow", serialize = "content-access")]
     Foreign,
+    #[strum(disabled)]
     Unknown,
 }
 
@@ -33,16 +36,20 @@ pub(super) struct Record<'b> {
     /// The name as written.
     pub(super) key: &'b [u8],
     pub(super) value: &'b [u8],
-    /// Offsets in the file: of the key, of the value, and of the end of the value.
+    /// Offsets in the file: of the key, and of the value.
     pub(super) start: usize,
     pub(super) value_start: usize,
-    pub(super) end: usize,
-    /// What kinds of bytes the value holds.
-    pub(super) traits: ByteTraits,
     pub(super) misspelt: bool,
     pub(super) colon: bool,
     /// A comment starts right after the value, and with no blank of its own.
     pub(super) cut: bool,
+}
+
+impl Record<'_> {
+    /// The offset of the end of the value.
+    pub(super) const fn end(&self) -> usize {
+        self.value_start + self.value.len()
+    }
 }
 
 /// What a line is.
@@ -159,117 +166,68 @@ fn uncommented(text: &[u8]) -> (Option<usize>, &[u8]) {
 /// `key` and `rest` are what is before and after the first colon.
 fn with_colon<'b>(key: &'b [u8], rest: &'b [u8], start: usize) -> (Option<usize>, Content<'b>) {
     let after = start + key.len() + 1;
-    let lead = rest.iter().take_while(|&&b| is_blank(b)).count();
-    let mut value = rest.get(lead..).unwrap_or_default();
-    let mut traits = bytes::traits(value);
-    let (mut nul, mut cut) = (None, false);
-    if traits.has(ByteTraits::CUT | ByteTraits::BLANK) {
-        let (found, text) = uncommented(value);
-        nul = found.map(|nul| after + lead + nul);
-        let comment = value.get(text.len() + 1).filter(|_| found.is_none());
-        value = trim(text).0;
-        cut = comment.is_some_and(|&next| !is_blank(next)) && !value.is_empty() && value.len() == text.len();
-        traits = bytes::traits(value);
-    }
-    let (text, key_lead) = trim(key);
-    if text.is_empty() {
+    let (nul, text) = uncommented(rest);
+    let (value, lead) = trim(text);
+    let comment = rest.get(text.len() + 1).filter(|_| nul.is_none());
+    let cut =
+        comment.is_some_and(|&next| !is_blank(next)) && !value.is_empty() && lead + value.len() == text.len();
+    let nul = nul.map(|nul| after + nul);
+    let (key, key_lead) = trim(key);
+    if key.is_empty() {
         let junk = if value.is_empty() { &b":"[..] } else { value };
         return (nul, Content::Junk(junk, after - 1));
     }
-    let (name, misspelt) = name(text);
-    let value_start = after + lead;
-    let end = value_start + value.len();
-    let start = start + key_lead;
-    (
-        nul,
-        Content::Record(Record {
-            name,
-            key: text,
-            value,
-            start,
-            value_start,
-            end,
-            traits,
-            misspelt,
-            colon: true,
-            cut,
-        }),
-    )
+    let (name, misspelt) = name(key);
+    let (start, value_start) = (start + key_lead, after + lead);
+    (nul, Content::Record(Record { name, key, value, start, value_start, misspelt, colon: true, cut }))
 }
 
 /// Section 2.2.4 lets a parser be lenient: a line of exactly two words is a record whose colon was
 /// forgotten. Anything else without a colon is not a record.
 fn colonless(text: &[u8], start: usize) -> Content<'_> {
     let first = text.iter().take_while(|&&b| !is_blank(b)).count();
-    let (Some(key), Some(rest)) = (text.get(..first), text.get(first..)) else {
-        return Content::Junk(text, start);
-    };
+    let (key, rest) = text.split_at_checked(first).unwrap_or((text, b""));
     let (value, lead) = trim(rest);
     let (name, misspelt) = name(key);
-    if value.is_empty()
-        || value.iter().any(|&b| is_blank(b))
-        || matches!(
-            name,
-            RecordName::Unknown | RecordName::Foreign | RecordName::License | RecordName::Noindex
-        )
-    {
+    let is_named = !matches!(
+        name,
+        RecordName::Unknown | RecordName::Foreign | RecordName::License | RecordName::Noindex
+    );
+    if value.is_empty() || value.iter().any(|&b| is_blank(b)) || !is_named {
         return Content::Junk(text, start);
     }
     let value_start = start + first + lead;
-    let end = value_start + value.len();
-    let traits = bytes::traits(value);
-    Content::Record(Record {
-        name,
-        key,
-        value,
-        start,
-        value_start,
-        end,
-        traits,
-        misspelt,
-        colon: false,
-        cut: false,
-    })
+    Content::Record(Record { name, key, value, start, value_start, misspelt, colon: false, cut: false })
 }
 
 /// Names compare without regard to ASCII case. The misspellings are those that Google's parser
 /// accepts, no others: a file is tested against that parser by its owner.
 fn name(key: &[u8]) -> (RecordName, bool) {
-    const EXACT: [(&[u8], RecordName); 10] = [
-        (b"disallow", RecordName::Disallow),
-        (b"allow", RecordName::Allow),
-        (b"user-agent", RecordName::UserAgent),
-        (b"sitemap", RecordName::Sitemap),
-        (b"crawl-delay", RecordName::CrawlDelay),
-        (b"host", RecordName::Host),
-        (b"content-signal", RecordName::ContentSignal),
-        (b"content-usage", RecordName::ContentUsage),
-        (b"license", RecordName::License),
-        (b"noindex", RecordName::Noindex),
-    ];
-    const MISSPELT: [(&[u8], RecordName); 7] = [
-        (b"dissallow", RecordName::Disallow),
-        (b"dissalow", RecordName::Disallow),
-        (b"disalow", RecordName::Disallow),
-        (b"diasllow", RecordName::Disallow),
-        (b"disallaw", RecordName::Disallow),
-        (b"useragent", RecordName::UserAgent),
-        (b"user agent", RecordName::UserAgent),
-    ];
-    const FOREIGN: [&[u8]; 5] =
-        [b"clean-param", b"request-rate", b"visit-time", b"indexnow", b"content-access"];
-    let find = |list: &[(&[u8], RecordName)]| {
-        list.iter().find(|(text, _)| text.eq_ignore_ascii_case(key)).map(|&(_, name)| name)
-    };
-    if let Some(name) = find(&EXACT) {
-        (name, false)
-    } else if let Some(name) = find(&MISSPELT) {
-        (name, true)
-    } else if FOREIGN.iter().any(|text| text.eq_ignore_ascii_case(key)) {
-        (RecordName::Foreign, false)
+    let word = std::str::from_utf8(key).unwrap_or_default();
+    if let Ok(name) = word.parse() {
+        return (name, false);
+    }
+    let is_any = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+    if is_any(&["dissallow", "dissalow", "disalow", "diasllow", "disallaw"]) {
+        (RecordName::Disallow, true)
+    } else if is_any(&["useragent", "user agent"]) {
+        (RecordName::UserAgent, true)
     } else {
         (RecordName::Unknown, false)
     }
+}
+
+/// The column of an offset, counted in bytes from 1.
+pub(super) fn column(source: &[u8], offset: u32) -> u32 {
+    let before = source.get(..offset as usize).unwrap_or_default();
+    let first = || byte_order_mark(before);
+    let start = memchr::memrchr2(b'\n', b'\r', before).map_or_else(first, |at| at + 1);
+    super::pattern::index(before.len() - start + 1)
+}
+
+/// Blanks within a line.
+pub(super) const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 0x0B | 0x0C)
 }
 
 /// Whether the file is a web page: it starts with a tag, which no record does.
@@ -351,7 +309,7 @@ mod tests {
         for file in ["x\n  Disallow :  /a  # c", "x\nDisallow /a"] {
             let line = PhysicalLines::new(file.as_bytes(), 0).nth(1).unwrap();
             let Content::Record(record) = line.content else { panic!("{line:?}") };
-            assert_eq!(&file[record.value_start..record.end], "/a");
+            assert_eq!(&file[record.value_start..][..record.value.len()], "/a");
             assert!(file[record.start..].starts_with("Disallow"));
         }
     }

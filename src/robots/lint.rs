@@ -2,7 +2,7 @@
 //!
 //! Runs once, after compiling; changes nothing.
 
-use super::finding::{FindingKind, Severity};
+use super::finding::{Finding, FindingKind, Severity};
 use super::index::{IndexedRule, Shadow};
 use super::line::{self, PhysicalLines};
 use super::mistakes;
@@ -27,7 +27,7 @@ pub(super) fn add(
     rest: &[u8],
     entries: &[Option<IndexedRule>],
     shadow: &Shadow,
-    findings: &mut Findings,
+    findings: &mut Findings<'_>,
 ) {
     encoding(robots, findings);
     too_large(robots, rest, findings);
@@ -44,29 +44,28 @@ pub(super) fn add(
 }
 
 /// What makes the file unreadable replaces the findings that follow from it.
-fn encoding(robots: &Robots, findings: &mut Findings) {
+fn encoding(robots: &Robots, findings: &mut Findings<'_>) {
     if line::is_utf16(&robots.source) {
         findings.clear();
-        findings.add(FindingKind::Utf16, 1, 1, b"");
-        return;
+        return findings.add(FindingKind::Utf16, 1, 0, b"");
     }
     if line::is_html(&robots.source) {
-        if robots.records == 0 {
+        let mut severity = FindingKind::Html.severity();
+        if robots.records() == 0 {
             findings.clear();
-            findings.add_as(Severity::Error, FindingKind::Html, 1, 1, b"");
-        } else {
-            findings.add(FindingKind::Html, 1, 1, b"");
+            severity = Severity::Error;
         }
+        findings.add_with(FindingKind::Html, 1, 0, b"", |finding| finding.severity = severity);
     }
     if let Err(error) = std::str::from_utf8(&robots.source) {
-        let (line, column) = place(&robots.source, error.valid_up_to());
-        findings.add(FindingKind::NotUtf8, line, column, b"");
+        let at = error.valid_up_to();
+        findings.add(FindingKind::NotUtf8, line_of(&robots.source, at).0, index(at), b"");
     }
 }
 
 /// Section 2.5: what stands beyond the limit is ignored, and what stands beyond 500 KiB may be ignored
 /// by others. Line ends alone are no loss.
-fn too_large(robots: &Robots, rest: &[u8], findings: &mut Findings) {
+fn too_large(robots: &Robots, rest: &[u8], findings: &mut Findings<'_>) {
     let blank = |bytes: &[u8]| bytes.iter().all(|&byte| matches!(byte, b'\n' | b'\r'));
     let (severity, read) = if !blank(rest) {
         (FindingKind::TooLarge.severity(), robots.source.len())
@@ -75,25 +74,25 @@ fn too_large(robots: &Robots, rest: &[u8], findings: &mut Findings) {
     } else {
         return;
     };
-    let (line, _) = place(&robots.source, read);
-    findings.add_as(severity, FindingKind::TooLarge, line, 1, read.to_string().as_bytes());
+    let ((line, start), read) = (line_of(&robots.source, read), read.to_string());
+    let set = |finding: &mut Finding| finding.severity = severity;
+    findings.add_with(FindingKind::TooLarge, line, start, read.as_bytes(), set);
 }
 
-/// Line and column of an offset.
-fn place(source: &[u8], offset: usize) -> (u32, u32) {
-    let lines =
-        PhysicalLines::new(source, line::byte_order_mark(source)).take_while(|line| line.start <= offset);
-    lines.last().map_or((1, 1), |line| (line.number, index(offset - line.start + 1)))
+/// The line of an offset, and where it starts.
+fn line_of(source: &[u8], offset: usize) -> (u32, u32) {
+    let lines = PhysicalLines::new(source, line::byte_order_mark(source));
+    let upto = lines.take_while(|line| line.start <= offset);
+    upto.last().map_or((1, 0), |line| (line.number, index(line.start)))
 }
 
 /// Section 2.2.1 combines them, but few owners mean to write one group in two places.
-fn duplicate_groups(robots: &Robots, findings: &mut Findings) {
+fn duplicate_groups(robots: &Robots, findings: &mut Findings<'_>) {
     if !robots.naming.combines() {
         return;
     }
-    for (block, number) in robots.blocks.iter().zip(0..) {
-        let agents = block.agents.start as usize..block.agents.end as usize;
-        for agent in robots.agents.get(agents).unwrap_or_default() {
+    for number in 0..index(robots.file.blocks.len()) {
+        for agent in robots.file.agents_of(number) {
             let value = agent.value(&robots.source);
             // The blocks of a group are in the order of the file.
             let above = |group: u32| robots.naming.blocks(group).first().is_some_and(|&first| first < number);
@@ -104,63 +103,51 @@ fn duplicate_groups(robots: &Robots, findings: &mut Findings) {
                 Named::Nobody => false,
             };
             if twice {
-                let column = column(robots, agent.start);
-                findings.add(FindingKind::DuplicateGroup, agent.line, column, value);
+                findings.add(FindingKind::DuplicateGroup, agent.line, agent.start, value);
             }
         }
     }
 }
 
-fn disallow_all(robots: &Robots, findings: &mut Findings) {
+fn disallow_all(robots: &Robots, findings: &mut Findings<'_>) {
     let Some(everyone) = robots.naming.everyone() else { return };
-    let blocks = robots.naming.blocks(everyone).iter().filter_map(|&block| robots.blocks.get(block as usize));
     let rules = || {
-        let ranges = blocks.clone().map(|block| block.rules.start as usize..block.rules.end as usize);
-        ranges.filter_map(|range| robots.rules.get(range)).flatten().filter(|rule| rule.bytes > 0)
+        let blocks = robots.naming.blocks(everyone).iter();
+        blocks.flat_map(|block| robots.file.rules_of(*block)).filter(|rule| rule.bytes > 0)
     };
     let all = rules().filter(|rule| is_everything(rule.view(&robots.source).pattern));
     // Of equal ones the first decides.
     let best = all.min_by_key(|rule| std::cmp::Reverse(rule.rank()));
     let Some(all) = best.filter(|rule| rule.kind == RuleKind::Disallow) else { return };
     let except = rules().find(|rule| rule.kind == RuleKind::Allow && rule.rank() > all.rank());
-    let (text, column) = (all.view(&robots.source).text, column(robots, all.start));
     let staging = if except.is_none() { mistakes::staging_line(robots) } else { None };
-    if let Some(about) = staging {
-        let kind = FindingKind::StagingFile;
-        return findings.add_beside(kind.severity(), kind, (all.line, column), text, about);
-    }
-    match except {
-        None => findings.add(FindingKind::DisallowAll, all.line, column, text),
-        Some(except) => {
-            let (kind, place) = (FindingKind::DisallowAll, (all.line, column));
-            findings.add_beside(kind.severity(), kind, place, text, except.line);
-        }
-    }
+    let kind = if staging.is_some() { FindingKind::StagingFile } else { FindingKind::DisallowAll };
+    let other = staging.or(except.map(|except| except.line));
+    let text = all.view(&robots.source).text;
+    findings.add_with(kind, all.line, all.start, text, |finding| finding.other = other);
 }
 
 /// The names go on behind such a delay, which is not for them; the rules below are for all.
-fn delays_between_agents(robots: &Robots, findings: &mut Findings) {
+fn delays_between_agents(robots: &Robots, findings: &mut Findings<'_>) {
     for extra in robots.extras(line::RecordName::CrawlDelay) {
-        let block = extra.block.and_then(|block| robots.blocks.get(block as usize));
-        let agents =
-            block.and_then(|block| robots.agents.get(block.agents.start as usize..block.agents.end as usize));
-        let agents = agents.unwrap_or_default();
+        let agents = extra.block.map(|block| robots.file.agents_of(block)).unwrap_or_default();
         if let Some(next) = agents.get(agents.partition_point(|agent| agent.line < extra.line)) {
-            let (kind, place) =
-                (FindingKind::CrawlDelayBetweenAgents, (extra.line, column(robots, extra.start)));
-            findings.add_beside(kind.severity(), kind, place, extra.value(&robots.source), next.line);
+            let (kind, value) = (FindingKind::CrawlDelayBetweenAgents, extra.value(&robots.source));
+            let set = |finding: &mut Finding| finding.other = Some(next.line);
+            findings.add_with(kind, extra.line, extra.start, value, set);
         }
     }
 }
 
 /// An owner's own `Allow` is stronger than a generated group of the same crawler.
-fn overridden_blocks(robots: &Robots, findings: &mut Findings) {
+fn overridden_blocks(robots: &Robots, findings: &mut Findings<'_>) {
     for void in robots.voids() {
         for &by in &void.by {
-            let at = robots.rules.partition_point(|record| record.line < by);
-            let Some(record) = robots.rules.get(at) else { continue };
-            let (place, text) = ((by, column(robots, record.start)), record.view(&robots.source).text);
-            findings.add_beside(Severity::Warning, FindingKind::BlockOverridden, place, text, void.line);
+            let at = robots.file.rules.partition_point(|record| record.line < by);
+            let Some(record) = robots.file.rules.get(at) else { continue };
+            let text = record.view(&robots.source).text;
+            let set = |finding: &mut Finding| finding.other = Some(void.line);
+            findings.add_with(FindingKind::BlockOverridden, by, record.start, text, set);
         }
     }
 }
@@ -174,19 +161,19 @@ pub(super) fn is_everything(pattern: &[u8]) -> bool {
 }
 
 /// `seen` are the rules that were reported: one line is said to be overridden once.
-fn shadowed(robots: &Robots, shadow: &Shadow, seen: &mut HashSet<u32>, findings: &mut Findings) {
+fn shadowed(robots: &Robots, shadow: &Shadow, seen: &mut HashSet<u32>, findings: &mut Findings<'_>) {
     if shadow.pairs().is_empty() {
         return;
     }
     // A part of the file that several groups use may be overridden in one of them only.
-    let mut uses = vec![0_u32; robots.blocks.len()];
+    let mut uses = vec![0_u32; robots.file.blocks.len()];
     for block in robots.naming.groups().all() {
         if let Some(uses) = uses.get_mut(*block as usize) {
             *uses += 1;
         }
     }
     for &(rule, better) in shadow.pairs() {
-        let pair = (robots.rules.get(rule as usize), robots.rules.get(better as usize));
+        let pair = (robots.file.rules.get(rule as usize), robots.file.rules.get(better as usize));
         let (Some(record), Some(better)) = pair else { continue };
         let groups = uses.get(record.block as usize).copied().unwrap_or_default();
         // The same said twice in two places is a matter of duplicate groups.
@@ -202,11 +189,11 @@ fn same_pattern(
     robots: &Robots,
     entries: &[Option<IndexedRule>],
     seen: &mut HashSet<u32>,
-    findings: &mut Findings,
+    findings: &mut Findings<'_>,
 ) {
     let mut known = HashMap::new();
     for at in alike(robots, entries) {
-        let rule = (entries.get(at as usize), robots.rules.get(at as usize));
+        let rule = (entries.get(at as usize), robots.file.rules.get(at as usize));
         let (Some(Some(entry)), Some(record)) = rule else { continue };
         let key = (record.block, entry.literals(robots.texts()));
         let (first, other) = *known.entry(key).or_insert((record, at));
@@ -238,17 +225,18 @@ fn alike(robots: &Robots, entries: &[Option<IndexedRule>]) -> Vec<u32> {
     alike
 }
 
-fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &mut Findings) {
+fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &mut Findings<'_>) {
     // Said twice is harmless; said otherwise, the owner is mistaken about the file.
     let severity = if record.kind == better.kind { Severity::Note } else { Severity::Warning };
     let text = record.view(&robots.source).text;
-    let column = column(robots, record.start);
-    findings.add_beside(severity, FindingKind::ShadowedRule, (record.line, column), text, better.line);
+    findings.add_with(FindingKind::ShadowedRule, record.line, record.start, text, |finding| {
+        (finding.severity, finding.other) = (severity, Some(better.line));
+    });
 }
 
 /// Whether the file shuts crawlers out of its own sitemaps. The file does not say which host it is for
 /// but by a `Host` record: where it has one, sitemaps of other hosts are left alone.
-fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings) {
+fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
     let Some(everyone) = robots.naming.everyone() else { return };
     let wild = entries.iter().flatten().filter(|entry| entry.pattern.pieces.1 > 0).count();
     let everyone = RuleGroup::new(robots, everyone, None);
@@ -266,16 +254,11 @@ fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Fin
             Some(everyone.judge(path).allow)
         });
         let Some(allow) = allow else {
-            return findings.add(
-                FindingKind::SitemapsSkipped,
-                extra.line,
-                column(robots, extra.start),
-                value,
-            );
+            return findings.add(FindingKind::SitemapsSkipped, extra.line, extra.start, value);
         };
         known.insert(path, allow);
         if !allow {
-            findings.add(FindingKind::SitemapDisallowed, extra.line, column(robots, extra.start), value);
+            findings.add(FindingKind::SitemapDisallowed, extra.line, extra.start, value);
         }
     }
 }
@@ -290,12 +273,4 @@ fn split(uri: &[u8]) -> Option<(&[u8], &[u8])> {
 pub(super) fn host(value: &[u8]) -> &[u8] {
     let rest = memchr::memmem::find(value, b"://").and_then(|at| value.get(at + 3..)).unwrap_or(value);
     rest.split(|&byte| byte == b'/').next().unwrap_or_default()
-}
-
-/// The column of an offset, counted from the line's start.
-pub(super) fn column(robots: &Robots, offset: u32) -> u32 {
-    let before = robots.source.get(..offset as usize).unwrap_or_default();
-    let first = || line::byte_order_mark(before);
-    let start = memchr::memrchr2(b'\n', b'\r', before).map_or_else(first, |at| at + 1);
-    index(before.len() - start + 1)
 }

@@ -112,14 +112,13 @@ fn search(window: &[u8], text: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bytes;
     use super::super::pattern::PatternPool;
     use super::super::symbol;
     use super::*;
 
     fn matches(raw: &str, target: &str) -> bool {
         let mut pool = PatternPool::new(raw.as_bytes());
-        let pattern = pool.add_raw(raw.as_bytes(), 0, bytes::traits(raw.as_bytes()));
+        let pattern = pool.add_raw(raw.as_bytes(), 0);
         let texts = pool.texts();
         let prefix = texts.get(pattern.prefix);
         symbol::with_symbols(target.as_bytes(), usize::MAX, |target| {

@@ -3,7 +3,7 @@
 
 use super::finding::{Finding, FindingKind};
 use super::line::RecordName;
-use super::parse::Findings;
+use super::parse::{Findings, UserAgentLine};
 use super::rule::{RuleKind, RuleRecord};
 use super::token::{self, Named};
 use super::{Parsed, Robots, lint};
@@ -44,7 +44,7 @@ pub(super) fn staging_line(robots: &Robots) -> Option<u32> {
         let host = host.split(|&b| b == b':').next().unwrap_or_default();
         host.split(|&b| b == b'.').any(|label| LABELS.iter().any(|known| known.eq_ignore_ascii_case(label)))
     };
-    let of_host = robots.extras.iter().filter(|extra| match extra.name {
+    let of_host = robots.file.extras.iter().filter(|extra| match extra.name {
         RecordName::Host | RecordName::Sitemap => is_staging(lint::host(extra.value(&robots.source))),
         _ => false,
     });
@@ -52,9 +52,9 @@ pub(super) fn staging_line(robots: &Robots) -> Option<u32> {
 }
 
 /// Rules such as `Disallow: /*.pdf$`: `$` is the end of path and query, so `/x.pdf?y` is allowed.
-pub(super) fn query_passes(robots: &Robots, findings: &mut Findings) {
+pub(super) fn query_passes(robots: &Robots, findings: &mut Findings<'_>) {
     let pattern = |rule: &RuleRecord| rule.view(&robots.source).pattern;
-    let rules = || robots.rules.iter().filter(|rule| rule.kind == RuleKind::Disallow && rule.bytes > 0);
+    let rules = || robots.file.rules.iter().filter(|rule| rule.kind == RuleKind::Disallow && rule.bytes > 0);
     let mut ended = rules().filter(|rule| is_of_files(pattern(rule))).peekable();
     if ended.peek().is_none() {
         return;
@@ -68,8 +68,7 @@ pub(super) fn query_passes(robots: &Robots, findings: &mut Findings) {
         let with_query = [file, b"?"].concat();
         let covering = [file, &with_query, b"/*?", b"*?"];
         if !covering.iter().any(|covering| known.contains(&(rule.block, *covering))) {
-            let column = lint::column(robots, rule.start);
-            findings.add(FindingKind::QueryPasses, rule.line, column, rule.view(&robots.source).text);
+            findings.add(FindingKind::QueryPasses, rule.line, rule.start, rule.view(&robots.source).text);
         }
     }
 }
@@ -87,8 +86,9 @@ impl Parsed {
     pub fn compare_names<'k>(&mut self, known: impl Iterator<Item = &'k str>) {
         let known: HashMap<String, &str> = known.map(|name| (name.to_ascii_lowercase(), name)).collect();
         let robots = &self.robots;
-        let written =
-            robots.agents.iter().filter(|agent| !agent.is_again && agent.line < robots.generated_from);
+        let mut findings = Findings::new(&robots.source, robots.file.generated_from);
+        let is_written = |agent: &&UserAgentLine| !agent.is_again && agent.line < robots.file.generated_from;
+        let written = robots.file.agents.iter().filter(is_written);
         let is_known = |name: &[u8]| {
             std::str::from_utf8(name).is_ok_and(|name| known.contains_key(&name.to_ascii_lowercase()))
         };
@@ -99,18 +99,19 @@ impl Parsed {
             (is_plain && !is_known(name) && !cut.is_some_and(is_known))
                 .then_some((agent, cut.unwrap_or(name)))
         });
-        let found = odd.take(MOST_NAMES).filter_map(|(agent, name)| {
-            let meant = nearest(std::str::from_utf8(name).ok()?, &known)?;
-            let column = lint::column(robots, agent.start);
-            let finding = Finding::new(FindingKind::MisspeltToken, agent.line, column, name);
-            Some(Finding { meant: Some(meant.into()), ..finding })
-        });
-        let found: Vec<Finding> = found.collect();
-        self.findings.extend(found);
-        self.sort_findings();
+        for (agent, name) in odd.take(MOST_NAMES) {
+            let meant = std::str::from_utf8(name).ok().and_then(|name| nearest(name, &known));
+            if let Some(meant) = meant {
+                let set = |finding: &mut Finding| finding.meant = Some(meant.into());
+                findings.add_with(FindingKind::MisspeltToken, agent.line, agent.start, name, set);
+            }
+        }
+        let found = findings.into_sorted();
+        self.add_findings(found);
     }
 
-    pub(super) fn sort_findings(&mut self) {
+    pub(super) fn add_findings(&mut self, found: Vec<Finding>) {
+        self.findings.extend(found);
         let is_last = |finding: &Finding| finding.kind == FindingKind::MoreFindings;
         self.findings.sort_by_key(|finding| (is_last(finding), finding.line, finding.column, finding.kind));
     }

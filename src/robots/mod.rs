@@ -53,7 +53,6 @@
 //! assert_eq!(judgement.group.map(|group| group.matched()), Some("FooBot"));
 //! ```
 
-mod bytes;
 mod compile;
 mod compose;
 mod delay;
@@ -65,7 +64,6 @@ mod judgement;
 mod line;
 mod lint;
 mod matcher;
-mod message;
 mod mistakes;
 mod naming;
 mod parse;
@@ -83,7 +81,7 @@ pub use compose::{
 };
 pub use delay::CrawlDelayLine;
 pub use finding::{Finding, FindingKind, Severity};
-pub use group::{RuleGroup, Values};
+pub use group::RuleGroup;
 pub use judgement::{Judgement, JudgementReason};
 pub use preference::{Preference, PreferenceKind, UseCategory};
 pub use rule::{Rule, RuleKind};
@@ -94,15 +92,17 @@ use delay::CrawlDelays;
 use index::IndexedRule;
 use line::RecordName;
 use naming::Naming;
-use parse::{GroupBlock, ParsedFile, ParsedRecord, UserAgentLine};
+use parse::{ParsedFile, ParsedRecord};
 use pattern::{PatternPiece, PatternPool, Texts};
-use rule::RuleRecord;
 use std::collections::HashSet;
 use std::fmt;
 use usage::Usage;
 
 /// The smallest parsing limit that RFC 9309 section 2.5 permits, in bytes: 500 KiB.
 pub const LEAST_LIMIT: usize = 500 * 1024;
+
+/// The path that every crawler may fetch (section 2.2.2).
+const ROBOTS_TXT: &[u8] = b"/robots.txt";
 
 /// Offsets are 32 bits wide; nobody's file comes near.
 const GREATEST_LIMIT: usize = 256 * 1024 * 1024;
@@ -147,12 +147,7 @@ pub struct Parsed {
 #[derive(Clone)]
 pub struct Robots {
     source: Box<[u8]>,
-    blocks: Vec<GroupBlock>,
-    agents: Vec<UserAgentLine>,
-    rules: Vec<RuleRecord>,
-    extras: Vec<ParsedRecord>,
-    records: usize,
-    generated_from: u32,
+    file: ParsedFile,
     naming: Naming,
     rewritten: Box<[u8]>,
     pieces: Box<[PatternPiece]>,
@@ -163,7 +158,7 @@ pub struct Robots {
 
 impl fmt::Debug for Robots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = (self.naming.groups().len(), self.rules.len());
+        let counts = (self.naming.groups().len(), self.file.rules.len());
         let mut robots = f.debug_struct("Robots");
         robots.field("bytes", &self.source.len()).field("groups", &counts.0).field("rules", &counts.1);
         robots.finish_non_exhaustive()
@@ -182,35 +177,21 @@ impl Robots {
     /// and nothing about them is odd.
     pub fn parse_composed(bytes: &[u8], generated_from: u32, limits: &ParseLimits) -> Parsed {
         let limit = limits.max_bytes.clamp(LEAST_LIMIT, GREATEST_LIMIT);
-        let source: Box<[u8]> = line::whole_lines(bytes, limit).into();
-        let ParsedFile { blocks, agents, rules, extras, records, mut findings } =
-            parse::parse(&source, generated_from);
-        let naming = Naming::new(&source, &blocks, &agents);
-        let mut pool = PatternPool::new(&source);
+        let source = line::whole_lines(bytes, limit);
+        let (file, mut findings) = parse::parse(source, generated_from);
+        let naming = Naming::new(source, &file);
+        let mut pool = PatternPool::new(source);
         // Each rule is taken apart once, however many groups it belongs to.
         let entries: Vec<Option<IndexedRule>> =
-            rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
-        let (mut compiled, shadow) = Compiled::new(naming.groups(), &blocks, &rules, &entries, pool.texts());
-        let usages = usage::compile(&extras, &source, &mut pool);
-        compiled.finish(pool.texts());
-        let delays = CrawlDelays::new(&extras, &blocks, &agents, &naming, &source);
+            file.rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
+        let (mut compiled, shadow) = Compiled::new(naming.groups(), &file, &entries, pool.texts());
+        let usages = usage::compile(&file.extras, source, &mut pool);
+        compiled.index.finish(pool.texts());
+        let delays = CrawlDelays::new(&file, &naming, source);
         let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
-        let robots = Self {
-            source,
-            blocks,
-            agents,
-            rules,
-            extras,
-            records,
-            generated_from,
-            naming,
-            rewritten,
-            pieces,
-            compiled,
-            usages,
-            delays,
-        };
-        let rest = bytes.get(robots.source.len()..).unwrap_or_default();
+        let robots =
+            Self { source: source.into(), file, naming, rewritten, pieces, compiled, usages, delays };
+        let rest = bytes.get(source.len()..).unwrap_or_default();
         lint::add(&robots, rest, &entries, &shadow, &mut findings);
         Parsed { robots, findings: findings.into_sorted() }
     }
@@ -230,40 +211,35 @@ impl Robots {
     /// `tokens` are the crawler's product tokens, the most specific first; `star` says whether it
     /// accepts the `*` group. `target` is the path and query of the URI as sent (section 2.2.2).
     pub fn judge<T: AsRef<str>>(&self, tokens: &[T], star: bool, target: &[u8]) -> Judgement<'_> {
-        let group = self.group(tokens, star);
-        if target == b"/robots.txt" {
-            return Judgement { allow: true, reason: JudgementReason::RobotsTxt, group, rule: None };
+        match self.group(tokens, star) {
+            Some(group) => group.judge(target),
+            None if target == ROBOTS_TXT => Judgement::allowed(JudgementReason::RobotsTxt, None),
+            None => Judgement::allowed(JudgementReason::NoGroup, None),
         }
-        group.map_or(
-            Judgement { allow: true, reason: JudgementReason::NoGroup, group: None, rule: None },
-            |group| group.decide(target),
-        )
     }
 
     /// Every product token the file names, without `*`, in the order and spelling of its first
     /// mention. A value outside the token grammar (`FooBot/1.0`) is given as written, followed by
     /// the part crawlers compare (`FooBot`).
     pub fn tokens(&self) -> impl Iterator<Item = &str> {
-        self.naming.names(&self.source)
+        self.naming.names(&self.source).map(|(_, name)| name)
     }
 
     /// The [tokens](Self::tokens) that somebody wrote: those of generated groups alone are left out.
     pub fn written_tokens(&self) -> impl Iterator<Item = &str> {
         let generated: HashSet<u32> =
-            self.rules.iter().filter(|rule| rule.is_generated).map(|rule| rule.block).collect();
+            self.file.rules.iter().filter(|rule| rule.is_generated).map(|rule| rule.block).collect();
         let is_written = move |group: u32| {
             let mut blocks = self.naming.blocks(group).iter();
             generated.is_empty() || blocks.any(|block| !generated.contains(block))
         };
-        self.naming
-            .names_by_group(&self.source)
-            .filter(move |(group, _)| is_written(*group))
-            .map(|(_, name)| name)
+        let names = self.naming.names(&self.source);
+        names.filter(move |(group, _)| is_written(*group)).map(|(_, name)| name)
     }
 
     /// How many lines are records this engine knows. A web page served as robots.txt has none.
     pub const fn records(&self) -> usize {
-        self.records
+        self.file.records
     }
 
     /// The values of the sitemap records, in the order of the file (section 2.2.4).
@@ -277,14 +253,14 @@ impl Robots {
     }
 
     /// Every allow and disallow line of every group, in the order of the file, with the user-agent
-    /// values it stands under.
-    pub fn rules(&self) -> impl Iterator<Item = (Values<'_>, Rule<'_>)> {
-        self.rules.iter().map(|rule| (self.values(rule.block), rule.view(&self.source)))
+    /// values it stands under, as written. A value that is not UTF-8 is cut where it stops being so.
+    pub fn rules(&self) -> impl Iterator<Item = (impl ExactSizeIterator<Item = &str>, Rule<'_>)> {
+        self.file.rules.iter().map(|rule| (self.values(rule.block), rule.view(&self.source)))
     }
 
     /// The generated rules that other rules of the same crawler set aside.
     pub fn voids(&self) -> impl Iterator<Item = Void<'_>> {
-        self.rules.iter().filter(|rule| rule.is_generated).filter_map(|rule| {
+        self.file.rules.iter().filter(|rule| rule.is_generated).filter_map(|rule| {
             let token = self.values(rule.block).next()?;
             let stronger = |other: &Rule<'_>| {
                 let is_harmless = matches!(other.pattern, b"/robots.txt" | b"/robots.txt$");
@@ -311,16 +287,11 @@ impl Robots {
     }
 
     fn extras(&self, name: RecordName) -> impl Iterator<Item = &ParsedRecord> {
-        self.extras.iter().filter(move |extra| extra.name == name)
+        self.file.extras.iter().filter(move |extra| extra.name == name)
     }
 
-    fn values(&self, block: u32) -> Values<'_> {
-        let agents = self
-            .blocks
-            .get(block as usize)
-            .map(|block| block.agents.start as usize..block.agents.end as usize);
-        let agents = agents.and_then(|range| self.agents.get(range)).unwrap_or_default().iter();
-        Values { source: &self.source, agents }
+    fn values(&self, block: u32) -> impl ExactSizeIterator<Item = &str> + Clone {
+        self.file.agents_of(block).iter().map(|agent| readable(agent.value(&self.source)))
     }
 }
 

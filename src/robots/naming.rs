@@ -1,7 +1,7 @@
 //! Which group a product token selects (RFC 9309 section 2.2.1): names without regard to case,
 //! and groups that name the same token combined into one.
 
-use super::parse::{GroupBlock, UserAgentLine};
+use super::parse::ParsedFile;
 use super::pattern::index;
 use super::token::{self, Named};
 use std::cmp::Ordering;
@@ -27,8 +27,8 @@ impl NamedGroup {
 pub(super) struct Naming {
     /// In the order of their first mention.
     names: Vec<NamedGroup>,
-    /// Positions in `names` by [`token::key`], then by the whole name in lower case.
-    sorted: Vec<(u64, u32)>,
+    /// Positions in `names`, by the name in lower case.
+    sorted: Vec<u32>,
     everyone: Option<u32>,
     groups: GroupList,
 }
@@ -36,32 +36,29 @@ pub(super) struct Naming {
 /// One name in one block.
 #[derive(Clone, Copy)]
 struct Mention<'b> {
-    key: u64,
     name: &'b [u8],
     start: u32,
     block: u32,
 }
 
 impl Naming {
-    pub(super) fn new(source: &[u8], blocks: &[GroupBlock], agents: &[UserAgentLine]) -> Self {
+    pub(super) fn new(source: &[u8], file: &ParsedFile) -> Self {
         let mut everyone = Vec::new();
-        let mut mentions = Vec::with_capacity(agents.len());
-        for (block, number) in blocks.iter().zip(0..) {
-            let range = block.agents.start as usize..block.agents.end as usize;
-            for agent in agents.get(range).unwrap_or_default() {
+        let mut mentions = Vec::with_capacity(file.agents.len());
+        for number in 0..index(file.blocks.len()) {
+            for agent in file.agents_of(number) {
                 match token::named(agent.value(source)) {
                     Named::Everyone => push(&mut everyone, number),
                     Named::Crawler(first, second) => {
                         let names = std::iter::once(first).chain(second);
-                        let mention =
-                            |name| Mention { key: token::key(name), name, start: agent.start, block: number };
+                        let mention = |name| Mention { name, start: agent.start, block: number };
                         mentions.extend(names.map(mention));
                     }
                     Named::Nobody => {}
                 }
             }
         }
-        mentions.sort_by(|a, b| a.key.cmp(&b.key).then_with(|| compare(a.name, b.name)));
+        mentions.sort_by(|a, b| compare(a.name, b.name));
         Self::combine(&everyone, &mentions)
     }
 
@@ -69,9 +66,9 @@ impl Naming {
     fn combine(everyone: &[u32], mentions: &[Mention<'_>]) -> Self {
         let mut groups = Groups::default();
         let everyone = (!everyone.is_empty()).then(|| groups.of(everyone));
-        let mut entries: Vec<(u64, NamedGroup)> = Vec::with_capacity(mentions.len());
+        let mut entries = Vec::with_capacity(mentions.len());
         let mut blocks = Vec::new();
-        for run in mentions.chunk_by(|a, b| a.key == b.key && compare(a.name, b.name) == Ordering::Equal) {
+        for run in mentions.chunk_by(|a, b| a.name.eq_ignore_ascii_case(b.name)) {
             blocks.clear();
             for mention in run {
                 push(&mut blocks, mention.block);
@@ -79,17 +76,17 @@ impl Naming {
             let group = groups.of(&blocks);
             if let Some(first) = run.first() {
                 let end = first.start + index(first.name.len());
-                entries.push((first.key, NamedGroup { start: first.start, end, group }));
+                entries.push(NamedGroup { start: first.start, end, group });
             }
         }
         let mut order: Vec<u32> = (0..index(entries.len())).collect();
-        let entry = |at: u32| entries.get(at as usize).map(|entry| entry.1);
+        let entry = |at: u32| entries.get(at as usize).copied();
         // A value as written comes before its cut form, which starts at the same byte.
         order.sort_by_key(|&at| entry(at).map(|name| (name.start, std::cmp::Reverse(name.end))));
-        let mut sorted: Vec<(u64, u32)> = entries.iter().map(|entry| (entry.0, 0)).collect();
+        let mut sorted = vec![0; entries.len()];
         for (&at, place) in order.iter().zip(0..) {
             if let Some(slot) = sorted.get_mut(at as usize) {
-                slot.1 = place;
+                *slot = place;
             }
         }
         let names = order.iter().filter_map(|&at| entry(at)).collect();
@@ -98,13 +95,9 @@ impl Naming {
 
     /// The position of the group of `name`, and of the name.
     pub(super) fn find(&self, source: &[u8], name: &[u8]) -> Option<(u32, u32)> {
-        let key = token::key(name);
-        let first = self.sorted.partition_point(|&(other, _)| other < key);
-        let same =
-            self.sorted.get(first..).filter(|rest| rest.first().is_some_and(|&(other, _)| other == key))?;
-        let same = same.get(..same.partition_point(|&(other, _)| other == key))?;
         let bytes = |at: u32| self.names.get(at as usize).map_or(&[][..], |name| name.bytes(source));
-        let (_, at) = *same.get(same.binary_search_by(|&(_, at)| compare(bytes(at), name)).ok()?)?;
+        let found = self.sorted.binary_search_by(|&at| compare(bytes(at), name)).ok()?;
+        let at = *self.sorted.get(found)?;
         Some((self.names.get(at as usize)?.group, at))
     }
 
@@ -116,12 +109,8 @@ impl Naming {
         self.names.get(at as usize).map_or("", |name| super::readable(name.bytes(source)))
     }
 
-    pub(super) fn names<'s>(&self, source: &'s [u8]) -> impl Iterator<Item = &'s str> {
-        self.names.iter().map(|name| super::readable(name.bytes(source)))
-    }
-
     /// The names with the groups that are theirs.
-    pub(super) fn names_by_group<'s>(&self, source: &'s [u8]) -> impl Iterator<Item = (u32, &'s str)> {
+    pub(super) fn names<'s>(&self, source: &'s [u8]) -> impl Iterator<Item = (u32, &'s str)> {
         self.names.iter().map(|name| (name.group, super::readable(name.bytes(source))))
     }
 
@@ -211,8 +200,7 @@ mod tests {
     use super::*;
 
     fn naming(file: &str) -> Naming {
-        let draft = parse::parse(file.as_bytes(), u32::MAX);
-        Naming::new(file.as_bytes(), &draft.blocks, &draft.agents)
+        Naming::new(file.as_bytes(), &parse::parse(file.as_bytes(), u32::MAX).0)
     }
 
     #[test]
@@ -225,7 +213,7 @@ mod tests {
         assert_eq!(naming.blocks(group("B")), [0]);
         assert_eq!(naming.blocks(group("c")), [1]);
         assert!(naming.combines());
-        assert_eq!(naming.names(file.as_bytes()).collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(naming.names(file.as_bytes()).map(|(_, name)| name).collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
     #[test]

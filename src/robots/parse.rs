@@ -4,10 +4,9 @@
 //! What is odd on its own line becomes a finding here; what is odd only beside other lines is
 //! found in `lint`.
 
-use super::bytes;
-use super::finding::{Finding, FindingKind, Severity};
+use super::finding::{Finding, FindingKind};
 use super::line::{self, Content, PhysicalLine, PhysicalLines, Record, RecordName};
-use super::pattern::{self, PatternShape, index};
+use super::pattern::{self, index};
 use super::rule::{RuleKind, RuleRecord};
 use std::collections::HashSet;
 use std::ops::Range;
@@ -52,116 +51,81 @@ impl ParsedRecord {
     }
 }
 
-/// Everything one pass over the file yields.
-#[derive(Debug)]
+/// What one pass over the file yields, beside the findings.
+#[derive(Clone, Debug, Default)]
 pub(super) struct ParsedFile {
     pub(super) blocks: Vec<GroupBlock>,
     pub(super) agents: Vec<UserAgentLine>,
     pub(super) rules: Vec<RuleRecord>,
     pub(super) extras: Vec<ParsedRecord>,
+    /// How many lines are records.
     pub(super) records: usize,
-    pub(super) findings: Findings,
+    /// Nobody wrote the lines from here on.
+    pub(super) generated_from: u32,
 }
 
 impl ParsedFile {
-    const fn new(generated_from: u32) -> Self {
-        Self {
-            blocks: Vec::new(),
-            agents: Vec::new(),
-            rules: Vec::new(),
-            extras: Vec::new(),
-            records: 0,
-            findings: Findings::new(generated_from),
-        }
+    /// The user-agent lines of a block.
+    pub(super) fn agents_of(&self, block: u32) -> &[UserAgentLine] {
+        let agents = |block: &GroupBlock| self.agents.get(places(&block.agents));
+        self.blocks.get(block as usize).and_then(agents).unwrap_or_default()
+    }
+
+    /// The rules of a block.
+    pub(super) fn rules_of(&self, block: u32) -> &[RuleRecord] {
+        let rules = |block: &GroupBlock| self.rules.get(places(&block.rules));
+        self.blocks.get(block as usize).and_then(rules).unwrap_or_default()
     }
 }
 
-/// Findings, at most [`Findings::MOST`] of them beside those about the file as a whole.
+fn places(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
+/// Findings about a file, at most [`Findings::MOST`] of them beside those about the file as a whole.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(super) struct Findings<'s> {
+    source: &'s [u8],
     list: Vec<Finding>,
     dropped: usize,
     /// Nobody wrote the lines from here on.
     generated_from: u32,
 }
 
-impl Findings {
+impl<'s> Findings<'s> {
     /// A file of nothing but oddities must not cost more memory than one of rules.
     pub(super) const MOST: usize = 1000;
 
-    pub(super) fn add(&mut self, kind: FindingKind, line: u32, column: u32, detail: &[u8]) {
-        self.push(kind, line, || Finding::new(kind, line, column, detail));
+    pub(super) const fn new(source: &'s [u8], generated_from: u32) -> Self {
+        Self { source, list: Vec::new(), dropped: 0, generated_from }
     }
 
-    /// A finding at a line and column that is about another line too.
-    pub(super) fn add_beside(
-        &mut self,
-        severity: Severity,
-        kind: FindingKind,
-        (line, column): (u32, u32),
-        detail: &[u8],
-        other: u32,
-    ) {
-        self.push(kind, line, || Finding {
-            severity,
-            other: Some(other),
-            ..Finding::new(kind, line, column, detail)
-        });
+    /// Adds a finding about `detail`, which stands at the offset `at` of the file.
+    pub(super) fn add(&mut self, kind: FindingKind, line: u32, at: u32, detail: &[u8]) {
+        self.add_with(kind, line, at, detail, |_| {});
     }
 
-    /// A finding that matters more or less than its kind does otherwise.
-    pub(super) fn add_as(
+    /// Adds a finding that is about another line, too, or has another severity than its kind, or names what was meant:
+    /// `set` says so. A file has one finding of each kind about it as a whole: there is always room for those.
+    pub(super) fn add_with(
         &mut self,
-        severity: Severity,
         kind: FindingKind,
         line: u32,
-        column: u32,
+        at: u32,
         detail: &[u8],
+        set: impl FnOnce(&mut Finding),
     ) {
-        self.push(kind, line, || Finding { severity, ..Finding::new(kind, line, column, detail) });
-    }
-
-    /// A finding that names what was probably meant, or expected.
-    pub(super) fn add_meant(&mut self, kind: FindingKind, line: u32, column: u32, detail: &str, meant: &str) {
-        let meant = || Some(meant.into());
-        self.push(kind, line, || Finding {
-            meant: meant(),
-            ..Finding::new(kind, line, column, detail.as_bytes())
-        });
-    }
-
-    /// A finding about another line and a crawler.
-    pub(super) fn add_between(
-        &mut self,
-        kind: FindingKind,
-        (line, column): (u32, u32),
-        detail: &[u8],
-        other: u32,
-        crawler: &str,
-    ) {
-        let (other, meant) = (Some(other), || Some(crawler.into()));
-        self.push(kind, line, || Finding {
-            other,
-            meant: meant(),
-            ..Finding::new(kind, line, column, detail)
-        });
-    }
-
-    pub(super) const fn new(generated_from: u32) -> Self {
-        Self { list: Vec::new(), dropped: 0, generated_from }
-    }
-
-    pub(super) fn clear(&mut self) {
-        *self = Self::new(self.generated_from);
-    }
-
-    /// A file has one finding of each kind about it as a whole: there is always room for those.
-    fn push(&mut self, kind: FindingKind, line: u32, finding: impl FnOnce() -> Finding) {
         if kind.is_of_file() || (line < self.generated_from && self.list.len() < Self::MOST) {
-            self.list.push(finding());
+            let mut finding = Finding::new(kind, line, line::column(self.source, at), detail);
+            set(&mut finding);
+            self.list.push(finding);
         } else if line < self.generated_from {
             self.dropped += 1;
         }
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::new(self.source, self.generated_from);
     }
 
     /// In the order of the file.
@@ -176,25 +140,27 @@ impl Findings {
 }
 
 /// Reads `source`, which holds whole lines, those from `generated_from` on of our own making.
-pub(super) fn parse(source: &[u8], generated_from: u32) -> ParsedFile {
+pub(super) fn parse(source: &[u8], generated_from: u32) -> (ParsedFile, Findings<'_>) {
     let mut parser = Parser {
-        draft: ParsedFile::new(generated_from),
+        file: ParsedFile { generated_from, ..ParsedFile::default() },
+        findings: Findings::new(source, generated_from),
         naming: false,
         has_noindex: false,
         named: HashSet::new(),
     };
     let mark = line::byte_order_mark(source);
     if mark > 0 {
-        parser.draft.findings.add(FindingKind::ByteOrderMark, 1, 1, b"");
+        parser.findings.add(FindingKind::ByteOrderMark, 1, 0, b"");
     }
     for line in PhysicalLines::new(source, mark) {
         parser.line(line);
     }
-    parser.draft
+    (parser.file, parser.findings)
 }
 
 struct Parser<'s> {
-    draft: ParsedFile,
+    file: ParsedFile,
+    findings: Findings<'s>,
     /// The last line that belongs to a group was a user-agent line.
     naming: bool,
     /// Whether a `Noindex` was told of.
@@ -205,113 +171,104 @@ struct Parser<'s> {
 
 impl<'s> Parser<'s> {
     fn line(&mut self, line: PhysicalLine<'s>) {
-        let column = |at: usize| index(at - line.start + 1);
         if let Some(nul) = line.nul {
-            self.draft.findings.add(FindingKind::NulOctet, line.number, column(nul), b"");
+            self.findings.add(FindingKind::NulOctet, line.number, index(nul), b"");
         }
         match line.content {
             Content::Empty => {}
             Content::Junk(text, at) => {
-                self.draft.findings.add(FindingKind::UnparseableLine, line.number, column(at), text);
+                self.findings.add(FindingKind::UnparseableLine, line.number, index(at), text);
             }
-            Content::Record(record) => self.record(record, line.number, column),
+            Content::Record(record) => self.record(record, line.number),
         }
     }
 
-    fn record(&mut self, record: Record<'s>, line: u32, column: impl Fn(usize) -> u32) {
-        let findings = &mut self.draft.findings;
+    fn record(&mut self, record: Record<'s>, line: u32) {
+        let mut add = |kind| self.findings.add(kind, line, index(record.start), record.key);
         if record.misspelt {
-            findings.add(FindingKind::MisspeltRecord, line, column(record.start), record.key);
+            add(FindingKind::MisspeltRecord);
         }
         if !record.colon {
-            findings.add(FindingKind::MissingColon, line, column(record.start), record.key);
+            add(FindingKind::MissingColon);
         }
         if record.name == RecordName::Unknown {
-            findings.add(FindingKind::UnknownRecord, line, column(record.start), record.key);
-            return;
+            return add(FindingKind::UnknownRecord);
         }
-        self.draft.records += 1;
-        match record.name {
-            RecordName::UserAgent => self.agent(record, line, column(record.value_start)),
-            RecordName::Allow => self.rule(RuleKind::Allow, record, line, column),
-            RecordName::Disallow => self.rule(RuleKind::Disallow, record, line, column),
-            _ => self.extra(record, line, column(record.value_start)),
+        self.file.records += 1;
+        let value = index(record.value_start);
+        let odd = match record.name {
+            RecordName::UserAgent => self.agent(record, line),
+            RecordName::Allow => self.rule(RuleKind::Allow, record, line),
+            RecordName::Disallow => self.rule(RuleKind::Disallow, record, line),
+            _ => self.extra(record, line),
+        };
+        if let Some(kind) = odd {
+            let at = if kind == FindingKind::RuleOutsideGroup { index(record.start) } else { value };
+            self.findings.add(kind, line, at, record.value);
         }
     }
 
-    fn agent(&mut self, record: Record<'s>, line: u32, column: u32) {
+    /// Takes a user-agent line, and says what is odd about it.
+    fn agent(&mut self, record: Record<'s>, line: u32) -> Option<FindingKind> {
+        let file = &mut self.file;
         if !self.naming {
-            let agents = index(self.draft.agents.len());
-            let rules = index(self.draft.rules.len());
-            self.draft.blocks.push(GroupBlock { agents: agents..agents, rules: rules..rules });
+            let (agents, rules) = (index(file.agents.len()), index(file.rules.len()));
+            file.blocks.push(GroupBlock { agents: agents..agents, rules: rules..rules });
             self.naming = true;
             self.named.clear();
         }
         let is_again = !self.named.insert(super::readable(record.value));
-        let (start, end) = (index(record.value_start), index(record.end));
-        self.draft.agents.push(UserAgentLine { line, start, end, is_again });
-        if let Some(block) = self.draft.blocks.last_mut() {
-            block.agents.end = index(self.draft.agents.len());
+        let (start, end) = (index(record.value_start), index(record.end()));
+        file.agents.push(UserAgentLine { line, start, end, is_again });
+        if let Some(block) = file.blocks.last_mut() {
+            block.agents.end = index(file.agents.len());
         }
-        if let Some(kind) = super::token::oddity(record.value) {
-            self.draft.findings.add(kind, line, column, record.value);
-        }
+        super::token::oddity(record.value)
     }
 
-    fn rule(&mut self, kind: RuleKind, record: Record<'_>, line: u32, column: impl Fn(usize) -> u32) {
+    fn rule(&mut self, kind: RuleKind, record: Record<'_>, line: u32) -> Option<FindingKind> {
         self.naming = false;
-        let Some(block) = self.draft.blocks.len().checked_sub(1) else {
-            self.draft.findings.add(FindingKind::RuleOutsideGroup, line, column(record.start), record.value);
-            return;
+        let file = &mut self.file;
+        let Some(block) = file.blocks.len().checked_sub(1) else {
+            return Some(FindingKind::RuleOutsideGroup);
         };
-        let shape = pattern::shape(record.value, record.traits);
-        let odd = match shape {
-            PatternShape::Blank => Some(FindingKind::BlankInPattern),
-            PatternShape::Unrooted => Some(FindingKind::UnmatchableRule),
-            PatternShape::Usable if record.cut => Some(FindingKind::CommentInPattern),
-            PatternShape::Usable if pattern::has_dot_segment(record.value) => Some(FindingKind::DotSegment),
-            PatternShape::Empty | PatternShape::Usable => None,
-        };
-        if let Some(odd) = odd {
-            self.draft.findings.add(odd, line, column(record.value_start), record.value);
-        }
-        self.draft.rules.push(RuleRecord {
+        let mistake = pattern::mistake(record.value);
+        let bytes = if mistake.is_some() { 0 } else { pattern::weight(record.value) };
+        let (start, value, end) = (index(record.start), index(record.value_start), index(record.end()));
+        let is_generated = line >= file.generated_from;
+        file.rules.push(RuleRecord {
             kind,
             line,
-            start: index(record.start),
-            value: index(record.value_start),
-            end: index(record.end),
+            start,
+            value,
+            end,
             block: index(block),
-            traits: record.traits,
-            is_generated: line >= self.draft.findings.generated_from,
-            bytes: if shape == PatternShape::Usable {
-                pattern::weight(record.value, record.traits)
-            } else {
-                0
-            },
+            bytes,
+            is_generated,
         });
-        if let Some(block) = self.draft.blocks.last_mut() {
-            block.rules.end = index(self.draft.rules.len());
+        if let Some(block) = file.blocks.last_mut() {
+            block.rules.end = index(file.rules.len());
         }
+        let comment = || record.cut.then_some(FindingKind::CommentInPattern);
+        let dots = || pattern::has_dot_segment(record.value).then_some(FindingKind::DotSegment);
+        mistake.or_else(comment).or_else(dots)
     }
 
-    fn extra(&mut self, record: Record<'_>, line: u32, column: u32) {
-        let block = self.draft.blocks.len().checked_sub(1).map(index);
-        let (start, end) = (index(record.value_start), index(record.end));
-        self.draft.extras.push(ParsedRecord { name: record.name, line, start, end, block });
-        let odd = match record.name {
-            RecordName::CrawlDelay if seconds(record.value).is_none() => FindingKind::CrawlDelay,
-            RecordName::Sitemap if !is_absolute(record.value) => FindingKind::RelativeSitemap,
+    fn extra(&mut self, record: Record<'_>, line: u32) -> Option<FindingKind> {
+        let block = self.file.blocks.len().checked_sub(1).map(index);
+        let (name, value) = (record.name, record.value);
+        let (start, end) = (index(record.value_start), index(record.end()));
+        self.file.extras.push(ParsedRecord { name, line, start, end, block });
+        match name {
+            RecordName::CrawlDelay if seconds(value).is_none() => Some(FindingKind::CrawlDelay),
+            RecordName::Sitemap if !is_absolute(value) => Some(FindingKind::RelativeSitemap),
             RecordName::Noindex if !std::mem::replace(&mut self.has_noindex, true) => {
-                FindingKind::NoindexRecord
+                Some(FindingKind::NoindexRecord)
             }
-            RecordName::Host => FindingKind::HostRecord,
-            RecordName::License if !is_absolute(record.value) || !is_one(record.value) => {
-                FindingKind::LicenseUrl
-            }
-            _ => return,
-        };
-        self.draft.findings.add(odd, line, column, record.value);
+            RecordName::Host => Some(FindingKind::HostRecord),
+            RecordName::License if !is_absolute(value) || !is_one(value) => Some(FindingKind::LicenseUrl),
+            _ => None,
+        }
     }
 }
 
@@ -325,7 +282,7 @@ fn is_absolute(value: &[u8]) -> bool {
 
 /// Whether nothing stands behind the URL.
 fn is_one(value: &[u8]) -> bool {
-    !value.iter().any(|&byte| bytes::is_blank(byte))
+    !value.iter().any(|&byte| line::is_blank(byte))
 }
 
 /// The value of a `Crawl-delay` in seconds.
@@ -342,7 +299,7 @@ mod tests {
 
     #[test]
     fn rules_end_a_run_of_user_agent_lines_and_nothing_else_does() {
-        let draft = parse(
+        let (draft, _) = parse(
             b"user-agent: a\n\nsitemap: s\njunk\nuser-agent: b\nallow:\ncrawl-delay: 1\nuser-agent: c\n",
             u32::MAX,
         );
@@ -355,8 +312,9 @@ mod tests {
     #[test]
     fn a_license_is_one_whole_url() {
         let odd = |value: &str| {
-            let draft = parse(format!("license: {value}\n").as_bytes(), u32::MAX);
-            draft.findings.into_sorted().iter().any(|finding| finding.kind == FindingKind::LicenseUrl)
+            let file = format!("license: {value}\n");
+            let (_, findings) = parse(file.as_bytes(), u32::MAX);
+            findings.into_sorted().iter().any(|finding| finding.kind == FindingKind::LicenseUrl)
         };
         assert!(!odd("https://example.org/license.xml"));
         assert!(["https://a b", "https://a https://b", "/license.xml"].iter().all(|value| odd(value)));

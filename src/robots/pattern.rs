@@ -3,7 +3,8 @@
 //!
 //! This is the form the index is built from. It does no matching.
 
-use super::bytes::ByteTraits;
+use super::finding::FindingKind;
+use super::line::is_blank;
 use super::rule::RuleRecord;
 use super::symbol::{self, PathByte};
 use memchr::memchr;
@@ -72,34 +73,20 @@ pub(super) struct Pattern {
     pub(super) anchored: bool,
 }
 
-/// Whether a pattern can match anything, and if not, why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PatternShape {
-    /// An empty pattern matches no path (section 2.2: `empty-pattern`).
-    Empty,
-    /// A blank is outside the grammar of `path-pattern`.
-    Blank,
-    /// Starts neither with `/` nor `*`.
-    Unrooted,
-    Usable,
-}
-
-pub(super) fn shape(raw: &[u8], traits: ByteTraits) -> PatternShape {
-    match raw.first() {
-        None => PatternShape::Empty,
-        Some(_) if traits.has(ByteTraits::BLANK) => PatternShape::Blank,
-        Some(b'/' | b'*') => PatternShape::Usable,
-        Some(_) => PatternShape::Unrooted,
+/// Why a pattern can match nothing, although its owner means it to: a blank is outside the grammar of `path-pattern`, and
+/// every path starts with `/`. An empty pattern matches no path, either, but is meant so (section 2.2: `empty-pattern`).
+pub(super) fn mistake(raw: &[u8]) -> Option<FindingKind> {
+    match raw {
+        [_, ..] if raw.iter().any(|&byte| is_blank(byte)) => Some(FindingKind::BlankInPattern),
+        [] | [b'/' | b'*', ..] => None,
+        _ => Some(FindingKind::UnmatchableRule),
     }
 }
 
 /// What the pattern counts for in "the match that has the most bytes" (section 2.2.2): its bytes
 /// as written, where a byte beyond ASCII counts as its encoded form, and an encoded unreserved
 /// character (RFC 3986 section 2.3) as the character.
-pub(super) fn weight(raw: &[u8], traits: ByteTraits) -> u32 {
-    if !traits.has(ByteTraits::PERCENT | ByteTraits::BEYOND_ASCII) {
-        return index(raw.len());
-    }
+pub(super) fn weight(raw: &[u8]) -> u32 {
     let beyond = raw.iter().filter(|byte| !byte.is_ascii()).count();
     let encoded = memchr::memchr_iter(b'%', raw).filter_map(|at| PathByte::split(raw.get(at..)?));
     let unreserved = encoded.filter(|(byte, _)| byte.encoded && byte.is_unreserved()).count();
@@ -127,19 +114,19 @@ impl<'s> PatternPool<'s> {
     pub(super) fn add(&mut self, rule: RuleRecord) -> Pattern {
         let at = rule.value as usize;
         let raw = self.source.get(at..rule.end as usize).unwrap_or_default();
-        self.add_raw(raw, at, rule.traits)
+        self.add_raw(raw, at)
     }
 
     /// Takes the usable pattern `raw` apart, which stands at `at` in the source. Section 2.2.3: `*`
     /// is any number of bytes wherever it stands, `$` ends the pattern only as its last byte.
-    pub(super) fn add_raw(&mut self, raw: &[u8], at: usize, traits: ByteTraits) -> Pattern {
+    pub(super) fn add_raw(&mut self, raw: &[u8], at: usize) -> Pattern {
         let (body, dollar) = match raw.split_last() {
             Some((b'$', body)) => (body, true),
             _ => (raw, false),
         };
         let first = self.pieces.len();
-        let rewrite = traits.has(ByteTraits::PERCENT | ByteTraits::WIDE);
-        let literal = if traits.has(ByteTraits::STAR) { memchr(b'*', body) } else { None };
+        let rewrite = !symbol::is_plain(raw);
+        let literal = memchr(b'*', body);
         let mut query = false;
         let head = body.get(..literal.unwrap_or(body.len())).unwrap_or_default();
         let prefix = if rewrite { self.write(head, &mut query) } else { TextSpan::from(at, head.len()) };
@@ -248,19 +235,10 @@ pub(super) fn index(value: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::bytes;
-
-    fn weight(raw: &[u8]) -> u32 {
-        super::weight(raw, bytes::traits(raw))
-    }
-
-    fn shape(raw: &[u8]) -> PatternShape {
-        super::shape(raw, bytes::traits(raw))
-    }
 
     fn parts(raw: &str) -> (Vec<String>, bool) {
         let mut pool = PatternPool::new(raw.as_bytes());
-        let pattern = pool.add_raw(raw.as_bytes(), 0, bytes::traits(raw.as_bytes()));
+        let pattern = pool.add_raw(raw.as_bytes(), 0);
         let text = |span: TextSpan| String::from_utf8_lossy(pool.texts().get(span)).into_owned();
         let pieces = pool.texts().pieces(pattern);
         let all = std::iter::once(pattern.prefix).chain(pieces.iter().map(|piece| piece.text));
@@ -288,7 +266,7 @@ mod tests {
     fn only_pieces_that_may_meet_the_query_have_a_second_reading() {
         let count = |raw: &str| {
             let mut pool = PatternPool::new(raw.as_bytes());
-            pool.add_raw(raw.as_bytes(), 0, bytes::traits(raw.as_bytes()));
+            pool.add_raw(raw.as_bytes(), 0);
             pool.pieces.iter().filter(|piece| piece.text != piece.in_query).count()
         };
         assert_eq!(count("/a*b"), 0);
@@ -320,11 +298,11 @@ mod tests {
     }
 
     #[test]
-    fn shapes() {
-        assert_eq!(shape(b""), PatternShape::Empty);
-        assert_eq!(shape(b"/a b"), PatternShape::Blank);
-        assert_eq!(shape(b"a"), PatternShape::Unrooted);
-        assert_eq!(shape(b"$"), PatternShape::Unrooted);
-        assert_eq!(shape(b"*.gif"), PatternShape::Usable);
+    fn mistakes() {
+        assert_eq!(mistake(b""), None);
+        assert_eq!(mistake(b"/a b"), Some(FindingKind::BlankInPattern));
+        assert_eq!(mistake(b"a"), Some(FindingKind::UnmatchableRule));
+        assert_eq!(mistake(b"$"), Some(FindingKind::UnmatchableRule));
+        assert_eq!(mistake(b"*.gif"), None);
     }
 }

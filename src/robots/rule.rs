@@ -1,6 +1,5 @@
 //! A rule of a file as its owner wrote it.
 
-use super::bytes::ByteTraits;
 use super::compose;
 
 /// What a rule says about the paths it matches.
@@ -55,7 +54,6 @@ pub(super) struct RuleRecord {
     pub(super) end: u32,
     pub(super) block: u32,
     pub(super) bytes: u32,
-    pub(super) traits: ByteTraits,
     pub(super) is_generated: bool,
 }
 

@@ -69,7 +69,7 @@ pub(super) fn push(out: &mut Vec<u8>, byte: PathByte, query: bool) {
 }
 
 /// Whether `raw` already is its own comparable form.
-fn is_plain(raw: &[u8]) -> bool {
+pub(super) fn is_plain(raw: &[u8]) -> bool {
     let mut blocks = raw.chunks_exact(16);
     if !blocks.all(|block| block.try_into().is_ok_and(|block: &[u8; 16]| is_plain_block(block))) {
         return false;

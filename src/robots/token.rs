@@ -4,8 +4,8 @@
 //! section 2.3.1.5 suggests and Google's parser does. For tokens that follow the grammar both are
 //! the same as the cut alone; the whole value makes `AI2Bot` or `panscient.com` work.
 
-use super::bytes::is_blank;
 use super::finding::FindingKind;
+use super::line::is_blank;
 
 /// What one user-agent line names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,14 +114,6 @@ const fn in_name(byte: u8) -> bool {
     in_grammar(byte) || byte.is_ascii_digit() || byte == b'.'
 }
 
-/// Orders tokens without regard to ASCII case: the first eight bytes, lower-cased, as a number.
-pub(super) fn key(name: &[u8]) -> u64 {
-    let fold = |key: u64, byte: u8| key << 8 | u64::from(byte.to_ascii_lowercase());
-    let head = name.iter().take(8).copied().fold(0, fold);
-    let missing = 8 - name.len().min(8);
-    if missing == 8 { 0 } else { head << (8 * missing) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,13 +136,5 @@ mod tests {
         for value in [&b"*Bot"[..], b"*<BR>", b"", b"/", b"\xFF"] {
             assert_eq!(named(value), Named::Nobody, "{value:?}");
         }
-    }
-
-    #[test]
-    fn keys_sort_as_lower_case_names_do() {
-        let mut names = ["b", "A", "aa", "AB", "foobotfoo", "FooBotFo", "", "a-b", "a_b"];
-        names.sort_by_key(|name| name.to_ascii_lowercase());
-        assert!(names.is_sorted_by_key(|name| key(name.as_bytes())));
-        assert_eq!(key(b"FOOBOT-IMAGE"), key(b"foobot-icon"));
     }
 }

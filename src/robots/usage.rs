@@ -4,13 +4,12 @@
 //! the most specific match from RFC 9309 section 2.2.2. A record without a path is one for `/`. Of records
 //! that match equally, what is most restrictive counts.
 
-use super::bytes::{self, is_blank};
 use super::compile::Compiled;
 use super::dictionary;
 use super::index::{Choice, IndexedRule};
-use super::line::RecordName;
+use super::line::{RecordName, is_blank};
 use super::parse::ParsedRecord;
-use super::pattern::{self, Pattern, PatternPool, PatternShape, Texts, index};
+use super::pattern::{self, Pattern, PatternPool, Texts, index};
 use super::preference::{Preference, PreferenceKind};
 use super::target::ComparableTarget;
 use std::borrow::Cow;
@@ -46,12 +45,8 @@ fn usage(extra: ParsedRecord, value: &[u8], pool: &mut PatternPool<'_>) -> Optio
     let (line, end) = (extra.line, extra.end);
     let mut usage = Usage { block, line, pattern: None, bytes: 1, start, end, is_dictionary };
     if let Some(raw) = path(value) {
-        let traits = bytes::traits(raw);
-        if pattern::shape(raw, traits) != PatternShape::Usable {
-            return None;
-        }
-        usage.bytes = pattern::weight(raw, traits);
-        usage.pattern = Some(pool.add_raw(raw, extra.start as usize, traits));
+        usage.bytes = pattern::weight(raw);
+        usage.pattern = Some(pool.add_raw(raw, extra.start as usize));
     }
     // Behind a path the empty dictionary is a preference, too: that nothing is said.
     (usage.pattern.is_some() || usage.start < usage.end).then_some(usage)
@@ -129,7 +124,7 @@ fn search(
             };
         }
     }
-    compiled.decide_deferred(texts, &target, best).rule()
+    compiled.index.decide_deferred(texts, &target, best).rule()
 }
 
 #[cfg(test)]
@@ -142,7 +137,7 @@ mod tests {
         let file = b"content-usage: a=n\nuser-agent: x\ncontent-usage: a=y\ncontent-usage: /p a=y\n\
                      content-usage: /p\tb=y, a=n\ncontent-usage: /q\ncontent-usage: /r A=n\n\
                      content-usage: / c=n\nallow: /\nuser-agent: y\ncontent-usage: c=y\n";
-        let extras = parse::parse(file, u32::MAX).extras;
+        let extras = parse::parse(file, u32::MAX).0.extras;
         let mut pool = PatternPool::new(file);
         let usages = compile(&extras, file, &mut pool);
         let compiled = Compiled::default();
@@ -175,7 +170,8 @@ mod tests {
                 "content-usage: /p search=y\n".repeat(count)
             );
             let mut pool = PatternPool::new(file.as_bytes());
-            let usages = compile(&parse::parse(file.as_bytes(), u32::MAX).extras, file.as_bytes(), &mut pool);
+            let usages =
+                compile(&parse::parse(file.as_bytes(), u32::MAX).0.extras, file.as_bytes(), &mut pool);
             let found = find(&usages, &[0], &Compiled::default(), pool.texts(), b"/p").unwrap();
             found.is_readable.then(|| found.value.into_owned())
         };

@@ -2,10 +2,11 @@
 //!
 //! The words are those of draft-ietf-aipref-vocab, which has no consensus yet, and of contentsignals.org.
 
-use super::finding::{FindingKind, Severity};
+use super::finding::{Finding, FindingKind, Severity};
 use super::line::RecordName;
-use super::lint::{column, is_everything};
+use super::lint::is_everything;
 use super::parse::{Findings, ParsedRecord};
+use super::pattern::index;
 use super::preference::{self, PreferenceKind, UseCategory};
 use super::rule::RuleKind;
 use super::token::{self, Named};
@@ -21,7 +22,7 @@ const USES: [&str; 3] = ["immediate", "reference", "full"];
 
 /// The file's preferences, each with its kind.
 fn all(robots: &Robots) -> impl Iterator<Item = (&ParsedRecord, PreferenceKind)> {
-    let records = robots.extras.iter().filter(|extra| extra.line < robots.generated_from);
+    let records = robots.file.extras.iter().filter(|extra| extra.line < robots.file.generated_from);
     records.filter_map(|extra| Some((extra, preference::kind(extra.name)?)))
 }
 
@@ -30,16 +31,15 @@ fn worded(robots: &Robots) -> impl Iterator<Item = (&ParsedRecord, PreferenceKin
     all(robots).filter(|(_, kind)| *kind != PreferenceKind::License)
 }
 
-pub(super) fn add(robots: &Robots, findings: &mut Findings) {
+pub(super) fn add(robots: &Robots, findings: &mut Findings<'_>) {
     for (extra, kind) in worded(robots) {
         if !words(robots, extra, kind, findings) {
-            let at = (extra.line, column(robots, extra.start));
             let value = extra.value(&robots.source);
             // Of a record that says nothing there would be nothing to see, or a path alone.
             let is_bare = usage::without_path(value).is_empty();
             let record = format!("{}: {}", <&str>::from(kind), String::from_utf8_lossy(value));
             let shown = if is_bare { record.trim_end().as_bytes() } else { value };
-            findings.add(FindingKind::UnreadablePreference, at.0, at.1, shown);
+            findings.add(FindingKind::UnreadablePreference, extra.line, extra.start, shown);
         }
         place(robots, extra, kind, findings);
     }
@@ -51,24 +51,26 @@ pub(super) fn add(robots: &Robots, findings: &mut Findings) {
 }
 
 /// What is odd about the words of a record; `false` where there are none.
-fn words(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings) -> bool {
+fn words(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings<'_>) -> bool {
     let value = extra.value(&robots.source);
     let mut check = |key: &str, answer: Option<&str>, expected: Option<&'static str>| {
         let said = if kind == PreferenceKind::ContentUsage { usage::without_path(value) } else { value };
         let at = memchr::memmem::find(said, key.as_bytes()).unwrap_or_default() + value.len() - said.len();
-        let at = column(robots, extra.start) + super::pattern::index(at);
+        let at = extra.start + index(at);
         let other = match kind {
             PreferenceKind::ContentUsage => PreferenceKind::ContentSignal,
             _ => PreferenceKind::ContentUsage,
         };
         let meant = UseCategory::VARIANTS.iter().find(|category| category.word(other) == key);
         if let (Some(meant), false) = (meant, is_known(kind, key)) {
-            findings.add_meant(FindingKind::OtherVocabulary, extra.line, at, key, meant.word(kind));
+            let set = |finding: &mut Finding| finding.meant = Some(meant.word(kind).into());
+            findings.add_with(FindingKind::OtherVocabulary, extra.line, at, key.as_bytes(), set);
         } else if !is_known(kind, key) {
             findings.add(FindingKind::UnknownCategory, extra.line, at, key.as_bytes());
         } else if let (Some(answer), Some(expected)) = (answer, expected) {
             let pair = format!("{key}={answer}");
-            findings.add_meant(FindingKind::PreferenceValue, extra.line, at, &pair, expected);
+            let set = |finding: &mut Finding| finding.meant = Some(expected.into());
+            findings.add_with(FindingKind::PreferenceValue, extra.line, at, pair.as_bytes(), set);
         }
     };
     if kind == PreferenceKind::ContentUsage {
@@ -98,19 +100,18 @@ fn is_known(kind: PreferenceKind, key: &str) -> bool {
 }
 
 /// Whether a record stands where it binds somebody, and where all crawlers read it alike.
-fn place(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings) {
-    let (value, at) = (extra.value(&robots.source), column(robots, extra.start));
-    let Some(block) = extra.block.and_then(|block| robots.blocks.get(block as usize)) else {
+fn place(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings<'_>) {
+    let (value, line, at) = (extra.value(&robots.source), extra.line, extra.start);
+    let Some(block) = extra.block else {
         // Some crawlers take a signal there for everyone's.
         let severity = if kind == PreferenceKind::ContentSignal { Severity::Note } else { Severity::Warning };
-        return findings.add_as(severity, FindingKind::PreferenceOutsideGroup, extra.line, at, value);
+        let set = |finding: &mut Finding| finding.severity = severity;
+        return findings.add_with(FindingKind::PreferenceOutsideGroup, line, at, value, set);
     };
-    let agents = robots.agents.get(block.agents.start as usize..block.agents.end as usize);
-    let agents = agents.unwrap_or_default();
-    let next = agents.partition_point(|agent| agent.line < extra.line);
-    if let Some(next) = agents.get(next) {
-        let kind = FindingKind::PreferenceBetweenAgents;
-        findings.add_beside(kind.severity(), kind, (extra.line, at), value, next.line);
+    let agents = robots.file.agents_of(block);
+    if let Some(next) = agents.get(agents.partition_point(|agent| agent.line < line)) {
+        let set = |finding: &mut Finding| finding.other = Some(next.line);
+        findings.add_with(FindingKind::PreferenceBetweenAgents, line, at, value, set);
     }
     // A run of nobodies is short: one name that is somebody's is enough.
     let is_nobody = |value: &[u8]| {
@@ -118,14 +119,13 @@ fn place(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: 
         matches!(odd, Some(FindingKind::ControlToken | FindingKind::UnusableToken))
     };
     if agents.iter().take(MOST_COMPARED).all(|agent| is_nobody(agent.value(&robots.source))) {
-        findings.add(FindingKind::PreferenceForNobody, extra.line, at, value);
+        findings.add(FindingKind::PreferenceForNobody, line, at, value);
     }
 }
 
 /// The group that a part of the file belongs to.
 fn group_of(robots: &Robots, block: u32) -> Option<RuleGroup<'_>> {
-    let agent =
-        robots.blocks.get(block as usize).and_then(|block| robots.agents.get(block.agents.start as usize))?;
+    let agent = robots.file.agents_of(block).first()?;
     match token::named(agent.value(&robots.source)) {
         Named::Everyone => robots.naming.everyone().map(|group| RuleGroup::new(robots, group, None)),
         Named::Crawler(name, _) => {
@@ -148,7 +148,7 @@ fn shut(group: RuleGroup<'_>, path: &[u8]) -> Option<u32> {
 }
 
 /// A preference for what may not be fetched.
-fn disallowed(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings) {
+fn disallowed(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: &mut Findings<'_>) {
     let value = extra.value(&robots.source);
     let path = usage::path(value).filter(|_| kind == PreferenceKind::ContentUsage).unwrap_or(b"/");
     let literal = path.iter().position(|&byte| matches!(byte, b'*' | b'$')).unwrap_or(path.len());
@@ -160,8 +160,9 @@ fn disallowed(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findi
     // Saying no twice is plain.
     if kind == PreferenceKind::ContentUsage || welcomes {
         let severity = if welcomes { Severity::Warning } else { Severity::Note };
-        let at = (extra.line, column(robots, extra.start));
-        findings.add_beside(severity, FindingKind::PreferenceDisallowed, at, value, line);
+        findings.add_with(FindingKind::PreferenceDisallowed, extra.line, extra.start, value, |finding| {
+            (finding.severity, finding.other) = (severity, Some(line));
+        });
     }
 }
 
@@ -171,7 +172,7 @@ fn is_of_all_paths(kind: PreferenceKind, value: &[u8]) -> bool {
 }
 
 /// What a group says to the same in one vocabulary and in the other.
-fn contradictions(robots: &Robots, findings: &mut Findings) {
+fn contradictions(robots: &Robots, findings: &mut Findings<'_>) {
     let mut said: HashMap<(u32, UseCategory), (bool, u32)> = HashMap::new();
     for (extra, kind) in worded(robots).take(MOST_COMPARED) {
         let value = extra.value(&robots.source);
@@ -180,9 +181,9 @@ fn contradictions(robots: &Robots, findings: &mut Findings) {
             let Some(allows) = preference::allows(kind, value, *category) else { continue };
             let (before, line) = *said.entry((block, *category)).or_insert((allows, extra.line));
             if before != allows {
-                let (kind, at) =
-                    (FindingKind::PreferenceContradiction, (extra.line, column(robots, extra.start)));
-                findings.add_beside(kind.severity(), kind, at, value, line);
+                let kind = FindingKind::PreferenceContradiction;
+                let set = |finding: &mut Finding| finding.other = Some(line);
+                findings.add_with(kind, extra.line, extra.start, value, set);
                 break;
             }
         }
@@ -190,7 +191,7 @@ fn contradictions(robots: &Robots, findings: &mut Findings) {
 }
 
 /// Crawlers with a group of their own, to which nothing is said.
-fn left_out(robots: &Robots, findings: &mut Findings) {
+fn left_out(robots: &Robots, findings: &mut Findings<'_>) {
     let told: HashSet<(u32, RecordName)> =
         all(robots).filter_map(|(extra, _)| Some((extra.block?, extra.name))).collect();
     for name in [RecordName::ContentUsage, RecordName::ContentSignal, RecordName::License] {
@@ -208,24 +209,25 @@ fn left_out(robots: &Robots, findings: &mut Findings) {
             let blocks = robots.naming.blocks(group.id());
             blocks.iter().all(|block| !told.contains(&(*block, name))) && shut(*group, b"/").is_none()
         };
-        let found = (0..super::pattern::index(robots.blocks.len())).take(MOST_COMPARED).find_map(|block| {
-            let agent = robots.blocks.get(block as usize)?.agents.start as usize;
-            let agent = robots.agents.get(agent).filter(|agent| agent.line < robots.generated_from)?;
+        let found = (0..index(robots.file.blocks.len())).take(MOST_COMPARED).find_map(|block| {
+            let first = robots.file.agents_of(block).first();
+            let agent = first.filter(|agent| agent.line < robots.file.generated_from)?;
             let is_odd = token::oddity(agent.value(&robots.source)) == Some(FindingKind::ControlToken);
             Some((group_of(robots, block).filter(|_| !is_odd).filter(is_silent)?, agent.line))
         });
         if let Some((group, line)) = found {
-            let at = (record.line, column(robots, record.start));
-            let value = record.value(&robots.source);
-            findings.add_between(FindingKind::PreferenceNotForAll, at, value, line, group.matched());
+            let (kind, value) = (FindingKind::PreferenceNotForAll, record.value(&robots.source));
+            findings.add_with(kind, record.line, record.start, value, |finding| {
+                (finding.other, finding.meant) = (Some(line), Some(group.matched().into()));
+            });
         }
     }
 }
 
 /// Whether a record stands behind all rules, so that it may be meant for the whole file.
 fn is_at_end(robots: &Robots, record: &ParsedRecord) -> bool {
-    let rules = robots.rules.last().is_some_and(|rule| rule.line < record.line);
-    rules && robots.blocks.len() > 1
+    let rules = robots.file.rules.last().is_some_and(|rule| rule.line < record.line);
+    rules && robots.file.blocks.len() > 1
 }
 
 impl Parsed {
@@ -235,7 +237,7 @@ impl Parsed {
         if worded(robots).next().is_none() {
             return;
         }
-        let mut findings = Findings::new(robots.generated_from);
+        let mut findings = Findings::new(&robots.source, robots.file.generated_from);
         let mut seen = HashSet::new();
         let named = tokens.filter_map(|(category, token)| Some((category, robots.group(&[token], false)?)));
         for (category, group) in named.take(MOST_COMPARED) {
@@ -246,12 +248,14 @@ impl Parsed {
                 (FindingKind::PurposeAllowed, opened(group))
             };
             if let Some(rule) = rule.filter(|_| seen.insert((record.line, category))) {
-                let at = (record.line, column(robots, record.start));
-                findings.add_between(kind, at, record.value(&robots.source), rule, group.matched());
+                let value = record.value(&robots.source);
+                findings.add_with(kind, record.line, record.start, value, |finding| {
+                    (finding.other, finding.meant) = (Some(rule), Some(group.matched().into()));
+                });
             }
         }
-        self.findings.extend(findings.into_sorted());
-        self.sort_findings();
+        let found = findings.into_sorted();
+        self.add_findings(found);
     }
 }
 

@@ -67,10 +67,6 @@ impl Lookup {
         Self { rules: rules.into(), tables: kept, always, share }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// The better of `best` and the best rule here that matches.
     pub(super) fn search(&self, texts: Texts<'_>, target: &ComparableTarget<'_>, best: Choice) -> Choice {
         if self.rules.first().is_none_or(|rule| rule.choice <= best) {

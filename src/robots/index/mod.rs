@@ -59,7 +59,8 @@ const SHORT: usize = 8;
 /// The compiled rules of many groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    sets: Vec<RuleSet>,
+    /// With each set, how much of a target a search of it looks at.
+    sets: Vec<(RuleSet, usize)>,
     /// The rules of short groups, each in the order in which they win.
     lists: Vec<IndexedRule>,
     trees: Vec<Tree>,
@@ -70,8 +71,8 @@ pub(super) struct Index {
 /// The compiled rules of one group, or of one part of it.
 #[derive(Clone, Copy, Debug)]
 enum RuleSet {
-    /// A range of the lists, and how much of a target it looks at.
-    List(u32, u32, u32),
+    /// A range of the lists.
+    List(u32, u32),
     Tree(u32),
 }
 
@@ -100,12 +101,14 @@ impl Index {
             shadow.list(rules, texts);
             let literal = rules.iter().all(|rule| rule.pattern.pieces.1 == 0);
             let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);
-            let reach = if literal { index(longest + 1) } else { u32::MAX };
-            self.sets.push(RuleSet::List(index(first), index(self.lists.len()), reach));
+            let reach = if literal { longest + 1 } else { usize::MAX };
+            self.sets.push((RuleSet::List(index(first), index(self.lists.len())), reach));
         } else {
             let (trie, left) = Trie::new(rules, texts, shadow);
             self.lists.truncate(first);
-            self.sets.push(RuleSet::Tree(index(self.trees.len())));
+            let is_literal = left.is_empty() && !trie.has_hung();
+            let reach = if is_literal { trie.depth() } else { usize::MAX };
+            self.sets.push((RuleSet::Tree(index(self.trees.len())), reach));
             self.trees.push(Tree { trie, lookup: Lookup::new(left, texts) });
         }
         index(self.sets.len() - 1)
@@ -113,21 +116,7 @@ impl Index {
 
     /// How much of a target a search of `set` looks at, in bytes of its comparable form.
     pub(super) fn reach(&self, set: u32) -> usize {
-        match self.sets.get(set as usize) {
-            None => 0,
-            Some(&RuleSet::List(_, _, reach)) => {
-                if reach == u32::MAX {
-                    usize::MAX
-                } else {
-                    reach as usize
-                }
-            }
-            Some(&RuleSet::Tree(tree)) => self
-                .trees
-                .get(tree as usize)
-                .filter(|tree| tree.is_literal())
-                .map_or(usize::MAX, |tree| tree.trie.depth()),
-        }
+        self.sets.get(set as usize).map_or(0, |(_, reach)| *reach)
     }
 
     /// To be called when all sets are known, with the final `texts`.
@@ -157,26 +146,16 @@ impl Index {
 
     /// The rule of `set` that decides about `target`, but for rules that were put off.
     pub(super) fn search(&self, set: u32, texts: Texts<'_>, target: &ComparableTarget<'_>) -> Choice {
-        match self.sets.get(set as usize) {
+        match self.sets.get(set as usize).map(|(set, _)| *set) {
             None => Choice::NONE,
-            Some(&RuleSet::List(start, end, _)) => {
+            Some(RuleSet::List(start, end)) => {
                 let rules = self.lists.get(start as usize..end as usize).unwrap_or_default();
                 entry::first_match(rules, texts, target, Choice::NONE)
             }
-            Some(&RuleSet::Tree(tree)) => {
-                self.trees.get(tree as usize).map_or(Choice::NONE, |tree| tree.search(texts, target))
-            }
+            Some(RuleSet::Tree(tree)) => self.trees.get(tree as usize).map_or(Choice::NONE, |tree| {
+                let best = tree.trie.search(texts, target);
+                tree.lookup.search(texts, target, best)
+            }),
         }
-    }
-}
-
-impl Tree {
-    fn is_literal(&self) -> bool {
-        !self.trie.has_hung() && self.lookup.is_empty()
-    }
-
-    fn search(&self, texts: Texts<'_>, target: &ComparableTarget<'_>) -> Choice {
-        let best = self.trie.search(texts, target);
-        self.lookup.search(texts, target, best)
     }
 }

@@ -67,7 +67,7 @@ mod tests {
     fn pairs(lines: &[&str], more: usize) -> Vec<(u32, u32)> {
         let others: Vec<String> = (0..more).map(|number| format!("disallow: /zz{number}z\n")).collect();
         let file = format!("user-agent: *\n{}\n{}", lines.join("\n"), others.concat());
-        let draft = parse::parse(file.as_bytes(), u32::MAX);
+        let (draft, _) = parse::parse(file.as_bytes(), u32::MAX);
         let mut shadow = Shadow::default();
         let rules = u32::try_from(draft.rules.len()).unwrap();
         let mut pool = PatternPool::new(file.as_bytes());

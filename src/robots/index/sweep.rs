@@ -317,7 +317,6 @@ impl Sweep<'_> {
 mod tests {
     use super::super::entry;
     use super::*;
-    use crate::robots::bytes;
     use crate::robots::pattern::PatternPool;
     use crate::robots::symbol;
 
@@ -328,7 +327,7 @@ mod tests {
         let mut start = 0;
         let mut rules = Vec::new();
         for (raw, number) in patterns.iter().zip(0..) {
-            let pattern = pool.add_raw(raw, start, bytes::traits(raw));
+            let pattern = pool.add_raw(raw, start);
             // Literals are never put off.
             if pattern.pieces.1 > 0 {
                 rules.push(IndexedRule { choice: Choice::new(number + 2, number), pattern });
