@@ -4,7 +4,6 @@ use super::line::RecordName;
 use super::naming::Naming;
 use super::parse::{self, ParsedFile, ParsedRecord};
 use super::pattern;
-use super::token::{self, Named};
 
 /// A `Crawl-delay` of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,15 +43,7 @@ impl CrawlDelays {
             let named = part.get(..part.partition_point(|agent| agent.line < delay.line)).unwrap_or_default();
             above = from + pattern::index(named.len());
             for agent in named {
-                match token::named(agent.value(source)) {
-                    Named::Everyone => of_names.push((None, at)),
-                    Named::Crawler(first, second) => {
-                        let chosen = std::iter::once(first).chain(second);
-                        let known = chosen.filter_map(|name| naming.find(source, name));
-                        of_names.extend(known.map(|(_, name)| (Some(name), at)));
-                    }
-                    Named::Nobody => {}
-                }
+                of_names.extend(naming.selected(source, agent.value(source)).map(|(_, name)| (name, at)));
             }
         }
         of_names.sort_unstable();

@@ -3,7 +3,7 @@
 use super::delay::CrawlDelayLine;
 use super::line::RecordName;
 use super::parse::ParsedRecord;
-use super::preference::{EITHER, Preference};
+use super::preference::Preference;
 use super::rule::RuleKind;
 use super::{Judgement, JudgementReason, ROBOTS_TXT, Robots, Rule};
 use super::{symbol, usage};
@@ -90,10 +90,8 @@ impl<'r> RuleGroup<'r> {
     /// The `Content-Usage` preference that the group states for `target`: that of the most specific path, and of equal
     /// ones the most restrictive. What may not be fetched has none.
     pub fn content_usage(&self, target: &[u8]) -> Option<Preference<'r>> {
-        let robots = self.robots;
-        let blocks = robots.naming.blocks(self.number);
-        let find =
-            |bytes: &[u8]| usage::find(&robots.usages, blocks, &robots.compiled, robots.texts(), bytes);
+        let blocks = self.robots.naming.blocks(self.number);
+        let find = |bytes: &[u8]| usage::find(self.robots, blocks, bytes);
         let found = symbol::with_symbols(target, usize::MAX, find)?;
         self.judge(target).allow.then_some(found)
     }
@@ -102,21 +100,8 @@ impl<'r> RuleGroup<'r> {
         self.robots
     }
 
-    /// Each `Content-Signal` and `License` of the group; of those that it has none of, what stands before any group.
-    pub(super) fn either_records(&self) -> Vec<ParsedRecord> {
-        let of = |name| {
-            let own: Vec<_> = self.extras(name).copied().collect();
-            if own.is_empty() { self.robots.before_groups(name).collect() } else { own }
-        };
-        EITHER.iter().flat_map(|name| of(*name)).collect()
-    }
-
-    /// The records that state a preference for the group.
-    pub(super) fn stated_records(&self) -> Vec<ParsedRecord> {
-        self.extras(RecordName::ContentUsage).copied().chain(self.either_records()).collect()
-    }
-
-    fn extras(&self, name: RecordName) -> impl Iterator<Item = &'r ParsedRecord> + use<'r> {
+    /// The records of a name in the group.
+    pub(super) fn extras(&self, name: RecordName) -> impl Iterator<Item = &'r ParsedRecord> + use<'r> {
         let blocks = self.robots.naming.blocks(self.number);
         let here = move |extra: &&ParsedRecord| {
             extra.block.is_some_and(|block| blocks.binary_search(&block).is_ok())

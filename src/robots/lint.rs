@@ -9,7 +9,6 @@ use super::mistakes;
 use super::parse::Findings;
 use super::pattern::index;
 use super::rule::{RuleKind, RuleRecord};
-use super::token::{self, Named};
 use super::{LEAST_LIMIT, Robots, RuleGroup, vocabularies};
 use std::collections::{HashMap, HashSet};
 
@@ -96,13 +95,7 @@ fn duplicate_groups(robots: &Robots, findings: &mut Findings<'_>) {
             let value = agent.value(&robots.source);
             // The blocks of a group are in the order of the file.
             let above = |group: u32| robots.naming.blocks(group).first().is_some_and(|&first| first < number);
-            let known = |name| robots.naming.find(&robots.source, name).is_some_and(|found| above(found.0));
-            let twice = match token::named(value) {
-                Named::Everyone => robots.naming.everyone().is_some_and(above),
-                Named::Crawler(name, cut) => known(name) || cut.is_some_and(known),
-                Named::Nobody => false,
-            };
-            if twice {
+            if robots.naming.selected(&robots.source, value).any(|(group, _)| above(group)) {
                 findings.add(FindingKind::DuplicateGroup, agent.line, agent.start, value);
             }
         }

@@ -101,6 +101,18 @@ impl Naming {
         Some((self.names.get(at as usize)?.group, at))
     }
 
+    /// The groups that a user-agent value names, each with the name that selects it; none for `*`.
+    pub(super) fn selected(&self, source: &[u8], value: &[u8]) -> impl Iterator<Item = (u32, Option<u32>)> {
+        let (everyone, names) = match token::named(value) {
+            Named::Everyone => (self.everyone, [None; 2]),
+            Named::Crawler(first, second) => (None, [Some(first), second]),
+            Named::Nobody => (None, [None; 2]),
+        };
+        let named = names.into_iter().flatten().filter_map(|name| self.find(source, name));
+        let named = named.map(|(group, name)| (group, Some(name)));
+        everyone.map(|group| (group, None)).into_iter().chain(named)
+    }
+
     pub(super) const fn everyone(&self) -> Option<u32> {
         self.everyone
     }
@@ -158,22 +170,14 @@ impl GroupList {
 #[derive(Default)]
 struct Groups {
     list: GroupList,
-    /// By block, for groups of one block.
-    single: Vec<Option<u32>>,
-    several: HashMap<Box<[u32]>, u32>,
+    numbers: HashMap<Box<[u32]>, u32>,
 }
 
 impl Groups {
     /// The group of exactly these blocks.
     fn of(&mut self, blocks: &[u32]) -> u32 {
         let next = index(self.list.ends.len());
-        let group = if let [block] = *blocks {
-            let place = block as usize;
-            self.single.resize(self.single.len().max(place + 1), None);
-            self.single.get_mut(place).map_or(next, |group| *group.get_or_insert(next))
-        } else {
-            *self.several.entry(blocks.into()).or_insert(next)
-        };
+        let group = *self.numbers.entry(blocks.into()).or_insert(next);
         if group == next {
             self.list.blocks.extend_from_slice(blocks);
             self.list.ends.push(index(self.list.blocks.len()));

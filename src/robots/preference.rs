@@ -76,13 +76,18 @@ impl Robots {
     /// Every preference that is stated for the crawlers of a group, as written and in the order of the file; without a
     /// group, what is stated for everyone.
     pub fn preferences(&self, group: Option<RuleGroup<'_>>) -> Vec<Preference<'_>> {
-        let records = match group {
-            Some(group) => group.stated_records(),
-            None => EITHER.iter().flat_map(|name| self.before_groups(*name)).collect(),
-        };
-        let mut all: Vec<_> = records.iter().filter_map(|extra| self.stated(extra)).collect();
+        let names = [RecordName::ContentUsage].into_iter().chain(EITHER);
+        let mut all: Vec<_> = names.flat_map(|name| self.stated_for(group, name)).collect();
         all.sort_by(|one, other| one.lines.cmp(&other.lines));
         all
+    }
+
+    /// What the records of a name state for the crawlers of a group: its own, else those that may stand before any.
+    fn stated_for(&self, group: Option<RuleGroup<'_>>, name: RecordName) -> Vec<Preference<'_>> {
+        let own: Vec<_> = group.iter().flat_map(|group| group.extras(name).copied()).collect();
+        let is_for_all = own.is_empty() && EITHER.contains(&name);
+        let records = if is_for_all { self.before_groups(name).collect() } else { own };
+        records.iter().filter_map(|extra| self.stated(extra)).collect()
     }
 
     /// The records of a name that stand before any group.
@@ -91,7 +96,7 @@ impl Robots {
     }
 
     /// A record as a preference, if it is one that says anything.
-    pub(super) fn stated(&self, extra: &ParsedRecord) -> Option<Preference<'_>> {
+    fn stated(&self, extra: &ParsedRecord) -> Option<Preference<'_>> {
         let kind = kind(extra.name)?;
         let value = extra.value(&self.source);
         let is_readable = match kind {
@@ -108,7 +113,7 @@ impl<'r> RuleGroup<'r> {
     /// What the group says for `target`: the `Content-Usage` of its path, and each `Content-Signal` and `License`.
     pub fn preferences_for(&self, target: &[u8]) -> Vec<Preference<'r>> {
         let robots = self.robots();
-        let others = self.either_records().into_iter().filter_map(|extra| robots.stated(&extra));
+        let others = EITHER.into_iter().flat_map(|name| robots.stated_for(Some(*self), name));
         self.content_usage(target).into_iter().chain(others).collect()
     }
 }

@@ -4,12 +4,12 @@
 //! the most specific match from RFC 9309 section 2.2.2. A record without a path is one for `/`. Of records
 //! that match equally, what is most restrictive counts.
 
-use super::compile::Compiled;
+use super::Robots;
 use super::dictionary;
 use super::index::{Choice, IndexedRule};
 use super::line::{RecordName, is_blank};
 use super::parse::ParsedRecord;
-use super::pattern::{self, Pattern, PatternPool, Texts, index};
+use super::pattern::{self, Pattern, PatternPool, index};
 use super::preference::{Preference, PreferenceKind};
 use super::target::ComparableTarget;
 use std::borrow::Cow;
@@ -68,23 +68,17 @@ pub(super) fn without_path(value: &[u8]) -> &[u8] {
 }
 
 /// The preference of the most specific match; of equal matches what is most restrictive.
-pub(super) fn find<'r>(
-    usages: &[Usage],
-    blocks: &[u32],
-    compiled: &Compiled,
-    texts: Texts<'r>,
-    target: &[u8],
-) -> Option<Preference<'r>> {
+pub(super) fn find<'r>(robots: &'r Robots, blocks: &[u32], target: &[u8]) -> Option<Preference<'r>> {
     let mut found: Vec<(u32, &Usage)> = Vec::new();
     while found.len() <= MOST_EQUAL {
         let is_wanted = |at: u32, usage: &Usage| {
             found.first().is_none_or(|(_, best)| best.bytes == usage.bytes)
                 && found.iter().all(|(known, _)| *known != at)
         };
-        let Some(at) = search(usages, blocks, compiled, texts, target, is_wanted) else { break };
-        found.push((at, usages.get(at as usize)?));
+        let Some(at) = search(robots, blocks, target, is_wanted) else { break };
+        found.push((at, robots.usages.get(at as usize)?));
     }
-    let value = |usage: &Usage| texts.source.get(usage.start as usize..usage.end as usize);
+    let value = |usage: &Usage| robots.source.get(usage.start as usize..usage.end as usize);
     let (_, first) = found.first()?;
     let is_dictionary = found.len() <= MOST_EQUAL && found.iter().any(|(_, usage)| usage.is_dictionary);
     let mut preference = Preference {
@@ -103,13 +97,12 @@ pub(super) fn find<'r>(
 /// The most specific match among those that are wanted, the first of them on a tie. Patterns are tried like
 /// those of rules: one by one as long as that is little work, the others all at once.
 fn search(
-    usages: &[Usage],
+    robots: &Robots,
     blocks: &[u32],
-    compiled: &Compiled,
-    texts: Texts<'_>,
     target: &[u8],
     is_wanted: impl Fn(u32, &Usage) -> bool,
 ) -> Option<u32> {
+    let (usages, texts) = (&robots.usages, robots.texts());
     let target = ComparableTarget::new(target);
     let mut best = Choice::NONE;
     for &block in blocks {
@@ -124,25 +117,22 @@ fn search(
             };
         }
     }
-    compiled.index.decide_deferred(texts, &target, best).rule()
+    robots.compiled.index.decide_deferred(texts, &target, best).rule()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::parse;
+    use crate::robots::ParseLimits;
 
     #[test]
     fn the_most_specific_path_of_the_group() {
         let file = b"content-usage: a=n\nuser-agent: x\ncontent-usage: a=y\ncontent-usage: /p a=y\n\
                      content-usage: /p\tb=y, a=n\ncontent-usage: /q\ncontent-usage: /r A=n\n\
                      content-usage: / c=n\nallow: /\nuser-agent: y\ncontent-usage: c=y\n";
-        let extras = parse::parse(file, u32::MAX).0.extras;
-        let mut pool = PatternPool::new(file);
-        let usages = compile(&extras, file, &mut pool);
-        let compiled = Compiled::default();
+        let robots = Robots::parse(file, &ParseLimits::default()).robots;
         let find = |blocks: &[u32], target: &[u8]| {
-            let found = find(&usages, blocks, &compiled, pool.texts(), target)?;
+            let found = find(&robots, blocks, target)?;
             Some((found.value.into_owned(), found.lines, found.is_readable))
         };
         let said = |value: &str, lines: &[u32]| Some((value.to_owned(), lines.to_vec(), true));
@@ -169,10 +159,8 @@ mod tests {
                 "user-agent: x\n{}content-usage: /p search=n\n",
                 "content-usage: /p search=y\n".repeat(count)
             );
-            let mut pool = PatternPool::new(file.as_bytes());
-            let usages =
-                compile(&parse::parse(file.as_bytes(), u32::MAX).0.extras, file.as_bytes(), &mut pool);
-            let found = find(&usages, &[0], &Compiled::default(), pool.texts(), b"/p").unwrap();
+            let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
+            let found = find(&robots, &[0], b"/p").unwrap();
             found.is_readable.then(|| found.value.into_owned())
         };
         assert_eq!(find(15).as_deref(), Some("search=n"));

@@ -9,7 +9,7 @@ use super::parse::{Findings, ParsedRecord};
 use super::pattern::index;
 use super::preference::{self, PreferenceKind, UseCategory};
 use super::rule::RuleKind;
-use super::token::{self, Named};
+use super::token;
 use super::{Parsed, Robots, RuleGroup, dictionary, usage};
 use std::collections::{HashMap, HashSet};
 use strum::VariantArray as _;
@@ -125,15 +125,9 @@ fn place(robots: &Robots, extra: &ParsedRecord, kind: PreferenceKind, findings: 
 
 /// The group that a part of the file belongs to.
 fn group_of(robots: &Robots, block: u32) -> Option<RuleGroup<'_>> {
-    let agent = robots.file.agents_of(block).first()?;
-    match token::named(agent.value(&robots.source)) {
-        Named::Everyone => robots.naming.everyone().map(|group| RuleGroup::new(robots, group, None)),
-        Named::Crawler(name, _) => {
-            let found = robots.naming.find(&robots.source, name)?;
-            Some(RuleGroup::new(robots, found.0, Some(found.1)))
-        }
-        Named::Nobody => None,
-    }
+    let first = robots.file.agents_of(block).first()?;
+    let (group, name) = robots.naming.selected(&robots.source, first.value(&robots.source)).next()?;
+    Some(RuleGroup::new(robots, group, name))
 }
 
 /// The line that disallows everything below `path` to a group.

@@ -5,6 +5,7 @@ use crate::robots::matcher;
 use crate::robots::pattern::{Pattern, PatternPool, TextSpan, Texts};
 use crate::robots::rule::RuleRecord;
 use crate::robots::target::ComparableTarget;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// A rule that can match something, taken apart.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +54,9 @@ impl IndexedRule {
 
     /// A number that is the same for equal [`literals`](Self::literals), and seldom for others.
     pub(in crate::robots) fn fingerprint(self, texts: Texts<'_>) -> u64 {
-        let pieces = texts.pieces(self.pattern).iter().map(|piece| texts.get(piece.text));
-        let literals = std::iter::once(texts.get(self.pattern.prefix)).chain(pieces);
-        literals.fold(u64::from(self.pattern.anchored), |print, literal| {
-            let print = mix(print, literal.len() as u64);
-            let (words, rest) = literal.as_chunks::<8>();
-            let print = words.iter().fold(print, |print, word| mix(print, u64::from_le_bytes(*word)));
-            rest.iter().fold(print, |print, &byte| mix(print, u64::from(byte)))
-        })
+        let mut hasher = DefaultHasher::new();
+        self.literals(texts).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The literal the target must end with, if there is one.
@@ -71,10 +67,6 @@ impl IndexedRule {
             .filter(|piece| piece.text == piece.in_query && self.pattern.anchored)?;
         Some(last.text)
     }
-}
-
-const fn mix(print: u64, word: u64) -> u64 {
-    (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// Whether `target` is matched by `pattern`.

@@ -30,7 +30,6 @@ mod gram;
 mod lookup;
 mod marks;
 mod nested;
-mod order;
 mod shadow;
 mod sweep;
 mod trie;

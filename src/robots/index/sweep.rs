@@ -56,7 +56,7 @@ impl Deferred {
 
 thread_local! {
     /// Kept from one sweep to the next, so that none has to allocate.
-    static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
 /// What a sweep writes to.
@@ -69,18 +69,6 @@ struct Scratch {
     queues: Vec<Queue>,
     /// The words whose queues are not empty.
     live: Vec<u64>,
-}
-
-impl Scratch {
-    const fn new() -> Self {
-        Self {
-            rules: Vec::new(),
-            runners: Vec::new(),
-            nodes: Vec::new(),
-            queues: Vec::new(),
-            live: Vec::new(),
-        }
-    }
 }
 
 /// A rule on its way.

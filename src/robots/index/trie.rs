@@ -5,7 +5,6 @@
 
 use super::choice::Choice;
 use super::entry::{self, IndexedRule};
-use super::order;
 use super::shadow::Shadow;
 use crate::robots::pattern::{TextSpan, Texts, index};
 use crate::robots::target::ComparableTarget;
@@ -59,13 +58,9 @@ impl Trie {
     ) -> (Self, Vec<IndexedRule>) {
         let mut builder = TrieBuilder { texts, ..TrieBuilder::default() };
         builder.open.push(OpenNode::default());
-        let prefix =
-            |at: u32| entries.get(at as usize).map_or(&[][..], |entry| texts.get(entry.pattern.prefix));
-        let sorted: Vec<IndexedRule> = order::sorted(entries.len(), prefix)
-            .into_iter()
-            .filter_map(|at| entries.get(at as usize).copied())
-            .collect();
         let literal = |entry: &IndexedRule| texts.get(entry.pattern.prefix);
+        let mut sorted = entries.to_vec();
+        sorted.sort_by_key(literal);
         let mut last: &[u8] = &[];
         for run in sorted.chunk_by(|a, b| literal(a) == literal(b)) {
             let next = run.first().map_or(last, literal);

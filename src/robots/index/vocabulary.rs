@@ -2,7 +2,6 @@
 
 use super::automaton::{NONE, WordAutomaton};
 use super::nested::Nested;
-use super::order;
 use crate::robots::pattern::{TextSpan, Texts};
 
 /// Each piece of a file by the words it may be read as.
@@ -26,26 +25,21 @@ struct PieceReading {
 
 impl Vocabulary {
     pub(super) fn new(texts: Texts<'_>) -> Self {
-        let readings = readings(texts);
-        let bytes = |at: u32| readings.get(at as usize).map_or(&[][..], |reading| texts.get(reading.text));
-        let sorted = order::sorted(readings.len(), bytes);
-        let mut words: Vec<&[u8]> = Vec::new();
-        let mut word_of = Vec::with_capacity(sorted.len());
-        for &at in &sorted {
-            if words.last().is_none_or(|last| *last != bytes(at)) {
-                words.push(bytes(at));
-            }
-            word_of.push((at, words.len() - 1));
-        }
+        let mut readings = readings(texts);
+        readings.sort_by_key(|reading| texts.get(reading.text));
+        let runs = || readings.chunk_by(|a, b| texts.get(a.text) == texts.get(b.text));
+        let words: Vec<&[u8]> =
+            runs().filter_map(|run| run.first()).map(|reading| texts.get(reading.text)).collect();
         let (automaton, nested, numbers) = WordAutomaton::new(&words);
         let differ = readings.len() > texts.pieces.len();
         let mut path = vec![NONE; texts.pieces.len()];
         let mut query = vec![NONE; if differ { texts.pieces.len() } else { 0 }];
-        for (at, word) in word_of {
-            let Some(reading) = readings.get(at as usize) else { continue };
-            let list = if reading.in_query { &mut query } else { &mut path };
-            if let (Some(slot), Some(&number)) = (list.get_mut(reading.piece as usize), numbers.get(word)) {
-                *slot = number;
+        for (run, &number) in runs().zip(&numbers) {
+            for reading in run {
+                let list = if reading.in_query { &mut query } else { &mut path };
+                if let Some(slot) = list.get_mut(reading.piece as usize) {
+                    *slot = number;
+                }
             }
         }
         Self { automaton, nested, path: path.into(), query: query.into() }
