@@ -10,8 +10,6 @@ use std::time::Duration;
 pub const LISTEN: &str = "127.0.0.1:8080";
 /// Loopback, and a port that recalls RFC 9309.
 pub const ADMIN: &str = "127.0.0.1:9309";
-/// Loopback, and the port next to the admin listener's.
-pub const AUTHORIZE: &str = "127.0.0.1:9310";
 /// RFC 9309 §2.4: a crawler should not use a cached copy for more than 24 hours.
 pub const NOTICE: Duration = Duration::from_secs(24 * 3_600);
 /// The time between a crawler's read and the moment its queues can know of it.
@@ -39,8 +37,6 @@ pub const RETENTION_MIN: Duration = Duration::from_secs(86_400);
 pub const STORE_MAX_SIZE: u64 = 1024 * 1024 * 1024;
 /// Below this there is no room for the counts of a busy day.
 pub const STORE_MAX_SIZE_MIN: u64 = 16 * 1024 * 1024;
-/// How often a look for alerts is taken. It reads the store.
-pub const ALERTS_EVERY: Duration = Duration::from_secs(30);
 /// For how long a member of a fleet that falls silent still counts as serving what it served: a database may take that
 /// long to start again, or to hand over to a standby.
 pub const FLEET_LEASE: Duration = Duration::from_secs(300);
@@ -49,19 +45,9 @@ pub const FLEET_LEASE: Duration = Duration::from_secs(300);
 pub const FLEET_SETTLE: Duration = Duration::from_secs(10);
 /// How long requests in flight may take to finish after SIGTERM.
 pub const GRACE: Duration = Duration::from_secs(30);
-/// How often a server of an origin is asked if it is well: a broken one is out after a quarter of a minute.
-pub const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
-/// Time for that answer; who needs longer is not well.
-pub const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
-/// One bad answer can be chance, three in a row are not.
-pub const HEALTH_FAILURES: u32 = 3;
-/// A server that is starting may fail again at once.
-pub const HEALTH_SUCCESSES: u32 = 2;
 /// How often an origin is asked for its robots.txt: a change made there is served, and judged by, soon enough not to be
 /// missed, and one request in ten minutes is nothing to an origin.
 pub const ROBOTS_EVERY: Duration = Duration::from_secs(600);
-/// The page that every origin has.
-pub const HEALTH_PATH: &str = "/";
 /// How often the names of origins are resolved again: the least time to live that name servers commonly give.
 pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 /// How long one question to a name server may take. No request waits for it, so it may be long enough for

@@ -2,36 +2,36 @@
 //!
 //! Private to `config`. Nothing past it sees a raw value; [`super::build`] turns this into [`super::Config`].
 
-use super::alerts::AlertsTable;
-use super::authorize::AuthorizeTable;
+use super::alerts::AlertsConfig;
+use super::authorize::AuthorizeConfig;
 use super::error::ConfigError;
 use super::fleet::FleetTable;
 use super::limits::ConnectionLimits;
-use super::listener::{CertificateTable, ListenerTable};
-use super::origin::OriginKey;
-use super::robots::RobotsKey;
+use super::listener::{CertificateTable, ListenerConfig};
+use super::origin::OriginTable;
+use super::robots::RobotsTable;
 use super::timeouts::Timeouts;
-use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue};
+use super::values::{
+    AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, TextOrTable,
+};
 use super::verify::VerifyTable;
 use crate::enforce::{Contradicted, PaceChoice, Variants};
 use crate::record::{AccessFormat, AddressDetail, LogOptions, Reads};
 use crate::request::forwarded::ForwardedField;
 use crate::request::target::PathParameters;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ConfigFile {
-    pub(super) listen: Option<Vec<Spanned<ListenValue>>>,
-    pub(super) listeners: Vec<Spanned<ListenerTable>>,
+    pub(super) listen: Option<Vec<ListenValue>>,
+    pub(super) listeners: Vec<ListenerConfig>,
     pub(super) certificates: Vec<CertificateTable>,
-    pub(super) authorize: Option<AuthorizeTable>,
-    pub(super) alerts: Option<AlertsTable>,
+    pub(super) authorize: Option<AuthorizeConfig>,
+    pub(super) alerts: Option<AlertsConfig>,
     pub(super) fleet: Option<FleetTable>,
     pub(super) mode: Option<ModeValue>,
     pub(super) notice: Option<DurationValue>,
@@ -39,14 +39,14 @@ pub(super) struct ConfigFile {
     pub(super) state_dir: Option<PathBuf>,
     pub(super) control: Option<PathBuf>,
     pub(super) journal: Option<String>,
-    pub(super) journal_max_size: Option<Spanned<SizeValue>>,
-    pub(super) journal_keep: Option<Spanned<usize>>,
+    pub(super) journal_max_size: Option<SizeValue>,
+    pub(super) journal_keep: Option<usize>,
     pub(super) journal_rate: Option<RateValue>,
-    pub(super) retention: Option<Spanned<DurationValue>>,
-    pub(super) store_max_size: Option<Spanned<SizeValue>>,
-    pub(super) admin: Option<Spanned<AdminValue>>,
-    pub(super) admin_token: Option<Spanned<String>>,
-    pub(super) threads: Option<Spanned<usize>>,
+    pub(super) retention: Option<DurationValue>,
+    pub(super) store_max_size: Option<SizeValue>,
+    pub(super) admin: Option<AdminValue>,
+    pub(super) admin_token: Option<String>,
+    pub(super) threads: Option<usize>,
     pub(super) trusted_proxies: Vec<NetworkValue>,
     #[serde(with = "ForwardedFieldForm")]
     pub(super) forwarded_header: ForwardedField,
@@ -60,7 +60,7 @@ pub(super) struct ConfigFile {
     pub(super) log_allowed: bool,
     pub(super) verdict_headers: bool,
     pub(super) robots_max_age: Option<DurationValue>,
-    pub(super) robots_max_size: Option<Spanned<SizeValue>>,
+    pub(super) robots_max_size: Option<SizeValue>,
     pub(super) catalogue: Option<PathBuf>,
     pub(super) grace: Option<DurationValue>,
     pub(super) log: LogOptions,
@@ -112,8 +112,8 @@ pub(super) struct CrawlerTable {
 pub(super) struct SiteTable {
     #[serde(default)]
     pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) origin: Option<Spanned<OriginKey>>,
-    pub(super) robots: Option<Spanned<RobotsKey>>,
+    pub(super) origin: Option<Spanned<TextOrTable<OriginTable>>>,
+    pub(super) robots: Option<Spanned<TextOrTable<RobotsTable>>>,
     pub(super) published: Option<PublishedTable>,
     pub(super) mode: Option<ModeValue>,
     #[serde(default)]
@@ -147,26 +147,6 @@ pub(super) struct RefusalTable {
     pub(super) status: Option<Spanned<u16>>,
     pub(super) contact: Option<String>,
     pub(super) retry_after: Option<DurationValue>,
-}
-
-/// Where the keys stand whose values are read straight into types of others.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct KeyPlaces {
-    limits: BTreeMap<String, Spanned<IgnoredAny>>,
-    log: BTreeMap<String, Spanned<IgnoredAny>>,
-}
-
-impl KeyPlaces {
-    pub(super) fn of_text(text: &str) -> Self {
-        toml::from_str(text).unwrap_or_default()
-    }
-
-    /// The bytes of the value of `table.key`.
-    pub(super) fn of(&self, table: &str, key: &str) -> Range<usize> {
-        let keys = if table == "log" { &self.log } else { &self.limits };
-        keys.get(key).map_or(0..0, Spanned::span)
-    }
 }
 
 impl ConfigFile {

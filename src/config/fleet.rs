@@ -1,15 +1,13 @@
 //! `[fleet]`: the database by which several gateways are one.
 
-use super::build::Faults;
 use super::defaults;
-use super::file::ConfigFile;
+use super::faults::{Faults, rebase};
 use super::values::DurationValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use toml::Spanned;
 
 /// Membership in a fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +31,13 @@ pub struct FleetConfig {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FleetTable {
-    database: Spanned<String>,
-    name: Option<Spanned<String>>,
+    database: String,
+    #[serde(default = "host_name")]
+    name: String,
     password_file: Option<PathBuf>,
     ca_file: Option<PathBuf>,
-    publisher_key: Option<Spanned<String>>,
-    lease: Option<Spanned<DurationValue>>,
+    publisher_key: Option<String>,
+    lease: Option<DurationValue>,
     settle: Option<DurationValue>,
 }
 
@@ -48,69 +47,48 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(10);
 /// The longest name of a member.
 const LONGEST_NAME: usize = 200;
 
-/// Takes the table out of `file`.
-pub(super) fn build(file: &mut ConfigFile, base: &Path, faults: &mut Faults<'_>) -> Option<FleetConfig> {
-    let table = file.fleet.take()?;
+/// Checks the table.
+pub(super) fn build(mut table: FleetTable, base: &Path, faults: &mut Faults<'_>) -> FleetConfig {
     check_url(&table.database, faults);
-    let name = name(table.name, faults);
-    let publisher_key = table.publisher_key.and_then(|key| publisher_key(&key, faults));
-    let lease = table.lease.map_or(defaults::FLEET_LEASE, |lease| {
-        if lease.as_ref().0 < SHORTEST_LEASE {
-            let message = "`lease` is too short: expected `10s` or more";
-            faults.push(lease.span(), message, "the default is \"5m\"");
-        }
-        lease.into_inner().0
-    });
-    Some(FleetConfig {
-        database: table.database.into_inner(),
-        name,
-        password_file: table.password_file.map(|path| base.join(path)),
-        ca_file: table.ca_file.map(|path| base.join(path)),
-        publisher_key,
-        lease,
-        settle: table.settle.map_or(defaults::FLEET_SETTLE, |settle| settle.0),
-    })
+    let is_fit = (1..=LONGEST_NAME).contains(&table.name.len()) && !table.name.contains(char::is_control);
+    let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
+    faults.require(is_fit, "fleet.name", message, "without the key the name of the host is taken");
+    let publisher_key = table.publisher_key.as_deref().and_then(publisher_key);
+    let is_key = publisher_key.is_some() || table.publisher_key.is_none();
+    let message = "invalid `publisher_key`: expected a public key of Ed25519";
+    let hint = "write the line between the first and the last one of `openssl pkey -in key.pem -pubout`";
+    faults.require(is_key, "fleet.publisher_key", message, hint);
+    let lease = table.lease.map_or(defaults::FLEET_LEASE, |lease| lease.0);
+    let message = "`lease` is too short: expected `10s` or more";
+    faults.require(lease >= SHORTEST_LEASE, "fleet.lease", message, "the default is \"5m\"");
+    rebase(base, table.password_file.iter_mut().chain(&mut table.ca_file));
+    let FleetTable { database, name, password_file, ca_file, .. } = table;
+    let settle = table.settle.map_or(defaults::FLEET_SETTLE, |settle| settle.0);
+    FleetConfig { database, name, password_file, ca_file, publisher_key, lease, settle }
 }
 
 /// A password in it would be shown wherever the configuration is.
-fn check_url(url: &Spanned<String>, faults: &mut Faults<'_>) {
-    let rest = ["postgresql://", "postgres://"].iter().find_map(|scheme| url.as_ref().strip_prefix(scheme));
+fn check_url(url: &str, faults: &mut Faults<'_>) {
+    let rest = ["postgresql://", "postgres://"].iter().find_map(|scheme| url.strip_prefix(scheme));
     let Some(rest) = rest else {
         let message = "invalid `database`: expected a URL of PostgreSQL";
-        return faults.push(url.span(), message, "write \"postgresql://user@host:5432/name\"");
+        let hint = "write \"postgresql://user@host:5432/name\"";
+        return faults.push_at(Some("fleet.database"), message, hint);
     };
     // All that is before an `@` may be taken for who logs in, and a name with percent signs for any other.
     let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
-    let parameters = rest.split(['?', '&']).skip(1).filter_map(|word| word.split_once('='));
+    let mut parameters = rest.split(['?', '&']).skip(1).filter_map(|word| word.split_once('='));
     let is_password = |name: &str| name.contains('%') || name.to_ascii_lowercase().contains("password");
-    if user.contains(':') || { parameters }.any(|(name, _)| is_password(name)) {
-        let message = "`database` holds a password";
-        faults.push(url.span(), message, "put it into a file of its own, and name that with `password_file`");
-    }
-}
-
-fn name(written: Option<Spanned<String>>, faults: &mut Faults<'_>) -> String {
-    let Some(written) = written else { return host_name() };
-    let is_fit = |name: &str| (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(char::is_control);
-    if !is_fit(written.as_ref()) {
-        let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
-        faults.push(written.span(), message, "without the key the name of the host is taken");
-    }
-    written.into_inner()
+    let has_password = user.contains(':') || parameters.any(|(name, _)| is_password(name));
+    let hint = "put it into a file of its own, and name that with `password_file`";
+    faults.require(!has_password, "fleet.database", "`database` holds a password", hint);
 }
 
 /// How the public keys of Ed25519 begin as `openssl pkey -pubout` writes them (RFC 8410 §4).
 const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
 
-fn publisher_key(written: &Spanned<String>, faults: &mut Faults<'_>) -> Option<[u8; 32]> {
-    let key = STANDARD.decode(written.as_ref()).ok();
-    let key = key.and_then(|key| key.strip_prefix(ED25519_KEY)?.try_into().ok());
-    if key.is_none() {
-        let message = "invalid `publisher_key`: expected a public key of Ed25519";
-        let hint = "write the line between the first and the last one of `openssl pkey -in key.pem -pubout`";
-        faults.push(written.span(), message, hint);
-    }
-    key
+fn publisher_key(written: &str) -> Option<[u8; 32]> {
+    STANDARD.decode(written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok()
 }
 
 fn host_name() -> String {

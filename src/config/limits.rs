@@ -3,13 +3,11 @@
 //! How long they may take is said by `[timeouts]`.
 
 use super::arguments::Arguments;
-use super::build::Faults;
 use super::defaults;
-use super::file::KeyPlaces;
+use super::faults::Faults;
 use super::values::{SizeValue, written_as};
 use serde::Deserialize;
 use serde::de::Deserializer;
-use toml::Spanned;
 
 /// Bounds on connections and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -80,10 +78,10 @@ impl Default for ConnectionLimits {
 
 impl ConnectionLimits {
     /// Reports each limit that is out of range, at its place in the file.
-    pub(super) fn check(&self, places: &KeyPlaces, faults: &mut Faults<'_>) {
+    pub(super) fn check(&self, faults: &mut Faults<'_>) {
         // Browsers send about twenty fields, and their heads with cookies fit into 4 KiB; the most of both is pingora's
         // own bound (`MAX_HEADERS`, `MAX_HEADER_SIZE`): more would be promised and not kept.
-        let ranges = [
+        for (key, value, range) in [
             ("connections", self.connections, 1..=1_000_000),
             ("connections_per_address", self.connections_per_address, 1..=1_000_000),
             ("requests_per_connection", self.requests_per_connection as usize, 1..=u32::MAX as usize),
@@ -93,16 +91,14 @@ impl ConnectionLimits {
             ("h2_requests_per_address", self.h2_requests_per_address, 1..=1_000_000),
             ("h2_resets", self.h2_resets as usize, 1..=u32::MAX as usize),
             ("h2_control_frames", self.h2_control_frames as usize, 1..=u32::MAX as usize),
-        ];
-        let outside = ranges.into_iter().filter(|(_, value, range)| !range.contains(value));
-        for (key, value, range) in outside {
+        ] {
+            let (key, message) = (format!("limits.{key}"), format!("`{value}` is out of range"));
             let hint = format!("write a number from {} to {}", range.start(), range.end());
-            faults.push(places.of("limits", key), format!("`{value}` is out of range"), &hint);
+            faults.require(range.contains(&value), &key, message, &hint);
         }
-        if !(4 * 1024..=1024 * 1024).contains(&self.header_size) {
-            let hint = "write a size from `4KiB` to `1MiB`";
-            faults.push(places.of("limits", "header_size"), "`header_size` is out of range", hint);
-        }
+        let is_fine = (4 * 1024..=1024 * 1024).contains(&self.header_size);
+        let hint = "write a size from `4KiB` to `1MiB`";
+        faults.require(is_fine, "limits.header_size", "`header_size` is out of range", hint);
     }
 }
 
@@ -111,30 +107,13 @@ fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
 }
 
 /// How many threads serve.
-pub(super) fn threads(
-    written: Option<Spanned<usize>>,
-    arguments: &Arguments,
-    faults: &mut Faults<'_>,
-) -> usize {
-    let possible = |threads: usize| (1..=1_024).contains(&threads);
-    let hint = "write a number from 1 to 1024";
-    match (arguments.threads, written) {
-        (Some(threads), _) if !possible(threads) => {
-            faults.push_option(
-                format!("--threads: `{threads}` is out of range: expected 1 to 1024 worker threads"),
-                hint,
-            );
-            threads
-        }
-        (Some(threads), _) => threads,
-        (None, Some(written)) => {
-            if !possible(*written.as_ref()) {
-                let message =
-                    format!("`{}` is out of range: expected 1 to 1024 worker threads", written.as_ref());
-                faults.push(written.span(), message, hint);
-            }
-            written.into_inner()
-        }
-        (None, None) => defaults::threads(),
+pub(super) fn threads(written: Option<usize>, arguments: &Arguments, faults: &mut Faults<'_>) -> usize {
+    let threads = arguments.threads.or(written).unwrap_or_else(defaults::threads);
+    if !(1..=1_024).contains(&threads) {
+        let (option, key) =
+            if arguments.threads.is_some() { ("--threads: ", None) } else { ("", Some("threads")) };
+        let message = format!("{option}`{threads}` is out of range: expected 1 to 1024 worker threads");
+        faults.push_at(key, message, "write a number from 1 to 1024");
     }
+    threads
 }

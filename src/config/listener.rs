@@ -2,29 +2,35 @@
 
 use super::arguments::Arguments;
 use super::authorize::{self, AuthorizeConfig};
-use super::build::Faults;
 use super::defaults;
+use super::faults::{Faults, rebase};
 use super::file::ConfigFile;
 use super::host_pattern::HostPattern;
-use super::values::ListenValue;
+use super::values::{ListenValue, written_as};
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// An address to listen on, and what is spoken there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct ListenerConfig {
     /// The address.
+    #[serde(deserialize_with = "written_as::<ListenValue, _, _>")]
     pub address: SocketAddr,
     /// Whether clients speak TLS (RFC 8446), and within it HTTP/2 or HTTP/1.1.
+    #[serde(default)]
     pub tls: bool,
     /// Whether every connection begins with a header of the PROXY protocol, version 1 or 2.
+    #[serde(default)]
     pub proxy_protocol: bool,
     /// Whether one of `trusted_proxies` that such a header names is believed in its fields.
+    #[serde(default)]
     pub believe_named_proxies: bool,
     /// Whether other proxies ask here about the requests of their clients.
+    #[serde(skip)]
     pub is_for_proxies: bool,
 }
 
@@ -54,18 +60,6 @@ pub struct CertificateConfig {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListenerTable {
-    address: Spanned<ListenValue>,
-    #[serde(default)]
-    tls: bool,
-    #[serde(default)]
-    proxy_protocol: bool,
-    #[serde(default)]
-    believe_named_proxies: bool,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct CertificateTable {
     #[serde(default)]
     hosts: Vec<Spanned<String>>,
@@ -89,19 +83,37 @@ impl Listening {
         arguments: &Arguments,
         faults: &mut Faults<'_>,
     ) -> Self {
-        let tables = std::mem::take(&mut file.listeners);
-        let is_needed = tables.is_empty() && !is_beside_only(file, arguments);
-        let listen = listen(file, arguments, is_needed, faults);
+        let listeners = std::mem::take(&mut file.listeners);
+        let is_needed = listeners.is_empty() && !is_beside_only(file, arguments);
+        let listen = listen(file, arguments, is_needed);
         let certificates = certificates(std::mem::take(&mut file.certificates), base, faults);
-        let context = ListenerContext {
-            plain: &listen,
-            has_certificates: !certificates.is_empty(),
-            has_proxies: !(file.trusted_proxies.is_empty() && arguments.trusted_proxy.is_empty()),
-        };
-        let listeners = listeners(tables, &context, faults);
-        let others = listen.iter().chain(listeners.iter().map(|listener| &listener.address));
-        let authorize = authorize::build(file, base, arguments, others, faults);
-        Self { listen, listeners, authorize, certificates }
+        let authorize = authorize::build(file.authorize.take(), base, arguments);
+        let has_proxies = !(file.trusted_proxies.is_empty() && arguments.trusted_proxy.is_empty());
+        check(&listeners, !certificates.is_empty(), has_proxies, faults);
+        let listening = Self { listen, listeners, authorize, certificates };
+        listening.check_addresses(arguments, faults);
+        listening
+    }
+
+    /// Tells of addresses that are listened on twice. With port 0 each is another one.
+    fn check_addresses(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        let plain = self.listen.iter().enumerate().map(|(at, own)| (*own, format!("listen.{at}")));
+        let others = self.listeners.iter().enumerate();
+        let others = others.map(|(at, own)| (own.address, format!("listeners.{at}.address")));
+        let mut seen: Vec<SocketAddr> = Vec::new();
+        for (address, key) in plain.chain(others) {
+            let is_option = seen.len() < arguments.listen.len();
+            let is_new = is_option || address.port() == 0 || !seen.contains(&address);
+            let message = format!("`{address}` is listened on twice");
+            faults.require(is_new, &key, message, "remove one of the two");
+            seen.push(address);
+        }
+        let doors = self.authorize.as_ref().map(|doors| doors.listen);
+        if let Some(address) = doors.filter(|doors| doors.port() != 0 && seen.contains(doors)) {
+            let key = arguments.authorize.is_none().then_some("authorize.listen");
+            let message = format!("`{address}` is listened on twice");
+            faults.push_at(key, message, "give [authorize] another address");
+        }
     }
 }
 
@@ -113,77 +125,39 @@ fn is_beside_only(file: &ConfigFile, arguments: &Arguments) -> bool {
 }
 
 /// Where `[[listeners]]` say where to listen, nothing is added that nobody asked for.
-fn listen(
-    file: &mut ConfigFile,
-    arguments: &Arguments,
-    is_needed: bool,
-    faults: &mut Faults<'_>,
-) -> Vec<SocketAddr> {
-    if !arguments.listen.is_empty() {
-        return arguments.listen.iter().map(|value| value.0).collect();
-    }
-    let mut addresses: Vec<SocketAddr> = Vec::new();
-    for value in file.listen.take().into_iter().flatten() {
-        let address = value.as_ref().0;
-        if addresses.contains(&address) && address.port() != 0 {
-            faults.push(value.span(), format!("`{address}` is listened on twice"), "remove one of the two");
-        }
-        addresses.push(address);
-    }
+fn listen(file: &ConfigFile, arguments: &Arguments, is_needed: bool) -> Vec<SocketAddr> {
+    let written = if arguments.listen.is_empty() { file.listen.as_ref() } else { Some(&arguments.listen) };
+    let mut addresses: Vec<SocketAddr> = written.into_iter().flatten().map(|value| value.0).collect();
     if addresses.is_empty() && is_needed {
         addresses.extend(defaults::LISTEN.parse::<SocketAddr>());
     }
     addresses
 }
 
-/// What a listener depends on.
-struct ListenerContext<'a> {
-    plain: &'a [SocketAddr],
-    has_certificates: bool,
-    has_proxies: bool,
-}
-
-fn listeners(
-    tables: Vec<Spanned<ListenerTable>>,
-    context: &ListenerContext<'_>,
-    faults: &mut Faults<'_>,
-) -> Vec<ListenerConfig> {
-    let mut listeners: Vec<ListenerConfig> = Vec::new();
-    for table in tables {
-        let span = table.span();
-        let ListenerTable { address, tls, proxy_protocol, believe_named_proxies } = table.into_inner();
-        let written = address.span();
-        let address = address.into_inner().0;
-        let twice =
-            context.plain.contains(&address) || listeners.iter().any(|other| other.address == address);
-        if twice && address.port() != 0 {
-            faults.push(written, format!("`{address}` is listened on twice"), "remove one of the two");
-        }
-        if tls && !context.has_certificates {
-            faults.push(
-                span.clone(),
-                "a listener with `tls = true`, and no certificate to show there",
-                "add a [[certificates]] table with `certificate` and `key`",
-            );
-        }
-        if proxy_protocol && !context.has_proxies {
-            faults.push(
-                span.clone(),
-                "a listener with `proxy_protocol = true`, and no proxy that may use it",
-                "name the proxy's address in `trusted_proxies`",
-            );
-        }
-        if believe_named_proxies && !proxy_protocol {
-            faults.push(
-                span,
-                "a listener with `believe_named_proxies = true`, where no header names anybody",
-                "add `proxy_protocol = true`, or remove the key",
-            );
-        }
-        let plain = ListenerConfig::plain(address);
-        listeners.push(ListenerConfig { tls, proxy_protocol, believe_named_proxies, ..plain });
+/// Tells of listeners that lack what they depend on.
+fn check(listeners: &[ListenerConfig], has_certificates: bool, has_proxies: bool, faults: &mut Faults<'_>) {
+    for (at, listener) in listeners.iter().enumerate() {
+        let ListenerConfig { tls, proxy_protocol, believe_named_proxies, .. } = *listener;
+        let key = format!("listeners.{at}");
+        faults.require(
+            has_certificates || !tls,
+            &key,
+            "a listener with `tls = true`, and no certificate to show there",
+            "add a [[certificates]] table with `certificate` and `key`",
+        );
+        faults.require(
+            has_proxies || !proxy_protocol,
+            &key,
+            "a listener with `proxy_protocol = true`, and no proxy that may use it",
+            "name the proxy's address in `trusted_proxies`",
+        );
+        faults.require(
+            proxy_protocol || !believe_named_proxies,
+            &key,
+            "a listener with `believe_named_proxies = true`, where no header names anybody",
+            "add `proxy_protocol = true`, or remove the key",
+        );
     }
-    listeners
 }
 
 fn certificates(
@@ -191,15 +165,11 @@ fn certificates(
     base: &Path,
     faults: &mut Faults<'_>,
 ) -> Vec<CertificateConfig> {
-    let mut certificates = Vec::new();
-    for table in tables {
-        let hosts =
-            faults.values_or_faults(table.hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
-        certificates.push(CertificateConfig {
-            hosts: hosts.unwrap_or_default(),
-            certificate: base.join(table.certificate),
-            key: base.join(table.key),
-        });
-    }
-    certificates
+    let certificate = |CertificateTable { hosts, mut certificate, mut key }| {
+        let hosts: Vec<Spanned<String>> = hosts;
+        rebase(base, [&mut certificate, &mut key]);
+        let hosts = faults.values_or_faults(hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
+        CertificateConfig { hosts: hosts.unwrap_or_default(), certificate, key }
+    };
+    tables.into_iter().map(certificate).collect()
 }

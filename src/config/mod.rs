@@ -4,7 +4,6 @@
 //! (`file`) becomes values that can only be good (`values`), and those become the configuration
 //! (`build`). The reasons for the defaults stand in [`defaults`].
 
-mod access_log;
 mod alerts;
 mod arguments;
 mod authorize;
@@ -13,9 +12,9 @@ mod build;
 pub mod catalogue;
 pub mod defaults;
 mod error;
+mod faults;
 mod file;
 mod fleet;
-mod forwarding;
 mod host_pattern;
 mod limits;
 mod listener;
@@ -39,7 +38,6 @@ pub use authorize::AuthorizeConfig;
 pub use bounded::{BoundedThreads, TimedOut};
 pub use error::{ConfigError, ConfigErrors};
 pub use fleet::FleetConfig;
-pub use forwarding::Forwarding;
 pub use host_pattern::{HostPattern, HostPatternError};
 pub use limits::ConnectionLimits;
 pub use listener::{CertificateConfig, ListenerConfig};
@@ -62,6 +60,7 @@ use crate::http::claims::FieldPatterns;
 use crate::identify::Purpose;
 use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
 use crate::request::address::NetworkList;
+use crate::request::forwarded::ForwardedField;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -152,6 +151,15 @@ pub struct Config {
     pub rates: PaceRates,
     /// The sites; at least one.
     pub sites: Vec<SiteConfig>,
+}
+
+/// How a request's way is told, by the proxies in front and to the origins behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    /// In which field trusted proxies tell where a request came from.
+    pub field: ForwardedField,
+    /// Whether requests to origins say that they came through a gateway.
+    pub via: bool,
 }
 
 impl Config {

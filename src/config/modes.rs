@@ -1,6 +1,6 @@
 //! The tables of modes, by kind of client, by purpose, by crawler; of the last two also rates.
 
-use super::build::Faults;
+use super::faults::Faults;
 use super::file::{ClientsTable, ConfigFile, CrawlerTable};
 use super::values::{ModeValue, RateValue};
 use crate::decide::PaceLimit;

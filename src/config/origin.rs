@@ -1,11 +1,9 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
-use super::build::Faults;
-use super::defaults;
+use super::faults::{Faults, rebase};
 use super::origin_url::OriginUrl;
-use super::values::{DurationValue, TextOrTable, written_as};
+use super::values::{DurationValue, TableOrText, TextOrTable, written_as};
 use serde::Deserialize;
-use serde::de::Deserializer;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
@@ -79,16 +77,10 @@ pub struct OriginTimeouts {
 }
 
 /// `origin = …` as it is written.
-#[derive(Debug)]
-pub(super) enum OriginKey {
-    Url(String),
-    Table(Box<OriginTable>),
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OriginTable {
-    servers: Vec<ServerKey>,
+    servers: Vec<TextOrTable<ServerTable>>,
     ca: Option<PathBuf>,
     #[serde(default)]
     health: HealthTable,
@@ -96,28 +88,15 @@ pub(super) struct OriginTable {
     timeouts: OriginTimeouts,
 }
 
-#[derive(Debug)]
-enum ServerKey {
-    Url(String),
-    Table(ServerTable),
-}
-
-impl<'de> Deserialize<'de> for OriginKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let made = |written: Result<String, OriginTable>| match written {
-            Ok(url) => Self::Url(url),
-            Err(table) => Self::Table(Box::new(table)),
-        };
-        let wanted = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
-        deserializer.deserialize_any(TextOrTable::new(made, wanted))
+impl From<String> for OriginTable {
+    fn from(url: String) -> Self {
+        let servers = vec![TextOrTable(url.into())];
+        Self { servers, ca: None, health: HealthTable::default(), timeouts: OriginTimeouts::default() }
     }
 }
 
-impl<'de> Deserialize<'de> for ServerKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let made = |written: Result<String, ServerTable>| written.map_or_else(Self::Table, Self::Url);
-        deserializer.deserialize_any(TextOrTable::new(made, "a URL, or a table with `url`"))
-    }
+impl TableOrText for OriginTable {
+    const WANTED: &'static str = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
 }
 
 #[derive(Debug, Deserialize)]
@@ -128,15 +107,25 @@ struct ServerTable {
     server_name: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+impl From<String> for ServerTable {
+    fn from(url: String) -> Self {
+        Self { url, weight: None, server_name: None }
+    }
+}
+
+impl TableOrText for ServerTable {
+    const WANTED: &'static str = "a URL, or a table with `url`";
+}
+
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct HealthTable {
-    check: Option<ProbeKey>,
-    path: Option<String>,
-    interval: Option<DurationValue>,
-    timeout: Option<DurationValue>,
-    failures: Option<u32>,
-    successes: Option<u32>,
+    check: ProbeKey,
+    path: String,
+    interval: DurationValue,
+    timeout: DurationValue,
+    failures: u32,
+    successes: u32,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -147,41 +136,57 @@ enum ProbeKey {
     Http,
 }
 
+impl Default for HealthTable {
+    fn default() -> Self {
+        Self {
+            check: ProbeKey::Off,
+            // The page that every origin has.
+            path: "/".to_owned(),
+            // A broken server is out after a quarter of a minute.
+            interval: DurationValue(Duration::from_secs(5)),
+            // A server that needs longer is not well.
+            timeout: DurationValue(Duration::from_secs(2)),
+            // One bad answer can be chance, three in a row are not.
+            failures: 3,
+            // A server that is starting may fail again at once.
+            successes: 2,
+        }
+    }
+}
+
 /// The largest weight: a hundred to one is a drained server.
 const HEAVIEST: u32 = 100;
+
+impl Default for Origin {
+    /// No origin: another proxy has one, and asks.
+    fn default() -> Self {
+        let health = HealthTable::default().into_health_check(&mut Vec::new());
+        Self { servers: Vec::new(), ca: None, health, timeouts: OriginTimeouts::default() }
+    }
+}
 
 impl Origin {
     /// The origin that is one server with the defaults.
     pub fn single(url: OriginUrl) -> Self {
-        Self { servers: vec![OriginServer::new(url)], ..Self::without_servers() }
-    }
-
-    /// No origin: another proxy has one, and asks.
-    pub fn without_servers() -> Self {
-        Self {
-            servers: Vec::new(),
-            ca: None,
-            health: HealthTable::default().into_health_check(&mut |_| {}),
-            timeouts: OriginTimeouts::default(),
-        }
+        Self { servers: vec![OriginServer::new(url)], ..Self::default() }
     }
 
     /// Checks what is written; `None` when it has a fault, which is noted.
-    pub(super) fn from_key(key: Spanned<OriginKey>, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
+    pub(super) fn from_key(
+        key: Spanned<TextOrTable<OriginTable>>,
+        base: &Path,
+        faults: &mut Faults<'_>,
+    ) -> Option<Self> {
         let span = key.span();
-        let mut table = match key.into_inner() {
-            OriginKey::Url(url) => return faults.value_or_fault(span, url.parse().map(Self::single)),
-            OriginKey::Table(table) => table,
-        };
+        let TextOrTable(OriginTable { servers: written, mut ca, health, timeouts }) = key.into_inner();
         let mut found = Vec::new();
-        let mut servers = Vec::new();
-        for key in std::mem::take(&mut table.servers) {
-            match OriginServer::from_key(key) {
-                Ok(server) => servers.push(server),
-                Err(message) => found.push(message),
-            }
-        }
-        if servers.is_empty() && found.is_empty() {
+        let (is_empty, servers) = (written.is_empty(), written.into_iter());
+        let servers: Vec<OriginServer> = servers
+            .filter_map(|TextOrTable(table)| {
+                OriginServer::from_table(table).map_err(|fault| found.push(fault)).ok()
+            })
+            .collect();
+        if is_empty {
             found.push(
                 "an origin without `servers`; write `servers = [\"http://127.0.0.1:3000\"]`".to_owned(),
             );
@@ -189,17 +194,13 @@ impl Origin {
         if !servers.is_empty() && servers.iter().all(|server| server.weight == 0) {
             found.push("all servers have weight 0; give one at least a weight of 1".to_owned());
         }
-        let health = std::mem::take(&mut table.health).into_health_check(&mut |message| found.push(message));
+        let health = health.into_health_check(&mut found);
         let is_fine = found.is_empty();
         for message in found {
             faults.value_or_fault::<(), _>(span.clone(), Err(message));
         }
-        is_fine.then(|| Self {
-            servers,
-            ca: table.ca.map(|path| base.join(path)),
-            health,
-            timeouts: table.timeouts,
-        })
+        rebase(base, &mut ca);
+        is_fine.then_some(Self { servers, ca, health, timeouts })
     }
 }
 
@@ -212,11 +213,7 @@ impl OriginServer {
         Self { url, weight: 1, server_name }
     }
 
-    fn from_key(key: ServerKey) -> Result<Self, String> {
-        let table = match key {
-            ServerKey::Url(url) => ServerTable { url, weight: None, server_name: None },
-            ServerKey::Table(table) => table,
-        };
+    fn from_table(table: ServerTable) -> Result<Self, String> {
         let mut server = Self::new(table.url.parse().map_err(|error| format!("{error}"))?);
         if let Some(weight) = table.weight {
             if weight > HEAVIEST {
@@ -239,29 +236,23 @@ impl OriginServer {
 }
 
 impl HealthTable {
-    fn into_health_check(self, fault: &mut dyn FnMut(String)) -> HealthCheck {
-        let positive = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
-        let interval = positive(self.interval, defaults::HEALTH_INTERVAL);
-        let timeout = positive(self.timeout, defaults::HEALTH_TIMEOUT);
-        let (failures, successes) = (
-            self.failures.unwrap_or(defaults::HEALTH_FAILURES),
-            self.successes.unwrap_or(defaults::HEALTH_SUCCESSES),
-        );
+    fn into_health_check(self, faults: &mut Vec<String>) -> HealthCheck {
+        let Self { path, failures, successes, .. } = self;
+        let (DurationValue(interval), DurationValue(timeout)) = (self.interval, self.timeout);
         if interval < Duration::from_millis(100) || timeout.is_zero() {
-            fault("`health`: an interval below 100ms, or no time to answer; write `5s` and `2s`".to_owned());
+            let message = "`health`: an interval below 100ms, or no time to answer; write `5s` and `2s`";
+            faults.push(message.to_owned());
         }
         if failures == 0 || successes == 0 {
-            fault("`health`: `failures` and `successes` count from 1".to_owned());
+            faults.push("`health`: `failures` and `successes` count from 1".to_owned());
         }
-        let path = self.path.unwrap_or_else(|| defaults::HEALTH_PATH.to_owned());
-        let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
-        if !is_path {
-            fault(format!("`health`: invalid path `{path}`: expected one such as `/healthz`"));
+        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            faults.push(format!("`health`: invalid path `{path}`: expected one such as `/healthz`"));
         }
         let probe = match self.check {
-            None | Some(ProbeKey::Off) => Probe::Off,
-            Some(ProbeKey::Tcp) => Probe::Tcp,
-            Some(ProbeKey::Http) => Probe::Http(path.into()),
+            ProbeKey::Off => Probe::Off,
+            ProbeKey::Tcp => Probe::Tcp,
+            ProbeKey::Http => Probe::Http(path.into()),
         };
         HealthCheck { probe, interval, timeout, failures, successes }
     }

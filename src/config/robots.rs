@@ -1,14 +1,13 @@
 //! What a site's robots.txt is made of: `robots = …`.
 
-use super::build::Faults;
 use super::defaults;
 use super::error::position;
+use super::faults::{Faults, rebase};
 use super::origin_url::OriginUrl;
-use super::values::DurationValue;
-use super::values::TextOrTable;
+use super::values::{DurationValue, TableOrText, TextOrTable};
 use crate::identify::Purpose;
 use serde::Deserialize;
-use serde::de::Deserializer;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
@@ -51,7 +50,8 @@ impl PartialEq for WordPlace {
 impl Eq for WordPlace {}
 
 /// Where a site's own rules come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum RobotsSource {
     /// There are none.
     #[default]
@@ -126,49 +126,20 @@ impl RobotsConfig {
     }
 
     /// The word for where the site's own rules come from: `file`, `origin`, `none`.
-    pub const fn source_word(&self) -> &'static str {
-        match self.source {
-            RobotsSource::None => "none",
-            RobotsSource::File(_) => "file",
-            RobotsSource::Origin(_) => "origin",
-        }
+    pub fn source_word(&self) -> &'static str {
+        (&self.source).into()
     }
 
     /// Checks what is written.
-    pub(super) fn from_key(key: Spanned<RobotsKey>, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
+    pub(super) fn from_key(
+        key: Spanned<TextOrTable<RobotsTable>>,
+        base: &Path,
+        faults: &mut Faults<'_>,
+    ) -> Option<Self> {
         let span = key.span();
-        let table = match key.into_inner() {
-            RobotsKey::File(path) => return Some(Self::of_file(base.join(path))),
-            RobotsKey::Table(table) => *table,
-        };
-        let source = match (table.file, table.from) {
-            (Some(_), Some(_)) => {
-                faults.push(span.clone(), "`robots` with both `file` and `from`", "keep one of the two");
-                return None;
-            }
-            (Some(path), None) => RobotsSource::File(base.join(path)),
-            (None, Some(FromKey::None)) => RobotsSource::None,
-            (None, Some(FromKey::Origin) | None) => RobotsSource::Origin(FromOrigin {
-                every: check_interval(table.every.as_ref(), faults)?,
-                host: match table.host.as_ref().map(|host| host_name(host)) {
-                    Some(host) => Some(faults.value_or_fault(span.clone(), host)?),
-                    None => None,
-                },
-                url: match table.url.as_ref().map(|url| robots_url(url)) {
-                    Some(url) => Some(faults.value_or_fault(span.clone(), url)?),
-                    None => None,
-                },
-            }),
-        };
-        let is_of_origin = matches!(source, RobotsSource::Origin(_));
-        if !is_of_origin && (table.every.is_some() || table.host.is_some() || table.url.is_some()) {
-            faults.push(
-                span.clone(),
-                "`every`, `host` and `url` say how the origin is asked, and it is not",
-                "write `from = \"origin\"`, or remove them",
-            );
-            return None;
-        }
+        let TextOrTable(mut table) = key.into_inner();
+        rebase(base, table.file.iter_mut().chain(&mut table.additions));
+        let source = table.source(&span, faults)?;
         let block = faults.values_or_faults(table.block.iter().map(|word| {
             let name = word.as_ref();
             let purpose =
@@ -185,32 +156,11 @@ impl RobotsConfig {
             faults.push(span, "`except` without `block` says nothing", "add `block`, or remove it");
             return None;
         }
-        Some(Self {
-            source,
-            additions: table.additions.map(|path| base.join(path)),
-            block,
-            except_at: table
-                .except
-                .iter()
-                .map(|word| WordPlace::of(faults.text, word.span().start))
-                .collect(),
-            except: table.except.into_iter().map(Spanned::into_inner).collect(),
-        })
+        let places = table.except.iter().map(|word| WordPlace::of(faults.text, word.span().start));
+        let except_at = places.collect();
+        let except = table.except.into_iter().map(Spanned::into_inner).collect();
+        Some(Self { source, additions: table.additions, block, except_at, except })
     }
-}
-
-fn check_interval(written: Option<&Spanned<DurationValue>>, faults: &mut Faults<'_>) -> Option<Duration> {
-    let Some(written) = written else { return Some(defaults::ROBOTS_EVERY) };
-    let every = written.as_ref().0;
-    if (Duration::from_secs(1)..=RAREST).contains(&every) {
-        return Some(every);
-    }
-    faults.push(
-        written.span(),
-        "`every` is below 1s or above 24h, for which RFC 9309 §2.4 lets a copy be used",
-        "write a time such as `10m`",
-    );
-    None
 }
 
 /// A name, with a port where it has one, as it stands in a Host field (RFC 9110 §7.2).
@@ -237,22 +187,14 @@ fn robots_url(text: &str) -> Result<RobotsUrl, String> {
 }
 
 /// `robots = …` as it is written.
-#[derive(Debug)]
-pub(super) enum RobotsKey {
-    File(PathBuf),
-    Table(Box<RobotsTable>),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct RobotsTable {
     file: Option<PathBuf>,
     from: Option<FromKey>,
     every: Option<Spanned<DurationValue>>,
     additions: Option<PathBuf>,
-    #[serde(default)]
     block: Vec<Spanned<String>>,
-    #[serde(default)]
     except: Vec<Spanned<String>>,
     host: Option<String>,
     url: Option<String>,
@@ -265,16 +207,58 @@ enum FromKey {
     None,
 }
 
-impl<'de> Deserialize<'de> for RobotsKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let made = |written: Result<String, RobotsTable>| match written {
-            Ok(path) => Self::File(path.into()),
-            Err(table) => Self::Table(Box::new(table)),
-        };
-        let wanted =
-            "a file such as \"robots.txt\", or a table such as { from = \"origin\", block = [\"ai-train\"] }";
-        deserializer.deserialize_any(TextOrTable::new(made, wanted))
+impl From<String> for RobotsTable {
+    fn from(path: String) -> Self {
+        Self { file: Some(path.into()), ..Self::default() }
     }
+}
+
+impl TableOrText for RobotsTable {
+    const WANTED: &'static str =
+        "a file such as \"robots.txt\", or a table such as { from = \"origin\", block = [\"ai-train\"] }";
+}
+
+impl RobotsTable {
+    /// Where the site's own rules come from; `None` for a fault, which is noted.
+    fn source(&self, span: &Range<usize>, faults: &mut Faults<'_>) -> Option<RobotsSource> {
+        if self.file.is_some() && self.from.is_some() {
+            faults.push(span.clone(), "`robots` with both `file` and `from`", "keep one of the two");
+            return None;
+        }
+        let source = match (&self.file, self.from) {
+            (Some(path), _) => RobotsSource::File(path.clone()),
+            (None, Some(FromKey::None)) => RobotsSource::None,
+            (None, _) => {
+                let mut checked = FromOrigin::default();
+                if let Some(every) = &self.every {
+                    checked.every = checked_interval(every, faults)?;
+                }
+                if let Some(host) = &self.host {
+                    checked.host = Some(faults.value_or_fault(span.clone(), host_name(host))?);
+                }
+                if let Some(url) = &self.url {
+                    checked.url = Some(faults.value_or_fault(span.clone(), robots_url(url))?);
+                }
+                return Some(RobotsSource::Origin(checked));
+            }
+        };
+        if self.every.is_some() || self.host.is_some() || self.url.is_some() {
+            let message = "`every`, `host` and `url` say how the origin is asked, and it is not";
+            faults.push(span.clone(), message, "write `from = \"origin\"`, or remove them");
+            return None;
+        }
+        Some(source)
+    }
+}
+
+fn checked_interval(written: &Spanned<DurationValue>, faults: &mut Faults<'_>) -> Option<Duration> {
+    let every = written.as_ref().0;
+    if (Duration::from_secs(1)..=RAREST).contains(&every) {
+        return Some(every);
+    }
+    let message = "`every` is below 1s or above 24h, for which RFC 9309 §2.4 lets a copy be used";
+    faults.push(written.span(), message, "write a time such as `10m`");
+    None
 }
 
 #[cfg(test)]

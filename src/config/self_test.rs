@@ -28,7 +28,8 @@ impl Config {
             name: SELF_TEST_HOST.to_owned(),
             hosts: vec![host],
             mode: Some(Mode::Enforce),
-            ..SiteConfig::from_options(origin.clone(), RobotsConfig::of_file(folder.join("robots.txt")))
+            robots: RobotsConfig::of_file(folder.join("robots.txt")),
+            ..SiteConfig::of_origin(origin.clone())
         };
         let moved = |site: SiteConfig| SiteConfig {
             origin: origin.clone(),

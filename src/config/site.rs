@@ -1,6 +1,6 @@
 //! One site of the configuration.
 
-use super::build::Faults;
+use super::faults::Faults;
 use super::file::{PublishedTable, RefusalTable, SiteTable};
 use super::host_pattern::HostPattern;
 use super::origin::Origin;
@@ -12,6 +12,7 @@ use crate::request::target::PathParameters;
 use jiff::Timestamp;
 use std::path::Path;
 use std::time::SystemTime;
+use toml::Spanned;
 
 /// The name of the site without hosts.
 const DEFAULT_SITE: &str = "default";
@@ -20,7 +21,7 @@ const DEFAULT_SITE: &str = "default";
 const REFUSAL_STATUS: [u16; 6] = [402, 403, 404, 410, 429, 451];
 
 /// A site: its hosts, where its requests go, and by which file they are judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SiteConfig {
     /// Its first host, or `default`.
     pub name: String,
@@ -64,23 +65,10 @@ impl SiteConfig {
         self.hosts.iter().any(|pattern| pattern.admits(host)) || of_robots == Some(host)
     }
 
-    /// A site that only options speak of.
-    pub(super) fn from_options(origin: Origin, robots: RobotsConfig) -> Self {
-        Self {
-            name: DEFAULT_SITE.to_owned(),
-            hosts: Vec::new(),
-            origin,
-            robots,
-            published: None,
-            mode: None,
-            choices: SiteChoices::default(),
-            path_parameters: PathParameters::default(),
-            reads: None,
-            redirect_https: false,
-            accept_signature: false,
-            content_usage: None,
-            refusal: RefusalPolicy::default(),
-        }
+    /// The default site, of which nothing is said but its origin.
+    pub(super) fn of_origin(origin: Origin) -> Self {
+        let (name, robots) = (DEFAULT_SITE.to_owned(), RobotsConfig::of_origin());
+        Self { name, origin, robots, ..Self::default() }
     }
 
     /// Checks a site's table; faults are collected, and a site with one is left out.
@@ -88,9 +76,10 @@ impl SiteConfig {
         let hosts = faults.values_or_faults(
             table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())),
         );
-        let origin = table
-            .origin
-            .map_or_else(|| Some(Origin::without_servers()), |origin| Origin::from_key(origin, base, faults));
+        let origin = match table.origin {
+            Some(origin) => Origin::from_key(origin, base, faults),
+            None => Some(Origin::default()),
+        };
         let refusal = refusal(table.refusal, faults);
         let published = table.published.and_then(|table| published(&table, faults));
         let has_origin = origin.as_ref().is_none_or(|origin| !origin.servers.is_empty());
@@ -142,39 +131,30 @@ pub struct PublishedSince {
 }
 
 fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<PublishedSince> {
-    let version = table.version.as_ref().parse::<VersionId>().ok();
-    if version.is_none() {
-        let message = format!("invalid version `{}`: expected 12 hexadecimal digits", table.version.as_ref());
-        faults.push(
-            table.version.span(),
-            message,
-            "`gatewayctl check` prints the version of each robots.txt",
-        );
+    let (version, since) = (table.version.as_ref(), table.since.as_ref());
+    let known = version.parse::<VersionId>().ok();
+    if known.is_none() {
+        let message = format!("invalid version `{version}`: expected 12 hexadecimal digits");
+        let hint = "`gatewayctl check` prints the version of each robots.txt";
+        faults.push(table.version.span(), message, hint);
     }
-    let since = table.since.as_ref().to_string().parse::<Timestamp>();
-    if since.is_err() {
-        let message = format!("`{}` has no offset from UTC", table.since.as_ref());
+    let time = since.to_string().parse::<Timestamp>().ok();
+    if time.is_none() {
+        let message = format!("`{since}` has no offset from UTC");
         faults.push(table.since.span(), message, "write a date and time such as 2026-11-01T00:00:00Z");
     }
-    Some(PublishedSince { version: version?, since: since.ok()?.into() })
+    Some(PublishedSince { version: known?, since: time?.into() })
 }
 
 fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {
-    let mut policy = RefusalPolicy::default();
-    if let Some(status) = table.status {
-        if REFUSAL_STATUS.contains(status.as_ref()) {
-            policy.status = status.into_inner();
-        } else {
-            faults.push(
-                status.span(),
-                format!("invalid status `{}` of refusals", status.as_ref()),
-                "write 402, 403, 404, 410, 429 or 451",
-            );
-        }
+    let default = RefusalPolicy::default();
+    if let Some(status) = table.status.as_ref().filter(|status| !REFUSAL_STATUS.contains(status.as_ref())) {
+        let message = format!("invalid status `{}` of refusals", status.as_ref());
+        faults.push(status.span(), message, "write 402, 403, 404, 410, 429 or 451");
     }
-    if let Some(retry_after) = table.retry_after {
-        policy.retry_after_seconds = retry_after.0.as_secs();
+    RefusalPolicy {
+        status: table.status.map_or(default.status, Spanned::into_inner),
+        contact: table.contact,
+        retry_after_seconds: table.retry_after.map_or(default.retry_after_seconds, |time| time.0.as_secs()),
     }
-    policy.contact = table.contact;
-    policy
 }

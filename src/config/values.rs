@@ -60,29 +60,37 @@ impl ValueError {
     }
 }
 
-/// A text, or a table with its own complaints about its keys.
-pub(super) struct TextOrTable<T, F>(F, &'static str, PhantomData<T>);
+/// A table that may be written as a text, too.
+pub(super) trait TableOrText: From<String> {
+    /// What is expected.
+    const WANTED: &'static str;
+}
 
-impl<T, F> TextOrTable<T, F> {
-    /// What is `wanted` is said of what is neither.
-    pub(super) const fn new(made: F, wanted: &'static str) -> Self {
-        Self(made, wanted, PhantomData)
+/// A text, or a table with its own complaints about its keys.
+#[derive(Debug)]
+pub(super) struct TextOrTable<T>(pub(super) T);
+
+impl<'de, T: TableOrText + Deserialize<'de>> Deserialize<'de> for TextOrTable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrTableVisitor(PhantomData)).map(Self)
     }
 }
 
-impl<'de, T: Deserialize<'de>, K, F: Fn(Result<String, T>) -> K> Visitor<'de> for TextOrTable<T, F> {
-    type Value = K;
+struct TextOrTableVisitor<T>(PhantomData<T>);
+
+impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor<T> {
+    type Value = T;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.1)
+        out.write_str(T::WANTED)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<K, E> {
-        Ok(self.0(Ok(text.to_owned())))
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok(text.to_owned().into())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<K, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(|table| self.0(Err(table)))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
     }
 }
 
@@ -214,7 +222,10 @@ macro_rules! from_value {
     )*};
 }
 
-from_value!(DurationValue => Duration, DurationValue => Option<Duration>, SizeValue => u64, SizeValue => Option<u64>);
+from_value!(
+    DurationValue => Duration, DurationValue => Option<Duration>, SizeValue => u64, SizeValue => Option<u64>,
+    ListenValue => SocketAddr
+);
 
 macro_rules! from_string {
     ($($value:ty),*) => {$(

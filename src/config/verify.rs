@@ -1,14 +1,13 @@
 //! The `[verify]` table: how the gateway finds out whether a client is the crawler it says it is.
 
-use super::build::Faults;
 use super::defaults;
+use super::faults::{Faults, rebase};
 use super::values::{DurationValue, ValueError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use toml::Spanned;
 
 /// A name server that takes longer has gone; questions to it would only pile up.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -52,72 +51,43 @@ pub struct NameServers {
 pub(super) struct VerifyTable {
     dns: Option<bool>,
     resolvers: Vec<ResolverValue>,
-    timeout: Option<Spanned<DurationValue>>,
+    timeout: Option<DurationValue>,
     cache: Option<DurationValue>,
     cache_negative: Option<DurationValue>,
     refresh: Option<RefreshValue>,
-    mirror: Option<Spanned<String>>,
+    mirror: Option<String>,
     ca: Option<PathBuf>,
     ranges: BTreeMap<String, Vec<PathBuf>>,
-    nonces: Option<Spanned<u64>>,
+    nonces: Option<u64>,
 }
 
 impl VerifyTable {
-    pub(super) fn build(self, base: &Path, faults: &mut Faults<'_>) -> VerifyOptions {
+    pub(super) fn build(mut self, base: &Path, faults: &mut Faults<'_>) -> VerifyOptions {
         let duration = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
-        let name_servers = NameServers {
-            addresses: self.resolvers.iter().map(|resolver| resolver.0).collect(),
-            timeout: timeout(self.timeout, faults),
-        };
-        let own = |(name, paths): (String, Vec<PathBuf>)| {
-            (name, paths.into_iter().map(|path| base.join(path)).collect())
-        };
+        let timeout = duration(self.timeout, defaults::VERIFY_TIMEOUT);
+        let message = "`timeout` must be more than nothing, and a minute at most";
+        let is_fine = !timeout.is_zero() && timeout <= LONGEST_TIMEOUT;
+        faults.require(is_fine, "verify.timeout", message, "to ask no name server, write `dns = false`");
+        let mirror = self.mirror.as_deref().map(mirror_folder).transpose();
+        if let Err(message) = &mirror {
+            faults.push_at(Some("verify.mirror"), message, "write it as `https://mirror.example/ranges/`");
+        }
+        let nonces = usize::try_from(self.nonces.unwrap_or_default()).unwrap_or(usize::MAX);
+        let message = format!("`nonces` is {nonces}, and {MOST_NONCES} are the most");
+        faults.require(nonces <= MOST_NONCES, "verify.nonces", message, "each takes some 100 bytes");
+        rebase(base, self.ca.iter_mut().chain(self.ranges.values_mut().flatten()));
+        let addresses = self.resolvers.iter().map(|resolver| resolver.0).collect();
         VerifyOptions {
-            dns: self.dns.unwrap_or(true).then_some(name_servers),
+            dns: self.dns.unwrap_or(true).then_some(NameServers { addresses, timeout }),
             cache: duration(self.cache, defaults::VERIFY_CACHE),
             cache_negative: duration(self.cache_negative, defaults::VERIFY_CACHE_NEGATIVE),
             refresh: self.refresh.and_then(|refresh| refresh.0),
-            mirror: mirror(self.mirror, faults),
-            ca: self.ca.map(|path| base.join(path)),
-            ranges: self.ranges.into_iter().map(own).collect(),
-            nonces: nonces(self.nonces, faults),
+            mirror: mirror.unwrap_or_default(),
+            ca: self.ca,
+            ranges: self.ranges,
+            nonces,
         }
     }
-}
-
-fn timeout(written: Option<Spanned<DurationValue>>, faults: &mut Faults<'_>) -> Duration {
-    let Some(written) = written else { return defaults::VERIFY_TIMEOUT };
-    let timeout = written.as_ref().0;
-    if timeout.is_zero() || timeout > LONGEST_TIMEOUT {
-        faults.push(
-            written.span(),
-            "`timeout` must be more than nothing, and a minute at most",
-            "to ask no name server, write `dns = false`",
-        );
-    }
-    timeout
-}
-
-fn nonces(written: Option<Spanned<u64>>, faults: &mut Faults<'_>) -> usize {
-    let Some(written) = written else { return 0 };
-    let count = usize::try_from(*written.as_ref()).unwrap_or(usize::MAX);
-    if count > MOST_NONCES {
-        faults.push(
-            written.span(),
-            format!("`nonces` is {count}, and {MOST_NONCES} are the most"),
-            "each takes some 100 bytes",
-        );
-    }
-    count
-}
-
-fn mirror(written: Option<Spanned<String>>, faults: &mut Faults<'_>) -> Option<String> {
-    let written = written?;
-    let folder = mirror_folder(written.as_ref());
-    if let Err(message) = &folder {
-        faults.push(written.span(), message.clone(), "write it as `https://mirror.example/ranges/`");
-    }
-    folder.ok()
 }
 
 /// The URL of a folder that holds copies of published lists, ending with `/`.

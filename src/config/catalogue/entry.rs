@@ -8,6 +8,7 @@ use crate::identify::signature::AgentOrigin;
 use crate::identify::{
     Catalogue, ClientKind, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
 };
+use jiff::civil::Date;
 use std::collections::HashSet;
 use std::ops::Range;
 use strum::VariantArray as _;
@@ -42,17 +43,15 @@ pub(super) fn read_crawlers(
         reader.known_keys(table, &KEYS);
         let name = reader.text(table, "name");
         if name.is_none() && !table.contains_key("name") {
-            reader.refuse(span.clone(), "a crawler needs a `name`".into());
-        }
-        if let Some(name) = &name
-            && !seen.insert(name.get_ref().to_ascii_lowercase())
-        {
-            reader.refuse(name.span(), format!("`{}` is named twice in this file", name.get_ref()));
+            reader.refuse(span, "a crawler needs a `name`".into());
         }
         if let Some(name) = &name {
             check_name(reader, name);
+            if !seen.insert(name.get_ref().to_ascii_lowercase()) {
+                reader.refuse(name.span(), format!("`{}` is named twice in this file", name.get_ref()));
+            }
         }
-        let crawler = read_crawler(reader, table, name.as_ref(), catalogue);
+        let crawler = CrawlerReader { reader, table, catalogue, name: name.as_ref() }.crawler();
         if name.is_some() {
             catalogue.insert(crawler);
         }
@@ -66,88 +65,6 @@ fn check_name(reader: &mut CatalogueReader<'_>, name: &Spanned<String>) {
     } else if name.get_ref().trim().is_empty() {
         reader.refuse(name.span(), "a name is not empty".into());
     }
-}
-
-/// What a new entry takes from its name where nothing is written: its sign and
-/// its token. Both must be fit for it.
-fn check_defaults(
-    reader: &mut CatalogueReader<'_>,
-    table: &DeTable<'_>,
-    name: &Spanned<String>,
-    client: ClientKind,
-    catalogue: &Catalogue,
-) {
-    let written = name.get_ref();
-    if !table.contains_key("tokens") && client != ClientKind::App {
-        refuse_control_token(reader, name.span(), written, catalogue);
-    }
-    if table.contains_key("signs") || written.trim().is_empty() || written.chars().any(char::is_control) {
-        return;
-    }
-    match Sign::parse(written) {
-        Ok(sign) if client != ClientKind::App => reader.refuse_if_ordinary(name.span(), &sign),
-        Ok(_) => {}
-        Err(error) => reader.refuse_with_hint(
-            name.span(),
-            format!("`{written}` needs `signs`, since its name cannot be one: {error}"),
-            Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`".into()),
-        ),
-    }
-}
-
-fn refuse_control_token(
-    reader: &mut CatalogueReader<'_>,
-    span: Range<usize>,
-    token: &str,
-    catalogue: &Catalogue,
-) {
-    if catalogue.control_token(token).is_some() {
-        reader.refuse_with_hint(
-            span,
-            format!("`{token}` is a control token, which no crawler sends in a header"),
-            Some("name the crawler that reads it, and leave the token to robots.txt".into()),
-        );
-    }
-}
-
-fn read_crawler(
-    reader: &mut CatalogueReader<'_>,
-    table: &DeTable<'_>,
-    name: Option<&Spanned<String>>,
-    catalogue: &Catalogue,
-) -> Crawler {
-    let written = name.map(|name| name.get_ref().as_str()).unwrap_or_default();
-    let known = catalogue.get(written);
-    let client = client(reader, table).unwrap_or_else(|| known.map_or(ClientKind::Crawler, |k| k.client));
-    let signs = signs(reader, table, (written, client), catalogue);
-    let tokens = tokens(reader, table, catalogue);
-    if let Some(name) = name.filter(|_| known.is_none()) {
-        check_defaults(reader, table, name, client, catalogue);
-    }
-    let star = star(reader, table, client);
-    let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str);
-    let obeys = reader.one_of(table, "obeys", Obeys::VARIANTS, Obeys::as_str);
-    let basis = reader.one_of(table, "basis", TokenBasis::VARIANTS, TokenBasis::as_str);
-    let mut crawler = known.cloned().unwrap_or_else(|| default_crawler(written, client));
-    crawler.client = client;
-    crawler.purpose = purpose.unwrap_or(crawler.purpose);
-    let same_kind = known.is_some_and(|k| k.client == client);
-    crawler.star = star.unwrap_or_else(|| if same_kind { crawler.star } else { star_by_default(client) });
-    crawler.obeys = obeys.unwrap_or(crawler.obeys);
-    crawler.basis = basis.unwrap_or(crawler.basis);
-    crawler.signs = signs.unwrap_or(crawler.signs);
-    crawler.framework = reader.flag(table, "framework").map_or(crawler.framework, Spanned::into_inner);
-    crawler.tokens = tokens.map_or(crawler.tokens, Into::into);
-    crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);
-    crawler.docs = url(reader, table, "docs").or(crawler.docs);
-    crawler.checked = date(reader, table).or(crawler.checked);
-    let known_agent = crawler.verify.agent.take();
-    crawler.verify = verify(reader, table).unwrap_or(crawler.verify);
-    crawler.verify.agent = signature_agent(reader, table, client, known_agent);
-    crawler.shares_cache_with = reader
-        .texts(table, "shares_cache_with")
-        .map_or(crawler.shares_cache_with, |names| names.into_iter().map(boxed).collect());
-    crawler
 }
 
 /// A new entry with nothing but a name: the name is its sign, and its token
@@ -180,145 +97,217 @@ fn star_by_default(client: ClientKind) -> bool {
     matches!(client, ClientKind::Crawler | ClientKind::Tool)
 }
 
-fn client(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<ClientKind> {
-    // A browser, or nobody, is what remains when no entry says otherwise.
-    let clients = [
-        ClientKind::Crawler,
-        ClientKind::SpecialCase,
-        ClientKind::Fetcher,
-        ClientKind::Tool,
-        ClientKind::Monitor,
-        ClientKind::App,
-    ];
-    reader.one_of(table, "client", &clients, ClientKind::as_str)
+/// Kinds of client that an entry may have. A browser, or nobody, is what remains when no entry says otherwise.
+const CLIENTS: [ClientKind; 6] = [
+    ClientKind::Crawler,
+    ClientKind::SpecialCase,
+    ClientKind::Fetcher,
+    ClientKind::Tool,
+    ClientKind::Monitor,
+    ClientKind::App,
+];
+
+/// One entry that is being read, beside those that are known already.
+struct CrawlerReader<'r, 't, 'd, 'i> {
+    reader: &'r mut CatalogueReader<'t>,
+    table: &'d DeTable<'i>,
+    catalogue: &'r Catalogue,
+    name: Option<&'r Spanned<String>>,
 }
 
-fn star(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>, client: ClientKind) -> Option<bool> {
-    let star = reader.flag(table, "star")?;
-    if *star.get_ref() && matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App) {
-        reader.refuse(star.span(), format!("the `*` group never applies to client `{client}`"));
-        return None;
+impl CrawlerReader<'_, '_, '_, '_> {
+    fn crawler(&mut self) -> Crawler {
+        let written = self.name.map(|name| name.get_ref().as_str()).unwrap_or_default();
+        let known = self.catalogue.get(written);
+        let client = self.reader.one_of(self.table, "client", &CLIENTS, ClientKind::as_str);
+        let client = client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |k| k.client));
+        if let Some(name) = self.name.filter(|_| known.is_none()) {
+            self.check_defaults(name, client);
+        }
+        let mut crawler = known.cloned().unwrap_or_else(|| default_crawler(written, client));
+        let is_same_kind = known.is_some_and(|k| k.client == client);
+        let star = if is_same_kind { crawler.star } else { star_by_default(client) };
+        crawler.client = client;
+        crawler.star = self.star(client).unwrap_or(star);
+        crawler.signs = self.signs(written, client).unwrap_or(crawler.signs);
+        crawler.tokens = self.tokens().map_or(crawler.tokens, Into::into);
+        crawler.checked = self.date().or(crawler.checked);
+        let known_agent = crawler.verify.agent.take();
+        crawler.verify = self.verify().unwrap_or(crawler.verify);
+        crawler.verify.agent = self.signature_agent(client, known_agent);
+        let (reader, table) = (&mut *self.reader, self.table);
+        let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str);
+        crawler.purpose = purpose.unwrap_or(crawler.purpose);
+        let obeys = reader.one_of(table, "obeys", Obeys::VARIANTS, Obeys::as_str);
+        crawler.obeys = obeys.unwrap_or(crawler.obeys);
+        let basis = reader.one_of(table, "basis", TokenBasis::VARIANTS, TokenBasis::as_str);
+        crawler.basis = basis.unwrap_or(crawler.basis);
+        crawler.framework = reader.flag(table, "framework").map_or(crawler.framework, Spanned::into_inner);
+        crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);
+        crawler.docs = url(reader, table, "docs").or(crawler.docs);
+        let shares = reader.texts(table, "shares_cache_with");
+        crawler.shares_cache_with =
+            shares.map_or(crawler.shares_cache_with, |names| names.into_iter().map(boxed).collect());
+        crawler
     }
-    Some(*star.get_ref())
-}
 
-fn signs(
-    reader: &mut CatalogueReader<'_>,
-    table: &DeTable<'_>,
-    (name, client): (&str, ClientKind),
-    catalogue: &Catalogue,
-) -> Option<Vec<Sign>> {
-    let mut signs = Vec::new();
-    for written in reader.texts(table, "signs")? {
-        match Sign::parse(written.get_ref()) {
-            Ok(sign) => {
-                if let Some(owner) =
-                    find_owner(catalogue, &sign).filter(|owner| !owner.eq_ignore_ascii_case(name))
-                {
-                    reader.refuse_with_hint(
-                        written.span(),
-                        format!("sign `{sign}` already belongs to `{owner}`"),
-                        Some(format!("to change that crawler, write `name = \"{owner}\"`")),
-                    );
-                }
-                if client != ClientKind::App {
-                    reader.refuse_if_ordinary(written.span(), &sign);
-                }
-                signs.push(sign);
-            }
-            Err(error) => reader.refuse(written.span(), format!("sign `{}`: {error}", written.get_ref())),
+    /// What a new entry takes from its name where nothing is written: its sign and
+    /// its token. Both must be fit for it.
+    fn check_defaults(&mut self, name: &Spanned<String>, client: ClientKind) {
+        let written = name.get_ref();
+        if !self.table.contains_key("tokens") && client != ClientKind::App {
+            self.refuse_control_token(name.span(), written);
+        }
+        let is_name = !written.trim().is_empty() && !written.chars().any(char::is_control);
+        if self.table.contains_key("signs") || !is_name {
+            return;
+        }
+        match Sign::parse(written) {
+            Ok(sign) if client != ClientKind::App => self.reader.refuse_if_ordinary(name.span(), &sign),
+            Ok(_) => {}
+            Err(error) => self.reader.refuse_with_hint(
+                name.span(),
+                format!("`{written}` needs `signs`, since its name cannot be one: {error}"),
+                Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`".into()),
+            ),
         }
     }
-    Some(signs)
+
+    fn refuse_control_token(&mut self, span: Range<usize>, token: &str) {
+        if self.catalogue.control_token(token).is_some() {
+            self.reader.refuse_with_hint(
+                span,
+                format!("`{token}` is a control token, which no crawler sends in a header"),
+                Some("name the crawler that reads it, and leave the token to robots.txt".into()),
+            );
+        }
+    }
+
+    fn star(&mut self, client: ClientKind) -> Option<bool> {
+        let star = self.reader.flag(self.table, "star")?;
+        let is_never = matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
+        if *star.get_ref() && is_never {
+            self.reader.refuse(star.span(), format!("the `*` group never applies to client `{client}`"));
+            return None;
+        }
+        Some(*star.get_ref())
+    }
+
+    fn signs(&mut self, name: &str, client: ClientKind) -> Option<Vec<Sign>> {
+        let mut signs = Vec::new();
+        for written in self.reader.texts(self.table, "signs")? {
+            let sign = match Sign::parse(written.get_ref()) {
+                Ok(sign) => sign,
+                Err(error) => {
+                    self.reader.refuse(written.span(), format!("sign `{}`: {error}", written.get_ref()));
+                    continue;
+                }
+            };
+            let owner = find_owner(self.catalogue, &sign);
+            if let Some(owner) = owner.filter(|owner| !owner.eq_ignore_ascii_case(name)) {
+                self.reader.refuse_with_hint(
+                    written.span(),
+                    format!("sign `{sign}` already belongs to `{owner}`"),
+                    Some(format!("to change that crawler, write `name = \"{owner}\"`")),
+                );
+            }
+            if client != ClientKind::App {
+                self.reader.refuse_if_ordinary(written.span(), &sign);
+            }
+            signs.push(sign);
+        }
+        Some(signs)
+    }
+
+    fn tokens(&mut self) -> Option<Vec<Box<str>>> {
+        let mut tokens: Vec<Box<str>> = Vec::new();
+        for written in self.reader.texts(self.table, "tokens")? {
+            let token = written.get_ref();
+            if !token_is_legal(token) {
+                self.reader.refuse(
+                    written.span(),
+                    format!("invalid product token `{token}`: expected letters, digits, `-`, `_`, `.`, `!` and single spaces"),
+                );
+            } else if tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
+                self.reader.refuse(written.span(), format!("token `{token}` is written twice"));
+            } else {
+                self.refuse_control_token(written.span(), token);
+                tokens.push(boxed(written));
+            }
+        }
+        Some(tokens)
+    }
+
+    fn verify(&mut self) -> Option<Verify> {
+        let value = self.table.get("verify")?;
+        let Some(inner) = value.get_ref().as_table() else {
+            self.reader.refuse(
+                value.span(),
+                "`verify` must be a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`".into(),
+            );
+            return None;
+        };
+        self.reader.known_keys(inner, &["rdns", "ranges", "forward"]);
+        let forward = self.reader.flag(inner, "forward").is_none_or(Spanned::into_inner);
+        let mut verify = Verify { forward, ..Verify::default() };
+        for suffix in self.reader.texts(inner, "rdns").unwrap_or_default() {
+            if is_suffix(suffix.get_ref()) {
+                verify.rdns.push(boxed(suffix));
+            } else {
+                self.reader.refuse(
+                    suffix.span(),
+                    format!(
+                        "invalid host suffix `{}`: expected one such as `.example.com`",
+                        suffix.get_ref()
+                    ),
+                );
+            }
+        }
+        for link in self.reader.texts(inner, "ranges").unwrap_or_default() {
+            verify.ranges.extend(checked_url(self.reader, link, "ranges"));
+        }
+        Some(verify)
+    }
+
+    /// The agent that signs as a crawler: the `known` one where nothing is written, and none where an empty text is.
+    fn signature_agent(&mut self, client: ClientKind, known: Option<AgentOrigin>) -> Option<AgentOrigin> {
+        let Some(written) = self.reader.text(self.table, "signature_agent") else { return known };
+        if written.get_ref().is_empty() {
+            return None;
+        }
+        if client == ClientKind::App {
+            let message =
+                "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
+            self.reader.refuse(written.span(), message.to_owned());
+            return None;
+        }
+        let agent = AgentOrigin::parse(written.get_ref());
+        if agent.is_none() {
+            let message = format!(
+                "invalid `signature_agent` `{}`: expected an https origin, such as `https://agent.example`",
+                written.get_ref()
+            );
+            self.reader.refuse(written.span(), message);
+        }
+        agent
+    }
+
+    fn date(&mut self) -> Option<Box<str>> {
+        let text = self.reader.text(self.table, "checked")?;
+        let date = text.get_ref().parse::<Date>().ok().filter(|_| text.get_ref().len() == "2026-01-31".len());
+        if date.is_some_and(|date| (2000..3000).contains(&date.year())) {
+            return Some(boxed(text));
+        }
+        let message = format!("`checked` is `{}`, not a date as `2026-01-31`", text.get_ref());
+        self.reader.refuse(text.span(), message);
+        None
+    }
 }
 
 fn find_owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
     let same = |known: &Sign| known.text().eq_ignore_ascii_case(sign.text());
     let owner = catalogue.crawlers().iter().find(|crawler| crawler.signs.iter().any(same))?;
     Some(&owner.name)
-}
-
-fn tokens(
-    reader: &mut CatalogueReader<'_>,
-    table: &DeTable<'_>,
-    catalogue: &Catalogue,
-) -> Option<Vec<Box<str>>> {
-    let mut tokens: Vec<Box<str>> = Vec::new();
-    for written in reader.texts(table, "tokens")? {
-        let token = written.get_ref();
-        if !token_is_legal(token) {
-            reader.refuse(
-                written.span(),
-                format!("invalid product token `{token}`: expected letters, digits, `-`, `_`, `.`, `!` and single spaces"),
-            );
-        } else if tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
-            reader.refuse(written.span(), format!("token `{token}` is written twice"));
-        } else {
-            refuse_control_token(reader, written.span(), token, catalogue);
-            tokens.push(boxed(written));
-        }
-    }
-    Some(tokens)
-}
-
-fn verify(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<Verify> {
-    let value = table.get("verify")?;
-    let Some(inner) = value.get_ref().as_table() else {
-        reader.refuse(
-            value.span(),
-            "`verify` must be a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`".into(),
-        );
-        return None;
-    };
-    reader.known_keys(inner, &["rdns", "ranges", "forward"]);
-    let mut verify = Verify {
-        forward: reader.flag(inner, "forward").is_none_or(Spanned::into_inner),
-        ..Verify::default()
-    };
-    for suffix in reader.texts(inner, "rdns").unwrap_or_default() {
-        if is_suffix(suffix.get_ref()) {
-            verify.rdns.push(boxed(suffix));
-        } else {
-            reader.refuse(
-                suffix.span(),
-                format!("invalid host suffix `{}`: expected one such as `.example.com`", suffix.get_ref()),
-            );
-        }
-    }
-    for link in reader.texts(inner, "ranges").unwrap_or_default() {
-        if let Some(link) = checked_url(reader, link, "ranges") {
-            verify.ranges.push(link);
-        }
-    }
-    Some(verify)
-}
-
-/// The agent that signs as a crawler: the `known` one where nothing is written, and none where an empty text is.
-fn signature_agent(
-    reader: &mut CatalogueReader<'_>,
-    table: &DeTable<'_>,
-    client: ClientKind,
-    known: Option<AgentOrigin>,
-) -> Option<AgentOrigin> {
-    let Some(written) = reader.text(table, "signature_agent") else { return known };
-    if written.get_ref().is_empty() {
-        return None;
-    }
-    if client == ClientKind::App {
-        let message =
-            "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
-        reader.refuse(written.span(), message.to_owned());
-        return None;
-    }
-    let agent = AgentOrigin::parse(written.get_ref());
-    if agent.is_none() {
-        let message = format!(
-            "invalid `signature_agent` `{}`: expected an https origin, such as `https://agent.example`",
-            written.get_ref()
-        );
-        reader.refuse(written.span(), message);
-    }
-    agent
 }
 
 fn is_suffix(text: &str) -> bool {
@@ -343,25 +332,6 @@ fn checked_url(reader: &mut CatalogueReader<'_>, text: Spanned<String>, key: &st
         text.span(),
         format!("`{key}`: invalid URL `{}`: expected an http or https URL", text.get_ref()),
     );
-    None
-}
-
-fn date(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>) -> Option<Box<str>> {
-    let text = reader.text(table, "checked")?;
-    let parts: Vec<&str> = text.get_ref().split('-').collect();
-    let number = |part: &str, len: usize, range: Range<u32>| {
-        part.len() == len
-            && part.bytes().all(|b| b.is_ascii_digit())
-            && part.parse().is_ok_and(|n| range.contains(&n))
-    };
-    if let [year, month, day] = parts.as_slice()
-        && number(year, 4, 2000..3000)
-        && number(month, 2, 1..13)
-        && number(day, 2, 1..32)
-    {
-        return Some(boxed(text));
-    }
-    reader.refuse(text.span(), format!("`checked` is `{}`, not a date as `2026-01-31`", text.get_ref()));
     None
 }
 

@@ -2,7 +2,7 @@
 //! an operator sees all of them at once.
 
 use super::ordinary;
-use crate::config::error::{ConfigError, position};
+use crate::config::ConfigError;
 use crate::identify::Sign;
 use std::ops::Range;
 use std::path::Path;
@@ -48,13 +48,8 @@ impl<'t> CatalogueReader<'t> {
     }
 
     pub(super) fn refuse_with_hint(&mut self, span: Range<usize>, message: String, hint: Option<String>) {
-        let (line, column) = position(self.text, span.start);
-        self.errors.push(ConfigError {
-            path: self.path.into(),
-            position: Some((line, column)),
-            message,
-            hint,
-        });
+        let error = ConfigError::at(self.path, self.text, Some(span), message);
+        self.errors.push(ConfigError { hint, ..error });
     }
 
     /// Refuses every key that is not one of `known`.
@@ -153,27 +148,8 @@ impl<'t> CatalogueReader<'t> {
 
 /// The known key that differs least, when it differs little.
 fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let close = known.iter().map(|key| (distance(name, key), *key)).min()?;
+    let close = known.iter().map(|key| (strsim::levenshtein(name, key), *key)).min()?;
     (close.0 <= 2).then_some(close.1)
-}
-
-/// Edits (insert, delete, replace) from one word to the other.
-fn distance(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, a) in from.bytes().enumerate() {
-        let mut corner = i;
-        let mut left = i + 1;
-        for (cell, b) in row.iter_mut().skip(1).zip(to.bytes()) {
-            let replaced = corner + usize::from(a != b);
-            corner = *cell;
-            left = replaced.min(corner + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -181,11 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances() {
-        assert_eq!(distance("tokns", "tokens"), 1);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
-        assert_eq!(distance("crawlers", "crawler"), 1);
+    fn a_key_that_differs_little_is_meant() {
         assert_eq!(nearest("tokns", &["name", "tokens"]), Some("tokens"));
         assert_eq!(nearest("something", &["name", "tokens"]), None);
     }

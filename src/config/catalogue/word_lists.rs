@@ -7,18 +7,19 @@ use crate::identify::{Guard, Sign, SignError, Words};
 use std::path::Path;
 use toml::de::DeTable;
 
-const KEYS: [&str; 11] = [
-    "crawler_signs",
-    "tool_signs",
-    "guards",
-    "app_marks",
-    "device_marks",
-    "handhelds",
-    "desktops",
-    "platforms",
-    "engines",
-    "compatible",
-    "human_words",
+/// The lists, each by its key in `[words]`, with the file that is part of the program.
+const LISTS: [(&str, &str, &str); 11] = [
+    ("crawler_signs", "rules/crawler-signs.txt", include_str!("../../../rules/crawler-signs.txt")),
+    ("tool_signs", "rules/tool-signs.txt", include_str!("../../../rules/tool-signs.txt")),
+    ("guards", "rules/human-guards.txt", include_str!("../../../rules/human-guards.txt")),
+    ("app_marks", "rules/app-marks.txt", include_str!("../../../rules/app-marks.txt")),
+    ("device_marks", "rules/device-marks.txt", include_str!("../../../rules/device-marks.txt")),
+    ("handhelds", "rules/handhelds.txt", include_str!("../../../rules/handhelds.txt")),
+    ("desktops", "rules/desktops.txt", include_str!("../../../rules/desktops.txt")),
+    ("engines", "rules/engines.txt", include_str!("../../../rules/engines.txt")),
+    ("platforms", "rules/platforms.txt", include_str!("../../../rules/platforms.txt")),
+    ("compatible", "rules/compatible.txt", include_str!("../../../rules/compatible.txt")),
+    ("human_words", "rules/human-words.txt", include_str!("../../../rules/human-words.txt")),
 ];
 
 /// The lists whose words turn a header into that of an automated client.
@@ -55,19 +56,7 @@ fn add(words: &mut Words, key: &str, written: &str) -> Result<(), SignError> {
 
 /// Reads the lists that are part of the program.
 pub(super) fn read_bundled(words: &mut Words, errors: &mut Vec<ConfigError>) {
-    for (key, path, text) in [
-        ("crawler_signs", "rules/crawler-signs.txt", include_str!("../../../rules/crawler-signs.txt")),
-        ("tool_signs", "rules/tool-signs.txt", include_str!("../../../rules/tool-signs.txt")),
-        ("guards", "rules/human-guards.txt", include_str!("../../../rules/human-guards.txt")),
-        ("app_marks", "rules/app-marks.txt", include_str!("../../../rules/app-marks.txt")),
-        ("device_marks", "rules/device-marks.txt", include_str!("../../../rules/device-marks.txt")),
-        ("handhelds", "rules/handhelds.txt", include_str!("../../../rules/handhelds.txt")),
-        ("desktops", "rules/desktops.txt", include_str!("../../../rules/desktops.txt")),
-        ("engines", "rules/engines.txt", include_str!("../../../rules/engines.txt")),
-        ("platforms", "rules/platforms.txt", include_str!("../../../rules/platforms.txt")),
-        ("compatible", "rules/compatible.txt", include_str!("../../../rules/compatible.txt")),
-        ("human_words", "rules/human-words.txt", include_str!("../../../rules/human-words.txt")),
-    ] {
+    for (key, path, text) in LISTS {
         read_list(words, key, Path::new(path), text, errors);
     }
 }
@@ -79,12 +68,8 @@ fn read_list(words: &mut Words, key: &str, path: &Path, text: &str, errors: &mut
             continue;
         }
         if let Err(error) = add(words, key, word) {
-            errors.push(ConfigError {
-                path: path.into(),
-                position: Some((i + 1, 1)),
-                message: format!("`{word}`: {error}"),
-                hint: None,
-            });
+            let fault = ConfigError::whole(path, format!("`{word}`: {error}"));
+            errors.push(ConfigError { position: Some((i + 1, 1)), ..fault });
         }
     }
 }
@@ -98,8 +83,9 @@ pub(super) fn read_table(reader: &mut CatalogueReader<'_>, document: &DeTable<'_
         reader.refuse(value.span(), "`words` is written `[words]`".into());
         return;
     };
-    reader.known_keys(table, &KEYS);
-    for key in KEYS {
+    let keys = LISTS.map(|(key, ..)| key);
+    reader.known_keys(table, &keys);
+    for key in keys {
         for written in reader.texts(table, key).unwrap_or_default() {
             if let Err(error) = add(words, key, written.get_ref()) {
                 reader.refuse(written.span(), format!("`{}`: {error}", written.get_ref()));
