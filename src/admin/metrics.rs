@@ -104,8 +104,9 @@ fn fleet(text: &mut Exposition, admin: &Admin) {
 
 fn certificates(text: &mut Exposition, policy: &Policy) {
     let help = "When a certificate that TLS shows expires, in Unix time.";
-    let shown = policy.certificates.shown();
-    let expiry = shown.filter_map(|shown| Some((shown.file.display(), seconds(shown.validity?.until))));
+    let shown = policy.certificates.shown().iter();
+    let expiry =
+        shown.filter_map(|shown| Some((shown.config.certificate.display(), seconds(shown.validity?.until))));
     text.gauge("certificate_expiry_time_seconds", help).by("certificate", expiry);
 }
 
@@ -241,7 +242,7 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         .by("result", [("answered", answered), ("failed", failed), ("left", left)]);
     text.counter("signatures_total", "Requests that came with a signature, by what came of it.")
         .by("result", admin.prover.signatures());
-    let directories = policy.evidence.directories();
+    let directories = policy.evidence.directories.all();
     let fetched = directories.iter().filter(|directory| directory.keys.is_some()).count();
     text.gauge("key_directories", "Directories of keys that agents sign by: fetched, or not there.")
         .by("state", [("fetched", fetched), ("missing", directories.len() - fetched)]);

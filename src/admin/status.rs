@@ -32,10 +32,10 @@ fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
 }
 
 impl CertificateStatus {
-    fn of(shown: ShownCertificate<'_>, now: SystemTime) -> Self {
+    fn of(shown: &ShownCertificate, now: SystemTime) -> Self {
         Self {
-            certificate: shown.file.display().to_string(),
-            hosts: shown.hosts.iter().map(ToString::to_string).collect(),
+            certificate: shown.config.certificate.display().to_string(),
+            hosts: shown.config.hosts.iter().map(ToString::to_string).collect(),
             expires: shown.validity.map(|validity| timestamp(validity.until)),
             trouble: shown.validity.and_then(|validity| validity.trouble(now)),
         }
@@ -86,7 +86,12 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         }),
         fleet: admin.fleet.as_ref().map(|fleet| fleet.status()),
         authorize: authorize(admin, &policy),
-        certificates: policy.certificates.shown().map(|shown| CertificateStatus::of(shown, now)).collect(),
+        certificates: policy
+            .certificates
+            .shown()
+            .iter()
+            .map(|shown| CertificateStatus::of(shown, now))
+            .collect(),
         totals: admin.totals.snapshot(),
         connections: admin.connections.snapshot(),
     }

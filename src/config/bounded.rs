@@ -4,11 +4,12 @@
 //! is given up when it takes too long. A thread that was given up is counted until it comes back, by what it works
 //! on: the same work is not begun again at once, and there are never more than [`MOST`] such threads.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How many threads may be given up and not be back, whatever they work on.
@@ -58,21 +59,6 @@ struct Threads {
 struct AbandonedThreads {
     count: u32,
     last: Instant,
-}
-
-/// How far some work is; guarded by the lock of [`Threads`].
-#[derive(Debug, Default, PartialEq)]
-enum Stage {
-    #[default]
-    UnderWay,
-    Done,
-    GivenUp,
-}
-
-impl SharedThreads {
-    fn threads(&self) -> MutexGuard<'_, Threads> {
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Threads {
@@ -130,7 +116,7 @@ impl BoundedThreads {
 
     /// What threads work on that were given up, and are not back.
     pub fn away(&self) -> Vec<String> {
-        let mut away: Vec<String> = self.shared.threads().away.keys().map(ToString::to_string).collect();
+        let mut away: Vec<String> = self.shared.threads.lock().away.keys().map(ToString::to_string).collect();
         away.sort();
         away
     }
@@ -141,7 +127,7 @@ impl BoundedThreads {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, TimedOut> {
         let now = Instant::now();
-        let mut threads = self.shared.threads();
+        let mut threads = self.shared.threads.lock();
         if !threads.may_start(what, now) {
             return Err(TimedOut);
         }
@@ -150,16 +136,22 @@ impl BoundedThreads {
         let idle = threads.idle.take();
         drop(threads);
         let (answer, answered) = sync_channel(1);
-        let stage = Arc::new(Mutex::new(Stage::default()));
         let work: Work = Box::new({
-            let (shared, stage, what) =
-                (Arc::clone(&self.shared), Arc::clone(&stage), Box::<str>::from(what));
+            let (shared, what) = (Arc::clone(&self.shared), Box::<str>::from(what));
             move |own| {
                 // The hook has reported where it panicked; the thread is back all the same.
                 let value = catch_unwind(AssertUnwindSafe(work)).ok();
-                let stays = shared.finish(&stage, &what, own);
+                let mut threads = shared.threads.lock();
                 // Nobody waits for work that was given up.
-                let _ = answer.send(value);
+                let unsent = answer.send(value).err();
+                if unsent.is_some() {
+                    threads.take_back(&what);
+                }
+                let stays = threads.idle.is_none();
+                if stays {
+                    threads.idle = Some(own.clone());
+                }
+                drop(threads);
                 stays
             }
         });
@@ -169,33 +161,14 @@ impl BoundedThreads {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Err(TimedOut),
         }
-        let mut threads = self.shared.threads();
-        let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if *stage == Stage::UnderWay {
-            *stage = Stage::GivenUp;
+        // Whoever has the lock decides whether the work was done in time or is given up.
+        let mut threads = self.shared.threads.lock();
+        let value = answered.try_recv().ok();
+        if value.is_none() {
             threads.abandon(what, Instant::now());
-            return Err(TimedOut);
         }
-        drop((threads, stage));
-        answered.recv().ok().flatten().ok_or(TimedOut)
-    }
-}
-
-impl SharedThreads {
-    /// Notes that some work is done; whether its thread may stay for more.
-    fn finish(&self, stage: &Mutex<Stage>, what: &str, own: &Idle) -> bool {
-        let mut threads = self.threads();
-        let mut stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
-        if *stage == Stage::GivenUp {
-            threads.take_back(what);
-        } else {
-            *stage = Stage::Done;
-        }
-        let stays = threads.idle.is_none();
-        if stays {
-            threads.idle = Some(own.clone());
-        }
-        stays
+        drop((answered, threads));
+        value.flatten().ok_or(TimedOut)
     }
 }
 

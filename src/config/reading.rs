@@ -8,7 +8,7 @@ use super::bounded::{BoundedThreads, TimedOut};
 use crate::record::at_once;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read as _};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -29,6 +29,28 @@ pub struct FileContents {
     pub bytes: Vec<u8>,
     /// What its folder says of it.
     pub metadata: Metadata,
+}
+
+/// What tells a changed file from an unchanged one without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMark {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+}
+
+impl FileMark {
+    /// That of a file of which its folder says this.
+    pub fn of(metadata: &Metadata) -> Self {
+        let modified = (metadata.mtime(), metadata.mtime_nsec());
+        Self { inode: metadata.ino(), size: metadata.len(), modified }
+    }
+}
+
+/// What the folder of `path` says of it; `None` where it is missing, or cannot be looked at.
+pub fn metadata(path: &Path) -> Option<Metadata> {
+    let owned = path.to_owned();
+    with_timeout(path, move || std::fs::metadata(owned)).ok()?.ok()
 }
 
 /// Reads the regular file at `path`, if it has no more than `most` bytes.

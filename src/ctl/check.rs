@@ -98,17 +98,18 @@ fn of_finding(site: &Site, finding: &Finding) -> FileFinding {
 /// Certificates that run out, or have.
 fn of_certificates(policy: &Policy) -> impl Iterator<Item = FileFinding> {
     let now = SystemTime::now();
-    policy.certificates.shown().filter_map(move |shown| {
+    policy.certificates.shown().iter().filter_map(move |shown| {
         let trouble = shown.validity?.trouble(now)?;
         let message = format!("the certificate {trouble}");
         let hint = "renew it; the gateway shows a renewed pair from the next handshake on";
-        Some(FileFinding::whole(shown.file, Severity::Warning, "certificate", message, hint))
+        let file = &shown.config.certificate;
+        Some(FileFinding::whole(file, Severity::Warning, "certificate", message, hint))
     })
 }
 
 /// Crawlers that sign by the same keys: behind a browser's header nothing tells them apart.
 fn of_signers(path: &Path, policy: &Policy) -> Vec<FileFinding> {
-    let shared = policy.evidence.directories().into_iter().filter_map(|directory| {
+    let shared = policy.evidence.directories.all().into_iter().filter_map(|directory| {
         let (first, others) = directory.crawlers.split_first().filter(|(_, others)| !others.is_empty())?;
         let message = format!(
             "`{first}` and `{}` have the same `signature_agent`: what is signed behind a browser's header is taken for `{first}`",

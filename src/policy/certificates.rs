@@ -16,40 +16,32 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// All certificates of a policy.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Certificates {
-    pairs: Vec<CertificateFiles>,
+    pairs: Vec<ShownCertificate>,
     hosts: HostTable,
 }
 
+/// A certificate that is shown.
 #[derive(Clone)]
-struct CertificateFiles {
-    config: CertificateConfig,
+pub struct ShownCertificate {
+    /// The files it came from, and the hosts it is for.
+    pub config: CertificateConfig,
     key: Arc<CertifiedKey>,
-    validity: Option<Validity>,
+    /// Until when it holds, where that can be read.
+    pub validity: Option<Validity>,
 }
 
-impl CertificateFiles {
+impl ShownCertificate {
     fn new(config: &CertificateConfig, key: CertifiedKey) -> Self {
         Self { config: config.clone(), validity: Validity::of(&key.cert), key: Arc::new(key) }
     }
 }
 
-/// A certificate that is shown.
-#[derive(Clone, Copy, Debug)]
-pub struct ShownCertificate<'a> {
-    /// The file it came from.
-    pub file: &'a Path,
-    /// The hosts it was configured for; none where its own names decide.
-    pub hosts: &'a [HostPattern],
-    /// Until when it holds, where that can be read.
-    pub validity: Option<Validity>,
-}
-
-impl fmt::Debug for Certificates {
+impl fmt::Debug for ShownCertificate {
     /// Keys are nobody's business.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_list().entries(self.pairs.iter().map(|pair| &pair.config.certificate)).finish()
+        self.config.certificate.fmt(out)
     }
 }
 
@@ -65,7 +57,7 @@ impl Certificates {
             let kept = former.and_then(|former| former.pairs.iter().find(|pair| pair.config == *config));
             match (read(config), kept) {
                 (Ok(key), Some(kept)) if kept.key.cert == key.cert => pairs.push(kept.clone()),
-                (Ok(key), _) => pairs.push(CertificateFiles::new(config, key)),
+                (Ok(key), _) => pairs.push(ShownCertificate::new(config, key)),
                 (Err(error), Some(kept)) => {
                     pairs.push(kept.clone());
                     unfit.push(error.with_hint("the former certificate is shown until this is mended"));
@@ -91,20 +83,16 @@ impl Certificates {
     }
 
     /// All of them, in the order of the configuration.
-    pub fn shown(&self) -> impl Iterator<Item = ShownCertificate<'_>> {
-        self.pairs.iter().map(|pair| ShownCertificate {
-            file: &pair.config.certificate,
-            hosts: &pair.config.hosts,
-            validity: pair.validity,
-        })
+    pub fn shown(&self) -> &[ShownCertificate] {
+        &self.pairs
     }
 
-    fn configured_for(&self, host: &str) -> Option<&CertificateFiles> {
+    fn configured_for(&self, host: &str) -> Option<&ShownCertificate> {
         // A pair without hosts is the table's default, and comes last here.
         self.pairs.get(self.hosts.find(host)?).filter(|pair| !pair.config.hosts.is_empty())
     }
 
-    fn naming(&self, host: &str) -> Option<&CertificateFiles> {
+    fn naming(&self, host: &str) -> Option<&ShownCertificate> {
         let name = ServerName::try_from(host).ok()?;
         self.pairs.iter().filter(|pair| pair.config.hosts.is_empty()).find(|pair| {
             let own = pair.key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
@@ -114,7 +102,7 @@ impl Certificates {
 
     /// Whether both show the same.
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let same = |(one, other): (&CertificateFiles, &CertificateFiles)| Arc::ptr_eq(&one.key, &other.key);
+        let same = |(one, other): (&ShownCertificate, &ShownCertificate)| Arc::ptr_eq(&one.key, &other.key);
         self.pairs.len() == other.pairs.len() && self.pairs.iter().zip(&other.pairs).all(same)
     }
 }

@@ -109,11 +109,11 @@ impl SiteChange {
             let place = line.map(|line| format!(":{line}:{}", finding.column)).unwrap_or_default();
             format!("{}{place}: {finding}", path.display())
         };
-        let shown = |version: Option<crate::decide::VersionId>| version.map(|id| id.to_string());
+        let shown = |site: &Site| site.version().map(|id| id.to_string());
         Self {
             site: new.config.name.clone(),
-            old_version: old.and_then(Site::version).and_then(|id| shown(Some(id))),
-            new_version: shown(new.version()),
+            old_version: old.and_then(shown),
+            new_version: shown(new),
             added,
             removed,
             warnings: new.warnings().map(warning).collect(),

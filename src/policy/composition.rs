@@ -3,9 +3,10 @@
 //! How parts are put together without one changing another is `robots::Composed`'s; where they come from is here.
 
 use super::robots_file::{RobotsFile, Unfit, fitness};
+use super::site::SiteRobots;
 use super::{Policy, Site};
 use crate::config::RobotsConfig;
-use crate::decide::{RobotsVersion, SiteRules};
+use crate::decide::RobotsVersion;
 use crate::identify::{Catalogue, Purpose};
 use crate::record::printable;
 use crate::robots::{
@@ -52,7 +53,8 @@ pub(super) fn compose(
         return Err((at(own.as_ref().or(additions.as_ref())), unfit));
     }
     let modified = own.as_ref().and_then(|own| own.modified);
-    Ok(Some(RobotsFile::composed(&at(own.as_ref()), modified, composed)))
+    let file = RobotsFile::of(&at(own.as_ref()), composed.bytes);
+    Ok(Some(RobotsFile { modified, sections: composed.sections, ..file }))
 }
 
 /// A file compiled, and what is odd about those of its lines that somebody wrote.
@@ -133,16 +135,10 @@ impl Site {
         robots: &RobotsConfig,
     ) -> Result<Self, Unfit> {
         let most = policy.config.robots_max_size;
-        let composed =
-            compose(robots, own, policy.identifier.catalogue(), most).map_err(|(_, unfit)| unfit)?;
-        let Some(file) = composed else {
-            let rules = SiteRules::new(RobotsVersion::allowing_everything());
-            return Ok(Self { rules, robots: None, findings: Arc::new([]), ..self.clone() });
-        };
-        let (version, findings) =
-            compiled(&file, policy.identifier.catalogue(), ParseLimits { max_bytes: most });
-        let (rules, findings) = (SiteRules::new(Arc::new(version)), findings.into());
-        Ok(Self { rules, robots: Some(Arc::new(file)), findings, ..self.clone() })
+        let catalogue = policy.identifier.catalogue();
+        let file = compose(robots, own, catalogue, most).map_err(|(_, unfit)| unfit)?;
+        let robots = SiteRobots::new(file, catalogue, ParseLimits { max_bytes: most });
+        Ok(self.with_robots(SiteRobots { is_unknown: self.is_unknown, ..robots }))
     }
 
     /// What it serves.

@@ -100,18 +100,18 @@ impl Reminder {
         for shown in policy.certificates.shown() {
             let Some(validity) = shown.validity else { continue };
             let Some(urgency) = validity.urgency(now) else { continue };
-            let told = self.0.get(shown.file).filter(|(of, _)| *of == validity);
+            let told = self.0.get(&shown.config.certificate).filter(|(of, _)| *of == validity);
             if told.is_none_or(|(_, told)| *told < urgency)
                 && let Some(trouble) = validity.trouble(now)
             {
-                let certificate = shown.file.display();
+                let certificate = shown.config.certificate.display();
                 if urgency == Urgency::Over {
                     tracing::error!(%certificate, "the certificate {trouble}: clients refuse to go on");
                 } else {
                     tracing::warn!(%certificate, "the certificate {trouble}");
                 }
             }
-            known.insert(shown.file.to_owned(), (validity, urgency));
+            known.insert(shown.config.certificate.clone(), (validity, urgency));
         }
         self.0 = known;
     }

@@ -1,8 +1,9 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
+use super::history::Past;
 use super::hosts::Hosts;
+use super::site::SiteRobots;
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
-use crate::decide::SiteRules;
 use crate::record::{
     FileBytes, FleetLedger, FleetNews, FleetStanding, GenerationState, OfferedFiles, OwnFiles, ReadTotal,
     UnlearntNews,
@@ -12,11 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long a reload waits until the other members know what it is about to serve: twice their pulse.
-const PATIENCE: Duration = Duration::from_secs(3);
-
-/// The same of a start.
-const START_PATIENCE: Duration = PATIENCE;
+/// How long a start or a reload waits until the other members know what it is about to serve: twice their pulse.
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a policy serves.
 fn offered(policy: &Policy) -> OfferedFiles {
@@ -33,7 +31,7 @@ fn bytes(policy: &Policy) -> FileBytes {
 /// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
 pub fn offer_first(reloader: &Arc<Reloader>, standing: &FleetStanding) {
     let policy = reloader.current();
-    let served = standing.offer(offered(&policy), FileBytes::new, START_PATIENCE);
+    let served = standing.offer(offered(&policy), FileBytes::new, PATIENCE);
     standing.serves(offered(&policy));
     if let Err(behind) = served {
         tracing::warn!(
@@ -71,16 +69,6 @@ impl Reloader {
         next.keep_files(previous, |site| !standing.knows(&of_site(site)), &fault.message);
         if standing.serves_meanwhile(offered(next)) { Ok(Some(fault)) } else { Err(fault) }
     }
-
-    /// Whether something waits for the others.
-    pub(super) fn waits_for_fleet(&self) -> bool {
-        self.reads.fleet.has_wanted()
-    }
-
-    /// Waits a little until the others know of it.
-    pub(super) fn wait_for_fleet(&self) {
-        self.reads.fleet.wait(PATIENCE);
-    }
 }
 
 /// What a site serves.
@@ -113,17 +101,9 @@ impl Policy {
         let is_renewed = !Arc::ptr_eq(&previous.identifier, &self.identifier);
         for site in self.sites.iter_mut().filter(|site| waits(site)) {
             let Some(former) = previous.before(&site.config) else { continue };
-            let version = former.rules.current();
-            let version = if is_renewed { version.renewed() } else { Arc::clone(version) };
-            *site = Arc::new(Site {
-                rules: SiteRules::new(version),
-                robots: former.robots.clone(),
-                since: former.since,
-                findings: Arc::clone(&former.findings),
-                is_unknown: former.is_unknown,
-                error: Some(why.to_owned()),
-                ..(**site).clone()
-            });
+            let robots = SiteRobots::of(former);
+            let kept = site.with_robots(if is_renewed { robots.renewed() } else { robots });
+            *site = Arc::new(Site { since: former.since, error: Some(why.to_owned()), ..kept });
         }
         self.hosts = Hosts::plain(&self.sites);
     }
@@ -135,11 +115,11 @@ impl FleetLedger for Reloader {
     }
 
     fn stamp(&self) -> u64 {
-        self.history.fleet_stamp()
+        self.history.past(|past| past.fleet.stamp())
     }
 
     fn stamp_of(&self, sequence: u64) -> u64 {
-        self.history.fleet_stamp_of(sequence)
+        self.history.past(|past| past.fleet.stamp_of(sequence))
     }
 
     fn own(&self) -> OwnFiles {
@@ -147,7 +127,7 @@ impl FleetLedger for Reloader {
         // What is in the ledger and not in force yet, others cannot know to be over.
         let covers = policy.hosts().slots().iter().map(|slot| slot.rules.sequence).max().unwrap_or_default();
         // Another process of the state folder may go on to serve what it began with.
-        let mut files = self.history.served_here();
+        let mut files = self.history.past(Past::served_here);
         for (host, file) in offered(&policy) {
             files.entry(host).or_default().extend(file);
         }
@@ -183,11 +163,11 @@ impl FleetLedger for Reloader {
     }
 
     fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
-        self.history.missing(files)
+        self.history.past(|past| past.missing(files))
     }
 
     fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews> {
-        let _turn = self.turn.take(Duration::from_secs(1)).ok_or(UnlearntNews::Busy)?;
+        let _turn = self.turn.try_lock_for(Duration::from_secs(1)).ok_or(UnlearntNews::Busy)?;
         if !self.history.learn(&self.current(), news) {
             return Err(UnlearntNews::Faulty);
         }
@@ -198,7 +178,7 @@ impl FleetLedger for Reloader {
     fn learn_reads(&self, mut reads: Vec<ReadTotal>) {
         let now = self.current().clock.now();
         for read in &mut reads {
-            read.sequence = self.history.entry_before(read.sequence);
+            read.sequence = self.history.past(|past| past.fleet.entry_before(read.sequence));
             // It counts from `settle` after it is known here, which is later than it was.
             read.at = now;
         }

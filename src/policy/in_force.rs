@@ -89,7 +89,7 @@ impl Reloader {
     /// The modes that are in force at each site, and why.
     pub fn modes_in_force(&self) -> Vec<SiteModes> {
         // Both are swapped under this lock.
-        let known = self.known();
+        let known = self.known.lock();
         let policy = self.current();
         let spelt = |mut one: ModeInForce| {
             if let ModeScope::Crawler(name) = &mut one.whom {
@@ -134,37 +134,45 @@ pub(super) fn modes(config: &Config, site: &SiteConfig, overrides: &Overrides) -
 
 /// Every mode that has a say at a site, the strongest first.
 fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<ModeInForce> {
-    let by_hand = ManualModes { site: &site.name, overrides: overrides.in_force() };
-    let mut found: Vec<ModeInForce> = by_hand.everybody().into_iter().collect();
-    let names: BTreeSet<&String> = config.crawlers.keys().chain(by_hand.crawlers()).collect();
-    found.extend(names.into_iter().filter_map(|name| {
-        let scope = |site| Scope { crawler: Some(name.clone()), site, ..Scope::default() };
-        let configured = config.crawlers.get(name).map(|mode| (*mode, ModeSource::Crawlers));
-        by_hand.or(scope, configured, ModeScope::Crawler(name.clone()))
-    }));
-    let purposes: BTreeSet<Purpose> = config.purposes.keys().copied().chain(by_hand.purposes()).collect();
-    found.extend(purposes.into_iter().filter_map(|purpose| {
-        let scope = |site| Scope { purpose: Some(purpose), site, ..Scope::default() };
-        let configured = config.purposes.get(&purpose).map(|mode| (*mode, ModeSource::Purposes));
-        by_hand.or(scope, configured, ModeScope::Purpose(purpose))
-    }));
+    let by_hand = overrides.in_force();
+    let find = |scope: &Scope| by_hand.iter().find(|set| set.scope == *scope);
+    let here = |scope: &Scope| find(&Scope { site: Some(site.name.clone()), ..scope.clone() });
+    let configured = |whom, mode, because| ModeInForce { whom, mode, because, persists: None };
+    let everybody = find(&Scope { all: true, ..Scope::default() });
+    let mut found: Vec<ModeInForce> =
+        everybody.map(|set| set.in_force(ModeScope::Everybody)).into_iter().collect();
+    let named = by_hand.iter().filter_map(|set| set.scope.crawler.as_ref());
+    for name in config.crawlers.keys().chain(named).collect::<BTreeSet<&String>>() {
+        let scope = Scope { crawler: Some(name.clone()), ..Scope::default() };
+        let whom = ModeScope::Crawler(name.clone());
+        found.extend(match here(&scope).or_else(|| find(&scope)) {
+            Some(set) => Some(set.in_force(whom)),
+            None => config.crawlers.get(name).map(|mode| configured(whom, *mode, ModeSource::Crawlers)),
+        });
+    }
+    let named = by_hand.iter().filter_map(|set| set.scope.purpose);
+    for purpose in config.purposes.keys().copied().chain(named).collect::<BTreeSet<Purpose>>() {
+        let scope = Scope { purpose: Some(purpose), ..Scope::default() };
+        let whom = ModeScope::Purpose(purpose);
+        found.extend(match here(&scope).or_else(|| find(&scope)) {
+            Some(set) => Some(set.in_force(whom)),
+            None => config.purposes.get(&purpose).map(|mode| configured(whom, *mode, ModeSource::Purposes)),
+        });
+    }
     let defaults = ClientModes::default();
     found.extend(JUDGED.into_iter().filter_map(|client| {
         let mode = config.clients.of(client)?;
         let is_default = defaults.of(client) == Some(mode);
         let because = if is_default { ModeSource::Default } else { ModeSource::Clients };
-        Some(ModeInForce { whom: ModeScope::Client(client), mode, because, persists: None })
+        Some(configured(ModeScope::Client(client), mode, because))
     }));
-    let scope = |site| Scope { site, ..Scope::default() };
     // A mode of all sites, by hand or not, leaves a site that has one of its own.
-    let own = site.mode.map(|mode| (mode, ModeSource::Site));
-    let of_site = by_hand.find(&scope(Some(site.name.clone())));
-    let of_all = by_hand.find(&scope(None)).filter(|_| own.is_none());
-    let written = own.unwrap_or((config.mode, ModeSource::Global));
-    found.push(of_site.or(of_all).map_or_else(
-        || ModeInForce { whom: ModeScope::Others, mode: written.0, because: written.1, persists: None },
-        |set| set.in_force(ModeScope::Others),
-    ));
+    let of_all = find(&Scope::default()).filter(|_| site.mode.is_none());
+    found.push(match (here(&Scope::default()).or(of_all), site.mode) {
+        (Some(set), _) => set.in_force(ModeScope::Others),
+        (None, Some(mode)) => configured(ModeScope::Others, mode, ModeSource::Site),
+        (None, None) => configured(ModeScope::Others, config.mode, ModeSource::Global),
+    });
     found
 }
 
@@ -172,51 +180,6 @@ impl Override {
     const fn in_force(&self, whom: ModeScope) -> ModeInForce {
         let because = if self.fleet { ModeSource::Fleet } else { ModeSource::ByHand };
         ModeInForce { whom, mode: self.mode, because, persists: Some(self.persists) }
-    }
-}
-
-/// What was set by hand, as one site sees it.
-struct ManualModes<'a> {
-    site: &'a str,
-    overrides: Vec<Override>,
-}
-
-impl ManualModes<'_> {
-    fn find(&self, scope: &Scope) -> Option<&Override> {
-        self.overrides.iter().find(|set| set.scope == *scope)
-    }
-
-    fn everybody(&self) -> Option<ModeInForce> {
-        let set = self.find(&Scope { all: true, ..Scope::default() })?;
-        Some(set.in_force(ModeScope::Everybody))
-    }
-
-    fn here(&self) -> impl Iterator<Item = &Override> {
-        let is_here = |set: &&Override| set.scope.site.as_deref().is_none_or(|site| site == self.site);
-        self.overrides.iter().filter(is_here)
-    }
-
-    fn crawlers(&self) -> impl Iterator<Item = &String> {
-        self.here().filter_map(|set| set.scope.crawler.as_ref())
-    }
-
-    fn purposes(&self) -> impl Iterator<Item = Purpose> {
-        self.here().filter_map(|set| set.scope.purpose)
-    }
-
-    /// What was set for a scope at this site, or else everywhere, or else what is configured.
-    fn or(
-        &self,
-        scope: impl Fn(Option<String>) -> Scope,
-        configured: Option<(Mode, ModeSource)>,
-        whom: ModeScope,
-    ) -> Option<ModeInForce> {
-        let set = self.find(&scope(Some(self.site.to_owned()))).or_else(|| self.find(&scope(None)));
-        match (set, configured) {
-            (Some(set), _) => Some(set.in_force(whom)),
-            (None, Some((mode, because))) => Some(ModeInForce { whom, mode, because, persists: None }),
-            (None, None) => None,
-        }
     }
 }
 

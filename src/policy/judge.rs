@@ -81,7 +81,7 @@ pub fn judge<'p>(
     let Some(signature) = signature else {
         return JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads);
     };
-    recognised = policy.evidence.signer(signature, recognised);
+    recognised = policy.evidence.directories.signer(signature, recognised);
     let proof = |identity: &Identity| {
         let by = Some(ProofMethod::Signature);
         // At a host that nobody named here, it could be one for a host of somebody else, who sent it on.

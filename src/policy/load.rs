@@ -1,7 +1,7 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
 use super::certificates::Certificates;
-use super::composition::{UnfitPart, compiled, compose};
+use super::composition::{UnfitPart, compose};
 use super::hosts::Hosts;
 use super::in_force::configured;
 use super::proof::Evidence;
@@ -9,16 +9,16 @@ use super::published::FleetGeneration;
 use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secret::Secret;
-use super::site::Site;
+use super::site::{Site, SiteRobots};
 use super::webhook::Webhook;
 use super::{OriginFile, OriginFiles, Policy, Upstreams};
 use crate::config::{
     Config, ConfigError, ConfigErrors, MOST_BYTES, RobotsSource, SiteConfig, catalogue, reading,
 };
-use crate::decide::{RobotsVersion, SiteRules};
+use crate::decide::SiteRules;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
-use crate::robots::{Finding, ParseLimits};
+use crate::robots::ParseLimits;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -205,14 +205,6 @@ struct LoadingSite<'a> {
     now: SystemTime,
 }
 
-/// What a robots.txt on disk amounts to.
-struct FreshRobots {
-    file: Option<Arc<RobotsFile>>,
-    version: Arc<RobotsVersion>,
-    findings: Arc<[Finding]>,
-    is_unknown: bool,
-}
-
 impl LoadingSite<'_> {
     /// The site and, where its robots.txt is unfit, why. An unfit file leaves the last good version in
     /// force; without one there is no site.
@@ -230,7 +222,7 @@ impl LoadingSite<'_> {
             return Err(error.with_hint(unfit.hint()));
         };
         let hint = unfit.hint_while_running();
-        let mut site = self.assembled(FreshRobots::kept(former), origin);
+        let mut site = self.assembled(SiteRobots::of(former), origin);
         site.error = Some(format!("{}: {unfit}; {hint}", path.display()));
         Ok((site, Some(error.with_hint(hint))))
     }
@@ -291,7 +283,8 @@ impl LoadingSite<'_> {
         let is_meant = |unfit: &Unfit| unfit.can_be_meant() && self.may_be_empty(path);
         let file = match RobotsFile::read(path) {
             Ok(file) => file,
-            Err(unfit) if is_meant(&unfit) => RobotsFile::empty_on_purpose(path),
+            // The operator said so.
+            Err(unfit) if is_meant(&unfit) => RobotsFile::of(path, Vec::new()),
             Err(unfit) => return Err((path.clone(), unfit)),
         };
         match fitness(&file.bytes) {
@@ -300,29 +293,28 @@ impl LoadingSite<'_> {
         }
     }
 
-    fn fresh(&self) -> Result<FreshRobots, UnfitPart> {
+    fn fresh(&self) -> Result<SiteRobots, UnfitPart> {
+        let limits = ParseLimits { max_bytes: self.config.robots_max_size };
         if self.is_unknown() {
             // Who went over to the origin's file keeps the one that is served until the origin has answered.
             let former = self.former.filter(|former| !former.is_unknown);
-            return Ok(former.map_or_else(FreshRobots::unknown, FreshRobots::kept));
+            let absent = || SiteRobots::new(None, self.catalogue, limits);
+            return Ok(former.map_or_else(|| SiteRobots { is_unknown: true, ..absent() }, SiteRobots::of));
         }
         let own = self.own()?;
         if let Some(former) = self.former.filter(|former| self.is_as_before(former, own.as_ref())) {
-            return Ok(FreshRobots::kept(former));
+            return Ok(SiteRobots::of(former));
         }
-        let composed = compose(&self.site.robots, own, self.catalogue, self.config.robots_max_size)?;
-        let Some(file) = composed else { return Ok(FreshRobots::absent()) };
-        if let Some(former) = self.former.filter(|former| former.version() == Some(file.id))
+        let file = compose(&self.site.robots, own, self.catalogue, limits.max_bytes)?;
+        if let (Some(former), Some(file)) = (self.former, &file)
+            && former.version() == Some(file.id)
             && former.config.robots == self.site.robots
             && !former.is_unknown
             && !self.limit_changed
         {
-            return Ok(FreshRobots::kept(former));
+            return Ok(SiteRobots::of(former));
         }
-        let limits = ParseLimits { max_bytes: self.config.robots_max_size };
-        let (version, findings) = compiled(&file, self.catalogue, limits);
-        let (file, version) = (Some(Arc::new(file)), Arc::new(version));
-        Ok(FreshRobots { file, version, findings: findings.into(), is_unknown: false })
+        Ok(SiteRobots::new(file, self.catalogue, limits))
     }
 
     /// Whether a composed file has the parts that it was made of. Most sites are as before when one of many has another
@@ -343,14 +335,14 @@ impl LoadingSite<'_> {
         self.options.accept_empty || has_been_meant
     }
 
-    fn assembled(&self, fresh: FreshRobots, origin: Upstreams) -> Site {
+    fn assembled(&self, fresh: SiteRobots, origin: Upstreams) -> Site {
         let is_kept = self.former.filter(|former| former.version() == fresh.version.id);
         let modified = fresh.file.as_ref().and_then(|file| file.modified).filter(|time| *time < self.now);
-        let version = if self.renewed { fresh.version.renewed() } else { fresh.version };
+        let fresh = if self.renewed { fresh.renewed() } else { fresh };
         Site {
             config: self.site.clone(),
             modes: configured(self.config, self.site),
-            rules: SiteRules::new(version),
+            rules: SiteRules::new(fresh.version),
             robots: fresh.file,
             // Until the ledger says since when.
             since: is_kept.map_or_else(|| modified.unwrap_or(self.now), |former| former.since),
@@ -359,29 +351,6 @@ impl LoadingSite<'_> {
             replies: Replies::default(),
             is_unknown: fresh.is_unknown,
             error: None,
-        }
-    }
-}
-
-impl FreshRobots {
-    /// A site without a file: nothing is disallowed.
-    fn absent() -> Self {
-        let version = RobotsVersion::allowing_everything();
-        Self { file: None, version, findings: Arc::new([]), is_unknown: false }
-    }
-
-    /// A site of whose file nothing is known yet.
-    fn unknown() -> Self {
-        Self { is_unknown: true, ..Self::absent() }
-    }
-
-    /// What is in force already.
-    fn kept(former: &Site) -> Self {
-        Self {
-            file: former.robots.clone(),
-            version: Arc::clone(former.rules.current()),
-            findings: Arc::clone(&former.findings),
-            is_unknown: former.is_unknown,
         }
     }
 }

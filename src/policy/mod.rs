@@ -25,7 +25,6 @@ mod robots_file;
 mod secret;
 mod setting;
 mod site;
-mod turn;
 mod upstream;
 mod watch;
 mod webhook;
@@ -46,8 +45,8 @@ pub use origin_file::{
 };
 pub use overrides::{Override, Scope};
 pub use proof::{
-    Claim, Evidence, Examination, Fetched, KeyDirectory, Prover, Publisher, QuestionCounts, RangeList,
-    RangeSource, Refreshed, examine, refresh_regularly, root_certs,
+    Claim, Evidence, Examination, Fetched, KeyDirectories, KeyDirectory, Prover, Publisher, QuestionCounts,
+    RangeList, RangeSource, Refreshed, examine, refresh_regularly, root_certs,
 };
 pub use published::FleetGeneration;
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};

@@ -8,7 +8,7 @@ use super::{Policy, Site};
 use crate::config::{MOST_BYTES, reading};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
-use crate::record::{make_folder, word};
+use crate::record::{replace_file, word};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,20 +50,33 @@ pub struct Override {
     pub fleet: bool,
 }
 
-/// All modes that were set.
+/// All modes that were set, in order: the general ones first, and of those for the same scope the one that is in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Overrides {
-    kept: Vec<Override>,
-    passing: Vec<Override>,
-    /// Of the fleet; those set here for the same scope hide them.
-    published: Vec<Override>,
-}
+pub(super) struct Overrides(Vec<Override>);
 
 impl Scope {
     /// The same with the crawler's name in the one spelling that is compared.
-    fn normalised(mut self) -> Self {
+    pub(super) fn normalised(mut self) -> Self {
         self.crawler = self.crawler.map(|name| name.to_ascii_lowercase());
         self
+    }
+
+    /// Whether to clear what was set for this clears what was set for `other`, too. What was set for everybody goes with what
+    /// was set for nobody in particular.
+    pub(super) fn clears(&self, other: &Self) -> bool {
+        other == self || other.all && *self == Self::default()
+    }
+}
+
+impl Override {
+    /// The same with its scope as scopes are compared, kept or of the fleet.
+    fn normalised(self, persists: bool, fleet: bool) -> Self {
+        Self { scope: self.scope.normalised(), persists, fleet, ..self }
+    }
+
+    /// Whether it stands in the state folder.
+    const fn is_kept(&self) -> bool {
+        self.persists && !self.fleet
     }
 }
 
@@ -76,96 +89,76 @@ impl Overrides {
             Err(error) => return Err(error),
         };
         let kept: Vec<Override> = serde_json::from_slice(&text)?;
-        let kept = kept.into_iter();
-        let kept = kept.map(|Override { scope, mode, .. }| Override {
-            scope: scope.normalised(),
-            mode,
-            persists: true,
-            fleet: false,
+        let kept = kept.into_iter().map(|kept| kept.normalised(true, false));
+        Ok(Self::of(kept.collect()))
+    }
+
+    fn of(mut modes: Vec<Override>) -> Self {
+        // What passes hides what is kept, and what was set here hides what the fleet published.
+        modes.sort_by_cached_key(|Override { scope, fleet, persists, .. }| {
+            let general = (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some());
+            (general, scope.clone(), *fleet, *persists)
         });
-        Ok(Self::kept(kept.collect()))
-    }
-
-    /// These, and no other.
-    pub(super) fn kept(kept: Vec<Override>) -> Self {
-        Self { kept, ..Self::default() }
-    }
-
-    pub(super) fn into_kept(self) -> Vec<Override> {
-        self.kept
+        Self(modes)
     }
 
     /// These, and what the fleet published.
     pub(super) fn publish(&mut self, published: &[Override]) {
-        let of_fleet = |set: &Override| Override {
-            scope: set.scope.clone().normalised(),
-            mode: set.mode,
-            persists: true,
-            fleet: true,
-        };
-        self.published = published.iter().map(of_fleet).collect();
+        let own = std::mem::take(&mut self.0).into_iter().filter(|set| !set.fleet);
+        let of_fleet = published.iter().map(|set| set.clone().normalised(true, true));
+        *self = Self::of(own.chain(of_fleet).collect());
     }
 
     /// Only what the fleet published.
-    pub(super) fn cleared(self) -> Self {
-        Self { published: self.published, ..Self::default() }
+    pub(super) fn cleared(mut self) -> Self {
+        self.0.retain(|set| set.fleet);
+        self
     }
 
-    /// Keeps what is to outlive a restart. Whole or not at all: it is written beside the file, and renamed.
+    fn kept(&self) -> impl Iterator<Item = &Override> {
+        self.0.iter().filter(|set| set.is_kept())
+    }
+
+    /// Keeps what is to outlive a restart, whole or not at all.
     pub(super) fn save(&self, state_dir: &Path) -> io::Result<()> {
         let path = file(state_dir);
-        if self.kept.is_empty() {
+        let kept: Vec<&Override> = self.kept().collect();
+        if kept.is_empty() {
             return match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             };
         }
-        make_folder(state_dir)?;
-        let beside = path.with_extension("json.new");
-        std::fs::write(&beside, serde_json::to_vec_pretty(&self.kept)?)?;
-        std::fs::rename(beside, path)
+        replace_file(&path, &serde_json::to_vec_pretty(&kept)?)
     }
 
     /// These with one more, which takes the place of an older one for the same scope.
     pub(super) fn with(mut self, set: Override) -> Self {
-        let set = Override { scope: set.scope.normalised(), ..set };
-        self.passing.retain(|other| other.scope != set.scope);
-        if set.persists {
-            self.kept.retain(|other| other.scope != set.scope);
-            self.kept.push(set);
-        } else {
-            self.passing.push(set);
-        }
-        self
+        let set = Override { scope: set.scope.normalised(), fleet: false, ..set };
+        let stays =
+            |other: &Override| other.fleet || other.scope != set.scope || other.persists && !set.persists;
+        self.0.retain(stays);
+        self.0.push(set);
+        Self::of(self.0)
     }
 
-    /// These without those for a scope. What was set for everybody goes with what was set for nobody in particular.
+    /// These without those for a scope.
     pub(super) fn without(mut self, scope: &Scope) -> Self {
         let scope = scope.clone().normalised();
-        let stays =
-            |other: &Override| other.scope != scope && !(other.scope.all && scope == Scope::default());
-        self.passing.retain(&stays);
-        self.kept.retain(&stays);
+        self.0.retain(|other| other.fleet || !scope.clears(&other.scope));
         self
     }
 
     /// Those in force, the general ones first.
     pub(super) fn in_force(&self) -> Vec<Override> {
-        let mut all: Vec<Override> = self.passing.clone();
-        for more in [&self.kept, &self.published] {
-            let is_hidden = |set: &&Override| all.iter().any(|known| known.scope == set.scope);
-            let shown: Vec<Override> = more.iter().filter(|set| !is_hidden(set)).cloned().collect();
-            all.extend(shown);
-        }
-        all.sort_by_key(|Override { scope, .. }| {
-            (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some(), scope.clone())
-        });
-        all
+        let mut modes = self.0.clone();
+        modes.dedup_by(|hidden, shown| hidden.scope == shown.scope);
+        modes
     }
 
     /// Whether both keep the same modes for good.
     pub(super) fn has_same_kept(&self, other: &Self) -> bool {
-        self.kept == other.kept
+        self.kept().eq(other.kept())
     }
 }
 

@@ -4,16 +4,15 @@
 //! the same files. A robots.txt in it stands in the place of the site's own; what is put beside that is the
 //! configuration's affair.
 
-use super::overrides::{Override, Overrides, Scope};
+use super::overrides::{Override, Scope};
 use super::robots_file::fitness;
 use crate::config::reading;
-use crate::record::make_folder;
+use crate::record::replace_file;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 /// The file in the state folder.
@@ -67,13 +66,7 @@ impl FleetGeneration {
 
     /// Keeps it for the next start, whole or not at all.
     pub(super) fn save(&self, state_dir: &Path) -> io::Result<()> {
-        make_folder(state_dir)?;
-        let path = state_dir.join(FILE);
-        let beside = path.with_extension("json.new");
-        let mut file = File::create(&beside)?;
-        file.write_all(self.document().as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(beside, path)
+        replace_file(&state_dir.join(FILE), self.document().as_bytes())
     }
 
     /// It as a document.
@@ -104,13 +97,15 @@ impl FleetGeneration {
 
     /// Has it set a mode, in the place of an older one for the same scope.
     pub fn set_mode(&mut self, set: Override) {
-        let modes = Overrides::kept(std::mem::take(&mut self.modes));
-        self.modes = modes.with(Override { persists: true, ..set }).into_kept();
+        let set = Override { scope: set.scope.normalised(), persists: true, ..set };
+        self.modes.retain(|other| other.scope != set.scope);
+        self.modes.push(set);
     }
 
     /// Has it set none for a scope.
     pub fn clear_mode(&mut self, scope: &Scope) {
-        self.modes = Overrides::kept(std::mem::take(&mut self.modes)).without(scope).into_kept();
+        let scope = scope.clone().normalised();
+        self.modes.retain(|other| !scope.clears(&other.scope));
     }
 
     /// Has it set none at all.

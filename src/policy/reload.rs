@@ -8,13 +8,12 @@ use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
 use super::restart::{is_among, keys_needing_restart};
 use super::robots_file::RobotsFile;
-use super::turn::Turn;
-use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site};
+use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site, fleet};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors, KeyChange};
 use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// How long a reload waits for another one to end.
@@ -61,11 +60,10 @@ pub struct Reloader {
     pub(super) history: Arc<NoticeHistory>,
     pub(super) origin_files: Arc<OriginFiles>,
     /// Whose turn it is to read files and to look names up, which may take its time.
-    pub(super) turn: Turn,
+    pub(super) turn: Mutex<()>,
     /// Whose turn it is to write the modes that are kept.
-    pub(super) keeping: Turn,
-    known: Mutex<ReloadState>,
-    counts: ReloadAttempts,
+    pub(super) keeping: Mutex<()>,
+    pub(super) known: Mutex<ReloadState>,
 }
 
 /// What is known apart from the policy. Its lock is held for no longer than it takes to read or change it, and to
@@ -73,13 +71,14 @@ pub struct Reloader {
 #[derive(Debug, Default)]
 pub(super) struct ReloadState {
     last: Option<LastReload>,
+    counts: ReloadCounts,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
     pub(super) told: Option<Arc<Policy>>,
     /// Modes that were set while the gateway ran.
     pub(super) overrides: Overrides,
     /// Why changes of files are found by looking only.
-    unwatched: Option<String>,
+    pub(super) unwatched: Option<String>,
 }
 
 /// Another reload is under way, and takes its time.
@@ -90,16 +89,8 @@ pub(super) struct ReloadState {
 )]
 pub struct Busy;
 
-/// Attempts since the start, readable while one is under way.
-#[derive(Debug, Default)]
-struct ReloadAttempts {
-    changed: AtomicU64,
-    unchanged: AtomicU64,
-    refused: AtomicU64,
-}
-
 /// How many reloads there were, by what came of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReloadCounts {
     /// A new policy came into force.
     pub changed: u64,
@@ -109,14 +100,13 @@ pub struct ReloadCounts {
     pub refused: u64,
 }
 
-impl ReloadAttempts {
-    fn count(&self, result: ReloadResult) {
-        let counter = match result {
-            ReloadResult::Changed => &self.changed,
-            ReloadResult::Unchanged => &self.unchanged,
-            ReloadResult::Refused => &self.refused,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+impl ReloadCounts {
+    const fn count(&mut self, result: ReloadResult) {
+        *match result {
+            ReloadResult::Changed => &mut self.changed,
+            ReloadResult::Unchanged => &mut self.unchanged,
+            ReloadResult::Refused => &mut self.refused,
+        } += 1;
     }
 }
 
@@ -131,21 +121,19 @@ impl Reloader {
         origin_files: Arc<OriginFiles>,
     ) -> Self {
         let policy = current.get();
-        let overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
+        let mut overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
             tracing::error!(
                 "the modes that were set with `gatewayctl mode --persist` cannot be read: {error}"
             );
             Overrides::default()
         });
-        let mut overrides = overrides;
         overrides.publish(policy.published.modes());
         if !overrides.in_force().is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
         let known =
             Mutex::new(ReloadState { told: Some(current.get()), overrides, ..ReloadState::default() });
-        let (turn, keeping, started) = (Turn::default(), Turn::default(), Arc::clone(&policy.config));
-        let counts = ReloadAttempts::default();
+        let (turn, keeping, started) = (Mutex::default(), Mutex::default(), Arc::clone(&policy.config));
         let reloader = Self {
             current,
             arguments,
@@ -157,7 +145,6 @@ impl Reloader {
             turn,
             keeping,
             known,
-            counts,
         };
         reloader.record_versions(&reloader.current(), None);
         reloader
@@ -170,7 +157,7 @@ impl Reloader {
 
     /// The last reload that was asked for, or that changed or refused something.
     pub fn last(&self) -> Option<LastReload> {
-        self.known().last.clone()
+        self.known.lock().last.clone()
     }
 
     /// The keys of the configuration that changed since the start and take effect at the next one.
@@ -180,22 +167,12 @@ impl Reloader {
 
     /// Why changes of files are found by looking, where not all of them can be watched.
     pub fn unwatched(&self) -> Option<String> {
-        self.known().unwatched.clone()
-    }
-
-    pub(super) fn set_unwatched(&self, why: Option<String>) {
-        self.known().unwatched = why;
-    }
-
-    pub(super) fn known(&self) -> MutexGuard<'_, ReloadState> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwatched.clone()
     }
 
     /// How many reloads there were since the start.
     pub fn counts(&self) -> ReloadCounts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let ReloadAttempts { changed, unchanged, refused } = &self.counts;
-        ReloadCounts { changed: read(changed), unchanged: read(unchanged), refused: read(refused) }
+        self.known.lock().counts
     }
 
     /// Reads every file again and, if anything changed, puts one new policy in force.
@@ -205,23 +182,23 @@ impl Reloader {
     /// # Errors
     /// When another reload is under way, and does not end soon: two never interleave. Then nothing was read.
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, Busy> {
-        let mut turn = self.turn.take(PATIENCE).ok_or(Busy)?;
+        let mut turn = self.turn.try_lock_for(PATIENCE).ok_or(Busy)?;
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names, ..LoadOptions::default() };
         let (mut swap, mut errors) = self.attempt(options);
-        if self.waits_for_fleet() {
+        if self.reads.fleet.has_wanted() {
             // What the others answer is taken up in a turn of its own.
             drop(turn);
-            self.wait_for_fleet();
-            turn = self.turn.take(PATIENCE).ok_or(Busy)?;
+            self.reads.fleet.wait(fleet::PATIENCE);
+            turn = self.turn.try_lock_for(PATIENCE).ok_or(Busy)?;
             let waited = self.attempt(options);
             (swap.current, errors) = (waited.0.current, waited.1);
         }
         let _turn = turn;
         let report = self.report(&swap.former, &swap.current, &errors);
-        self.counts.count(report.result);
-        let mut known = self.known();
+        let mut known = self.known.lock();
+        known.counts.count(report.result);
         let mended = known.last.as_ref().is_some_and(|last| !last.errors.is_empty());
         let repeated = known.last.as_ref().is_some_and(|last| last.errors == report.errors);
         if !by_itself || report.result != ReloadResult::Unchanged || mended {
@@ -286,7 +263,7 @@ impl Reloader {
         self.history.adopt(&mut next, Some(&previous))?;
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
-        let mut known = self.known();
+        let mut known = self.known.lock();
         known.overrides.publish(next.published.modes());
         let former = self.current.get();
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);

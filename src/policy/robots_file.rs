@@ -6,7 +6,7 @@
 use crate::config::reading::{self, FileContents};
 use crate::decide::VersionId;
 use crate::record::hexadecimal;
-use crate::robots::{Composed, LineSource, ParseLimits, Robots, Section, UngroupedRecord};
+use crate::robots::{LineSource, ParseLimits, Robots, Section, UngroupedRecord};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -146,16 +146,6 @@ impl RobotsFile {
             return Err(Unfit::TooLarge);
         }
         Ok(Self::of(name, bytes))
-    }
-
-    /// An empty file that the operator said is meant.
-    pub fn empty_on_purpose(path: &Path) -> Self {
-        Self::of(path, Vec::new())
-    }
-
-    /// One that was made of several parts; `path` and `modified` are those of the site's own.
-    pub fn composed(path: &Path, modified: Option<SystemTime>, composed: Composed) -> Self {
-        Self { modified, sections: composed.sections, ..Self::of(path, composed.bytes) }
     }
 
     /// The site's own bytes.

@@ -27,7 +27,7 @@ pub enum ModeError {
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
     pub fn overrides(&self) -> Vec<Override> {
-        let mut overrides = self.known().overrides.in_force();
+        let mut overrides = self.known.lock().overrides.in_force();
         let policy = self.current();
         for name in overrides.iter_mut().filter_map(|set| set.scope.crawler.as_mut()) {
             *name = policy.identifier.catalogue().spelt(name).to_owned();
@@ -68,7 +68,7 @@ impl Reloader {
         if let Some(name) = scope.site.as_deref().filter(|name| policy.named(name).is_none()) {
             return Err(ModeError::NoSite(name.to_owned()));
         }
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let next = change(known.overrides.clone());
         if next == known.overrides {
             return Ok(false);
@@ -79,12 +79,12 @@ impl Reloader {
         }
         // A disk may take its time, and nobody who sets another mode waits for it.
         drop(known);
-        let _turn = self.keeping.take(PATIENCE).ok_or_else(|| ModeError::NotKept(busy()))?;
-        let next = change(self.known().overrides.clone());
+        let _turn = self.keeping.try_lock_for(PATIENCE).ok_or_else(|| ModeError::NotKept(busy()))?;
+        let next = change(self.known.lock().overrides.clone());
         let folder = policy.config.state_dir.clone();
         let saved = reading::with_timeout(&policy.config.state_dir, move || next.save(&folder));
         saved.and_then(|saved| saved).map_err(ModeError::NotKept)?;
-        let mut known = self.known();
+        let mut known = self.known.lock();
         // What was set meanwhile is none of the kept ones, for their turn is ours: it stays.
         let next = change(known.overrides.clone());
         self.apply(&mut known, next, scope);

@@ -1,13 +1,14 @@
 //! One site, ready to serve and to judge.
 
 use super::Policy;
+use super::composition::compiled;
 use super::replies::Replies;
 use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
 use crate::config::SiteConfig;
 use crate::decide::{RobotsVersion, SiteRules, VersionId};
 use crate::enforce::Modes;
-use crate::identify::Recognised;
+use crate::identify::{Catalogue, Recognised};
 use crate::robots::{Finding, LineSource, ParseLimits, Robots, Severity};
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +39,50 @@ pub struct Site {
     pub error: Option<String>,
 }
 
+/// What a site serves as robots.txt, and what that means.
+#[derive(Clone, Debug)]
+pub(super) struct SiteRobots {
+    pub(super) file: Option<Arc<RobotsFile>>,
+    pub(super) version: Arc<RobotsVersion>,
+    pub(super) findings: Arc<[Finding]>,
+    pub(super) is_unknown: bool,
+}
+
+impl SiteRobots {
+    /// A file, or none: then nothing is disallowed.
+    pub(super) fn new(file: Option<RobotsFile>, catalogue: &Catalogue, limits: ParseLimits) -> Self {
+        let Some(file) = file else {
+            let version = RobotsVersion::allowing_everything();
+            return Self { file: None, version, findings: Arc::new([]), is_unknown: false };
+        };
+        let (version, findings) = compiled(&file, catalogue, limits);
+        let (file, version) = (Some(Arc::new(file)), Arc::new(version));
+        Self { file, version, findings: findings.into(), is_unknown: false }
+    }
+
+    /// What a site serves.
+    pub(super) fn of(site: &Site) -> Self {
+        Self {
+            file: site.robots.clone(),
+            version: Arc::clone(site.rules.current()),
+            findings: Arc::clone(&site.findings),
+            is_unknown: site.is_unknown,
+        }
+    }
+
+    /// The same under another catalogue.
+    pub(super) fn renewed(self) -> Self {
+        Self { version: self.version.renewed(), ..self }
+    }
+}
+
 impl Site {
+    /// The same site with another robots.txt.
+    pub(super) fn with_robots(&self, robots: SiteRobots) -> Self {
+        let SiteRobots { file, version, findings, is_unknown } = robots;
+        Self { rules: SiteRules::new(version), robots: file, findings, is_unknown, ..self.clone() }
+    }
+
     /// The version in force, where the site has a file.
     pub fn version(&self) -> Option<VersionId> {
         self.rules.current().id

@@ -7,6 +7,7 @@ use crate::config::{
     BoundedThreads, ConfigError, HealthCheck, MOST_BYTES, Origin, OriginServer, OriginUrl, TimedOut, reading,
 };
 use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -14,7 +15,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
 /// How long the reload of a policy waits for a name. It is looked up again beside the requests in any case.
@@ -133,7 +134,7 @@ impl Upstream {
 
     /// Notes that a request failed here.
     pub fn failed(&self, cause: &'static str, now: SystemTime) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failure = self.failure.lock();
         let failure = failure.get_or_insert(OriginFailures { since: now, last: now, errors: 0, cause });
         (failure.errors, failure.last, failure.cause) = (failure.errors.saturating_add(1), now, cause);
         self.is_failing.store(true, Ordering::Relaxed);
@@ -142,7 +143,7 @@ impl Upstream {
     /// Notes that a request was answered, whatever the answer was.
     pub fn answered(&self) {
         if self.is_failing.load(Ordering::Relaxed) {
-            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut failure = self.failure.lock();
             *failure = None;
             self.is_failing.store(false, Ordering::Relaxed);
         }
@@ -150,7 +151,7 @@ impl Upstream {
 
     /// What failed since it last answered.
     pub fn failure(&self) -> Option<OriginFailures> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.lock().clone()
     }
 
     /// Notes an answer to "are you well?"; what is believed from here on, where that changed.

@@ -10,13 +10,12 @@ mod settling;
 mod trail;
 
 use super::reload::{Reloader, Trigger};
-use crate::config::reading;
+use crate::config::reading::{self, FileMark};
 use folders::Folders;
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{Event, EventKind};
 use settling::{ChangedFiles, FileChange};
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -78,20 +77,10 @@ struct Watch {
     names: BTreeSet<PathBuf>,
     /// What the files looked like before they were last read. Empty at first: what changed while the
     /// gateway started is found at the first look.
-    marks: Vec<WatchMark>,
+    marks: Vec<Option<FileMark>>,
     /// How often a file system had not answered before the files were last read.
     unanswered: u64,
     reloader: Weak<Reloader>,
-}
-
-/// What tells a changed file from an unchanged one without reading it; `None` for one that is missing or cannot
-/// be looked at.
-type WatchMark = Option<(u64, u64, i64, i64)>;
-
-fn mark(path: &Path) -> WatchMark {
-    let owned = path.to_owned();
-    let metadata = reading::with_timeout(path, move || std::fs::metadata(owned)).ok()?.ok()?;
-    Some((metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 /// [`trail::names`], or the file's own where nobody can tell.
@@ -163,8 +152,9 @@ impl Watch {
         self.marks_now() == now
     }
 
-    fn marks_now(&self) -> Vec<WatchMark> {
-        self.files().iter().map(|file| mark(file)).collect()
+    fn marks_now(&self) -> Vec<Option<FileMark>> {
+        let mark = |file: &PathBuf| reading::metadata(file).map(|metadata| FileMark::of(&metadata));
+        self.files().iter().map(mark).collect()
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -199,7 +189,7 @@ impl Watch {
             tracing::info!("every file is watched again");
         }
         if let Some(reloader) = self.reloader.upgrade() {
-            reloader.set_unwatched(trouble.map(str::to_owned));
+            reloader.known.lock().unwatched = trouble.map(str::to_owned);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,26 @@ pub fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
+}
+
+/// Puts `bytes` at `path` in one step, and makes its folder: whoever reads it sees the old file or the new one, whole.
+///
+/// # Errors
+/// When it cannot be written. What was there before is left.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    make_folder(path.parent().unwrap_or_else(|| Path::new("")))?;
+    // Two gateways of an upgrade may both write.
+    let next = beside(path, &format!(".{}.new", std::process::id()));
+    let written = File::create(&next).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    let renamed = written.and_then(|()| std::fs::rename(&next, path));
+    if renamed.is_err() {
+        // What could not be written need not be left lying about.
+        let _ = std::fs::remove_file(&next);
+    }
+    renamed
 }
 
 pub(super) fn inode(metadata: &Metadata) -> FileId {
@@ -60,5 +80,18 @@ mod tests {
             let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
             assert_eq!(mode & 0o777 & !0o050, 0o700, "{mode:o}");
         }
+    }
+
+    #[test]
+    fn a_replaced_file_is_whole_and_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list");
+        replace_file(&path, b"one").unwrap();
+        replace_file(&path, b"two").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        std::fs::create_dir(folder.path().join("taken")).unwrap();
+        assert!(replace_file(&folder.path().join("taken"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }

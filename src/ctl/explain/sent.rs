@@ -103,7 +103,7 @@ pub(super) fn signer(
         answer: None,
     };
     let of = |scheme| {
-        let keys = |agent: &_| policy.evidence.agent_keys(agent);
+        let keys = |agent: &_| policy.evidence.directories.keys(agent);
         let mut check = FreshCheck { wants_nonce: policy.config.verify.nonces > 0 };
         explain(&message(scheme), SystemTime::now(), keys, &mut check)
     };

@@ -8,9 +8,9 @@
 
 use super::past::{Past, patterns};
 use super::{HistoryState, NoticeHistory, WORTH_WRITING, file_of};
-use crate::decide::{Moment, NoticeTime, RobotsVersion, SiteRules};
-use crate::policy::composition::compiled;
+use crate::decide::{Moment, NoticeTime};
 use crate::policy::hosts::Hosts;
+use crate::policy::site::SiteRobots;
 use crate::policy::{Policy, RobotsFile, Site};
 use crate::record::{BeforeEntry, FileDigest, FleetNews, FleetWaiver, LedgerChange, OfferedFiles};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -66,18 +66,18 @@ impl FleetPast {
     }
 
     /// The last stamp that is noted; 0 where there is none.
-    pub(super) fn stamp(&self) -> u64 {
+    pub(in crate::policy) fn stamp(&self) -> u64 {
         self.stamps.last().map_or(0, |noted| noted.stamp)
     }
 
     /// A stamp that had been given before anything that came after an entry.
-    pub(super) fn stamp_of(&self, sequence: u64) -> u64 {
+    pub(in crate::policy) fn stamp_of(&self, sequence: u64) -> u64 {
         let noted = self.stamps.iter().rev().find(|noted| noted.entry <= sequence);
         noted.map_or(0, |noted| noted.stamp)
     }
 
     /// The last entry that certainly came before what came after `stamp`; 0 where there is none.
-    pub(super) fn entry_before(&self, stamp: u64) -> u64 {
+    pub(in crate::policy) fn entry_before(&self, stamp: u64) -> u64 {
         let noted = self.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
         noted.map_or(0, |noted| noted.before)
     }
@@ -159,7 +159,7 @@ fn replaced_ago(said: &BTreeMap<Box<str>, u64>, pattern: &str) -> Option<u64> {
 impl NoticeHistory {
     /// Notes what other members of the fleet serve; `false` where that cannot be written.
     pub(in crate::policy) fn learn(&self, policy: &Policy, news: FleetNews) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.ledger.is_none() {
             return false;
         }
@@ -198,41 +198,11 @@ impl NoticeHistory {
 
     /// What the operator said here of notice that lasts.
     pub(in crate::policy) fn own_waivers(&self) -> Vec<FleetWaiver> {
-        let state = self.state();
+        let state = self.state.lock();
         let (now, notice) = (state.clock.now(), state.notice);
         let own = state.past.fleet.waived.iter();
         let own = own.filter(|(_, is_from_fleet, at)| !is_from_fleet && now < at.after(notice));
         own.map(|(waiver, ..)| waiver.clone()).collect()
-    }
-
-    /// Which of these files the ledger does not have.
-    pub(in crate::policy) fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
-        let state = self.state();
-        let mut missing: Vec<Box<str>> = files.values().flatten().flatten().cloned().collect();
-        missing.sort_unstable();
-        missing.dedup();
-        missing.retain(|file| !state.past.has_file(file));
-        missing
-    }
-
-    /// What all processes of the state folder serve.
-    pub(in crate::policy) fn served_here(&self) -> OfferedFiles {
-        self.state().past.served_here()
-    }
-
-    /// The last stamp of the fleet that is noted.
-    pub(in crate::policy) fn fleet_stamp(&self) -> u64 {
-        self.state().past.fleet.stamp()
-    }
-
-    /// A stamp that had been given before anything that came after an entry.
-    pub(in crate::policy) fn fleet_stamp_of(&self, sequence: u64) -> u64 {
-        self.state().past.fleet.stamp_of(sequence)
-    }
-
-    /// The last entry that certainly came before what came after `stamp`.
-    pub(in crate::policy) fn entry_before(&self, stamp: u64) -> u64 {
-        self.state().past.fleet.entry_before(stamp)
     }
 }
 
@@ -250,21 +220,10 @@ impl HistoryState {
                 continue;
             }
             let path = site.config.robots.file().unwrap_or_else(|| Path::new(""));
-            let robots = bytes.flatten().map(|bytes| RobotsFile::of(path, bytes));
-            let (version, findings) = robots.as_ref().map_or_else(
-                || (RobotsVersion::allowing_everything(), Vec::new()),
-                |file| {
-                    let (version, findings) = compiled(file, policy.identifier.catalogue(), self.limits);
-                    (Arc::new(version), findings)
-                },
-            );
-            *site = Arc::new(Site {
-                rules: SiteRules::new(version),
-                robots: robots.map(Arc::new),
-                findings: findings.into(),
-                error: Some("the robots.txt changed, and waits until the fleet knows of it".to_owned()),
-                ..(**site).clone()
-            });
+            let file = bytes.flatten().map(|bytes| RobotsFile::of(path, bytes));
+            let kept = site.with_robots(SiteRobots::new(file, policy.identifier.catalogue(), self.limits));
+            let error = "the robots.txt changed, and waits until the fleet knows of it";
+            *site = Arc::new(Site { error: Some(error.to_owned()), ..kept });
         }
         policy.hosts = Hosts::plain(&policy.sites);
     }

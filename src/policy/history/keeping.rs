@@ -6,7 +6,7 @@ use crate::policy::{Busy, HostSlot, Policy, ReloadReport, ReloadResult, Reloader
 use crate::record::{LedgerChange, LedgerError, Sights, timestamp};
 use std::fmt;
 use std::io;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -105,7 +105,7 @@ impl NoticeHistory {
         let hosts = site
             .map(|_| policy.hosts.slots().iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
         let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.catch_up(policy)?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let id = policy.config.fleet.as_ref().map(|_| u64::try_from(now.as_micros()).unwrap_or_default());
@@ -122,7 +122,7 @@ impl NoticeHistory {
             .collect();
         former.sort_by_key(|(replaced, _)| *replaced);
         former.dedup_by_key(|(_, old)| old.version.id);
-        let (state, now, time) = (self.state(), policy.clock.now(), SystemTime::now());
+        let (state, now, time) = (self.state.lock(), policy.clock.now(), SystemTime::now());
         let file = |(replaced, old): (Replacement, &FormerVersion)| {
             // Without its bytes it would be taken for no file at all.
             let bytes = match old.version.id {
@@ -137,11 +137,9 @@ impl NoticeHistory {
 
     /// Why nobody can be accused, if that is so. While the ledger is being written: what was so before.
     pub fn fault(&self) -> Option<String> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.state.try_lock() {
-            Ok(state) => told.clone_from(&state.fault),
-            Err(TryLockError::Poisoned(state)) => told.clone_from(&state.into_inner().fault),
-            Err(TryLockError::WouldBlock) => {}
+        let mut told = self.told.lock();
+        if let Some(state) = self.state.try_lock() {
+            told.clone_from(&state.fault);
         }
         told.clone()
     }
@@ -199,7 +197,7 @@ impl Reloader {
         if report.result == ReloadResult::Refused {
             return Ok(());
         }
-        let _turn = self.turn.take(PATIENCE).ok_or(BindNowError::Busy(Busy))?;
+        let _turn = self.turn.try_lock_for(PATIENCE).ok_or(BindNowError::Busy(Busy))?;
         let policy = self.current();
         let index = site
             .map(|name| {
@@ -227,7 +225,7 @@ impl Reloader {
 
     /// Takes the origins' words for what the hosts of their sites were given before the gateway.
     pub fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) {
-        let Some(_turn) = self.turn.take(PATIENCE) else { return };
+        let Some(_turn) = self.turn.try_lock_for(PATIENCE) else { return };
         if self.history.explain(policy, words) {
             self.apply_history();
         }
@@ -235,7 +233,7 @@ impl Reloader {
 
     /// Puts the policy in force again, with the past as it is now.
     pub(in crate::policy) fn apply_history(&self) {
-        let known = self.known();
+        let known = self.known.lock();
         let mut next = self.current().next(SystemTime::now());
         self.history.give(&mut next);
         self.current.replace(next);
@@ -296,7 +294,7 @@ impl Reloader {
 
     fn look_at_history(&self, notes_time: bool) {
         // A reload that is under way looks by itself.
-        let Some(_turn) = self.turn.take(Duration::ZERO) else { return };
+        let Some(_turn) = self.turn.try_lock_for(Duration::ZERO) else { return };
         if self.history.poll_ledger(&self.current()) {
             self.apply_history();
         }

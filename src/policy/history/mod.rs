@@ -10,7 +10,7 @@ mod past;
 mod seeds;
 mod words;
 
-pub(super) use past::patterns;
+pub(super) use past::{Past, patterns};
 
 use super::hosts::Hosts;
 use super::{Policy, Site};
@@ -21,10 +21,11 @@ use crate::record::{
     NoticeClock, compacted,
 };
 use crate::robots::ParseLimits;
-use past::{EVERY_OTHER, FilesByHost, Past};
+use parking_lot::Mutex;
+use past::{EVERY_OTHER, FilesByHost};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -82,7 +83,7 @@ impl NoticeHistory {
     /// # Errors
     /// When it cannot be written. The policy may not be served then.
     pub(super) fn adopt(&self, policy: &mut Policy, previous: Option<&Policy>) -> Result<(), LedgerError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.catch_up_with(&policy.config);
         let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
         state.use_versions(policy, is_renewed);
@@ -102,10 +103,10 @@ impl NoticeHistory {
     /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
     pub fn begin(&self, mut policy: Policy) -> Policy {
         if policy.config.fleet.is_some() {
-            self.state().keep_last(&mut policy);
+            self.state.lock().keep_last(&mut policy);
         }
         if let Err(error) = self.adopt(&mut policy, None) {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             state.fault = Some(error.to_string());
             state.ledger = None;
             state.give(&mut policy);
@@ -115,13 +116,13 @@ impl NoticeHistory {
 
     /// Gives a policy that serves what is served already the past as it is now.
     pub(super) fn give(&self, policy: &mut Policy) {
-        self.state().give(policy);
+        self.state.lock().give(policy);
     }
 
     /// Looks at what other processes wrote, whether they are still there, and whether the ledger can be written
     /// again; `true` where something is new.
     pub(super) fn poll_ledger(&self, policy: &Policy) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.ledger.is_none() {
             state.open(&policy.config);
             let is_open = state.ledger.is_some() && state.record(policy).is_ok();
@@ -136,7 +137,7 @@ impl NoticeHistory {
 
     /// Notes the time for the start after the next boot.
     pub(super) fn note_time(&self) {
-        if let Some(ledger) = &self.state().ledger {
+        if let Some(ledger) = &self.state.lock().ledger {
             // From an earlier time notice only takes longer.
             let _ = ledger.note_time();
         }
@@ -144,23 +145,24 @@ impl NoticeHistory {
 
     /// The clock that notice runs by.
     pub fn clock(&self) -> NoticeClock {
-        self.state().clock
+        self.state.lock().clock
     }
 
     /// Notes that this process serves nothing any more.
     pub fn close(&self) {
-        if let Some(ledger) = self.state().ledger.take() {
+        if let Some(ledger) = self.state.lock().ledger.take() {
             ledger.close();
         }
     }
 
-    /// The last entry of the ledger: what the store is to remember.
-    pub fn last_entry(&self) -> Option<u64> {
-        self.state().last_entry()
+    /// What the ledger says of the past.
+    pub(super) fn past<T>(&self, read: impl FnOnce(&Past) -> T) -> T {
+        read(&self.state.lock().past)
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, HistoryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The last entry of the ledger: what the store is to remember.
+    pub fn last_entry(&self) -> Option<u64> {
+        self.state.lock().last_entry()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::record::{
     BeforeEntry, FileDigest, FleetWaiver, LedgerChange, LedgerEntry, OfferedFiles, file_bytes,
 };
 use crate::robots::{ParseLimits, Robots};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The pattern of every host that no other names.
@@ -54,7 +54,7 @@ struct Serving {
 
 /// The past of all hosts.
 #[derive(Debug, Default)]
-pub(super) struct Past {
+pub(in crate::policy) struct Past {
     pub(super) hosts: HashMap<Box<str>, HostPast>,
     processes: HashMap<Box<str>, Serving>,
     /// What the process served that ceased to last.
@@ -65,7 +65,7 @@ pub(super) struct Past {
     limits: ParseLimits,
     /// Until when hosts may have had a past that is lost.
     lost_until: Option<NoticeTime>,
-    pub(super) fleet: FleetPast,
+    pub(in crate::policy) fleet: FleetPast,
 }
 
 impl Past {
@@ -258,7 +258,7 @@ impl Past {
     }
 
     /// What all processes serve. Where one has no file for a host, it serves there what it has for the hosts above.
-    pub(super) fn served_here(&self) -> OfferedFiles {
+    pub(in crate::policy) fn served_here(&self) -> OfferedFiles {
         let mut served = OfferedFiles::new();
         let tables = || self.processes.values().map(|serving| &serving.table);
         for host in tables().flat_map(|table| table.keys()) {
@@ -282,9 +282,10 @@ impl Past {
         tables.any(|table| table.values().any(|file| file.as_deref() == Some(digest)))
     }
 
-    /// Whether the bytes of a file are known.
-    pub(super) fn has_file(&self, digest: &str) -> bool {
-        self.files.contains_key(digest)
+    /// The files among these whose bytes are not known.
+    pub(in crate::policy) fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
+        let named: BTreeSet<&Box<str>> = files.values().flatten().flatten().collect();
+        named.into_iter().filter(|file| !self.files.contains_key(*file)).cloned().collect()
     }
 
     /// The bytes of a file, where they are known.

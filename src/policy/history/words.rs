@@ -30,7 +30,7 @@ pub struct NewHosts {
 impl NoticeHistory {
     /// The hosts that the ledger never had, while it is whole: their origins may know their past.
     pub fn unexplained(&self, policy: &Policy) -> Vec<NewHosts> {
-        let state = self.state();
+        let state = self.state.lock();
         let Some(ledger) = &state.ledger else { return Vec::new() };
         let unknown: HashSet<&str> = state.past.unexplained(ledger.process()).collect();
         let slots = policy.hosts.slots().iter().filter(|slot| unknown.contains(&*slot.pattern));
@@ -40,7 +40,7 @@ impl NoticeHistory {
     /// Takes origins' words for what hosts of theirs were given before; `true` where that changes something.
     pub(in crate::policy) fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) -> bool {
         let unexplained: HashSet<NewHosts> = self.unexplained(policy).into_iter().collect();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut changes = Vec::new();
         for (hosts, word) in words.iter().filter(|(hosts, _)| unexplained.contains(hosts)) {
             let Some(site) = policy.sites().get(hosts.site) else { continue };

@@ -4,7 +4,7 @@
 use super::copy::{CopyValidators, OriginCopy, OriginFile};
 use crate::config::reading;
 use crate::decide::{NoticeTime, RulesId};
-use crate::record::digest;
+use crate::record::{digest, replace_file};
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
@@ -133,14 +133,11 @@ pub(super) fn new_marker() -> String {
 
 /// Keeps it for the processes that follow.
 pub(super) fn keep_marker(folder: &Path, marker: &str) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let path = folder.join(MARKER);
     if self::marker(folder).as_deref() == Some(marker) {
         return Ok(());
     }
-    fs::write(&path, marker)
+    replace_file(&folder.join(MARKER), marker.as_bytes())
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,13 +11,14 @@ use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, FromOrigin};
 use crate::decide::NoticeTime;
 use crate::record::timestamp;
+use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash as _, Hasher as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// After how long an origin is asked again of which nothing is known.
@@ -97,10 +98,6 @@ impl OriginFiles {
         Arc::clone(&self.marker)
     }
 
-    fn state(&self) -> MutexGuard<'_, HashMap<String, FetchState>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Has an entry for each site that takes its file from its origin, and for no other.
     pub(super) fn track_sites(&self, config: &Config) {
         let wanted: HashMap<&str, &FromOrigin> = config
@@ -108,7 +105,7 @@ impl OriginFiles {
             .iter()
             .filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
             .collect();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.retain(|site, _| wanted.contains_key(site.as_str()));
         for (site, from) in wanted {
             if state.contains_key(site) {
@@ -126,13 +123,13 @@ impl OriginFiles {
 
     /// What the origin of a site has.
     pub fn file(&self, site: &str) -> OriginFile {
-        self.state().get(site).map(|asked| asked.copy.file().clone()).unwrap_or_default()
+        self.state.lock().get(site).map(|asked| asked.copy.file().clone()).unwrap_or_default()
     }
 
     /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
     pub fn take_due(&self, most: usize) -> Vec<(String, Option<CopyValidators>)> {
         let now = Instant::now();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_due = |asked: &FetchState| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
         let mut due: Vec<(&String, &mut FetchState)> =
             state.iter_mut().filter(|(_, asked)| is_due(asked)).collect();
@@ -147,7 +144,7 @@ impl OriginFiles {
 
     /// Takes an answer; `true` where what the origin has is another than before.
     fn record_answer(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(asked) = state.get_mut(site) else { return false };
         let has_failed = matches!(answer, OriginAnswer::Failed(_));
         let is_new = asked.copy.apply_answer(answer, now, SystemTime::now());
@@ -177,7 +174,7 @@ impl OriginFiles {
 
     /// What is told of a site's.
     pub fn state_of(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
-        let state = self.state();
+        let state = self.state.lock();
         let asked = state.get(site)?;
         let heard = asked.copy.last_answer();
         let due = asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs());
@@ -194,7 +191,7 @@ impl OriginFiles {
     /// Has the origins of these sites asked now, and waits for their answers; the sites that gave none.
     fn refresh(&self, sites: &[&str]) -> HashSet<String> {
         let end = Instant::now() + PATIENCE;
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let mut waiting: HashMap<String, u64> = HashMap::new();
         for site in sites {
             if let Some(asked) = state.get_mut(*site) {
@@ -215,8 +212,7 @@ impl OriginFiles {
             if waiting.is_empty() || left.is_zero() {
                 return waiting.into_keys().collect();
             }
-            let waited = self.heard.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.heard.wait_for(&mut state, left);
         }
     }
 }
@@ -347,7 +343,7 @@ mod tests {
         };
         let names = |most: usize| files.take_due(most).into_iter().map(|due| due.0).collect::<Vec<_>>();
         assert_eq!(names(3), ["0", "1", "2"]);
-        files.state().insert("never".to_owned(), FetchState::default());
+        files.state.lock().insert("never".to_owned(), FetchState::default());
         assert_eq!(names(2), ["never", "3"], "nobody is asked twice at once");
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::identify::{KnownProof, Proof, ProofMethod};
 
-/// What one method says to "does this address belong to the crawler?".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one method says to "does this address belong to the crawler?". Of several answers the greatest counts: one yes is
+/// enough, and where one of the others could not tell there is no no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ProofAnswer {
-    Yes,
     No,
     /// It was asked, and could not tell: nobody answered, or what it knows is too old to accuse by.
     Unknown,
+    Yes,
 }
 
 /// One yes confirms. Only if every configured method says no, and there is one, is a name borrowed; and

@@ -7,13 +7,14 @@
 mod fetch;
 mod key_set;
 
-pub(super) use fetch::DirectoryClient;
+pub(super) use fetch::key_client;
 use key_set::KeySet;
 
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, reading};
 use crate::identify::signature::{AgentKeys, AgentOrigin, VerifiedSignature};
 use crate::identify::{Basis, Catalogue, Identity, Recognised};
+use crate::record::beside;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -44,13 +45,9 @@ pub struct KeyDirectory {
     pub fetched: Option<SystemTime>,
     /// Why it could not be fetched when that was tried last.
     pub error: Option<String>,
-    identities: Vec<SignerIdentity>,
-}
-
-/// Who signs by a directory: as the catalogue has it, and behind the header of a person's browser.
-#[derive(Debug, Clone)]
-struct SignerIdentity {
-    plain: Arc<Identity>,
+    /// Who signs by it: the first of the crawlers, as the catalogue has it.
+    signer: Arc<Identity>,
+    /// The same behind the header of a person's browser.
     behind_browser: Arc<Identity>,
 }
 
@@ -91,7 +88,7 @@ impl KeyDirectory {
 
 /// The directories of all agents that are named.
 #[derive(Debug, Default)]
-pub(super) struct KeyDirectories(HashMap<AgentOrigin, KeyDirectory>);
+pub struct KeyDirectories(HashMap<AgentOrigin, KeyDirectory>);
 
 impl KeyDirectories {
     /// Reads them all from disk, and says what is wrong with those that cannot be read.
@@ -100,7 +97,7 @@ impl KeyDirectories {
         catalogue: &Catalogue,
         previous: Option<&Self>,
     ) -> (Self, Vec<ConfigError>) {
-        let folder = folder(config);
+        let folder = config.state_dir.join(FOLDER);
         let mut all: HashMap<AgentOrigin, KeyDirectory> = HashMap::new();
         for crawler in catalogue.crawlers() {
             let Some(agent) = &crawler.verify.agent else { continue };
@@ -112,13 +109,10 @@ impl KeyDirectories {
                 proved: HashSet::new(),
                 fetched: None,
                 error: None,
-                identities: Vec::new(),
-            });
-            directory.crawlers.push(Arc::clone(&crawler.name));
-            directory.identities.push(SignerIdentity {
-                plain: Arc::new(Identity::of_entry(crawler, Basis::Signature)),
+                signer: Arc::new(Identity::of_entry(crawler, Basis::Signature)),
                 behind_browser: Arc::new(Identity::of_agent(crawler)),
             });
+            directory.crawlers.push(Arc::clone(&crawler.name));
         }
         let mut faults = Vec::new();
         for directory in all.values_mut() {
@@ -128,13 +122,15 @@ impl KeyDirectories {
         (Self(all), faults)
     }
 
-    /// The keys of an agent; `None` for one that nobody named.
-    pub(super) fn keys(&self, agent: &AgentOrigin) -> Option<&AgentKeys> {
+    /// The keys of an agent; `None` for one that neither the catalogue nor the operator names.
+    #[must_use]
+    pub fn keys(&self, agent: &AgentOrigin) -> Option<&AgentKeys> {
         self.0.get(agent).map(|directory| &directory.keys)
     }
 
     /// All of them, by their agents' names.
-    pub(super) fn all(&self) -> Vec<&KeyDirectory> {
+    #[must_use]
+    pub fn all(&self) -> Vec<&KeyDirectory> {
         let sorted: BTreeMap<_, _> = self.0.iter().collect();
         sorted.into_values().collect()
     }
@@ -150,22 +146,21 @@ impl KeyDirectories {
 
     /// Who sent a request that the header gives as `recognised`, and that was signed. The signature wins; where header and
     /// signature name the same crawler, what the header adds stays.
-    pub(super) fn signer(&self, signature: &VerifiedSignature, recognised: Recognised) -> Recognised {
+    pub(in crate::policy) fn signer(
+        &self,
+        signature: &VerifiedSignature,
+        recognised: Recognised,
+    ) -> Recognised {
         let Some(directory) = self.0.get(&signature.agent) else { return recognised };
         let claimed = &recognised.identity;
         let is_claimed = |name: &Arc<str>| claimed.crawler.as_ref() == Some(name);
         if claimed.basis == Basis::Catalogue && directory.crawlers.iter().any(is_claimed) {
             return recognised;
         }
-        let Some(signer) = directory.identities.first() else { return recognised };
-        let identity = if claimed.client.is_judged() { &signer.plain } else { &signer.behind_browser };
+        let is_judged = claimed.client.is_judged();
+        let identity = if is_judged { &directory.signer } else { &directory.behind_browser };
         Recognised::new(Arc::clone(identity), Arc::clone(identity))
     }
-}
-
-/// The folder in which the fetched directories lie.
-pub(super) fn folder(config: &Config) -> PathBuf {
-    config.state_dir.join(FOLDER)
 }
 
 /// The keys at `path` and when they were fetched; `None` where there is nothing.
@@ -181,9 +176,7 @@ fn read(path: &Path) -> Result<Option<(KeySet, SystemTime)>, String> {
 
 /// Where it is kept why a directory could not be fetched.
 fn error_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".error");
-    PathBuf::from(name)
+    beside(path, ".error")
 }
 
 fn read_error(path: &Path) -> Option<String> {

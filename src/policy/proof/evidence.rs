@@ -6,11 +6,10 @@
 
 use super::answer::ProofAnswer;
 use super::directory::{KeyDirectories, KeyDirectory};
-use super::range_list::{LoadedRanges, RangeList};
+use super::range_list::RangeList;
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, ConfigErrors};
-use crate::identify::signature::{AgentKeys, AgentOrigin, VerifiedSignature};
-use crate::identify::{Basis, Catalogue, Crawler, Identity, Recognised};
+use crate::identify::{Basis, Catalogue, Crawler, Identity};
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -29,11 +28,12 @@ pub struct Evidence {
     sources: Vec<RangeSource>,
     suffixes: Arc<[Box<str>]>,
     faults: Vec<ConfigError>,
-    directories: KeyDirectories,
+    /// The keys of agents that sign.
+    pub directories: KeyDirectories,
 }
 
 /// A list that the catalogue or the operator names, and what was found there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeSource {
     /// Where it is published; `None` for the operator's own.
     pub url: Option<Box<str>>,
@@ -52,7 +52,7 @@ pub(super) struct Methods {
     pub(super) forward: bool,
     pub(super) lists: Vec<Arc<RangeList>>,
     /// Whether each of its lists is there and without fault.
-    is_complete: bool,
+    pub(super) is_complete: bool,
     /// Whether any of its lists is or was there.
     has_ranges: bool,
 }
@@ -111,30 +111,10 @@ impl Evidence {
         self.methods.get(name)
     }
 
-    /// Who sent a request that was signed, and that the header gives as `recognised`.
-    pub(in crate::policy) fn signer(
-        &self,
-        signature: &VerifiedSignature,
-        recognised: Recognised,
-    ) -> Recognised {
-        self.directories.signer(signature, recognised)
-    }
-
-    /// The keys of an agent; `None` for one that neither the catalogue nor the operator names.
-    pub(crate) fn agent_keys(&self, agent: &AgentOrigin) -> Option<&AgentKeys> {
-        self.directories.keys(agent)
-    }
-
     /// The directories of all agents of a catalogue that sign, as they lie on disk now.
     #[must_use]
     pub fn key_directories(config: &Config, catalogue: &Catalogue) -> Vec<KeyDirectory> {
         KeyDirectories::load(config, catalogue, None).0.all().into_iter().cloned().collect()
-    }
-
-    /// The directories of all agents that sign.
-    #[must_use]
-    pub fn directories(&self) -> Vec<&KeyDirectory> {
-        self.directories.all()
     }
 
     /// Every suffix of a name that proves some crawler.
@@ -159,18 +139,9 @@ impl Evidence {
 
     /// Whether the same lists are in force.
     pub fn is_as(&self, other: &Self) -> bool {
-        let same_list = |(one, other): (&RangeSource, &RangeSource)| {
-            let same = match (&one.list, &other.list) {
-                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-                (None, None) => true,
-                _ => false,
-            };
-            same && one.path == other.path
-        };
         self.faults == other.faults
             && self.directories.is_as(&other.directories)
-            && self.sources.len() == other.sources.len()
-            && self.sources.iter().zip(&other.sources).all(same_list)
+            && self.sources == other.sources
     }
 }
 
@@ -186,11 +157,7 @@ impl ListReading<'_> {
         let former = self
             .previous
             .and_then(|previous| previous.sources.iter().find(|source| source.path == path)?.list.as_ref());
-        let (list, fault) = match RangeList::load(path, former) {
-            LoadedRanges::Absent => (None, None),
-            LoadedRanges::Good(list) => (Some(list), None),
-            LoadedRanges::Bad(kept, fault) => (kept, Some(fault)),
-        };
+        let (list, fault) = RangeList::load(path, former);
         let is_faulty = fault.is_some();
         self.faults.extend(fault);
         let source = RangeSource { url: url.map(Into::into), path: path.to_owned(), list, is_faulty };
@@ -239,19 +206,13 @@ impl Methods {
         })
     }
 
-    /// Whether each of its lists is there.
-    pub(super) const fn is_complete(&self) -> bool {
-        self.is_complete
-    }
-
     /// What the lists say of `address`; `None` where there is none.
     pub(super) fn by_ranges(&self, address: IpAddr, now: SystemTime) -> Option<ProofAnswer> {
         let mut answer = if self.is_complete { ProofAnswer::No } else { ProofAnswer::Unknown };
         for list in &self.lists {
-            match list.answer(address, now) {
-                ProofAnswer::Yes => return Some(ProofAnswer::Yes),
-                ProofAnswer::Unknown => answer = ProofAnswer::Unknown,
-                ProofAnswer::No => {}
+            answer = answer.max(list.answer(address, now));
+            if answer == ProofAnswer::Yes {
+                break;
             }
         }
         self.has_ranges.then_some(answer)

@@ -68,7 +68,7 @@ fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<Strin
         }
     };
     let mut steps: Vec<String> = methods.lists.iter().map(tell).collect();
-    if methods.by_ranges(address, now) == Some(ProofAnswer::Unknown) && !methods.is_complete() {
+    if methods.by_ranges(address, now) == Some(ProofAnswer::Unknown) && !methods.is_complete {
         steps.push("not every list of its ranges is there".to_owned());
     }
     steps

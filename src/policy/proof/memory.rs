@@ -1,6 +1,7 @@
 //! What name servers said, remembered for a while, and who is being asked about: bounded, without clock.
 
-use super::reverse::{Certainty, Reverse};
+use super::answer::ProofAnswer;
+use super::reverse::Reverse;
 use crate::request::address::Network;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -116,17 +117,17 @@ impl ProofMemory {
         &mut self,
         address: IpAddr,
         reverse: Reverse,
-        certainty: Certainty,
+        certainty: ProofAnswer,
         lifetimes: Lifetimes,
         now: Instant,
     ) {
         let lifetime = match certainty {
-            Certainty::Positive => lifetimes.positive.min(LONGEST),
-            Certainty::Negative => lifetimes.negative.min(LONGEST),
-            Certainty::Unknown => RETRY,
+            ProofAnswer::Yes => lifetimes.positive.min(LONGEST),
+            ProofAnswer::No => lifetimes.negative.min(LONGEST),
+            ProofAnswer::Unknown => RETRY,
         };
         let is_known = |entry: &&mut RememberedAnswer| now < entry.end && *entry.reverse != Reverse::Unknown;
-        if certainty == Certainty::Unknown
+        if certainty == ProofAnswer::Unknown
             && let Some(entry) = self.entries.get_mut(&address).filter(is_known)
         {
             entry.renew = now + RETRY;
@@ -198,7 +199,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_until_its_end_and_is_renewed_before() {
-        for (certainty, lifetime) in [(Certainty::Positive, 1_000), (Certainty::Negative, 100)] {
+        for (certainty, lifetime) in [(ProofAnswer::Yes, 1_000), (ProofAnswer::No, 100)] {
             let (mut memory, start) = (ProofMemory::default(), Instant::now());
             let at = |seconds| start + Duration::from_secs(seconds);
             memory.store(address(1), none(), certainty, LIFETIMES, start);
@@ -212,11 +213,11 @@ mod tests {
     #[test]
     fn a_failure_does_not_displace_what_is_known() {
         let (mut memory, start) = (ProofMemory::default(), Instant::now());
-        memory.store(address(1), none(), Certainty::Negative, LIFETIMES, start);
+        memory.store(address(1), none(), ProofAnswer::No, LIFETIMES, start);
         let late = start + Duration::from_secs(90);
-        memory.store(address(1), Reverse::Unknown, Certainty::Unknown, LIFETIMES, late);
+        memory.store(address(1), Reverse::Unknown, ProofAnswer::Unknown, LIFETIMES, late);
         assert_eq!(memory.recall(address(1), late), (Some(Arc::new(none())), false));
-        memory.store(address(2), Reverse::Unknown, Certainty::Unknown, LIFETIMES, start);
+        memory.store(address(2), Reverse::Unknown, ProofAnswer::Unknown, LIFETIMES, start);
         assert_eq!(memory.recall(address(2), start), (Some(Arc::new(Reverse::Unknown)), false));
         assert_eq!(memory.recall(address(2), start + RETRY), (None, true));
     }
@@ -243,7 +244,7 @@ mod tests {
             let ask = memory.recall(address, now).1;
             memory.finish_lookup(address);
             if ask {
-                memory.store(address, none(), Certainty::Negative, LIFETIMES, now);
+                memory.store(address, none(), ProofAnswer::No, LIFETIMES, now);
             }
             ask
         };
@@ -259,7 +260,7 @@ mod tests {
         let count = u32::try_from(MOST * 2).unwrap();
         for number in 0..count {
             let now = start + Duration::from_micros(number.into());
-            memory.store(address(number), none(), Certainty::Positive, LIFETIMES, now);
+            memory.store(address(number), none(), ProofAnswer::Yes, LIFETIMES, now);
             assert!(memory.entries.len() <= MOST);
         }
         assert!(memory.entries.contains_key(&address(count - 1)));

@@ -7,7 +7,6 @@
 use super::answer::{ProofAnswer, combine};
 use super::dns::DnsClient;
 use super::memory::{Lifetimes, ProofMemory};
-use super::outage::Outage;
 use super::public::is_public;
 use super::questions::{QuestionCounts, Questions};
 use super::reverse::Reverse;
@@ -18,9 +17,10 @@ use crate::identify::signature::{
 };
 use crate::identify::{Identity, KnownProof, Proof};
 use crate::policy::Policy;
+use parking_lot::Mutex;
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::{Semaphore, mpsc};
 
@@ -72,12 +72,8 @@ impl Prover {
         let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let questions = Arc::new(Questions::default());
-        let worker = ProverWorker {
-            memory: Arc::clone(&memory),
-            asker: None,
-            outage: Arc::default(),
-            questions: Arc::clone(&questions),
-        };
+        let worker =
+            ProverWorker { memory: Arc::clone(&memory), asker: None, questions: Arc::clone(&questions) };
         std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
             runtime.block_on(worker.run(jobs));
         })?;
@@ -108,7 +104,7 @@ impl Prover {
     ) -> Option<VerifiedSignature> {
         let nonces = if is_new { policy.config.verify.nonces } else { 0 };
         let mut check = BoundedCheck { memory: &self.signatures, address, nonces, now };
-        let outcome = examine(message, now, |agent| policy.evidence.agent_keys(agent), &mut check);
+        let outcome = examine(message, now, |agent| policy.evidence.directories.keys(agent), &mut check);
         // Signatures with other tags, and with none, are for others.
         if is_new && outcome != Err(SignatureFault::WrongTag) {
             self.signatures.count(&outcome);
@@ -125,7 +121,7 @@ impl Prover {
     fn reverse(&self, policy: &Policy, address: IpAddr) -> Option<Arc<Reverse>> {
         let servers = policy.config.verify.dns.as_ref()?;
         let (known, ask) = {
-            let mut memory = lock(&self.memory);
+            let mut memory = self.memory.lock();
             memory.use_servers(&servers.addresses);
             memory.recall(address, Instant::now())
         };
@@ -133,8 +129,8 @@ impl Prover {
             let suffixes = Arc::clone(policy.evidence.suffixes());
             let job = LookupJob { address, suffixes, config: Arc::clone(&policy.config) };
             if self.queue.try_send(job).is_err() {
-                self.questions.count_not_asked();
-                lock(&self.memory).finish_lookup(address);
+                self.questions.note_not_asked();
+                self.memory.lock().finish_lookup(address);
             }
         }
         known
@@ -162,15 +158,10 @@ pub(super) fn prove(
     combine([by_ranges, by_name], !claim.is_relayed)
 }
 
-fn lock(memory: &Mutex<ProofMemory>) -> MutexGuard<'_, ProofMemory> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Takes questions off the queue, and asks them.
 struct ProverWorker {
     memory: Arc<Mutex<ProofMemory>>,
     asker: Option<ProverConfig>,
-    outage: Arc<Outage>,
     questions: Arc<Questions>,
 }
 
@@ -189,17 +180,16 @@ impl ProverWorker {
             let Some(servers) = &job.config.verify.dns else { continue };
             let asker = self.asker(servers);
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-            let (outage, questions) = (Arc::clone(&self.outage), Arc::clone(&self.questions));
+            let questions = Arc::clone(&self.questions);
             tokio::spawn(async move {
                 let reverse = match asker {
                     Ok(asker) => asker.ask(job.address, &job.suffixes).await,
                     Err(error) => {
-                        outage.explain(&error);
+                        questions.explain(&error);
                         Reverse::Unknown
                     }
                 };
-                outage.note(job.address, &reverse);
-                questions.count_result(&reverse);
+                questions.note(job.address, &reverse);
                 question.answered(reverse, &job.suffixes, &job.config.verify);
                 drop(slot);
             });
@@ -229,9 +219,9 @@ struct PendingLookup {
 
 impl PendingLookup {
     fn answered(&self, reverse: Reverse, suffixes: &[Box<str>], options: &VerifyOptions) {
-        let certainty = reverse.certainty(suffixes);
+        let certainty = reverse.answer(suffixes, true);
         let lifetimes = Lifetimes { positive: options.cache, negative: options.cache_negative };
-        let mut memory = lock(&self.memory);
+        let mut memory = self.memory.lock();
         if options.dns.as_ref().is_some_and(|servers| memory.uses_servers(&servers.addresses)) {
             memory.store(self.address, reverse, certainty, lifetimes, Instant::now());
         }
@@ -240,7 +230,7 @@ impl PendingLookup {
 
 impl Drop for PendingLookup {
     fn drop(&mut self) {
-        lock(&self.memory).finish_lookup(self.address);
+        self.memory.lock().finish_lookup(self.address);
     }
 }
 
@@ -375,8 +365,8 @@ mod tests {
     fn an_address_is_free_again_whatever_became_of_the_question() {
         let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let address: IpAddr = "66.249.66.1".parse().unwrap();
-        assert!(lock(&memory).recall(address, Instant::now()).1);
+        assert!(memory.lock().recall(address, Instant::now()).1);
         drop(PendingLookup { memory: Arc::clone(&memory), address });
-        assert!(lock(&memory).recall(address, Instant::now()).1);
+        assert!(memory.lock().recall(address, Instant::now()).1);
     }
 }

@@ -2,12 +2,11 @@
 
 use super::answer::ProofAnswer;
 use super::receipt::Receipt;
-use crate::config::{ConfigError, ranges, reading};
+use crate::config::reading::{self, FileMark};
+use crate::config::{ConfigError, ranges};
 use crate::request::prefixes::Prefixes;
-use std::fs::Metadata;
 use std::io::{self, Read as _};
 use std::net::IpAddr;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -31,32 +30,21 @@ pub struct RangeList {
     mark: FileMark,
 }
 
-/// What tells a changed file from an unchanged one without reading it.
-type FileMark = (u64, u64, i64, i64);
-
-/// What there is at a path.
-pub(super) enum LoadedRanges {
-    /// Nothing.
-    Absent,
-    /// A list.
-    Good(Arc<RangeList>),
-    /// Something else; the list that was read there before, if one was, still counts.
-    Bad(Option<Arc<RangeList>>, ConfigError),
-}
-
 impl RangeList {
-    /// Reads the list at `path`, unless `previous` was read from the very same file.
-    pub(super) fn load(path: &Path, previous: Option<&Arc<Self>>) -> LoadedRanges {
+    /// Reads the list at `path`, unless `previous` was read from the very same file; no list where there is nothing. What
+    /// is no list is a fault, and `previous` still counts.
+    pub(super) fn load(
+        path: &Path,
+        previous: Option<&Arc<Self>>,
+    ) -> (Option<Arc<Self>>, Option<ConfigError>) {
         let work = {
             let (path, previous) = (path.to_owned(), previous.cloned());
             move || Self::read(&path, previous.as_ref())
         };
         // What was fetched along with it lies beside it.
-        let read = reading::with_timeout(path, work).map_err(|error| unreadable(path, &error));
-        match read.and_then(|read| read) {
-            Ok(Some(list)) => LoadedRanges::Good(list),
-            Ok(None) => LoadedRanges::Absent,
-            Err(error) => LoadedRanges::Bad(previous.cloned(), error),
+        match reading::with_timeout(path, work).map_err(|error| unreadable(path, &error)).flatten() {
+            Ok(list) => (list, None),
+            Err(fault) => (previous.cloned(), Some(fault)),
         }
     }
 
@@ -66,7 +54,7 @@ impl RangeList {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(refuse)?,
         };
-        if let Some(same) = previous.filter(|previous| previous.mark == mark(&metadata)) {
+        if let Some(same) = previous.filter(|previous| previous.mark == FileMark::of(&metadata)) {
             return Ok(Some(Arc::clone(same)));
         }
         let mut bytes = Vec::new();
@@ -83,7 +71,7 @@ impl RangeList {
             _ => modified,
         };
         let prefixes = Prefixes::new(read.networks);
-        Ok(Some(Arc::new(Self { path: path.to_owned(), prefixes, as_of, mark: mark(&metadata) })))
+        Ok(Some(Arc::new(Self { path: path.to_owned(), prefixes, as_of, mark: FileMark::of(&metadata) })))
     }
 
     /// How many networks it has.
@@ -125,20 +113,12 @@ fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
     ConfigError::whole(path, format!("cannot read the list: {error}"))
 }
 
-fn mark(metadata: &Metadata) -> FileMark {
-    (metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn list(path: &Path, previous: Option<&Arc<RangeList>>) -> Arc<RangeList> {
-        match RangeList::load(path, previous) {
-            LoadedRanges::Good(list) => list,
-            LoadedRanges::Bad(_, error) => panic!("{error}"),
-            LoadedRanges::Absent => panic!("absent"),
-        }
+        RangeList::load(path, previous).0.unwrap()
     }
 
     fn set_age(path: &Path, age: Duration) {
@@ -182,15 +162,16 @@ mod tests {
     fn a_bad_file_keeps_the_last_good_list_and_an_unchanged_one_is_not_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
-        assert!(matches!(RangeList::load(&path, None), LoadedRanges::Absent));
+        assert_eq!(RangeList::load(&path, None), (None, None));
         std::fs::write(&path, "192.0.2.0/24\n").unwrap();
         let good = list(&path, None);
         assert!(Arc::ptr_eq(&good, &list(&path, Some(&good))));
         std::fs::write(&path, "192.0.2.0/24\noops\n").unwrap();
-        let LoadedRanges::Bad(kept, error) = RangeList::load(&path, Some(&good)) else { panic!("not bad") };
+        let (kept, error) = RangeList::load(&path, Some(&good));
         assert!(kept.is_some_and(|kept| Arc::ptr_eq(&kept, &good)));
-        assert!(error.to_string().contains("list.txt:2:1: invalid address range `oops`"), "{error}");
+        let error = error.unwrap().to_string();
+        assert!(error.contains("list.txt:2:1: invalid address range `oops`"), "{error}");
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(RangeList::load(&path, Some(&good)), LoadedRanges::Absent));
+        assert_eq!(RangeList::load(&path, Some(&good)), (None, None));
     }
 }

@@ -5,7 +5,7 @@
 //! none, so nothing is concluded from it.
 
 use crate::config::reading;
-use crate::record::{beside, digest};
+use crate::record::{beside, digest, replace_file};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -33,7 +33,7 @@ impl Receipt {
 
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
-        super::refresh::replace(&beside(path, ".receipt"), &text)
+        replace_file(&beside(path, ".receipt"), &text)
     }
 }
 

@@ -4,17 +4,17 @@
 //! and only by one that was read without fault; everything else keeps what is there.
 
 use super::Evidence;
-use super::directory::{DirectoryClient, KeyDirectory};
-use super::range_list::{LARGEST_LIST, LoadedRanges, RangeList};
+use super::directory::key_client;
+use super::range_list::{LARGEST_LIST, RangeList};
 use super::receipt::Receipt;
-use super::shrunken;
 use crate::config::ranges::{self, file_name};
 use crate::config::{Config, MOST_BYTES, reading};
 use crate::identify::Catalogue;
-use crate::record::{beside, make_folder};
+use crate::record::{beside, replace_file};
+use crate::request::address::Network;
+use crate::request::prefixes::Prefixes;
 use http::header::{self, HeaderName};
 use std::fs::File;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -29,13 +29,16 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// How often a publisher may point elsewhere.
 const REDIRECTS: u32 = 5;
 
-/// Where lists are fetched from, and where they are put.
+/// How long the keys of one agent may take.
+const KEY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where lists and keys are fetched from, and where they are put.
 #[derive(Debug)]
 pub struct Publisher {
     agent: ureq::Agent,
+    pub(super) key_agent: ureq::Agent,
     folder: PathBuf,
-    mirror: Option<String>,
-    directories: DirectoryClient,
+    pub(super) mirror: Option<String>,
 }
 
 /// What became of one list.
@@ -73,18 +76,22 @@ impl Publisher {
     pub fn new(config: &Config, mirror: Option<String>) -> Result<Self, String> {
         let mirror = mirror.or_else(|| config.verify.mirror.clone());
         let is_plain = mirror.as_ref().is_some_and(|mirror| mirror.starts_with("http://"));
-        let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
-            .timeout_connect(Some(CONNECT))
-            .https_only(!is_plain)
-            // Plain HTTP is for a mirror near by, and must not lead away from it.
-            .max_redirects(if is_plain { 0 } else { REDIRECTS })
-            .tls_config(TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build())
-            .http_status_as_error(false)
-            .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let directories = DirectoryClient::new(config, mirror.clone())?;
-        Ok(Self { agent: agent.into(), folder: Evidence::folder(config), mirror, directories })
+        let certificates = TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build();
+        let options = |patience, redirects| {
+            ureq::Agent::config_builder()
+                .timeout_global(Some(patience))
+                .timeout_connect(Some(CONNECT))
+                .https_only(!is_plain)
+                .max_redirects(redirects)
+                .tls_config(certificates.clone())
+                .http_status_as_error(false)
+                .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
+                .build()
+        };
+        // Plain HTTP is for a mirror near by, and must not lead away from it.
+        let agent = options(PATIENCE, if is_plain { 0 } else { REDIRECTS }).into();
+        let key_agent = key_client(options(KEY_PATIENCE, 0), mirror.is_some());
+        Ok(Self { agent, key_agent, folder: Evidence::folder(config), mirror })
     }
 
     /// Fetches the lists of the catalogue that `is_wanted` by their URL, each when it is asked for.
@@ -97,20 +104,9 @@ impl Publisher {
         wanted.map(|(url, crawlers)| {
             let path = self.folder.join(file_name(url));
             let result = self.fetch(url, &path);
-            let list = match RangeList::load(&path, None) {
-                LoadedRanges::Good(list) => Some(list),
-                LoadedRanges::Absent | LoadedRanges::Bad(..) => None,
-            };
+            let list = RangeList::load(&path, None).0;
             Refreshed { url, crawlers, path, result, list }
         })
-    }
-
-    /// Fetches the keys of one agent.
-    ///
-    /// # Errors
-    /// Why they could not be fetched; those that are kept stay.
-    pub fn refresh_keys(&self, directory: &KeyDirectory) -> Result<Fetched, String> {
-        self.directories.refresh(directory)
     }
 
     fn fetch(&self, url: &str, path: &Path) -> Result<Fetched, String> {
@@ -138,31 +134,26 @@ impl Publisher {
         let bytes = body.map_err(|error| error.to_string())?;
         let read = ranges::parse(path, &bytes).map_err(|fault| fault_of(&fault))?;
         if let Some(present) = present.as_ref().and_then(|present| ranges::parse(path, present).ok())
-            && let Some(message) = shrunken::set_aside(path, &bytes, &present.networks, &read.networks)
+            && let Some(message) = set_aside(path, &bytes, &present.networks, &read.networks)
         {
             return Err(message);
         }
         let receipt = Receipt::new(&bytes, etag, last_modified);
-        self.keep(path, &bytes, &receipt).map_err(|error| format!("cannot be written: {error}"))?;
+        // First: of a list that it was not written for, a receipt says nothing.
+        let written = receipt.write(path).and_then(|()| replace_file(path, &bytes));
+        written.map_err(|error| format!("cannot be written: {error}"))?;
         Ok(if present.as_ref() == Some(&bytes) { Fetched::Unchanged } else { Fetched::Replaced })
     }
 
     /// Publishers are asked over HTTPS even where the catalogue says otherwise: what proves a name must
     /// not be for anybody on the way to write.
-    fn address(&self, url: &str) -> String {
+    pub(super) fn address(&self, url: &str) -> String {
         match &self.mirror {
             Some(mirror) => format!("{mirror}{}", file_name(url)),
             None => {
                 url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"))
             }
         }
-    }
-
-    fn keep(&self, path: &Path, bytes: &[u8], receipt: &Receipt) -> io::Result<()> {
-        make_folder(&self.folder)?;
-        // First: of a list that it was not written for, a receipt says nothing.
-        receipt.write(path)?;
-        replace(path, bytes)
     }
 }
 
@@ -201,35 +192,59 @@ fn touch(path: &Path) -> Result<(), String> {
         .map_err(|error| format!("is unchanged, but its time cannot be set: {error}"))
 }
 
-/// Puts `bytes` at `path` in one step: whoever reads it sees the old file or the new one, whole.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let beside = beside(path, &format!(".{}.new", std::process::id()));
-    let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| std::fs::rename(&beside, path));
-    if renamed.is_err() {
-        // What could not be written need not be left lying about.
-        let _ = std::fs::remove_file(&beside);
+/// Lists of fewer networks change as a whole when their publisher moves house.
+const LEAST: usize = 8;
+
+/// Puts `bytes` beside `path`, and says so, where they hold less than half of the networks that were there: half a list
+/// would turn half of an operator's true crawlers into false ones, so somebody has to look at it. Addresses count, not
+/// lines: a publisher that joins networks to larger ones loses nothing.
+fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Network]) -> Option<String> {
+    let kept = kept(old, new);
+    if old.len() < LEAST || kept * 2 >= old.len() {
+        return None;
     }
-    renamed
+    let lost = format!("only {kept} of {} ranges are left in it", old.len());
+    let aside = beside(path, ".shrunken");
+    Some(match replace_file(&aside, bytes) {
+        Ok(()) => format!("{lost}: kept aside in {}; move it into place if that is right", aside.display()),
+        Err(error) => format!("{lost}, and it cannot be kept aside: {error}"),
+    })
+}
+
+/// How many of the old networks the new ones hold, by their first addresses.
+fn kept(old: &[Network], new: &[Network]) -> usize {
+    let new = Prefixes::new(new.iter().copied());
+    old.iter().filter(|network| new.contains(network.address())).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn networks(count: u8) -> Vec<Network> {
+        (0..count).map(|third| format!("20.171.{third}.0/24").parse().unwrap()).collect()
+    }
+
     #[test]
-    fn a_replaced_file_is_whole_and_leaves_nothing_behind() {
+    fn a_list_that_lost_most_of_its_networks_is_put_aside() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("list");
-        replace(&path, b"one").unwrap();
-        replace(&path, b"two").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"two");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        std::fs::create_dir(folder.path().join("taken")).unwrap();
-        assert!(replace(&folder.path().join("taken"), b"x").is_err());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+        let path = folder.path().join("list.json");
+        let aside = folder.path().join("list.json.shrunken");
+        assert_eq!(set_aside(&path, b"x", &networks(10), &networks(5)), None);
+        assert_eq!(set_aside(&path, b"x", &networks(7), &networks(1)), None, "too small to tell");
+        assert!(!aside.exists());
+        let message = set_aside(&path, b"x", &networks(10), &networks(4)).unwrap();
+        assert!(
+            message.starts_with("only 4 of 10 ranges are left") && message.contains("list.json.shrunken")
+        );
+        assert_eq!(std::fs::read(&aside).unwrap(), b"x");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn larger_networks_that_hold_the_old_ones_lose_nothing() {
+        let joined: Network = "20.171.0.0/16".parse().unwrap();
+        assert_eq!(kept(&networks(100), &[joined]), 100);
+        assert_eq!(kept(&[joined], &networks(1)), 1);
     }
 }

@@ -26,41 +26,14 @@ pub(super) struct ReverseName {
     pub(super) leads_back: ProofAnswer,
 }
 
-/// How sure a memory of it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Certainty {
-    Positive,
-    Negative,
-    Unknown,
-}
-
 impl Reverse {
     /// Whether one of the names proves a crawler whose names end in `suffixes`. Without `forward` the
     /// operator's names do not lead back, and the name alone must do.
     pub(super) fn answer(&self, suffixes: &[Box<str>], forward: bool) -> ProofAnswer {
         let Self::Names(names) = self else { return ProofAnswer::Unknown };
-        let mut answer = ProofAnswer::No;
-        for name in names.iter().filter(|name| is_below(&name.host, suffixes)) {
-            match name.leads_back {
-                _ if !forward => return ProofAnswer::Yes,
-                ProofAnswer::Yes => return ProofAnswer::Yes,
-                ProofAnswer::Unknown => answer = ProofAnswer::Unknown,
-                ProofAnswer::No => {}
-            }
-        }
-        answer
-    }
-
-    pub(super) fn certainty(&self, suffixes: &[Box<str>]) -> Certainty {
-        let Self::Names(names) = self else { return Certainty::Unknown };
-        let followed = || names.iter().filter(|name| is_below(&name.host, suffixes));
-        if followed().any(|name| name.leads_back == ProofAnswer::Yes) {
-            Certainty::Positive
-        } else if followed().any(|name| name.leads_back == ProofAnswer::Unknown) {
-            Certainty::Unknown
-        } else {
-            Certainty::Negative
-        }
+        let named = names.iter().filter(|name| is_below(&name.host, suffixes));
+        let answers = named.map(|name| if forward { name.leads_back } else { ProofAnswer::Yes });
+        answers.max().unwrap_or(ProofAnswer::No)
     }
 }
 
@@ -141,9 +114,12 @@ mod tests {
     #[test]
     fn only_names_that_were_followed_make_it_uncertain() {
         let all = suffixes(&[".googlebot.com"]);
-        assert_eq!(names(&[("x.example", ProofAnswer::Unknown)]).certainty(&all), Certainty::Negative);
-        assert_eq!(names(&[("x.googlebot.com", ProofAnswer::Unknown)]).certainty(&all), Certainty::Unknown);
-        assert_eq!(names(&[("x.googlebot.com", ProofAnswer::Yes)]).certainty(&all), Certainty::Positive);
-        assert_eq!(Reverse::Unknown.certainty(&all), Certainty::Unknown);
+        assert_eq!(names(&[("x.example", ProofAnswer::Unknown)]).answer(&all, true), ProofAnswer::No);
+        assert_eq!(
+            names(&[("x.googlebot.com", ProofAnswer::Unknown)]).answer(&all, true),
+            ProofAnswer::Unknown
+        );
+        assert_eq!(names(&[("x.googlebot.com", ProofAnswer::Yes)]).answer(&all, true), ProofAnswer::Yes);
+        assert_eq!(Reverse::Unknown.answer(&all, true), ProofAnswer::Unknown);
     }
 }

@@ -9,13 +9,13 @@ use crate::identify::signature::{
 };
 use crate::request::address::Network;
 use hashbrown::{DefaultHashBuilder, HashMap};
+use parking_lot::Mutex;
 use quick_cache::UnitWeighter;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use strum::{EnumCount as _, VariantArray as _};
 
@@ -91,7 +91,7 @@ pub(super) struct BoundedCheck<'a> {
 
 impl SignatureCheck for BoundedCheck<'_> {
     fn admit(&mut self) -> Result<(), SignatureFault> {
-        if lock(&self.memory.budget).admits(self.network(), Instant::now()) {
+        if self.memory.budget.lock().admits(self.network(), Instant::now()) {
             return Ok(());
         }
         if !self.memory.has_told.swap(true, Ordering::Relaxed) {
@@ -105,7 +105,7 @@ impl SignatureCheck for BoundedCheck<'_> {
     }
 
     fn note_fault(&mut self) {
-        lock(&self.memory.budget).note_wrong(self.network());
+        self.memory.budget.lock().note_wrong(self.network());
     }
 
     fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
@@ -127,7 +127,7 @@ impl SignatureCheck for BoundedCheck<'_> {
             .chain_update(nonce)
             .finalize()
             .into();
-        lock(&self.memory.nonces).take(used, statement.ends, self.nonces, self.now)
+        self.memory.nonces.lock().take(used, statement.ends, self.nonces, self.now)
     }
 }
 
@@ -142,12 +142,12 @@ impl BoundedCheck<'_> {
         digest: StatementDigest,
     ) -> Result<bool, SignatureFault> {
         let network = self.network();
-        if !lock(&self.memory.budget).allows(network, Instant::now()) {
+        if !self.memory.budget.lock().allows(network, Instant::now()) {
             return Err(SignatureFault::TooMuchWork);
         }
         let is_right = statement.key.has_signed(statement.base, statement.signature);
         if !is_right {
-            lock(&self.memory.budget).note_wrong(network);
+            self.memory.budget.lock().note_wrong(network);
         }
         self.memory.results.insert(digest, is_right);
         Ok(is_right)
@@ -164,10 +164,6 @@ fn digest(statement: &SignedStatement<'_>) -> StatementDigest {
         .chain_update(statement.base)
         .finalize()
         .into()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What was verified in this second.

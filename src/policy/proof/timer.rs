@@ -53,11 +53,8 @@ pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
 /// What was done when, and what was told.
 #[derive(Debug, Default)]
 struct Timer {
-    last: Option<Instant>,
-    /// When each directory of keys was asked for, and how many times in a row it could not be fetched.
-    keys: HashMap<Box<str>, (Instant, u32)>,
-    /// How many times in a row some list could not be fetched.
-    failures: u32,
+    /// When each URL was asked, and how many times in a row what it has could not be fetched.
+    asked: HashMap<Box<str>, (Instant, u32)>,
     told: HashSet<Box<str>>,
 }
 
@@ -67,35 +64,65 @@ impl Timer {
         let now = SystemTime::now();
         if let Some(every) = policy.config.verify.refresh {
             self.look_for_keys(policy, every.min(KEY_LIFE), at);
-            let due = due(&policy.evidence, every, now);
-            if !due.is_empty()
-                && self
-                    .last
-                    .is_none_or(|last| at.duration_since(last) >= pause(FIRST_RETRY, every, self.failures))
-            {
-                self.last = Some(at);
-                let failed = refresh(policy, &due);
-                self.failures = if failed { self.failures.saturating_add(1) } else { 0 };
+            let is_due = |(url, age): &(&str, Option<Duration>)| {
+                let is_old = age.is_none_or(|age| age >= every);
+                is_old && self.may_ask(url, FIRST_RETRY, every, at)
+            };
+            let due = ages(&policy.evidence, now).filter(is_due);
+            let due: HashSet<&str> = due.map(|(url, _)| url).collect();
+            if !due.is_empty() {
+                self.look_for_lists(policy, &due, at);
                 // What was fetched a moment ago is young in a later policy.
                 return;
             }
         }
         self.tell_of_old_lists(&policy.evidence, now);
-        self.tell_of_old_keys(policy.evidence.directories(), now);
+        self.tell_of_old_keys(policy.evidence.directories.all(), now);
+    }
+
+    fn may_ask(&self, url: &str, first_retry: Duration, every: Duration, at: Instant) -> bool {
+        let asked = self.asked.get(url);
+        asked.is_none_or(|(last, failures)| at.duration_since(*last) >= pause(first_retry, every, *failures))
+    }
+
+    fn note(&mut self, url: &str, has_failed: bool, at: Instant) {
+        let (last, failures) = self.asked.entry(url.into()).or_insert((at, 0));
+        *last = at;
+        *failures = if has_failed { failures.saturating_add(1) } else { 0 };
+    }
+
+    /// Fetches these lists.
+    fn look_for_lists(&mut self, policy: &Policy, due: &HashSet<&str>, at: Instant) {
+        let publisher = match Publisher::new(&policy.config, None) {
+            Ok(publisher) => publisher,
+            Err(error) => {
+                tracing::warn!("address ranges cannot be fetched: {error}");
+                return due.iter().for_each(|url| self.note(url, true, at));
+            }
+        };
+        let (mut fetched, mut failed) = (0_usize, 0_usize);
+        for refreshed in publisher.refresh(policy.identifier.catalogue(), |url| due.contains(url)) {
+            self.note(refreshed.url, refreshed.result.is_err(), at);
+            match refreshed.result {
+                Ok(_) => fetched += 1,
+                Err(error) => {
+                    failed += 1;
+                    tracing::warn!(url = refreshed.url, "address ranges could not be fetched: {error}");
+                }
+            }
+        }
+        tracing::info!(fetched, failed, "published address ranges were fetched");
     }
 
     /// Fetches the keys that are old, or that could not be fetched a while ago.
     fn look_for_keys(&mut self, policy: &Policy, every: Duration, at: Instant) {
         let now = SystemTime::now();
         let is_due = |directory: &&KeyDirectory| {
-            let asked = self.keys.get(&*directory.agent.directory());
-            let waits = asked.is_some_and(|(last, failures)| {
-                at.duration_since(*last) < pause(KEY_RETRY, every, (*failures).max(1))
-            });
-            !waits && directory.age(now).is_none_or(|age| age >= every)
+            let may_ask = self.may_ask(&directory.agent.directory(), KEY_RETRY, every, at);
+            may_ask && directory.age(now).is_none_or(|age| age >= every)
         };
         let due: Vec<KeyDirectory> =
-            policy.evidence.directories().into_iter().filter(is_due).cloned().collect();
+            policy.evidence.directories.all().into_iter().filter(is_due).cloned().collect();
         if due.is_empty() {
             return;
         }
@@ -105,34 +132,34 @@ impl Timer {
                 Ok(publisher) => publisher.refresh_keys(directory),
                 Err(error) => Err(error.clone()),
             };
-            let url: Box<str> = directory.agent.directory().into();
-            let failures = match &result {
-                Ok(Fetched::Replaced | Fetched::Unchanged) => 0,
-                // What a mirror does not have it will not have in five minutes either.
-                Ok(Fetched::Absent) | Err(_) => {
-                    self.keys.get(&url).map_or(1, |(_, failures)| failures.saturating_add(1))
-                }
-            };
-            self.keys.insert(url.clone(), (at, failures));
+            let url = directory.agent.directory();
+            // What a mirror does not have it will not have in five minutes either.
+            self.note(&url, matches!(result, Ok(Fetched::Absent) | Err(_)), at);
             match result {
-                Ok(_) => drop(self.told.remove(&url)),
-                Err(error) if directory.error.is_some() || self.told.contains(&url) => {
+                Ok(_) => drop(self.told.remove(&*url)),
+                Err(error) if directory.error.is_some() || self.told.contains(&*url) => {
                     tracing::debug!(url, "keys of an agent: {error}");
                 }
                 Err(error) => {
                     tracing::warn!(url, "keys of an agent could not be fetched: {error}");
-                    self.told.insert(url);
+                    self.told.insert(url.into());
                 }
             }
         }
     }
 
-    /// Tells of each list once, until it is young again.
+    /// Whether it is to be told that what came from `source` is old: once, until it is young again.
+    fn is_news(&mut self, source: &str, is_old: bool) -> bool {
+        if !is_old {
+            self.told.remove(source);
+        }
+        is_old && self.told.insert(source.into())
+    }
+
     fn tell_of_old_lists(&mut self, evidence: &Evidence, now: SystemTime) {
         for (url, age) in ages(evidence, now) {
-            if age < OLD {
-                self.told.remove(url);
-            } else if self.told.insert(url.into()) {
+            let age = age.unwrap_or_default();
+            if self.is_news(url, age >= OLD) {
                 let days = age.as_secs() / 86_400;
                 tracing::warn!(
                     url,
@@ -143,13 +170,10 @@ impl Timer {
         }
     }
 
-    /// The same of keys.
     fn tell_of_old_keys(&mut self, directories: Vec<&KeyDirectory>, now: SystemTime) {
         for directory in directories {
             let (agent, age) = (directory.agent.as_str(), directory.age(now).unwrap_or_default());
-            if age < OLD_KEYS {
-                self.told.remove(agent);
-            } else if self.told.insert(agent.into()) {
+            if self.is_news(agent, age >= OLD_KEYS) {
                 let days = age.as_secs() / 86_400;
                 tracing::warn!(
                     agent,
@@ -169,45 +193,12 @@ fn pause(first: Duration, every: Duration, failures: u32) -> Duration {
     }
 }
 
-/// The published lists that are there, and how old they are.
-fn ages(evidence: &Evidence, now: SystemTime) -> impl Iterator<Item = (&str, Duration)> {
-    evidence
-        .sources()
-        .iter()
-        .filter_map(move |source| Some((source.url.as_deref()?, source.list.as_ref()?.age(now))))
-}
-
-/// The URLs of the lists that are not there, or too old.
-fn due(evidence: &Evidence, every: Duration, now: SystemTime) -> HashSet<&str> {
-    let published =
-        evidence.sources().iter().filter_map(|source| Some((source.url.as_deref()?, &source.list)));
-    published
-        .filter(|(_, list)| list.as_ref().is_none_or(|list| list.age(now) >= every))
-        .map(|(url, _)| url)
-        .collect()
-}
-
-/// Whether any of the lists could not be fetched.
-fn refresh(policy: &Policy, due: &HashSet<&str>) -> bool {
-    let publisher = match Publisher::new(&policy.config, None) {
-        Ok(publisher) => publisher,
-        Err(error) => {
-            tracing::warn!("address ranges cannot be fetched: {error}");
-            return true;
-        }
-    };
-    let (mut fetched, mut failed) = (0_usize, 0_usize);
-    for refreshed in publisher.refresh(policy.identifier.catalogue(), |url| due.contains(url)) {
-        match refreshed.result {
-            Ok(_) => fetched += 1,
-            Err(error) => {
-                failed += 1;
-                tracing::warn!(url = refreshed.url, "address ranges could not be fetched: {error}");
-            }
-        }
-    }
-    tracing::info!(fetched, failed, "published address ranges were fetched");
-    failed > 0
+/// The published lists, and how old those are that are there.
+fn ages(evidence: &Evidence, now: SystemTime) -> impl Iterator<Item = (&str, Option<Duration>)> {
+    let sources = evidence.sources().iter();
+    sources.filter_map(move |source| {
+        Some((source.url.as_deref()?, source.list.as_ref().map(|list| list.age(now))))
+    })
 }
 
 #[cfg(test)]
@@ -295,7 +286,7 @@ mod tests {
         }
         // At once, then after 1, 2, 4 and 8 hours; the last of these succeeds.
         assert_eq!(asked, [0, 1, 3, 7, 15, 39]);
-        assert_eq!(timer.failures, 0);
+        assert!(timer.asked.values().all(|(_, failures)| *failures == 0), "{timer:?}");
         let list = folder.path().join("state/ranges/openai.com_gptbot.json");
         assert_eq!(std::fs::read_to_string(list).unwrap(), "192.0.2.0/24\n");
     }
@@ -318,14 +309,14 @@ mod tests {
         let (failed, fetched) = asked.split_at(11);
         assert_eq!(failed, [0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 799], "{asked:?}");
         assert_eq!(fetched.first(), Some(&1_087));
-        assert!(timer.keys.values().all(|(_, failures)| *failures == 0), "{timer:?}");
+        assert!(timer.asked.values().all(|(_, failures)| *failures == 0), "{timer:?}");
         assert!(folder.path().join("state/keys").read_dir().unwrap().count() > 0);
     }
 
     #[test]
     fn keys_that_grow_old_are_told_of_once_until_they_are_young() {
         let (_folder, policy) = policy_with("http://127.0.0.1:9/");
-        let mut directory = policy.evidence.directories().into_iter().next().unwrap().clone();
+        let mut directory = policy.evidence.directories.all().into_iter().next().unwrap().clone();
         let (mut timer, fetched) = (Timer::default(), SystemTime::UNIX_EPOCH);
         timer.tell_of_old_keys(vec![&directory], fetched + KEY_LIFE * 9);
         assert!(timer.told.is_empty(), "never fetched");

@@ -100,9 +100,7 @@ impl Folders {
 }
 
 fn inode(folder: &Path) -> Option<FolderId> {
-    let owned = folder.to_owned();
-    let metadata = reading::with_timeout(folder, move || std::fs::metadata(owned)).ok()?.ok()?;
-    Some((metadata.dev(), metadata.ino()))
+    reading::metadata(folder).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// The system counts watchers by user, and says so with the error for too many open files.

@@ -26,7 +26,7 @@ fn a_member_begins_with_what_was_served_last() {
     history.close();
     let mut policy = scene.policy(&[(&["a.example"], "x"), (&["b.example"], "b"), (&["c.example"], "c")]);
     let history = NoticeHistory::open(&policy.config);
-    history.state().keep_last(&mut policy);
+    history.state.lock().keep_last(&mut policy);
     let served = |host: &str| policy.site(host).unwrap().version();
     assert_eq!((served("a.example"), served("b.example"), served("c.example")), (id("a"), id("b"), id("c")));
     let waits: Vec<bool> = policy.sites().iter().map(|site| site.error.is_some()).collect();

@@ -24,7 +24,7 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
 fn a_ledger_that_is_being_written_holds_no_question_up() {
     let scene = HistoryScene::new();
     let (history, _) = scene.start(&[(&[], "a")]);
-    let _writing = history.state();
+    let _writing = history.state.lock();
     assert_eq!(history.fault(), None);
 }
 

@@ -60,7 +60,7 @@ fn a_member_says_what_every_process_of_its_folder_serves() {
     // The one that replaces it has another file, and no site of its own for the host.
     let (history, new) = scene.start(&[(&[], "v2")]);
     let counts = |history: &NoticeHistory| -> Vec<(String, usize)> {
-        history.served_here().into_iter().map(|(host, files)| (host.into(), files.len())).collect()
+        history.past(Past::served_here).into_iter().map(|(host, files)| (host.into(), files.len())).collect()
     };
     assert_eq!(counts(&history), [("*".to_owned(), 2), ("a.example".to_owned(), 2)]);
     former.close();

@@ -8,80 +8,53 @@
 //! Where no key of an answer can be used, the keys of before are kept, less those that it does not have any more.
 
 use super::super::public::is_public;
-use super::super::refresh::{Fetched, replace, root_certs};
-use super::{KeyDirectory, KeySet, LARGEST, error_path, folder};
-use crate::config::Config;
-use crate::config::ranges::file_name;
+use super::super::refresh::{Fetched, Publisher};
+use super::{KeyDirectory, KeySet, LARGEST, error_path};
 use crate::identify::signature::{
     AgentOrigin, AnswerParts, FieldLine, SignatureFault, SignedMessage, prove_directory,
 };
-use crate::record::make_folder;
+use crate::record::replace_file;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::Path;
+use std::time::SystemTime;
 use ureq::http::Uri;
-use ureq::tls::TlsConfig;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-
-/// How long one directory may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 const MEDIA_TYPE: &str = "application/http-message-signatures-directory+json";
 
 /// Media types by which a directory may come. Some are published by servers that know no other name for JSON.
 const MEDIA_TYPES: [&str; 3] = [MEDIA_TYPE, "application/jwk-set+json", "application/json"];
 
-/// Who fetches directories, and where they are put.
-#[derive(Debug)]
-pub(in crate::policy::proof) struct DirectoryClient {
-    agent: ureq::Agent,
-    folder: PathBuf,
-    mirror: Option<String>,
+/// Who fetches keys: from agents or, where `is_for_anybody`, from a mirror that the operator named.
+pub(in crate::policy::proof) fn key_client(
+    options: ureq::config::Config,
+    is_for_anybody: bool,
+) -> ureq::Agent {
+    let resolver = PublicResolver { is_for_anybody, inner: DefaultResolver::default() };
+    ureq::Agent::with_parts(options, DefaultConnector::new(), resolver)
 }
 
-impl DirectoryClient {
-    /// Fetches from the agents themselves or, if `mirror` names one, from a folder that holds their directories under the
-    /// names they are kept by.
+impl Publisher {
+    /// Fetches the keys of one agent, and keeps them; what went wrong is kept beside them.
     ///
     /// # Errors
-    /// When the certificates that the configuration names cannot be read.
-    pub(in crate::policy::proof) fn new(config: &Config, mirror: Option<String>) -> Result<Self, String> {
-        let is_plain = mirror.as_ref().is_some_and(|mirror| mirror.starts_with("http://"));
-        let certificates = TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build();
-        let options = ureq::Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
-            .https_only(!is_plain)
-            .max_redirects(0)
-            .tls_config(certificates)
-            .http_status_as_error(false)
-            .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let resolver = PublicResolver { is_for_anybody: mirror.is_some(), inner: DefaultResolver::default() };
-        let agent = ureq::Agent::with_parts(options, DefaultConnector::new(), resolver);
-        Ok(Self { agent, folder: folder(config), mirror })
-    }
-
-    /// Fetches one directory, and keeps it; what went wrong is kept beside it.
-    pub(in crate::policy::proof) fn refresh(&self, directory: &KeyDirectory) -> Result<Fetched, String> {
-        let result = self.fetch(&directory.agent, &directory.path);
+    /// Why they could not be fetched; those that are kept stay.
+    pub fn refresh_keys(&self, directory: &KeyDirectory) -> Result<Fetched, String> {
+        let result = self.fetch_keys(&directory.agent, &directory.path);
         let place = error_path(&directory.path);
         let noted = match &result {
             Ok(_) if !place.exists() => Ok(()),
             Ok(_) => std::fs::remove_file(&place),
-            Err(error) => make_folder(&self.folder).and_then(|()| replace(&place, error.as_bytes())),
+            Err(error) => replace_file(&place, error.as_bytes()),
         };
         result.and_then(|fetched| {
             noted.map(|()| fetched).map_err(|error| format!("cannot be written: {error}"))
         })
     }
 
-    fn fetch(&self, agent: &AgentOrigin, path: &Path) -> Result<Fetched, String> {
-        let url = match &self.mirror {
-            Some(mirror) => format!("{mirror}{}", file_name(&agent.directory())),
-            None => agent.directory(),
-        };
-        let request = self.agent.get(url).header("Accept", MEDIA_TYPE);
+    fn fetch_keys(&self, agent: &AgentOrigin, path: &Path) -> Result<Fetched, String> {
+        let request = self.key_agent.get(self.address(&agent.directory())).header("Accept", MEDIA_TYPE);
         let mut answer = request.call().map_err(|error| error.to_string())?;
         let status = answer.status().as_u16();
         if status == 404 && self.mirror.is_some() {
@@ -106,31 +79,30 @@ impl DirectoryClient {
         let (set, published) =
             proved(agent, AnswerParts { status, fields: &fields }, &body, SystemTime::now())?;
         if let Some(fault) = set.faults.first().filter(|_| set.keys.is_empty()) {
-            self.evict(path, &published)?;
+            evict(path, &published)?;
             return Err(format!("has no key that can be used: {fault}"));
         }
-        self.keep(path, &set)
+        keep(path, &set)
     }
+}
 
-    /// Takes away what is kept at `path` and is published no more.
-    fn evict(&self, path: &Path, published: &HashSet<Box<str>>) -> Result<(), String> {
-        let Ok(Some((mut former, _))) = super::read(path) else { return Ok(()) };
-        if former.retain(published) {
-            self.keep(path, &former)?;
-        }
-        Ok(())
+/// Takes away what is kept at `path` and is published no more.
+fn evict(path: &Path, published: &HashSet<Box<str>>) -> Result<(), String> {
+    let Ok(Some((mut former, _))) = super::read(path) else { return Ok(()) };
+    if former.retain(published) {
+        keep(path, &former)?;
     }
+    Ok(())
+}
 
-    fn keep(&self, path: &Path, set: &KeySet) -> Result<Fetched, String> {
-        let bytes = set.to_bytes();
-        let is_same = std::fs::read(path).is_ok_and(|present| present == bytes);
-        let written = make_folder(&self.folder).and_then(|()| replace(path, &bytes));
-        written.map_err(|error| format!("cannot be written: {error}"))?;
-        for fault in &set.faults {
-            tracing::warn!(keys = %path.display(), "a directory of keys has a fault: {fault}");
-        }
-        Ok(if is_same { Fetched::Unchanged } else { Fetched::Replaced })
+fn keep(path: &Path, set: &KeySet) -> Result<Fetched, String> {
+    let bytes = set.to_bytes();
+    let is_same = std::fs::read(path).is_ok_and(|present| present == bytes);
+    replace_file(path, &bytes).map_err(|error| format!("cannot be written: {error}"))?;
+    for fault in &set.faults {
+        tracing::warn!(keys = %path.display(), "a directory of keys has a fault: {fault}");
     }
+    Ok(if is_same { Fetched::Unchanged } else { Fetched::Replaced })
 }
 
 /// The keys of an answer, less those whose own signature of it does not match; and the thumbprints of all.
@@ -202,6 +174,7 @@ mod tests {
     use crate::identify::signature::key_pairs::{Ed25519KeyPair, KeyPair as _};
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+    use std::time::Duration;
 
     fn pair(seed: u8) -> Ed25519KeyPair {
         Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap()
@@ -260,8 +233,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, set(&[jwk(1), jwk(2)])).unwrap();
-        let client = DirectoryClient { agent: ureq::agent(), folder: folder.path().to_owned(), mirror: None };
-        client.evict(&path, &HashSet::from([thumbprint(2).into()])).unwrap();
+        evict(&path, &HashSet::from([thumbprint(2).into()])).unwrap();
         let left = KeySet::parse(&std::fs::read(&path).unwrap()).unwrap();
         assert_eq!(left.keys.keys().map(ToString::to_string).collect::<Vec<_>>(), [thumbprint(2)]);
     }
