@@ -160,7 +160,9 @@ impl<'a> Refusal<'a> {
         self.source.iter().for_each(|source| field("source: ", source));
         self.rule.iter().for_each(|rule| field("rule: ", rule));
         for (name, delay) in [("declared: ", self.declared), ("observed: ", self.observed)] {
-            delay.iter().for_each(|delay| field(name, &format!("one request each {delay} s")));
+            if let Some(delay) = delay {
+                field(name, &format!("one request each {delay} s"));
+            }
         }
         self.retry_after.iter().for_each(|seconds| field("retry_after: ", &format!("{seconds} s")));
         field("robots: ", self.robots);

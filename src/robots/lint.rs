@@ -115,7 +115,7 @@ fn disallow_all(robots: &Robots, findings: &mut Findings<'_>) {
     let except = rules().find(|rule| rule.kind == RuleKind::Allow && rule.rank() > all.rank());
     let staging = if except.is_none() { mistakes::staging_line(robots) } else { None };
     let kind = if staging.is_some() { FindingKind::StagingFile } else { FindingKind::DisallowAll };
-    let other = staging.or(except.map(|except| except.line));
+    let other = staging.or_else(|| except.map(|except| except.line));
     let text = all.view(&robots.source).text;
     findings.add_with(kind, all.line, all.start, text, |finding| finding.other = other);
 }

@@ -108,9 +108,9 @@ impl Naming {
             Named::Crawler(first, second) => (None, [Some(first), second]),
             Named::Nobody => (None, [None; 2]),
         };
-        let named = names.into_iter().flatten().filter_map(|name| self.find(source, name));
-        let named = named.map(|(group, name)| (group, Some(name)));
-        everyone.map(|group| (group, None)).into_iter().chain(named)
+        let found = names.into_iter().flatten().filter_map(|name| self.find(source, name));
+        let found = found.map(|(group, name)| (group, Some(name)));
+        everyone.map(|group| (group, None)).into_iter().chain(found)
     }
 
     pub(super) const fn everyone(&self) -> Option<u32> {
