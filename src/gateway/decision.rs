@@ -50,7 +50,7 @@ pub(super) struct JudgeInput<'a> {
     pub(super) target: &'a RequestTarget<'a>,
     now: SystemTime,
     /// The same, by the clock that nobody sets.
-    uptime: Duration,
+    pub(super) uptime: Duration,
 }
 
 /// What the stages came to: the decision, and what is to be told of it.

@@ -6,7 +6,7 @@ use crate::decide::{PaceExcess, PaceLimit};
 use crate::enforce::{Action, Refusal, RefusalPolicy, enforce_pace};
 use crate::http::Response;
 use crate::policy::JudgedRequest;
-use crate::record::{EventKind, PaceBook};
+use crate::record::EventKind;
 
 /// A request that is one too many.
 #[derive(Clone, Copy, Debug)]
@@ -41,11 +41,11 @@ impl Gateway {
     /// verdict and, where the site enforces that, another action. What is only forwarded, and is a violation or the like
     /// already, stays that: a request is counted as one thing.
     pub(super) fn keep_pace(&self, input: JudgeInput<'_>, judged: &mut JudgedRequest<'_>) -> Option<TooFast> {
-        let JudgeInput { facts, site, target, way, .. } = input;
+        let JudgeInput { facts, site, target, way, uptime, .. } = input;
         let pace = judged.pace?;
         let who = reader(facts, &judged.identity, judged.proof);
-        let (now, is_counted) = (PaceBook::moment(), way != Way::Again);
-        let excess = self.pace.admit(&who, &pace.limit, target.judged(), now, is_counted).err()?;
+        let is_counted = way != Way::Again;
+        let excess = self.pace.admit(&who, &pace.limit, target.judged(), uptime, is_counted).err()?;
         let action = enforce_pace(judged.mode, site.config.choices.crawl_delay, &judged.identity, target);
         if action == Action::Forward && kind(judged, site) != EventKind::Allowed {
             return None;

@@ -1,7 +1,7 @@
 //! Who came how fast: a window for each site's host, crawler and proof, and network where nothing proves a name; and for
 //! each limit, so that a changed one begins anew, and clients of one name with two of them have neither the other's.
 //!
-//! Bounded: windows have places in a table, by two keyed hashes, so that two crawlers never share one. Where all places of
+//! Bounded: windows have places in a table, by a keyed hash of 64 bits, so that two crawlers share none. Where all places of
 //! a set are taken, the window goes that is the least full. So whoever makes up names takes places from others of that
 //! kind, and not from a crawler that is being slowed; what is forgotten only excuses. Nothing is kept until somebody is
 //! asked to keep a pace.
@@ -34,7 +34,7 @@ const QUIET: u32 = 32;
 
 #[derive(Debug)]
 struct PaceSlot {
-    of: (u64, u64),
+    of: u64,
     window: PaceWindow,
     limit: PaceLimit,
     /// Only in a fleet.
@@ -55,8 +55,7 @@ type PaceSet = Mutex<Vec<PaceSlot>>;
 #[derive(Debug, Default)]
 pub struct PaceBook {
     sets: OnceLock<Box<[PaceSet]>>,
-    first: DefaultHashBuilder,
-    second: DefaultHashBuilder,
+    state: DefaultHashBuilder,
     /// Whether windows are told to others.
     is_shared: AtomicBool,
     /// How many others there are.
@@ -79,9 +78,9 @@ impl PaceBook {
     ) -> Result<(), PaceExcess> {
         // Another limit has another window: nobody broke it yet.
         let key = (who, limit.window, limit.allowed);
-        let of = (self.first.hash_one(key), self.second.hash_one(key));
+        let of = self.state.hash_one(key);
         let sets = self.sets.get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
-        let place = usize::try_from(of.0 >> 32).unwrap_or_default() % SETS;
+        let place = usize::try_from(of >> 32).unwrap_or_default() % SETS;
         let Some(set) = sets.get(place) else { return Ok(()) };
         let mut set = lock(set);
         let at = set.iter().position(|slot| slot.of == of).unwrap_or_else(|| {

@@ -15,6 +15,10 @@ const REQUESTS: usize = 3_000;
 /// Of both counts the better of so many runs.
 const RUNS: usize = 2;
 
+/// So many instructions more it may take. What the kernel does for a forwarded request, more than the gateway itself, is
+/// not counted here.
+const MOST: i64 = 1_200;
+
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// With a delay that nobody is too fast for, or without one.
@@ -46,23 +50,20 @@ fn instructions(origin: &Nginx, paced: bool) -> u64 {
     drop(client);
     gateway.signal("TERM");
     assert_eq!(gateway.ends_within(PATIENCE), Some(0));
-    // The first thread has read the catalogue, the worker has served, others have done next to nothing.
-    let counts = std::fs::read_dir(folder.path()).expect("counts").filter_map(|file| {
-        let path = file.expect("a file").path();
-        let is_main = path.to_string_lossy().ends_with("-01");
-        total(&path).filter(|_| !is_main)
-    });
+    let counts =
+        std::fs::read_dir(folder.path()).expect("counts").filter_map(|file| total(&file.ok()?.path()));
     counts.max().expect("a worker") / u64::try_from(REQUESTS).expect("few")
 }
 
+/// What the worker has done: others write the store, and one has read the catalogue.
 fn total(dump: &Path) -> Option<u64> {
-    let text = std::fs::read_to_string(dump).ok()?;
+    let text = std::fs::read_to_string(dump).ok().filter(|text| text.contains("Gateway>::decide"))?;
     text.lines().find_map(|line| line.strip_prefix("totals: "))?.trim().parse().ok()
 }
 
 #[test]
 #[ignore = "needs a build for release, and takes a minute"]
-fn a_pace_costs_two_percent_of_a_forwarded_request_at_most() {
+fn a_pace_costs_few_instructions_of_a_forwarded_request() {
     if Command::new("valgrind").arg("--version").output().is_err() {
         eprintln!("skipped: valgrind is not installed (Debian: apt-get install valgrind)");
         return;
@@ -70,11 +71,9 @@ fn a_pace_costs_two_percent_of_a_forwarded_request_at_most() {
     let origin = Nginx::start();
     let best = |paced| (0..RUNS).map(|_| instructions(&origin, paced)).min().expect("a run");
     let (off, on) = (best(false), best(true));
-    let permille = (i128::from(on) - i128::from(off)) * 1_000 / i128::from(off);
-    println!(
-        "a forwarded request takes {off} instructions without a pace, {on} with one: {permille} in 1,000 more"
-    );
-    assert!(permille <= 20, "{off} without, {on} with a pace");
+    let more = on.cast_signed() - off.cast_signed();
+    println!("a forwarded request takes {off} instructions without a pace, {on} with one: {more} more");
+    assert!(more <= MOST, "{off} without, {on} with a pace");
 }
 
 #[test]

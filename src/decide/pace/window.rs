@@ -106,15 +106,16 @@ impl PaceWindow {
             self.files -= 1;
             return Ok(());
         }
-        let asked = self.asked().saturating_add(1);
-        let allowed = self.share(limit, asked, now);
+        let allowed = self.share(limit, now);
         if self.sum >= allowed {
+            let asked = self.asked().saturating_add(1);
             let retry_after = self.refuse(allowed, Duration::MAX, now);
             return Err(PaceExcess { retry_after, asked });
         }
         // The others may let as many through before they hear of it. Who keeps its delay is not limited for that.
         let is_too_soon = self.until_told.is_some_and(|until_told| self.sum >= until_told.max(limit.kept()));
         if is_too_soon && !self.is_cut_off(now) {
+            let asked = self.asked().saturating_add(1);
             let retry_after = self.refuse(allowed, NEXT_TOLD, now);
             return Err(PaceExcess { retry_after, asked });
         }
@@ -193,16 +194,19 @@ impl PaceWindow {
     /// the others know it: what they are asked for now this member does not know either. When nothing was heard for a while,
     /// it keeps the part that it had, and what its delay itself lets through: it may all come here now. One that had none
     /// here is not held to any.
-    fn share(&self, limit: &PaceLimit, asked: u32, now: Duration) -> u32 {
+    fn share(&self, limit: &PaceLimit, now: Duration) -> u32 {
         let allowed = limit.allowed;
+        if self.elsewhere == 0 {
+            return allowed;
+        }
         let is_cut_off = self.is_cut_off(now);
         let here = match self.until_told {
             _ if is_cut_off => self.here,
             None => self.here.min(self.here_before).max(1),
-            Some(_) => asked,
+            Some(_) => self.asked().saturating_add(1),
         };
         let here = here.min(allowed.saturating_mul(MOST_TOLD));
-        if self.elsewhere == 0 || here == 0 {
+        if here == 0 {
             return allowed;
         }
         let all = u64::from(here) + u64::from(self.elsewhere);
