@@ -137,7 +137,9 @@ impl Report {
         let (mut crawlers, proposals) = gathered.entries(question, &window);
         if is_replay {
             // Not every log has them.
-            crawlers.iter_mut().for_each(|entry| entry.bytes = None);
+            for entry in &mut crawlers {
+                entry.bytes = None;
+            }
         }
         let gather::Gathered { lost, losses, details_removed, unseen, ahead, .. } = gathered;
         let mut report = Self {

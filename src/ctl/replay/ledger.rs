@@ -143,14 +143,14 @@ impl<'a> ReplayTotals<'a> {
         }
     }
 
-    fn shared(&mut self, decision: CountedDecision) -> Arc<CountedDecision> {
-        Arc::clone(self.decisions.get_or_insert_with(&decision, |decision| Arc::new(decision.clone())))
+    fn shared(&mut self, decision: &CountedDecision) -> Arc<CountedDecision> {
+        Arc::clone(self.decisions.get_or_insert_with(decision, |decision| Arc::new(decision.clone())))
     }
 
     fn part_decision(&mut self, decision: &CountedDecision) -> PartDecision {
         let notice = if decision.kind == EventKind::Violation { Some(Notice::Read) } else { decision.notice };
-        let after_read = self.shared(CountedDecision { notice, ..decision.clone() });
-        PartDecision { decision: self.shared(decision.clone()), after_read }
+        let after_read = self.shared(&CountedDecision { notice, ..decision.clone() });
+        PartDecision { decision: self.shared(decision), after_read }
     }
 
     /// The number of a subject's account.

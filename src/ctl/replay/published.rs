@@ -139,7 +139,7 @@ impl Answers {
             (LoggedFile::Perhaps, None) => self.silent += 1,
             (LoggedFile::Perhaps | LoggedFile::Other, _) => {
                 seen.add_to(&mut self.other);
-                self.other_size.get_or_insert(size.unwrap_or_default());
+                self.other_size.get_or_insert_with(|| size.unwrap_or_default());
             }
         }
     }

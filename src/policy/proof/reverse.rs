@@ -31,8 +31,8 @@ impl Reverse {
     /// operator's names do not lead back, and the name alone must do.
     pub(super) fn answer(&self, suffixes: &[Box<str>], forward: bool) -> ProofAnswer {
         let Self::Names(names) = self else { return ProofAnswer::Unknown };
-        let named = names.iter().filter(|name| is_below(&name.host, suffixes));
-        let answers = named.map(|name| if forward { name.leads_back } else { ProofAnswer::Yes });
+        let below = names.iter().filter(|name| is_below(&name.host, suffixes));
+        let answers = below.map(|name| if forward { name.leads_back } else { ProofAnswer::Yes });
         answers.max().unwrap_or(ProofAnswer::No)
     }
 }

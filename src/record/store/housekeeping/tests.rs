@@ -99,7 +99,7 @@ fn folding_keeps_every_count_and_leaves_few_rows() {
 fn a_window_reaches_to_the_bounds_of_what_is_folded() {
     let folder = StoreFolder::new();
     filled(&folder);
-    tidy(&mut open(&folder), &kept(90, ROOM), NOW);
+    tidy(&open(&folder), &kept(90, ROOM), NOW);
     let reader = StoreReader::open(&folder.store()).unwrap();
     let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap().as_secs();
     let window = reader.window(ago(3_600), ago(600)).unwrap();
