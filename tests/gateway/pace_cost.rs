@@ -36,7 +36,7 @@ fn gateway(origin: &Nginx, paced: bool, wrapper: &[&str]) -> Daemon {
 }
 
 fn fetch(client: &mut Client, number: usize) {
-    client.send(&get(&format!("/page/{number}")).by(GPTBOT)).came_from_origin();
+    client.send(&get(format!("/page/{number}")).by(GPTBOT)).came_from_origin();
 }
 
 /// Instructions of the thread that served the requests, for each.
