@@ -192,7 +192,7 @@ fn in_force(
     let history = Arc::new(NoticeHistory::open(&policy.config));
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
     let state_dir = &current.get().config.state_dir;
-    reads.sights.restore(state_dir, current.get().clock.now());
+    reads.robots_seen.restore(state_dir, current.get().clock.now());
     let (reads, recorder) = (Arc::clone(reads), Arc::clone(recorder));
     let origins = Arc::new(OriginFiles::open(&current.get().config));
     let reloader =

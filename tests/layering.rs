@@ -54,7 +54,7 @@ const HOMES: [(&str, &str); 28] = [
     ("ring", "src/alerts/"),
     ("sfv", "src/identify/signature/"),
     ("sfv", "src/robots/dictionary.rs"),
-    ("woothee", "src/identify/user_agent.rs"),
+    ("woothee", "src/identify/second_opinion.rs"),
     ("notify", "src/policy/watch"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
     ("rusqlite", "src/record/store"),

@@ -6,23 +6,23 @@ use crate::control::{
     StatusReport,
 };
 use crate::policy::{Policy, Reloader, ShownCertificate, Site, Upstream};
-use crate::record::{Sight, timestamp};
+use crate::record::{RobotsTxtSpan, timestamp};
 use std::borrow::Cow;
 use std::time::SystemTime;
 
 fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     policy.config.authorize.as_ref()?;
     let (doors, now) = (&admin.totals.doors, policy.clock.now());
-    let sights = admin.reloader.sights().all(now);
+    let spans = admin.reloader.robots_seen().all(now);
     let slots = policy.hosts().slots().iter().enumerate().filter(|(_, slot)| slot.site.is_some());
     let last = |index| {
-        let own = sights.iter().filter(|(host, _)| policy.hosts().find(host) == Some(index));
-        own.map(|(_, sight)| *sight).max_by_key(|sight| sight.last)
+        let own = spans.iter().filter(|(host, _)| policy.hosts().find(host) == Some(index));
+        own.map(|(_, span)| *span).max_by_key(|span| span.last)
     };
-    let seen = |hosts, last: Option<Sight>| RobotsTxtSeen {
+    let seen = |hosts, last: Option<RobotsTxtSpan>| RobotsTxtSeen {
         hosts,
-        seconds_ago: last.map(|sight| now.since(sight.last).as_secs()),
-        for_seconds: last.map(|sight| now.since(sight.since).as_secs()),
+        seconds_ago: last.map(|span| now.since(span.last).as_secs()),
+        for_seconds: last.map(|span| now.since(span.since).as_secs()),
     };
     Some(AuthorizeStatus {
         asked: doors.asked().map(|(door, count)| (door.as_str().into(), count)).collect(),

@@ -5,13 +5,13 @@
 
 use super::args::{BackupArgs, Cli};
 use super::output::{Output, escape_harmful};
-use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::record::{STORE_FILE, copy_store};
 use serde_json::json;
 
 pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> VerbResult {
     let folder = match cli.state_dir.as_slice() {
-        [] => setting::load_any(cli)?.state_dir,
+        [] => which_config::load_any(cli)?.state_dir,
         [folder] => folder.clone(),
         _ => return Err(VerbFailure("a backup is of one store; name one --state-dir".to_owned())),
     };

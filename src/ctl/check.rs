@@ -7,7 +7,7 @@ use super::args::{CheckArgs, Cli};
 use super::excerpt::{Excerpt, line_of};
 use super::lint::{FileFinding, report};
 use super::output::Output;
-use super::{VerbResult, origin_copy, setting};
+use super::{VerbResult, origin_copy, which_config};
 use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::policy::{self, Policy, Site};
@@ -18,8 +18,8 @@ use std::time::SystemTime;
 
 pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> VerbResult {
     let path = cli.needed_config_file()?;
-    let loaded =
-        setting::load(cli, Some(path.clone())).and_then(|config| policy::check(config, SystemTime::now()));
+    let loaded = which_config::load(cli, Some(path.clone()))
+        .and_then(|config| policy::check(config, SystemTime::now()));
     let complaints = match &loaded {
         Ok(policy) => {
             let mut found = findings(&path, policy, arguments.offline);

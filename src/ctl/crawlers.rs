@@ -4,7 +4,7 @@ use super::args::{Cli, CrawlersArgs};
 use super::output::{Output, escape_harmful};
 use super::refresh::keys_text;
 use super::status::format_span;
-use super::{VerbOutcome, VerbResult, setting};
+use super::{VerbOutcome, VerbResult, which_config};
 use crate::identify::signature::{AgentOrigin, PublicKey};
 use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
@@ -13,7 +13,7 @@ use std::io;
 use std::time::SystemTime;
 
 pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
-    let config = setting::load_any(cli)?;
+    let config = which_config::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
     let directories = || Evidence::key_directories(&config, identifier.catalogue());
     match &arguments.user_agent {

@@ -13,7 +13,7 @@ use crate::decide::{NoticeTime, RobotsVersion, Ruling, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, Proof, Recognised};
-use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, examine, judge};
+use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, explain_proof, judge};
 use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
@@ -187,7 +187,7 @@ fn explain(
     let claimed =
         judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, Proof::Unchecked).identity;
     let proved = facts.address.filter(|_| claimed.client.is_judged());
-    let proved = proved.map(|address| examine(&trial.policy, &claimed, address, SystemTime::now()));
+    let proved = proved.map(|address| explain_proof(&trial.policy, &claimed, address, SystemTime::now()));
     let proof = proved.as_ref().map_or(Proof::Unchecked, |examination| examination.proof);
     let judged_here = judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, proof);
     let action = |mode| {

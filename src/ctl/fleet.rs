@@ -6,7 +6,7 @@ pub(super) use publish::modes;
 
 use super::args::{Cli, FleetArgs, FleetVerb};
 use super::output::{Output, escape_harmful};
-use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::{Config, FleetConfig, defaults};
 use crate::fleet::{FleetMember, FleetOverview, SetUp, forget, overview, set_up};
 use serde_json::json;
@@ -27,7 +27,7 @@ pub(super) fn run(cli: &Cli, arguments: &FleetArgs, output: &mut Output<'_>) -> 
 
 /// The fleet that the configuration names.
 pub(super) fn of_configuration(cli: &Cli) -> Result<FleetConfig, VerbFailure> {
-    let config: Config = setting::load_any(cli)?;
+    let config: Config = which_config::load_any(cli)?;
     config.fleet.ok_or_else(|| {
         let hint = "[fleet] has the key `database`; --config FILE names another configuration";
         VerbFailure::with_hint("the configuration names no fleet", hint)
@@ -42,7 +42,7 @@ fn database(cli: &Cli, url: Option<&str>) -> Result<FleetConfig, VerbFailure> {
 /// A database that no configuration needs to name; certificates and the publisher's key are those of the configuration,
 /// where there is one.
 fn of_url(cli: &Cli, url: &str) -> FleetConfig {
-    let configured = setting::load_any(cli).ok().and_then(|config| config.fleet);
+    let configured = which_config::load_any(cli).ok().and_then(|config| config.fleet);
     FleetConfig {
         database: url.to_owned(),
         name: "gatewayctl".to_owned(),

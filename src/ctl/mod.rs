@@ -26,10 +26,10 @@ mod reload;
 mod replay;
 mod report;
 mod robots;
-mod setting;
 mod status;
 mod style;
 mod trial;
+mod which_config;
 
 use crate::policy::Unfit;
 use crate::record::{StoreError, StoreErrorKind};

@@ -5,10 +5,10 @@
 use super::args::Cli;
 use super::output::{Output, escape_harmful};
 use super::status::format_span;
-use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::{Config, mirror_folder};
 use crate::identify::Catalogue;
-use crate::policy::{self, Evidence, Fetched, KeyDirectory, Publisher, Refreshed};
+use crate::policy::{self, Evidence, Fetched, KeyDirectory, PublicationClient, Refreshed};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io;
@@ -43,12 +43,12 @@ struct RefreshReport {
 }
 
 pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> VerbResult {
-    let config = setting::load_any(cli)?;
+    let config = which_config::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
     let mirror = from.map(mirror_folder).transpose();
     let mirror =
         mirror.map_err(|error| VerbFailure::with_hint(error, "write https://mirror.example/ranges/"))?;
-    let publisher = Publisher::new(&config, mirror).map_err(VerbFailure)?;
+    let publisher = PublicationClient::new(&config, mirror).map_err(VerbFailure)?;
     let ranges = publisher.refresh(identifier.catalogue(), |_| true);
     let lists = tell_each(ranges.map(|refreshed| FetchedList::of_ranges(&refreshed)), output)?;
     let directories = tell_each(keys(&config, identifier.catalogue(), &publisher), output)?;
@@ -78,7 +78,7 @@ fn tell_each(
 fn keys<'a>(
     config: &'a Config,
     catalogue: &'a Catalogue,
-    publisher: &'a Publisher,
+    publisher: &'a PublicationClient,
 ) -> impl Iterator<Item = FetchedList> + 'a {
     Evidence::key_directories(config, catalogue).into_iter().map(|directory| {
         let result = publisher.refresh_keys(&directory);

@@ -15,7 +15,7 @@ pub(super) use moment::TimeArgument;
 
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, escape_harmful};
-use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::catalogue;
 use crate::fleet::{FleetCounts, counts};
 use crate::policy;
@@ -121,7 +121,7 @@ pub(super) fn as_table(
 /// when the folders are named.
 fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
     let named = cli.state_dir.clone();
-    match setting::load_any(cli) {
+    match which_config::load_any(cli) {
         Ok(config) => {
             let known = CatalogueView::of(policy::recogniser(&config)?.catalogue());
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))

@@ -5,7 +5,7 @@
 use super::args::{Cli, RobotsArgs, RobotsVerb};
 use super::control::{self, GatewayAnswer};
 use super::output::{Output, escape_harmful};
-use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::policy::{self, FetchReport, ServedLine, ServedRobots};
 use crate::request::host;
 use std::io;
@@ -50,7 +50,7 @@ fn ask_daemon(cli: &Cli, arguments: &RobotsArgs) -> Option<Result<GatewayAnswer<
 fn load_configured(cli: &Cli, arguments: &RobotsArgs) -> Result<ServedRobots, VerbFailure> {
     let path = cli.needed_config_file()?;
     let policy =
-        setting::load(cli, Some(path)).and_then(|config| policy::trial(config, SystemTime::now()))?;
+        which_config::load(cli, Some(path)).and_then(|config| policy::trial(config, SystemTime::now()))?;
     let host = arguments.site.as_deref().map(host::normalise);
     let site = policy.asked_site(host.as_deref()).map_err(|error| {
         VerbFailure::with_hint(error, "`gatewayctl robots --site HOST` names a site by one of its hosts")

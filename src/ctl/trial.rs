@@ -1,7 +1,7 @@
 //! A policy without a gateway: what `explain` judges with.
 
 use super::args::{Cli, ExplainArgs};
-use super::{VerbFailure, setting};
+use super::{VerbFailure, which_config};
 use crate::config::{Config, RobotsConfig};
 use crate::identify::Purpose;
 use crate::policy::{self, Policy, RobotsFile, Site, Unfit};
@@ -44,7 +44,7 @@ impl TrialPolicy {
             let hint = "name them with --robots FILE or --config FILE";
             return Err(VerbFailure::with_hint("no rules to judge by", hint));
         }
-        let config = setting::load(cli, file.clone())?;
+        let config = which_config::load(cli, file.clone())?;
         let limits = ParseLimits { max_bytes: config.robots_max_size };
         let config = if robots.is_some() { without_files(config) } else { blocking(config, block) };
         let policy = policy::trial(config, SystemTime::now())?;

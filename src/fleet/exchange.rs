@@ -383,7 +383,7 @@ impl FleetTask {
         }
         let knows = |floor: u64| floor >= answer.changed;
         let is_acknowledged = is_said && answer.floor.is_none_or(knows);
-        standing.clear(files, answer.behind.clone(), is_acknowledged);
+        standing.acknowledge(files, answer.behind.clone(), is_acknowledged);
         if is_acknowledged && standing.may_go_on() && !self.is_reloading.swap(true, Ordering::AcqRel) {
             let (ledger, is_reloading) = (Arc::clone(&self.shared.ledger), Arc::clone(&self.is_reloading));
             // A reload may take its time, and the next beat must not wait for it.

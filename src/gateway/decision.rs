@@ -6,9 +6,9 @@
 
 use super::facts::{self, HeadFacts};
 use super::pace::TooFast;
-use super::pending::PendingEvent;
+use super::pending_events::PendingEvent;
 use super::redirect::redirect_to_https;
-use super::request::{PendingRead, RequestContext, VerdictLabels, Way};
+use super::request::{DecidedFor, PendingRead, RequestContext, VerdictLabels};
 use super::request_id::RequestId;
 use super::signed::{challenge, signer};
 use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, robots_txt};
@@ -46,7 +46,7 @@ pub(super) struct JudgeInput<'a> {
     pub(super) policy: &'a Policy,
     pub(super) site: &'a Site,
     rules: &'a SiteRules,
-    pub(super) way: Way,
+    pub(super) decided_for: DecidedFor,
     pub(super) target: &'a RequestTarget<'a>,
     now: SystemTime,
     /// The same, by the clock that nobody sets.
@@ -58,7 +58,7 @@ struct DecisionRecord {
     decision: Decision,
     client: ClientKind,
     proof: Proof,
-    standing: RequestClass,
+    class: RequestClass,
     event: Option<PendingEvent>,
     counted: Option<(Arc<Identity>, Proof)>,
     labels: Option<VerdictLabels>,
@@ -101,23 +101,26 @@ impl Gateway {
             return answer;
         }
         let Some((site, rules)) = policy.found(context.slot) else { return Decision::Forward };
-        if let Some(answer) = redirect_to_https(&facts, site).filter(|_| context.way == Way::Front) {
+        if let Some(answer) =
+            redirect_to_https(&facts, site).filter(|_| context.decided_for == DecidedFor::Client)
+        {
             return Decision::Answer(answer);
         }
         let doubted = self.in_doubt(&facts.host, context, site);
         let rules = doubted.as_ref().unwrap_or(rules);
         let outcome = self.guarded(|| {
             let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-            let target = if context.way == Way::Front { target } else { target.answered_elsewhere() };
-            let (way, now, uptime) = (context.way, context.began, context.began_uptime);
+            let target =
+                if context.decided_for == DecidedFor::Client { target } else { target.answered_elsewhere() };
+            let (decided_for, now, uptime) = (context.decided_for, context.began, context.began_uptime);
             let (facts, policy, target) = (&facts, &*policy, &target);
-            let input = JudgeInput { incoming, facts, policy, site, rules, way, target, now, uptime };
+            let input = JudgeInput { incoming, facts, policy, site, rules, decided_for, target, now, uptime };
             self.stages(input, &context.request_id)
         });
         self.totals.judging.observe(context.elapsed());
         match outcome {
             Some(outcome) => self.commit(outcome, site, context),
-            None if context.way != Way::Front => Decision::Forward,
+            None if context.decided_for != DecidedFor::Client => Decision::Forward,
             None => unjudged(incoming, &facts, &policy, (site, rules)),
         }
     }
@@ -155,12 +158,12 @@ impl Gateway {
     /// Finds the site of the request; the answer that there is none, where that is so.
     fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext) -> Option<Decision> {
         context.slot = context.policy.hosts().find(&facts.host);
-        if context.way == Way::Again {
+        if context.decided_for == DecidedFor::RefusalPage {
             return context.slot.is_none().then_some(Decision::Forward);
         }
         if context.slot.is_none() {
             let told = self.totals.no_site(&facts.host, SystemTime::now());
-            if context.way == Way::Asked {
+            if context.decided_for == DecidedFor::Proxy {
                 Self::tell_of_host(&facts.host, told);
                 return Some(Decision::Forward);
             }
@@ -180,14 +183,14 @@ impl Gateway {
 
     fn stages(&self, input: JudgeInput<'_>, request_id: &RequestId) -> DecisionRecord {
         let mut judged = self.judged(input);
-        if judged.verdict.reason == VerdictReason::RobotsTxt && input.way == Way::Front {
+        if judged.verdict.reason == VerdictReason::RobotsTxt && input.decided_for == DecidedFor::Client {
             return served(input, &judged);
         }
         let too_fast = self.keep_pace(input, &mut judged);
         let mut outcome = concluded(input, &judged, too_fast);
-        if input.way != Way::Again {
-            outcome.event = self.count(input, &judged, request_id, outcome.standing);
-            let is_counted = matches!(outcome.standing, RequestClass::Judged(..));
+        if input.decided_for != DecidedFor::RefusalPage {
+            outcome.event = self.count(input, &judged, request_id, outcome.class);
+            let is_counted = matches!(outcome.class, RequestClass::Judged(..));
             outcome.counted = is_counted.then(|| (Arc::clone(&judged.identity), judged.proof));
         }
         outcome
@@ -205,7 +208,7 @@ impl Gateway {
             };
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
-        let is_new = input.way != Way::Again;
+        let is_new = input.decided_for != DecidedFor::RefusalPage;
         let signature = signer((&self.prover, policy), incoming.head, facts, is_new, now);
         judge(policy, site, rules, facts, target, signature.as_ref(), proof, reads, policy.clock.at(uptime))
     }
@@ -237,10 +240,10 @@ impl Gateway {
     /// Counts what was judged and keeps what is to be recorded.
     fn commit(&self, outcome: DecisionRecord, site: &Site, context: &mut RequestContext) -> Decision {
         context.labels = outcome.labels;
-        if context.way == Way::Again {
+        if context.decided_for == DecidedFor::RefusalPage {
             return outcome.decision;
         }
-        self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.standing);
+        self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.class);
         context.counted = outcome.counted;
         context.event = outcome.event.map(|event| self.pending.insert(event));
         context.usage = outcome.usage;
@@ -251,7 +254,7 @@ impl Gateway {
     fn to_origin(decision: Decision, context: &RequestContext) -> Decision {
         let is_nowhere = context.site().is_some_and(|site| site.config.origin.servers.is_empty());
         match decision {
-            Decision::Forward if context.way == Way::Front && is_nowhere => {
+            Decision::Forward if context.decided_for == DecidedFor::Client && is_nowhere => {
                 Decision::Answer(Response::page(421, "this site is served by another proxy, which asks here"))
             }
             decision => decision,
@@ -269,16 +272,17 @@ fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option
     };
     let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
     let kind = recorded.then(|| kind(judged, site));
-    let labels = (policy.config.verdict_headers || input.way != Way::Front).then(|| labels(judged, too_fast));
+    let labels = (policy.config.verdict_headers || input.decided_for != DecidedFor::Client)
+        .then(|| labels(judged, too_fast));
     let (client, proof) = (judged.identity.client, judged.proof);
     let usage = site
         .config
         .content_usage
         .unwrap_or(policy.config.content_usage)
         .then(|| content_usage::preference(site, &judged.identity, target.judged()));
-    let standing = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
+    let class = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
     let (event, counted, usage) = (None, None, usage.flatten());
-    DecisionRecord { decision, client, proof, standing, event, counted, labels, usage }
+    DecisionRecord { decision, client, proof, class, event, counted, labels, usage }
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
@@ -324,9 +328,9 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
     let JudgeInput { incoming, facts, policy, site, rules, now, uptime, .. } = input;
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
         let (client, proof) = (judged.identity.client, judged.proof);
-        let standing = RequestClass::NotJudged;
+        let class = RequestClass::NotJudged;
         let (event, counted, labels, usage) = (None, None, None, None);
-        return DecisionRecord { decision, client, proof, standing, event, counted, labels, usage };
+        return DecisionRecord { decision, client, proof, class, event, counted, labels, usage };
     }
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
@@ -347,7 +351,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
         })
     });
     DecisionRecord {
-        standing: RequestClass::RobotsTxt(served.answer.status),
+        class: RequestClass::RobotsTxt(served.answer.status),
         decision: Decision::RobotsTxt(served.answer, read),
         client: judged.identity.client,
         proof: judged.proof,

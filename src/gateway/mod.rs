@@ -13,7 +13,7 @@ mod forwarding;
 mod malformed;
 mod pace;
 mod partial_reads;
-mod pending;
+mod pending_events;
 mod redirect;
 mod request;
 mod request_id;
@@ -28,7 +28,7 @@ pub use decision::{BODY_TOO_LARGE, Decision};
 pub use facts::is_near;
 pub use forwarding::{forward, target as forwarded_target};
 pub use malformed::{Fragment, answer as malformed_answer};
-use request::{Advised, Way};
+use request::{Advised, DecidedFor};
 pub use request::{PendingRead, RequestContext};
 
 use crate::config::Config;
@@ -38,7 +38,7 @@ use crate::record::{
     AccessLog, AddressDetail, CompleteRead, ConnectionTotals, Journal, PaceBook, ReadBook, Recorder, Totals,
 };
 use crate::request::forwarded::ForwardedField;
-use pending::{PendingEvent, PendingEvents};
+use pending_events::{PendingEvent, PendingEvents};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -186,7 +186,7 @@ impl Gateway {
     /// Adds what a counted request was sent. What another proxy sends is not known here.
     fn sent(&self, context: &mut RequestContext, bytes: usize) {
         let Some((identity, proof)) = context.counted.take().filter(|_| bytes > 0) else { return };
-        if let Some(site) = context.site().filter(|_| context.way == Way::Front) {
+        if let Some(site) = context.site().filter(|_| context.decided_for == DecidedFor::Client) {
             let (bytes, began) = (u64::try_from(bytes).unwrap_or(u64::MAX), context.began);
             self.guarded(|| self.recorder.sent(&site.config.name, &identity, proof, began, bytes));
         }

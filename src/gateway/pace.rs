@@ -1,7 +1,7 @@
 //! Requests that come faster than their crawler was asked to come.
 
 use super::decision::{JudgeInput, kind, reader};
-use super::{Gateway, Way};
+use super::{DecidedFor, Gateway};
 use crate::decide::{PaceExcess, PaceLimit};
 use crate::enforce::{Action, Refusal, RefusalPolicy, enforce_pace};
 use crate::http::Response;
@@ -41,10 +41,10 @@ impl Gateway {
     /// verdict and, where the site enforces that, another action. What is only forwarded, and is a violation or the like
     /// already, stays that: a request is counted as one thing.
     pub(super) fn keep_pace(&self, input: JudgeInput<'_>, judged: &mut JudgedRequest<'_>) -> Option<TooFast> {
-        let JudgeInput { facts, site, target, way, uptime, .. } = input;
+        let JudgeInput { facts, site, target, decided_for, uptime, .. } = input;
         let pace = judged.pace?;
         let who = reader(facts, &judged.identity, judged.proof);
-        let is_counted = way != Way::Again;
+        let is_counted = decided_for != DecidedFor::RefusalPage;
         let excess = self.pace.admit(&who, &pace.limit, target.judged(), uptime, is_counted).err()?;
         let action = enforce_pace(judged.mode, site.config.choices.crawl_delay, &judged.identity, target);
         if action == Action::Forward && kind(judged, site) != EventKind::Allowed {

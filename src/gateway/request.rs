@@ -1,6 +1,6 @@
 //! What one request carries from its head to its record.
 
-use super::pending::PendingKey;
+use super::pending_events::PendingKey;
 use super::request_id::RequestId;
 use crate::decide::{Read, VersionId};
 use crate::http::HttpFault;
@@ -22,7 +22,7 @@ pub struct RequestContext {
     /// Whom it was counted for, with which proof.
     pub(super) counted: Option<(Arc<Identity>, Proof)>,
     /// For whom it is decided.
-    pub(super) way: Way,
+    pub(super) decided_for: DecidedFor,
     /// What a proxy makes of it that asked.
     pub(super) advice: Option<Advised>,
     /// What the origin may be told.
@@ -46,7 +46,7 @@ impl RequestContext {
         Self {
             policy,
             slot: None,
-            way: Way::default(),
+            decided_for: DecidedFor::default(),
             advice: None,
             event: None,
             counted: None,
@@ -73,14 +73,14 @@ impl RequestContext {
 
 /// For whom a request is decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Way {
-    /// For a client, by a gateway that stands before the origin.
+pub(super) enum DecidedFor {
+    /// A client, by a gateway that stands before the origin.
     #[default]
-    Front,
-    /// For another proxy, which asks about a request of its client.
-    Asked,
-    /// Once more, so that the proxy can show the refusal: nothing is counted.
-    Again,
+    Client,
+    /// Another proxy, which asks about a request of its client.
+    Proxy,
+    /// That proxy once more, so that it can show the refusal: nothing is counted.
+    RefusalPage,
 }
 
 /// What becomes of a request at the proxy that asked about it.

@@ -10,8 +10,8 @@ pub enum Body {
     None,
     /// By its length in bytes.
     Length(u64),
-    /// By its last chunk.
-    Chunked,
+    /// Nobody has said how long it is: over HTTP/1.1 its last chunk ends it, over HTTP/2 the end of its stream.
+    UnknownLength,
     /// By the end of the connection; only answers of origins may end so.
     UntilClose,
 }
@@ -36,7 +36,7 @@ impl BodyReader {
         match body {
             Body::None | Body::Length(0) => Self::Done,
             Body::Length(length) => Self::Length(length),
-            Body::Chunked => Self::Chunked(Box::default()),
+            Body::UnknownLength => Self::Chunked(Box::default()),
             Body::UntilClose => Self::UntilClose,
         }
     }
@@ -123,7 +123,7 @@ mod tests {
             push_chunk(&mut written, piece);
         }
         written.extend_from_slice(b"0\r\n\r\nGET");
-        let mut reader = BodyReader::new(Body::Chunked);
+        let mut reader = BodyReader::new(Body::UnknownLength);
         assert_eq!(read(&mut reader, &written), (written.len() - 3, data));
         assert!(reader.is_done());
     }

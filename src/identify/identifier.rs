@@ -11,7 +11,7 @@ use super::find::SignFinds;
 use super::header;
 use super::identity::{Basis, Identity, Recognised};
 use super::scan::{BuildError, Scanner};
-use super::user_agent::SecondOpinion;
+use super::second_opinion::SecondOpinion;
 use super::words::{RecognitionData, Words};
 use std::sync::Arc;
 

@@ -25,10 +25,10 @@ mod identity;
 mod operator_tokens;
 mod person;
 mod scan;
+mod second_opinion;
 mod shape;
 mod sign;
 pub mod signature;
-mod user_agent;
 mod words;
 
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};

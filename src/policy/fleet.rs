@@ -66,7 +66,7 @@ impl Reloader {
             return Ok(None);
         };
         let fault = waits(next, &behind);
-        next.keep_files(previous, |site| !standing.knows(&of_site(site)), &fault.message);
+        next.keep_files(previous, |site| !standing.may_serve_now(&of_site(site)), &fault.message);
         if standing.serves_meanwhile(offered(next)) { Ok(Some(fault)) } else { Err(fault) }
     }
 }

@@ -23,7 +23,7 @@ mod replies;
 mod restart;
 mod robots_file;
 mod secret;
-mod setting;
+mod set_mode;
 mod site;
 mod upstream;
 mod watch;
@@ -45,15 +45,15 @@ pub use origin_file::{
 };
 pub use overrides::{Override, Scope};
 pub use proof::{
-    Claim, Evidence, Examination, Fetched, KeyDirectories, KeyDirectory, Prover, Publisher, QuestionCounts,
-    RangeList, RangeSource, Refreshed, examine, refresh_regularly, root_certs,
+    Claim, Evidence, Fetched, KeyDirectories, KeyDirectory, ProofExplanation, Prover, PublicationClient,
+    QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, refresh_regularly, root_certs,
 };
 pub use published::FleetGeneration;
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
 pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secret::Secret;
-pub use setting::ModeError;
+pub use set_mode::ModeError;
 pub use site::Site;
 pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;

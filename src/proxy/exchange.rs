@@ -132,8 +132,10 @@ impl Exchanger {
                     return (progress, None);
                 }
                 // RFC 9110 §9.2.2: what may be done twice is asked once more.
-                Err(RelayError::Dead) if is_idempotent(attempt.incoming.head.method()) => may_be_kept = false,
-                Err(RelayError::Dead) => {
+                Err(RelayError::StaleConnection) if is_idempotent(attempt.incoming.head.method()) => {
+                    may_be_kept = false
+                }
+                Err(RelayError::StaleConnection) => {
                     return (progress, Some(ExchangeFailure::Origin(OriginFault::Closed)));
                 }
                 Err(RelayError::Origin(fault)) => return (progress, Some(ExchangeFailure::Origin(fault))),
@@ -238,7 +240,7 @@ impl ExchangeAttempt<'_> {
 fn put_framing(head: &RequestHead, put: &mut dyn FnMut(&[u8], &[u8])) {
     match head.body {
         Body::Length(length) => put(b"Content-Length", length.to_string().as_bytes()),
-        Body::Chunked => put(b"Transfer-Encoding", b"chunked"),
+        Body::UnknownLength => put(b"Transfer-Encoding", b"chunked"),
         Body::None | Body::UntilClose if head.get("content-length").is_some() => put(b"Content-Length", b"0"),
         Body::None | Body::UntilClose => {}
     }

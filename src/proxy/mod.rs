@@ -11,5 +11,5 @@ pub use client::{ClientFault, ExchangeClient};
 pub use exchange::{ExchangeFailure, ExchangeOutcome, Exchanger};
 pub use fault::{OriginFault, OriginFaults};
 pub use origin::Authorities;
-pub(crate) use origin::{Fetcher, OriginInquiry, keep};
+pub(crate) use origin::{Fetcher, OriginInquiry, watch_origins};
 pub use pool::OriginConnections;

@@ -157,7 +157,7 @@ struct StandingState {
     /// What is served already.
     served: OfferedFiles,
     /// What every other member has acknowledged.
-    cleared: OfferedFiles,
+    acknowledged: OfferedFiles,
     /// What a reload would have this gateway serve, and the bytes of that.
     wanted: Option<(OfferedFiles, FileBytes)>,
     /// Whom that waits for.
@@ -204,7 +204,7 @@ impl FleetStanding {
         if !has_joined {
             // Others need not wait for it any more, and what it said may be forgotten.
             self.until.store(0, Ordering::Release);
-            self.state().cleared.clear();
+            self.state().acknowledged.clear();
         }
     }
 
@@ -215,16 +215,16 @@ impl FleetStanding {
         for (host, more) in state.served.iter().chain(state.wanted.iter().flat_map(|(files, _)| files)) {
             files.entry(host.clone()).or_default().extend(more.iter().cloned());
         }
-        for (host, cleared) in &mut state.cleared {
-            cleared.retain(|file| files.get(host).is_some_and(|said| said.contains(file)));
+        for (host, acknowledged) in &mut state.acknowledged {
+            acknowledged.retain(|file| files.get(host).is_some_and(|said| said.contains(file)));
         }
     }
 
     /// Every other member knows that this one may serve these files.
-    pub fn clear(&self, files: &OfferedFiles, behind: Vec<String>, is_acknowledged: bool) {
+    pub fn acknowledge(&self, files: &OfferedFiles, behind: Vec<String>, is_acknowledged: bool) {
         let mut state = self.state();
         if is_acknowledged {
-            state.cleared.clone_from(files);
+            state.acknowledged.clone_from(files);
         }
         state.behind = behind;
         drop(state);
@@ -280,7 +280,7 @@ impl FleetStanding {
     }
 
     /// Whether these files are served already, or may be.
-    pub fn knows(&self, files: &OfferedFiles) -> bool {
+    pub fn may_serve_now(&self, files: &OfferedFiles) -> bool {
         self.may_serve(files, &self.state())
     }
 
@@ -299,7 +299,7 @@ impl FleetStanding {
         let is_heard = || self.doubt() != Some(FleetDoubt::Isolated);
         self.is_forced.load(Ordering::Acquire)
             || is_within(files, &state.served)
-            || (is_within(files, &state.cleared) && is_heard())
+            || (is_within(files, &state.acknowledged) && is_heard())
     }
 
     /// These files are served, whatever the others know.
@@ -381,12 +381,12 @@ mod tests {
         let standing = FleetStanding::default();
         standing.begin();
         standing.renew(FleetStanding::moment(), Duration::from_secs(60));
-        standing.clear(&files("*", "a"), vec!["b".to_owned()], true);
+        standing.acknowledge(&files("*", "a"), vec!["b".to_owned()], true);
         assert_eq!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO), Ok(()));
         let offered = standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO);
         assert_eq!(offered, Err(vec!["b".to_owned()]));
         assert!(standing.has_wanted() && !standing.may_go_on());
-        standing.clear(&files("*", "b"), Vec::new(), true);
+        standing.acknowledge(&files("*", "b"), Vec::new(), true);
         assert!(standing.may_go_on());
         assert_eq!(standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO), Ok(()));
         assert!(!standing.has_wanted());
@@ -400,7 +400,7 @@ mod tests {
         standing.renew(FleetStanding::moment(), Duration::from_secs(60));
         let mut both = files("*", "a");
         both.get_mut("*").unwrap().insert(Some("b".into()));
-        standing.clear(&both, Vec::new(), true);
+        standing.acknowledge(&both, Vec::new(), true);
         standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO).unwrap();
         // It is on its way that "a" is over, and the answer is not here yet.
         let mut said = files("*", "b");

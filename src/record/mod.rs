@@ -30,9 +30,9 @@ mod phrases;
 mod rate;
 mod reads;
 mod recorder;
+mod robots_seen;
 mod rotation;
 mod sharded;
-mod sights;
 mod store;
 mod tally;
 mod totals;
@@ -65,7 +65,7 @@ pub use pace::{PaceBook, PaceName};
 pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
-pub use sights::{Sight, Sights};
+pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use store::{
     DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingSpan, OTHER_PATHS, OutboxBatch,
     OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,

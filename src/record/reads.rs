@@ -4,7 +4,7 @@
 //! turn `read` into `lapsed`, never an innocent client into a guilty one before its notice is over.
 
 use super::fleet::FleetStanding;
-use super::sights::Sights;
+use super::robots_seen::RobotsTxtSpans;
 use super::store::{OTHER_PATHS, ReadTotal};
 use super::tally::OTHER_CRAWLERS;
 use crate::decide::{NoticeTime, Read, RulesId, VersionId};
@@ -172,7 +172,7 @@ type ReaderMap = HashMap<ReaderId<'static>, ReadHistory>;
 pub struct ReadBook {
     readers: Mutex<ReaderMap>,
     /// Through which other proxies they come.
-    pub sights: Sights,
+    pub robots_seen: RobotsTxtSpans,
     /// How far a fleet lets this gateway go.
     pub fleet: FleetStanding,
 }

@@ -63,9 +63,9 @@ pub struct SiteTotals {
 }
 
 impl SiteTotals {
-    fn count(&self, client: ClientKind, proof: Proof, standing: RequestClass) {
-        self.verdicts.add(client as usize * VERDICTS + standing.index(), 1);
-        match standing {
+    fn count(&self, client: ClientKind, proof: Proof, class: RequestClass) {
+        self.verdicts.add(client as usize * VERDICTS + class.index(), 1);
+        match class {
             RequestClass::Judged(kind, action) => {
                 self.proofs.add(proof as usize, 1);
                 if action == Action::Refuse {
@@ -197,11 +197,11 @@ impl Totals {
     }
 
     /// Counts what a request to `site`, a name of the configuration, turned out to be.
-    pub fn count(&self, site: &str, client: ClientKind, proof: Proof, standing: RequestClass) {
+    pub fn count(&self, site: &str, client: ClientKind, proof: Proof, class: RequestClass) {
         if let Some(counters) = self.sites.load().get(site) {
-            return counters.count(client, proof, standing);
+            return counters.count(client, proof, class);
         }
-        self.site(site).count(client, proof, standing);
+        self.site(site).count(client, proof, class);
     }
 
     /// Counts one caught fault.

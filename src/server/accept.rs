@@ -1,6 +1,6 @@
 //! Accept loops: each owns its socket from the first moment, and gives what it accepts to a worker.
 
-use super::front::Front;
+use super::handler::ConnectionHandler;
 use super::workers::WorkerPool;
 use rustix::net::{SocketFlags, acceptfrom_with, sockopt};
 use std::io;
@@ -88,12 +88,12 @@ impl Connections {
     }
 }
 
-/// Accepts connections until `shutdown` says so, and gives each to one of `worker_pool`, and to that one's own of `fronts`;
+/// Accepts connections until `shutdown` says so, and gives each to one of `worker_pool`, and to that one's own of `handlers`;
 /// the socket is closed then. The connections go on until the crew is told.
 pub(super) async fn accept(
     listener: Listener,
     worker_pool: WorkerPool,
-    fronts: Vec<Arc<Front>>,
+    handlers: Vec<Arc<ConnectionHandler>>,
     mut shutdown: watch::Receiver<bool>,
     connections: Arc<Connections>,
 ) {
@@ -108,7 +108,7 @@ pub(super) async fn accept(
         match accepted {
             Ok(newcomer) => {
                 failing = false;
-                give(newcomer, &worker_pool, &fronts, connections.open());
+                give(newcomer, &worker_pool, &handlers, connections.open());
             }
             // The client gave up while it waited; the next one is fine.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -124,13 +124,18 @@ pub(super) async fn accept(
 }
 
 /// Has `newcomer` served by whose turn it is.
-fn give(newcomer: Accepted, worker_pool: &WorkerPool, fronts: &[Arc<Front>], open: OpenConnection) {
+fn give(
+    newcomer: Accepted,
+    worker_pool: &WorkerPool,
+    handlers: &[Arc<ConnectionHandler>],
+    open: OpenConnection,
+) {
     let Some(slot) = worker_pool.take_slot() else { return };
-    let Some(front) = fronts.get(slot.index).map(Arc::clone) else { return };
+    let Some(handler) = handlers.get(slot.index).map(Arc::clone) else { return };
     // Without a place it is closed at once: a word would cost what there is too little of.
-    let Some(permit) = front.enter(newcomer.peer.map(|peer| peer.ip())) else { return };
+    let Some(permit) = handler.enter(newcomer.peer.map(|peer| peer.ip())) else { return };
     // On the heap, where its size is its own: the next size of a task would be half as large again.
-    let serving = Box::pin(front.serve(newcomer, permit, slot.stopped()));
+    let serving = Box::pin(handler.serve(newcomer, permit, slot.stopped()));
     let runtime = slot.runtime().clone();
     runtime.spawn(async move {
         serving.await;

@@ -5,7 +5,7 @@ mod admission;
 mod connection;
 mod delivery;
 mod demo;
-mod front;
+mod handler;
 mod http2;
 mod memory;
 mod pages;

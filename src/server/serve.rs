@@ -4,7 +4,7 @@ use super::accept::{Connections, Listener, accept};
 use super::admission::Admission;
 use super::connection::WorkerContext;
 use super::demo::DemoOrigin;
-use super::front::Front;
+use super::handler::ConnectionHandler;
 use super::pages::Pages;
 use super::renewal::renew;
 use super::room::ConnectionRoom;
@@ -17,7 +17,7 @@ use crate::process::{
     ControlSocket, Handover, InheritedSockets, Predecessor, ServiceManager, Signals, SocketError, Stop, bind,
     open_files, path_beside, raise_open_files,
 };
-use crate::proxy::{Authorities, Fetcher, OriginInquiry, keep as keep_origins};
+use crate::proxy::{Authorities, Fetcher, OriginInquiry, watch_origins};
 use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -69,7 +69,7 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
         let (connections, authorities) = <(Arc<Connections>, Arc<Authorities>)>::default();
-        tokio::spawn(keep_origins(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
+        tokio::spawn(watch_origins(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
         let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
@@ -105,8 +105,8 @@ impl Server {
         let listen = || {
             for (listener, config) in self.listeners {
                 tell_listening(&listener, &config)?;
-                let fronts = ends.fronts(&services, &current, &admission, config);
-                worker_pool.accept(listener, fronts, stopped.clone(), Arc::clone(&connections))?;
+                let handlers = ends.handlers(&services, &current, &admission, config);
+                worker_pool.accept(listener, handlers, stopped.clone(), Arc::clone(&connections))?;
             }
             demo.as_ref().map_or(Ok(()), |demo| show(demo, pages(DemoOrigin::pages()), stopped.clone()))
         };
@@ -179,9 +179,9 @@ async fn sweep(sites: Vec<Arc<WorkerContext>>, mut stopped: watch::Receiver<bool
 }
 
 /// Serves the built-in origin.
-fn show(demo: &DemoOrigin, front: Front, stopped: watch::Receiver<bool>) -> io::Result<()> {
+fn show(demo: &DemoOrigin, handler: ConnectionHandler, stopped: watch::Receiver<bool>) -> io::Result<()> {
     let listener = Listener::new(demo.listener.try_clone()?)?;
-    tokio::spawn(show_pages(listener, front, stopped));
+    tokio::spawn(show_pages(listener, handler, stopped));
     Ok(())
 }
 
@@ -287,7 +287,7 @@ async fn pause(time: Duration, stopped: &mut watch::Receiver<bool>) -> bool {
 async fn control(
     first: Result<ControlSocket, SocketError>,
     path: PathBuf,
-    front: Front,
+    handler: ConnectionHandler,
     logs: Logs,
     mut stopped: watch::Receiver<bool>,
 ) {
@@ -297,7 +297,7 @@ async fn control(
     match socket.listener().and_then(Listener::new) {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
-            show_pages(listener, front, stopped).await;
+            show_pages(listener, handler, stopped).await;
             // Whoever takes the socket next rotates from now on.
             logs.set_rotating(false);
         }
@@ -309,7 +309,7 @@ async fn control(
 async fn admin(
     first: Result<TcpListener, SocketError>,
     address: SocketAddr,
-    front: Front,
+    handler: ConnectionHandler,
     mut stopped: watch::Receiver<bool>,
 ) {
     let Some(listener) = bind_with_retry(first, || bind(address), &mut stopped).await else { return };
@@ -317,16 +317,16 @@ async fn admin(
     match Listener::new(listener) {
         Ok(listener) => {
             tracing::info!(%address, "admin listener is open");
-            show_pages(listener, front, stopped).await;
+            show_pages(listener, handler, stopped).await;
         }
         Err(error) => tracing::error!("cannot serve the admin listener: {error}"),
     }
 }
 
 /// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
-async fn show_pages(listener: Listener, front: Front, stopped: watch::Receiver<bool>) {
+async fn show_pages(listener: Listener, handler: ConnectionHandler, stopped: watch::Receiver<bool>) {
     let worker_pool = WorkerPool::here();
-    accept(listener, worker_pool.clone(), vec![Arc::new(front)], stopped, Arc::default()).await;
+    accept(listener, worker_pool.clone(), vec![Arc::new(handler)], stopped, Arc::default()).await;
     worker_pool.stop();
 }
 

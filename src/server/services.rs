@@ -2,7 +2,7 @@
 
 use super::admission::Admission;
 use super::connection::{Service, WorkerContext};
-use super::front::{Front, acceptor};
+use super::handler::{ConnectionHandler, acceptor};
 use super::pages::Pages;
 use super::room::ConnectionRoom;
 use super::tls;
@@ -29,17 +29,17 @@ impl ConnectionBounds {
     }
 
     /// What serves the sites on a listener, one for each worker.
-    pub(super) fn fronts(
+    pub(super) fn handlers(
         &self,
         services: &[Arc<WorkerContext>],
         current: &Arc<CurrentPolicy>,
         admission: &Arc<Admission>,
         config: ListenerConfig,
-    ) -> Vec<Arc<Front>> {
+    ) -> Vec<Arc<ConnectionHandler>> {
         let tls = config.tls.then(|| tls::settings(Arc::clone(current)));
         let (serve, admission): (fn(_) -> _, _) =
             if config.is_for_proxies { (Service::Doors, &self.asking) } else { (Service::Site, admission) };
-        let front = |site: &Arc<WorkerContext>| Front {
+        let handler = |site: &Arc<WorkerContext>| ConnectionHandler {
             service: serve(Arc::clone(site)),
             current: Arc::clone(current),
             admission: Arc::clone(admission),
@@ -49,12 +49,12 @@ impl ConnectionBounds {
             tls: tls.clone().map(acceptor),
             closing: self.closing.subscribe(),
         };
-        services.iter().map(|site| Arc::new(front(site))).collect()
+        services.iter().map(|site| Arc::new(handler(site))).collect()
     }
 
     /// What serves pages to the operator. A stop closes their idle connections at once.
-    pub(super) fn pages(&self, pages: Pages, current: &Arc<CurrentPolicy>) -> Front {
-        Front {
+    pub(super) fn pages(&self, pages: Pages, current: &Arc<CurrentPolicy>) -> ConnectionHandler {
+        ConnectionHandler {
             service: Service::Pages(pages),
             current: Arc::clone(current),
             admission: Arc::default(),

@@ -4,7 +4,7 @@
 //! polled where it is. Connections are shared out evenly; threads take no work from each other.
 
 use super::accept::{Connections, Listener, accept};
-use super::front::Front;
+use super::handler::ConnectionHandler;
 use super::serve::ServeError;
 use crate::process::Signals;
 use std::future::Future;
@@ -126,11 +126,11 @@ impl WorkerPool {
         self.workers.len()
     }
 
-    /// Accepts from `listener`, on the first worker, until `stopped` says so; each worker has its own of `fronts`.
+    /// Accepts from `listener`, on the first worker, until `stopped` says so; each worker has its own of `handlers`.
     pub(super) fn accept(
         &self,
         listener: net::TcpListener,
-        fronts: Vec<Arc<Front>>,
+        handlers: Vec<Arc<ConnectionHandler>>,
         stopped: watch::Receiver<bool>,
         connections: Arc<Connections>,
     ) -> io::Result<()> {
@@ -139,7 +139,7 @@ impl WorkerPool {
         let listener = Listener::new(listener)?;
         // As one that is open itself, so that nobody is cut off whom it has just accepted.
         let open = connections.open();
-        let accepting = accept(listener, self.clone(), fronts, stopped, connections);
+        let accepting = accept(listener, self.clone(), handlers, stopped, connections);
         first.runtime.spawn(async move {
             accepting.await;
             drop(open);

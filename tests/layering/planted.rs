@@ -46,7 +46,7 @@ fn planted(path: &str, text: &str) -> Vec<String> {
 fn an_orderly_tree_breaks_nothing() {
     assert_eq!(violations(&orderly(), &crates()), Vec::<String>::new());
     for (path, text) in [
-        ("src/identify/user_agent.rs", "use woothee::parser::Parser;\n"),
+        ("src/identify/second_opinion.rs", "use woothee::parser::Parser;\n"),
         ("src/policy/watch.rs", "use notify::Watcher;\n"),
         ("src/record/store/rows.rs", "use rusqlite::Connection;\n"),
         ("src/proxy/mod.rs", "use pingora_proxy::ProxyHttp;\nfn notify(waker: W) { waker.notify() }\n"),
@@ -95,7 +95,7 @@ fn a_planted_violation_of_each_row_is_caught() {
 fn a_planted_violation_of_each_home_is_caught() {
     for (path, text, message) in [
         ("src/policy/load.rs", "use pingora_core::Error;\n", "1: pingora belongs in src/proxy/"),
-        ("src/identify/mod.rs", "use woothee;\n", "1: woothee belongs in src/identify/user_agent.rs"),
+        ("src/identify/mod.rs", "use woothee;\n", "1: woothee belongs in src/identify/second_opinion.rs"),
         (
             "src/policy/load.rs",
             "fn f() { notify::recommended_watcher() }\n",

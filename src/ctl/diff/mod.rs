@@ -15,7 +15,7 @@ use super::access_log::sorted_by_time;
 use super::args::{Cli, DiffArgs};
 use super::output::{Output, escape_harmful};
 use super::replay::{LineKind, OpenLogs, Sites, worker_count};
-use super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
 use crate::record::{STORE_FILE, StoreReader};
@@ -142,7 +142,7 @@ fn with_new_file(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Si
 fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
     let folder = match cli.state_dir.first() {
         Some(folder) => folder.clone(),
-        None => setting::load_any(cli)?.state_dir,
+        None => which_config::load_any(cli)?.state_dir,
     };
     let path = folder.join(STORE_FILE);
     StoreReader::open(&path).map_err(|error| VerbFailure::of_stores(&[path], &error))

@@ -5,7 +5,8 @@ use super::super::{VerbFailure, open};
 use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
 use crate::http::{Body, HttpVersion, RequestHead};
 use crate::identify::signature::{
-    PlainCheck, SignatureCheck, SignatureFault, SignedMessage, SignedStatement, VerifiedSignature, explain,
+    PlainCheck, SignatureCheck, SignatureFault, SignedMessage, SignedStatement, VerifiedSignature,
+    explain_signature,
 };
 use crate::policy::Policy;
 use crate::request::host;
@@ -105,7 +106,7 @@ pub(super) fn signer(
     let of = |scheme| {
         let keys = |agent: &_| policy.evidence.directories.keys(agent);
         let mut check = FreshCheck { wants_nonce: policy.config.verify.nonces > 0 };
-        explain(&message(scheme), SystemTime::now(), keys, &mut check)
+        explain_signature(&message(scheme), SystemTime::now(), keys, &mut check)
     };
     let (outcome, mut steps) = of(scheme);
     match (outcome, of(other).0) {

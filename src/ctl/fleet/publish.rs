@@ -3,7 +3,7 @@
 use super::super::args::{Cli, ModeArgs, PublishArgs};
 use super::super::mode::override_line;
 use super::super::output::{Output, escape_harmful};
-use super::super::{VerbFailure, VerbOutcome, VerbResult, setting};
+use super::super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use super::{database, of_configuration};
 use crate::fleet::{PublisherKey, publish, published};
 use crate::policy::{FleetGeneration, Override, RobotsFile, Scope, fitness};
@@ -54,7 +54,7 @@ pub(super) fn robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>
 fn sites(cli: &Cli, arguments: &PublishArgs) -> Result<Vec<String>, VerbFailure> {
     let PublishArgs { site, files, clear, .. } = arguments;
     let sites = if site.is_empty() {
-        let config = setting::load_any(cli)?;
+        let config = which_config::load_any(cli)?;
         match &config.sites[..] {
             [only] => vec![only.name.clone()],
             sites if sites.iter().any(|site| site.hosts.is_empty()) => vec!["default".to_owned()],

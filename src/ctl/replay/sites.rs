@@ -2,7 +2,7 @@
 
 use crate::ctl::args::Cli;
 use crate::ctl::trial::{TrialPolicy, blocking};
-use crate::ctl::{VerbFailure, setting};
+use crate::ctl::{VerbFailure, which_config};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::policy::{self, Policy, Site};
@@ -54,7 +54,7 @@ impl Sites {
             let hint = "name them with --robots FILE or --config FILE";
             return Err(VerbFailure::with_hint("no rules to judge by", hint));
         };
-        let loaded = setting::load(cli, Some(path)).map(|config| blocking(config, block));
+        let loaded = which_config::load(cli, Some(path)).map(|config| blocking(config, block));
         let loaded = loaded.and_then(|config| policy::trial(config, SystemTime::now()));
         let policy = loaded?;
         let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();

@@ -8,7 +8,7 @@
 mod question;
 
 use super::facts;
-use super::request::{Advised, Way};
+use super::request::{Advised, DecidedFor};
 use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext};
 use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
@@ -59,8 +59,10 @@ impl Gateway {
         }
         Some(match question {
             AuthorizeQuestion::RobotsTxt => self.give_robots_txt(asked, context),
-            AuthorizeQuestion::About(door) => self.judge_for(asked, door, Way::Asked, context),
-            AuthorizeQuestion::Refusal => self.judge_for(asked, ProxyDoor::Nginx, Way::Again, context),
+            AuthorizeQuestion::About(door) => self.judge_for(asked, door, DecidedFor::Proxy, context),
+            AuthorizeQuestion::Refusal => {
+                self.judge_for(asked, ProxyDoor::Nginx, DecidedFor::RefusalPage, context)
+            }
             // What is said here a proxy may show to its client.
             AuthorizeQuestion::None | AuthorizeQuestion::Health => {
                 Advice::only(Response::page(404, "not found"))
@@ -91,24 +93,24 @@ impl Gateway {
         &self,
         asked: Incoming<'_>,
         door: ProxyDoor,
-        way: Way,
+        decided_for: DecidedFor,
         context: &mut RequestContext,
     ) -> Advice {
-        if way == Way::Asked {
+        if decided_for == DecidedFor::Proxy {
             self.totals.doors.ask(door);
         }
         let head = match question::described(door, asked.head) {
             Ok(head) => head,
-            Err(fault) => return Advice::only(self.unjudged_answer(door, way, &fault)),
+            Err(fault) => return Advice::only(self.unjudged_answer(door, decided_for, &fault)),
         };
-        context.way = way;
+        context.decided_for = decided_for;
         let decision = self.decide(Incoming { head: &head, connection: asked.connection }, context);
         let answer = match decision {
-            Decision::Forward | Decision::RobotsTxt(..) if way == Way::Asked => {
+            Decision::Forward | Decision::RobotsTxt(..) if decided_for == DecidedFor::Proxy => {
                 context.advice = Some(Advised::Passes);
                 labelled(pass(door), context, None)
             }
-            Decision::Answer(refusal) if door == ProxyDoor::Nginx && way == Way::Asked => {
+            Decision::Answer(refusal) if door == ProxyDoor::Nginx && decided_for == DecidedFor::Proxy => {
                 let status = refusal.status;
                 context.advice = Some(Advised::Refused(status));
                 labelled(Response::page(403, "refused by robots.txt"), context, Some(status))
@@ -118,13 +120,13 @@ impl Gateway {
             Decision::Forward | Decision::RobotsTxt(..) => Response::page(403, "forbidden"),
         };
         // What is only said again is recorded already.
-        Advice { answer, head: (way == Way::Asked).then_some(head), read: None }
+        Advice { answer, head: (decided_for == DecidedFor::Proxy).then_some(head), read: None }
     }
 
     /// The answer to a question that describes no request.
-    fn unjudged_answer(&self, door: ProxyDoor, way: Way, fault: &QuestionFault) -> Response {
+    fn unjudged_answer(&self, door: ProxyDoor, decided_for: DecidedFor, fault: &QuestionFault) -> Response {
         let QuestionFault { kind, field, place } = *fault;
-        if way == Way::Asked && self.totals.doors.fault(kind, door as usize * FIELDS + place) {
+        if decided_for == DecidedFor::Proxy && self.totals.doors.fault(kind, door as usize * FIELDS + place) {
             let door = door.as_str();
             match kind {
                 DoorFault::Missing => tracing::warn!(
@@ -148,7 +150,7 @@ impl Gateway {
         }
         match kind {
             DoorFault::Twice => Response::page(403, format_args!("the field {field} came twice")),
-            _ if way == Way::Again => Response::page(403, "forbidden"),
+            _ if decided_for == DecidedFor::RefusalPage => Response::page(403, "forbidden"),
             _ => pass(door),
         }
     }
@@ -192,10 +194,10 @@ impl Gateway {
         let slot = context.slot.and_then(|slot| policy.hosts().slots().get(slot));
         let slot = slot.filter(|_| matches!(head.method(), "GET" | "HEAD"));
         let (Some(slot), Some(host)) = (slot, facts::requested_host(head)) else { return };
-        self.reads.sights.note(&host, policy.clock.now());
+        self.reads.robots_seen.note(&host, policy.clock.now());
         if &*slot.pattern == "*" {
             // Who names no host gets what the others get there.
-            self.reads.sights.note("", policy.clock.now());
+            self.reads.robots_seen.note("", policy.clock.now());
         }
     }
 
@@ -213,18 +215,18 @@ impl Gateway {
     }
 
     fn in_doubt_of_door(&self, host: &str, context: &RequestContext, site: &Site) -> Option<SiteRules> {
-        if context.way == Way::Front {
+        if context.decided_for == DecidedFor::Client {
             return None;
         }
         let (policy, now) = (&context.policy, context.policy.clock.now());
         let (_, rules) = policy.found(context.slot)?;
-        let Some(sight) = self.reads.sights.of(host, now) else {
+        let Some(span) = self.reads.robots_seen.of(host, now) else {
             return Some(SiteRules { is_unrecorded: true, ..rules.clone() });
         };
         // By the operator's word the same was published before.
         let published = site.config.published.filter(|word| Some(word.version) == site.version());
         let ago = published.and_then(|word| context.began.duration_since(word.since).ok());
-        let until = ago.map_or(sight.since, |ago| sight.since.min(now.before(ago)));
+        let until = ago.map_or(span.since, |ago| span.since.min(now.before(ago)));
         let is_held = policy.config.period.covers(until, now);
         is_held.then(|| SiteRules { elsewhere_until: Some(until), ..rules.clone() })
     }

@@ -114,7 +114,7 @@ impl<'a> AnswerHead<'a> {
         match (self.status, self.is_chunked, self.content_length) {
             (100..=199 | 204 | 304, ..) => Body::None,
             _ if method == "HEAD" => Body::None,
-            (_, true, _) => Body::Chunked,
+            (_, true, _) => Body::UnknownLength,
             (_, false, Some(length)) => Body::Length(length),
             (_, false, None) => Body::UntilClose,
         }
@@ -186,7 +186,10 @@ mod tests {
         assert_eq!((head.body("GET"), head.body("HEAD")), (Body::Length(5), Body::None));
         assert_eq!(head.declared_length(), Some(5));
         assert_eq!(read("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n").body("GET"), Body::None);
-        assert_eq!(read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").body("GET"), Body::Chunked);
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").body("GET"),
+            Body::UnknownLength
+        );
         assert_eq!(read("HTTP/1.0 200 OK\r\n\r\n").body("GET"), Body::UntilClose);
     }
 

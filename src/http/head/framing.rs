@@ -114,7 +114,7 @@ impl Framing {
             (true, Some(_)) => Err(HttpFault::TwoLengths),
             // RFC 9112 §6.1: the framing of such a message is faulty.
             (true, None) if is_1_0 => Err(HttpFault::TransferEncoding),
-            (true, None) => Ok(Body::Chunked),
+            (true, None) => Ok(Body::UnknownLength),
             (false, Some(0) | None) => Ok(Body::None),
             (false, Some(length)) => Ok(Body::Length(length)),
         }

@@ -2,12 +2,12 @@
 
 use super::base::signature_base;
 use super::digest::is_digest_of;
-use super::examine::signature_of;
 use super::fault::SignatureFault;
 use super::field::{DictionaryMember, FieldDictionary};
 use super::key::PublicKey;
 use super::message::SignedMessage;
 use super::parameters::{SignatureParameters, tag};
+use super::verify::signature_of;
 use std::time::SystemTime;
 
 /// The tag of signatures by which a directory proves that it holds its keys.

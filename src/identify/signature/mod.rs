@@ -2,7 +2,7 @@
 //! (draft-ietf-webbotauth-httpsig-protocol, "Web Bot Auth").
 //!
 //! A signed request has three fields. `Signature-Input` says what was signed, by which key and for how long,
-//! `Signature` holds the signatures, and `Signature-Agent` says where the keys are published. [`examine`] takes a
+//! `Signature` holds the signatures, and `Signature-Agent` says where the keys are published. [`verify_signature`] takes a
 //! request, the keys that are known and the time, and says which agent signed it, or what is wrong.
 //!
 //! Pure: keys are looked up, never fetched, and the time is an argument. Not here: fetching keys, remembering
@@ -12,7 +12,6 @@ mod base;
 mod component;
 mod digest;
 mod directory_answer;
-mod examine;
 mod fault;
 mod field;
 mod key;
@@ -20,14 +19,15 @@ mod message;
 mod parameters;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 pub use directory_answer::prove_directory;
-pub use examine::{
-    AgentKeys, PlainCheck, SignatureCheck, SignatureOutcome, SignedStatement, VerifiedSignature, examine,
-    explain,
-};
 pub use fault::{SignatureFault, SignatureOutcomeKind};
 pub use key::{JwkParts, KeyFault, PublicKey};
 pub use message::{AgentOrigin, AnswerParts, FieldLine, SignedMessage};
 #[cfg(test)]
 pub(crate) use ring::signature as key_pairs;
+pub use verify::{
+    AgentKeys, PlainCheck, SignatureCheck, SignatureOutcome, SignedStatement, VerifiedSignature,
+    explain_signature, verify_signature,
+};

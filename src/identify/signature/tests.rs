@@ -7,9 +7,9 @@ mod good;
 mod trial;
 mod vectors;
 
-use super::examine::{AgentKeys, PlainCheck, SignatureOutcome, examine};
 use super::key::{JwkParts, PublicKey};
 use super::message::{AgentOrigin, SignedMessage};
+use super::verify::{AgentKeys, PlainCheck, SignatureOutcome, verify_signature};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
@@ -57,8 +57,8 @@ impl Known {
         Self([(AgentOrigin::parse(agent).unwrap(), Some(keys))].into())
     }
 
-    fn examine(&self, message: &SignedMessage<'_>, now: SystemTime) -> SignatureOutcome {
-        examine(message, now, |agent| self.0.get(agent), &mut PlainCheck)
+    fn verify(&self, message: &SignedMessage<'_>, now: SystemTime) -> SignatureOutcome {
+        verify_signature(message, now, |agent| self.0.get(agent), &mut PlainCheck)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{NewHosts, NoticeHistory, OriginWord};
 use crate::decide::{FormerVersion, NoticeTime, Replacement, SiteRules};
 use crate::policy::{Busy, HostSlot, Policy, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{LedgerChange, LedgerError, Sights, timestamp};
+use crate::record::{LedgerChange, LedgerError, RobotsTxtSpans, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -219,14 +219,14 @@ impl Reloader {
     }
 
     /// The hosts whose origins may know what was served before the gateway.
-    pub fn unexplained(&self) -> Vec<NewHosts> {
-        self.history.unexplained(&self.current())
+    pub fn hosts_without_past(&self) -> Vec<NewHosts> {
+        self.history.hosts_without_past(&self.current())
     }
 
     /// Takes the origins' words for what the hosts of their sites were given before the gateway.
-    pub fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) {
+    pub fn take_origin_words(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) {
         let Some(_turn) = self.turn.try_lock_for(PATIENCE) else { return };
-        if self.history.explain(policy, words) {
+        if self.history.take_origin_words(policy, words) {
             self.apply_history();
         }
     }
@@ -303,24 +303,24 @@ impl Reloader {
         }
         if notes_time {
             self.history.note_time();
-            self.keep_sights();
+            self.keep_robots_seen();
         }
     }
 
     /// Notes that nothing is served any more.
     pub fn close_history(&self) {
         self.history.close();
-        self.keep_sights();
+        self.keep_robots_seen();
     }
 
     /// Where requests for robots.txt are seen that other proxies pass on.
-    pub fn sights(&self) -> &Sights {
-        &self.reads.sights
+    pub fn robots_seen(&self) -> &RobotsTxtSpans {
+        &self.reads.robots_seen
     }
 
     /// Without them nobody is accused after the next start until one comes.
-    fn keep_sights(&self) {
-        if let Err(error) = self.reads.sights.save(&self.started.state_dir) {
+    fn keep_robots_seen(&self) {
+        if let Err(error) = self.reads.robots_seen.save(&self.started.state_dir) {
             tracing::debug!("what other proxies passed on cannot be kept for the next start: {error}");
         }
     }

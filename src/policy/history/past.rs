@@ -97,7 +97,7 @@ impl Past {
                 self.stop(who, moment);
             }
             LedgerChange::Fleet { stamp, covers, members } => self.learn(*stamp, *covers, members, moment),
-            LedgerChange::Before { hosts } => self.explain(hosts),
+            LedgerChange::Before { hosts } => self.set_former(hosts),
             LedgerChange::Waived { hosts, crawler, id, is_from_fleet } => {
                 let waiver = id.map(|id| FleetWaiver { id, hosts: hosts.clone(), crawler: crawler.clone() });
                 if waiver.is_none_or(|waiver| self.fleet.note_waiver(waiver, *is_from_fleet, moment.at)) {
@@ -174,7 +174,7 @@ impl Past {
         }
     }
 
-    fn explain(&mut self, hosts: &BTreeMap<Box<str>, BeforeEntry>) {
+    fn set_former(&mut self, hosts: &BTreeMap<Box<str>, BeforeEntry>) {
         for (pattern, before) in hosts {
             let version = before.file.clone().map(|file| self.version(&Some(file)));
             if let Some(past) = self.hosts.get_mut(pattern) {
@@ -314,7 +314,7 @@ impl Past {
     }
 
     /// The patterns whose hosts the ledger never had before `process`, as far as it is whole.
-    pub(super) fn unexplained<'a>(&'a self, process: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(super) fn hosts_without_past<'a>(&'a self, process: &'a str) -> impl Iterator<Item = &'a str> {
         let is_new = |past: &HostPast| past.new_by.as_deref() == Some(process) && past.history.is_unknown();
         self.hosts.iter().filter(move |(_, past)| is_new(past)).map(|(name, _)| &**name)
     }

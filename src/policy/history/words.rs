@@ -29,20 +29,24 @@ pub struct NewHosts {
 
 impl NoticeHistory {
     /// The hosts that the ledger never had, while it is whole: their origins may know their past.
-    pub fn unexplained(&self, policy: &Policy) -> Vec<NewHosts> {
+    pub fn hosts_without_past(&self, policy: &Policy) -> Vec<NewHosts> {
         let state = self.state.lock();
         let Some(ledger) = &state.ledger else { return Vec::new() };
-        let unknown: HashSet<&str> = state.past.unexplained(ledger.process()).collect();
+        let unknown: HashSet<&str> = state.past.hosts_without_past(ledger.process()).collect();
         let slots = policy.hosts.slots().iter().filter(|slot| unknown.contains(&*slot.pattern));
         slots.filter_map(|slot| Some(NewHosts { site: slot.site?, pattern: slot.pattern.clone() })).collect()
     }
 
     /// Takes origins' words for what hosts of theirs were given before; `true` where that changes something.
-    pub(in crate::policy) fn explain(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) -> bool {
-        let unexplained: HashSet<NewHosts> = self.unexplained(policy).into_iter().collect();
+    pub(in crate::policy) fn take_origin_words(
+        &self,
+        policy: &Policy,
+        words: &[(NewHosts, OriginWord)],
+    ) -> bool {
+        let hosts_without_past: HashSet<NewHosts> = self.hosts_without_past(policy).into_iter().collect();
         let mut state = self.state.lock();
         let mut changes = Vec::new();
-        for (hosts, word) in words.iter().filter(|(hosts, _)| unexplained.contains(hosts)) {
+        for (hosts, word) in words.iter().filter(|(hosts, _)| hosts_without_past.contains(hosts)) {
             let Some(site) = policy.sites().get(hosts.site) else { continue };
             let Some(until) = state.past.unknown_until(&hosts.pattern) else { continue };
             let notice = policy.config.period.notice;

@@ -13,7 +13,7 @@ use super::reverse::Reverse;
 use super::signatures::{BoundedCheck, SignatureMemory};
 use crate::config::{Config, NameServers, VerifyOptions};
 use crate::identify::signature::{
-    SignatureFault, SignatureOutcomeKind, SignedMessage, VerifiedSignature, examine,
+    SignatureFault, SignatureOutcomeKind, SignedMessage, VerifiedSignature, verify_signature,
 };
 use crate::identify::{Identity, KnownProof, Proof};
 use crate::policy::Policy;
@@ -104,7 +104,8 @@ impl Prover {
     ) -> Option<VerifiedSignature> {
         let nonces = if is_new { policy.config.verify.nonces } else { 0 };
         let mut check = BoundedCheck { memory: &self.signatures, address, nonces, now };
-        let outcome = examine(message, now, |agent| policy.evidence.directories.keys(agent), &mut check);
+        let outcome =
+            verify_signature(message, now, |agent| policy.evidence.directories.keys(agent), &mut check);
         // Signatures with other tags, and with none, are for others.
         if is_new && outcome != Err(SignatureFault::WrongTag) {
             self.signatures.count(&outcome);

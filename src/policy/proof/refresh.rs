@@ -34,7 +34,7 @@ const KEY_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where lists and keys are fetched from, and where they are put.
 #[derive(Debug)]
-pub struct Publisher {
+pub struct PublicationClient {
     agent: ureq::Agent,
     pub(super) key_agent: ureq::Agent,
     folder: PathBuf,
@@ -67,7 +67,7 @@ pub enum Fetched {
     Absent,
 }
 
-impl Publisher {
+impl PublicationClient {
     /// Fetches from the publishers themselves or, if `mirror` names one, from a folder that holds their
     /// lists under the names they are kept by.
     ///

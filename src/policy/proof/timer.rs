@@ -1,7 +1,7 @@
 //! Fetching published ranges and keys from time to time, where the operator turned that on, and telling of lists
 //! and certificates that grow old.
 
-use super::refresh::{Fetched, Publisher};
+use super::refresh::{Fetched, PublicationClient};
 use super::{Evidence, KeyDirectory};
 use crate::policy::expiry::Reminder;
 use crate::policy::{Policy, Reloader};
@@ -93,7 +93,7 @@ impl Timer {
 
     /// Fetches these lists.
     fn look_for_lists(&mut self, policy: &Policy, due: &HashSet<&str>, at: Instant) {
-        let publisher = match Publisher::new(&policy.config, None) {
+        let publisher = match PublicationClient::new(&policy.config, None) {
             Ok(publisher) => publisher,
             Err(error) => {
                 tracing::warn!("address ranges cannot be fetched: {error}");
@@ -126,7 +126,7 @@ impl Timer {
         if due.is_empty() {
             return;
         }
-        let publisher = Publisher::new(&policy.config, None);
+        let publisher = PublicationClient::new(&policy.config, None);
         for directory in &due {
             let result = match &publisher {
                 Ok(publisher) => publisher.refresh_keys(directory),

@@ -1,13 +1,13 @@
 //! Origins: which server a request goes to, over what kind of connection, and whether it is well.
 
 mod fetch;
-mod keeping;
+mod health;
 mod peer;
 mod probe;
 mod word;
 
 pub(crate) use fetch::Fetcher;
-pub(crate) use keeping::keep;
+pub(crate) use health::watch_origins;
 pub use peer::Authorities;
 pub(super) use peer::reached;
 pub(crate) use word::OriginInquiry;

@@ -56,7 +56,7 @@ impl OriginInquiry {
         self.generation = policy.generation;
         // The ledger may be waiting for the disk.
         let reloader = Arc::clone(&self.reloader);
-        let Ok(mut hosts) = spawn_blocking(move || reloader.unexplained()).await else { return };
+        let Ok(mut hosts) = spawn_blocking(move || reloader.hosts_without_past()).await else { return };
         hosts.retain(|hosts| self.asked.insert(hosts.pattern.clone()));
         if hosts.is_empty() {
             return;
@@ -64,7 +64,7 @@ impl OriginInquiry {
         let words = self.words(&policy, hosts).await;
         let reloader = Arc::clone(&self.reloader);
         // A reload may be under way; what was asked then is of no use any more.
-        let _ = spawn_blocking(move || reloader.explain(&policy, &words)).await;
+        let _ = spawn_blocking(move || reloader.take_origin_words(&policy, &words)).await;
     }
 
     async fn words(&self, policy: &Arc<Policy>, hosts: Vec<NewHosts>) -> Vec<(NewHosts, OriginWord)> {

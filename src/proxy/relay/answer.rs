@@ -118,7 +118,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
         let body = head.body(self.request.method);
         // HTTP/1.0 knows no transfer codings: such a body ends with the connection (RFC 9112 §6.1). HTTP/2 needs none.
         let can_chunk = self.request.version == HttpVersion::Http11;
-        let has_length = !matches!(body, Body::Chunked | Body::UntilClose);
+        let has_length = !matches!(body, Body::UnknownLength | Body::UntilClose);
         self.framing = if has_length || !can_chunk { SentFraming::AsItIs } else { SentFraming::Chunks };
         self.progress.keeps_client = self.request.keeps_alive && (has_length || can_chunk);
         self.progress.keeps_origin = head.keeps_alive() && body != Body::UntilClose;
@@ -197,7 +197,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
         let is_retried = self.origin.is_kept && is_unanswered && self.interim == 0 && !self.upload.has_body;
         match kind {
             io::ErrorKind::TimedOut => RelayError::Origin(OriginFault::Timeout),
-            _ if is_retried => RelayError::Dead,
+            _ if is_retried => RelayError::StaleConnection,
             _ => RelayError::Origin(OriginFault::Closed),
         }
     }

@@ -51,7 +51,7 @@ pub(super) struct RelayRequest<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayError {
     /// A kept connection proved dead: nothing was answered, and none of the client's body is lost.
-    Dead,
+    StaleConnection,
     /// The origin failed.
     Origin(OriginFault),
     /// The client did.
@@ -249,7 +249,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         let Poll::Ready(is_last) = taken else { return Ok(false) };
         let is_last = is_last.map_err(RelayError::Client)?;
         self.upload.has_body |= !data.is_empty();
-        let is_chunked = self.request.body == Body::Chunked && !matches!(self.answer, Answer::Tunnel);
+        let is_chunked = self.request.body == Body::UnknownLength && !matches!(self.answer, Answer::Tunnel);
         if is_chunked {
             push_chunk(&mut self.upload.bytes, &data);
         } else if self.upload.bytes.is_empty() {

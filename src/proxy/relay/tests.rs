@@ -215,7 +215,7 @@ async fn a_body_is_sent_while_the_answer_comes_and_no_further_than_it_is_wanted(
     let pieces = || [Ok(b"hel".to_vec()), Ok(b"lo".to_vec())].into();
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     let whole = Player { body: pieces(), is_whole: true, ..Player::default() };
-    let came = exchanged(request("POST", Body::Chunked), whole, false, answer, false).await;
+    let came = exchanged(request("POST", Body::UnknownLength), whole, false, answer, false).await;
     assert!(came.at_origin.ends_with("\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"), "{}", came.at_origin);
     assert!(came.result.is_ok());
     // The rest of this one is never asked for: its answer is there.
@@ -227,7 +227,7 @@ async fn a_body_is_sent_while_the_answer_comes_and_no_further_than_it_is_wanted(
 #[tokio::test]
 async fn only_a_kept_connection_that_was_silent_proves_dead() {
     let ended = |is_kept| exchanged(request("GET", Body::None), Player::default(), is_kept, b"", true);
-    assert_eq!(ended(true).await.result, Err(RelayError::Dead));
+    assert_eq!(ended(true).await.result, Err(RelayError::StaleConnection));
     assert_eq!(ended(false).await.result, Err(RelayError::Origin(OriginFault::Closed)));
     let half = exchanged(request("GET", Body::None), Player::default(), true, b"HTTP/1.1", true).await;
     assert_eq!(half.result, Err(RelayError::Origin(OriginFault::Closed)));
@@ -243,7 +243,7 @@ async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
     assert_eq!(came.result, Err(RelayError::Client(ClientFault::Gone)));
     let fault = ClientFault::Malformed(HttpFault::Chunk);
     let broken = Player { body: [Err(fault)].into(), ..Player::default() };
-    let came = exchanged(request("POST", Body::Chunked), broken, false, b"", false).await;
+    let came = exchanged(request("POST", Body::UnknownLength), broken, false, b"", false).await;
     assert_eq!((came.result, &*came.at_origin), (Err(RelayError::Client(fault)), ""));
 }
 

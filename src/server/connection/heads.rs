@@ -105,7 +105,7 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// What of the body has come with its head is looked at first: a request with a fault there goes nowhere.
     fn check_body(&self, body: Body, end: usize) -> Result<(), HttpFault> {
-        if body != Body::Chunked {
+        if body != Body::UnknownLength {
             return Ok(());
         }
         let rest = self.unread.get(end..).unwrap_or_default();

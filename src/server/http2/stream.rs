@@ -282,7 +282,7 @@ fn head(request: &http::Request<RecvStream>) -> RequestHead {
     let body = match length {
         Some(length) => Body::Length(length),
         None if request.body().is_end_stream() => Body::None,
-        None => Body::Chunked,
+        None => Body::UnknownLength,
     };
     let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
     let mut hosts = headers.get_all(HOST).iter().map(HeaderValue::as_bytes);

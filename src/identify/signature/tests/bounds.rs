@@ -51,7 +51,7 @@ fn no_base_is_built_beyond_what_is_admitted_and_its_faults_are_noted() {
             (message("GET", "example.org", "/a", &lines), Known::of(AGENT, &[public(&pair(7))]));
         for (admits, first) in [(4, fault), (0, SignatureFault::TooMuchWork)] {
             let mut check = CountingCheck { admits, asked: 0, faults: 0, checked: 0 };
-            let outcome = examine(&message, at(NOW), |agent| known.0.get(agent), &mut check);
+            let outcome = verify_signature(&message, at(NOW), |agent| known.0.get(agent), &mut check);
             assert_eq!((outcome, check.faults, check.asked), (Err(first), admits, 4), "{components}");
             assert_eq!(check.checked, 0);
         }

@@ -1,6 +1,6 @@
 //! Signatures that are right, in each form that agents use, and the steps that are told of one.
 
-use super::super::{FieldLine, SignatureFault, explain};
+use super::super::{FieldLine, SignatureFault, explain_signature};
 use super::trial::{AGENT, NOW, Trial, good, pair, public};
 use super::*;
 
@@ -73,7 +73,7 @@ fn the_steps_show_where_it_ends() {
         fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
     let message = message(trial.method, trial.authority, trial.target, &lines);
     let known = Known::of(AGENT, &[public(&pair(7))]);
-    let (_, steps) = explain(&message, at(NOW), |agent| known.0.get(agent), &mut PlainCheck);
+    let (_, steps) = explain_signature(&message, at(NOW), |agent| known.0.get(agent), &mut PlainCheck);
     for part in [
         "has the tag",
         "hold now",

@@ -4,7 +4,7 @@ use super::super::base::signature_base;
 use super::super::field::FieldDictionary;
 use super::super::{FieldLine, SignatureFault};
 use super::*;
-use crate::identify::signature::explain;
+use crate::identify::signature::explain_signature;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -88,8 +88,9 @@ impl Trial {
         let mut known = Known::of(AGENT, &[public(&pair(7))]);
         known.0.insert(AgentOrigin::parse("https://other.example").unwrap(), Some(HashMap::new()));
         known.0.insert(AgentOrigin::parse("https://new.example").unwrap(), None);
-        let outcome = known.examine(&message, at(sent.now));
-        let (explained, steps) = explain(&message, at(sent.now), |agent| known.0.get(agent), &mut PlainCheck);
+        let outcome = known.verify(&message, at(sent.now));
+        let (explained, steps) =
+            explain_signature(&message, at(sent.now), |agent| known.0.get(agent), &mut PlainCheck);
         assert_eq!(explained, outcome);
         assert!(!steps.is_empty());
         outcome.map(|verified| verified.covers_target)

@@ -197,7 +197,7 @@ fn web_bot_auth_vectors() {
             assert!(verifies(&message, &key, text("signature_input"), text("signature")));
             let created = vector["created_ms"].as_u64().unwrap() / 1_000;
             let known = Known::of("https://signature-agent.test", &[test_key(&key)]);
-            let outcome = known.examine(&message, at(created + 10));
+            let outcome = known.verify(&message, at(created + 10));
             let verified = VerifiedSignature {
                 agent: AgentOrigin::parse("https://signature-agent.test").unwrap(),
                 keyid: test_key(&key).thumbprint,
@@ -206,7 +206,7 @@ fn web_bot_auth_vectors() {
             let expected = if has_agent { Ok(verified) } else { Err(SignatureFault::NoAgent) };
             assert_eq!(outcome, expected, "{vector}");
             // A hundred years are capped.
-            assert!(known.examine(&message, at(created + 86_401)).is_err());
+            assert!(known.verify(&message, at(created + 86_401)).is_err());
             seen += 1;
         }
     }

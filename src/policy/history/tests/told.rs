@@ -24,8 +24,8 @@ fn the_origin_can_say_what_was_there_before() {
     for (word, expected) in cases {
         let scene = HistoryScene::new();
         let (history, policy) = scene.start(&[(&[], "a")]);
-        assert_eq!(history.unexplained(&policy), [every_host()]);
-        history.explain(&policy, &[(every_host(), word.clone())]);
+        assert_eq!(history.hosts_without_past(&policy), [every_host()]);
+        history.take_origin_words(&policy, &[(every_host(), word.clone())]);
         let mut next = policy.next(SystemTime::now());
         history.give(&mut next);
         assert_eq!(held(&next, "x"), expected, "{word:?}");
@@ -40,7 +40,7 @@ fn the_origin_can_say_what_was_there_before() {
 fn a_ledger_that_is_lost_lets_no_origin_speak() {
     let scene = HistoryScene::new();
     let (history, policy) = scene.start(&[(&[], "a")]);
-    assert_eq!(history.unexplained(&policy), [every_host()]);
+    assert_eq!(history.hosts_without_past(&policy), [every_host()]);
     drop(history);
     // It can be told by what the store remembers.
     let config = scene.config(&[(&[], "a")]);
@@ -51,7 +51,7 @@ fn a_ledger_that_is_lost_lets_no_origin_speak() {
     recorder.flush();
     recorder.close();
     let (history, policy) = scene.start(&[(&[], "a")]);
-    assert_eq!((held(&policy, "x"), history.unexplained(&policy)), (vec![None], vec![]));
+    assert_eq!((held(&policy, "x"), history.hosts_without_past(&policy)), (vec![None], vec![]));
     assert!(history.last_entry() > Some(7));
 }
 
@@ -109,7 +109,7 @@ fn what_version_0_1_served_is_known() {
     let history = NoticeHistory { state: Mutex::new(state), told: Mutex::default() };
     let policy = history.begin(check(config, SystemTime::now()).unwrap());
     assert_eq!(held(&policy, "b.example"), [id("a")]);
-    assert!(history.unexplained(&policy).is_empty());
+    assert!(history.hosts_without_past(&policy).is_empty());
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! Where no key of an answer can be used, the keys of before are kept, less those that it does not have any more.
 
 use super::super::public::is_public;
-use super::super::refresh::{Fetched, Publisher};
+use super::super::refresh::{Fetched, PublicationClient};
 use super::{KeyDirectory, KeySet, LARGEST, error_path};
 use crate::identify::signature::{
     AgentOrigin, AnswerParts, FieldLine, SignatureFault, SignedMessage, prove_directory,
@@ -35,7 +35,7 @@ pub(in crate::policy::proof) fn key_client(
     ureq::Agent::with_parts(options, DefaultConnector::new(), resolver)
 }
 
-impl Publisher {
+impl PublicationClient {
     /// Fetches the keys of one agent, and keeps them; what went wrong is kept beside them.
     ///
     /// # Errors

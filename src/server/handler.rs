@@ -27,7 +27,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// What one worker does with what a listener accepts.
-pub(super) struct Front {
+pub(super) struct ConnectionHandler {
     pub(super) service: Service,
     pub(super) current: Arc<CurrentPolicy>,
     pub(super) admission: Arc<Admission>,
@@ -62,7 +62,7 @@ pub(super) fn acceptor(settings: Arc<ServerConfig>) -> Acceptor {
     Acceptor::from_server_config(settings)
 }
 
-impl Front {
+impl ConnectionHandler {
     /// A place for one more connection, if there is one. It is taken when the connection is accepted, so that those which
     /// still wait to be served are counted, and counted for its address: what one address has too many of takes no place
     /// from others, not even until somebody looks at it.

@@ -93,7 +93,7 @@ pub type SignatureOutcome = Result<VerifiedSignature, SignatureFault>;
 ///
 /// # Errors
 /// What is wrong with the first signature, where none is right.
-pub fn examine<'k>(
+pub fn verify_signature<'k>(
     message: &SignedMessage<'_>,
     now: SystemTime,
     keys: impl Fn(&AgentOrigin) -> Option<&'k AgentKeys>,
@@ -103,7 +103,7 @@ pub fn examine<'k>(
 }
 
 /// The same with every step, as sentences: lower case, without a full stop.
-pub fn explain<'k>(
+pub fn explain_signature<'k>(
     message: &SignedMessage<'_>,
     now: SystemTime,
     keys: impl Fn(&AgentOrigin) -> Option<&'k AgentKeys>,

@@ -20,7 +20,7 @@ struct DueFetches {
 }
 
 /// Keeps what is known of the servers of all origins fresh, until the gateway stops.
-pub(crate) async fn keep(
+pub(crate) async fn watch_origins(
     current: Arc<CurrentPolicy>,
     authorities: Arc<Authorities>,
     mut stopped: watch::Receiver<bool>,

@@ -27,14 +27,14 @@ const MOST_BYTES: u64 = 2 * 1024 * 1024;
 
 /// Requests without a day between one and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct RobotsTxtSpan {
     /// When the first of them came.
     pub since: NoticeTime,
     /// When the last one did.
     pub last: NoticeTime,
 }
 
-impl Sight {
+impl RobotsTxtSpan {
     const fn has_ended(&self, now: NoticeTime) -> bool {
         now.since(self.last).as_secs() >= SEEN_FOR.as_secs()
     }
@@ -57,15 +57,15 @@ struct Line<'a> {
     last: u64,
 }
 
-type SeenHosts = HashMap<Box<str>, Sight>;
+type SeenHosts = HashMap<Box<str>, RobotsTxtSpan>;
 
-/// The sights of all hosts.
+/// The spans of all hosts.
 #[derive(Debug, Default)]
-pub struct Sights {
+pub struct RobotsTxtSpans {
     hosts: Mutex<SeenHosts>,
 }
 
-impl Sights {
+impl RobotsTxtSpans {
     fn hosts(&self) -> MutexGuard<'_, SeenHosts> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,31 +73,31 @@ impl Sights {
     /// Notes that the robots.txt of `host` was asked for.
     pub fn note(&self, host: &str, now: NoticeTime) {
         let mut hosts = self.hosts();
-        if let Some(sight) = hosts.get_mut(host) {
-            *sight = sight.with(Sight { since: now, last: now });
+        if let Some(span) = hosts.get_mut(host) {
+            *span = span.with(RobotsTxtSpan { since: now, last: now });
             return;
         }
-        add(&mut hosts, host.into(), Sight { since: now, last: now });
+        add(&mut hosts, host.into(), RobotsTxtSpan { since: now, last: now });
     }
 
     /// What was seen of `host`; `None` where that was nothing, or is too long ago to say that it goes on.
-    pub fn of(&self, host: &str, now: NoticeTime) -> Option<Sight> {
-        self.hosts().get(host).copied().filter(|sight| !sight.has_ended(now))
+    pub fn of(&self, host: &str, now: NoticeTime) -> Option<RobotsTxtSpan> {
+        self.hosts().get(host).copied().filter(|span| !span.has_ended(now))
     }
 
     /// Everything that goes on.
-    pub fn all(&self, now: NoticeTime) -> Vec<(Box<str>, Sight)> {
+    pub fn all(&self, now: NoticeTime) -> Vec<(Box<str>, RobotsTxtSpan)> {
         let hosts = self.hosts();
-        let open = hosts.iter().filter(|(_, sight)| !sight.has_ended(now));
-        open.map(|(host, sight)| (host.clone(), *sight)).collect()
+        let open = hosts.iter().filter(|(_, span)| !span.has_ended(now));
+        open.map(|(host, span)| (host.clone(), *span)).collect()
     }
 
     /// Takes up what was seen before. What lies ahead of the clock is another clock's.
     pub fn restore(&self, folder: &Path, now: NoticeTime) {
         let mut hosts = self.hosts();
-        for (host, sight) in read(folder) {
-            if sight.since <= sight.last && sight.last <= now {
-                add(&mut hosts, host, sight);
+        for (host, span) in read(folder) {
+            if span.since <= span.last && span.last <= now {
+                add(&mut hosts, host, span);
             }
         }
     }
@@ -112,16 +112,15 @@ impl Sights {
             return Ok(());
         }
         let written = read(folder);
-        if known.len() == written.len() && written.iter().all(|(host, sight)| known.get(host) == Some(sight))
-        {
+        if known.len() == written.len() && written.iter().all(|(host, span)| known.get(host) == Some(span)) {
             return Ok(());
         }
         for (host, other) in written {
-            let both = known.get(&host).map_or(other, |sight| sight.with(other));
+            let both = known.get(&host).map_or(other, |span| span.with(other));
             add(&mut known, host, both);
         }
         let mut text = Vec::new();
-        for (host, Sight { since, last }) in &known {
+        for (host, RobotsTxtSpan { since, last }) in &known {
             let line =
                 Line { host: (&**host).into(), since: whole_micros(since.0), last: whole_micros(last.0) };
             serde_json::to_writer(&mut text, &line).map_err(io::Error::other)?;
@@ -134,17 +133,17 @@ impl Sights {
 }
 
 /// Adds a host; where there is no room, half of the others go, those that were seen longest ago.
-fn add(hosts: &mut SeenHosts, host: Box<str>, sight: Sight) {
+fn add(hosts: &mut SeenHosts, host: Box<str>, span: RobotsTxtSpan) {
     if hosts.len() >= HOSTS && !hosts.contains_key(&host) {
-        let mut times: Vec<NoticeTime> = hosts.values().map(|sight| sight.last).collect();
+        let mut times: Vec<NoticeTime> = hosts.values().map(|span| span.last).collect();
         let middle = times.len() / 2;
         let bound = *times.select_nth_unstable(middle).1;
-        hosts.retain(|_, sight| sight.last > bound);
+        hosts.retain(|_, span| span.last > bound);
     }
-    hosts.insert(host, sight);
+    hosts.insert(host, span);
 }
 
-fn read(folder: &Path) -> Vec<(Box<str>, Sight)> {
+fn read(folder: &Path) -> Vec<(Box<str>, RobotsTxtSpan)> {
     let mut text = String::new();
     let Ok(file) = File::open(folder.join(FILE)) else { return Vec::new() };
     if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
@@ -152,7 +151,9 @@ fn read(folder: &Path) -> Vec<(Box<str>, Sight)> {
     }
     let at = |micros| NoticeTime(Duration::from_micros(micros));
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line<'_>>(line).ok());
-    lines.map(|line| (line.host.into(), Sight { since: at(line.since), last: at(line.last) })).collect()
+    lines
+        .map(|line| (line.host.into(), RobotsTxtSpan { since: at(line.since), last: at(line.last) }))
+        .collect()
 }
 
 #[cfg(test)]
@@ -165,27 +166,27 @@ mod tests {
         NoticeTime(Duration::from_secs(seconds))
     }
 
-    const fn sight(since: u64, last: u64) -> Sight {
-        Sight { since: at(since), last: at(last) }
+    const fn span(since: u64, last: u64) -> RobotsTxtSpan {
+        RobotsTxtSpan { since: at(since), last: at(last) }
     }
 
     #[test]
     fn robots_txt_comes_through_until_a_day_goes_by_without() {
-        let sights = Sights::default();
-        assert_eq!(sights.of("a", at(0)), None);
-        sights.note("a", at(10));
-        sights.note("a", at(9 + DAY));
-        assert_eq!(sights.of("a", at(8 + 2 * DAY)), Some(sight(10, 9 + DAY)));
-        assert_eq!(sights.of("a", at(9 + 2 * DAY)), None);
-        assert_eq!(sights.of("b", at(10)), None);
-        sights.note("a", at(10 + 2 * DAY));
-        assert_eq!(sights.all(at(10 + 2 * DAY)), [("a".into(), sight(10 + 2 * DAY, 10 + 2 * DAY))]);
+        let spans = RobotsTxtSpans::default();
+        assert_eq!(spans.of("a", at(0)), None);
+        spans.note("a", at(10));
+        spans.note("a", at(9 + DAY));
+        assert_eq!(spans.of("a", at(8 + 2 * DAY)), Some(span(10, 9 + DAY)));
+        assert_eq!(spans.of("a", at(9 + 2 * DAY)), None);
+        assert_eq!(spans.of("b", at(10)), None);
+        spans.note("a", at(10 + 2 * DAY));
+        assert_eq!(spans.all(at(10 + 2 * DAY)), [("a".into(), span(10 + 2 * DAY, 10 + 2 * DAY))]);
     }
 
     #[test]
     fn what_was_seen_is_known_after_a_restart_and_what_two_processes_saw_is_one() {
         let folder = tempfile::tempdir().unwrap();
-        let [first, second, third] = [(); 3].map(|()| Sights::default());
+        let [first, second, third] = [(); 3].map(|()| RobotsTxtSpans::default());
         first.save(folder.path()).unwrap();
         assert!(!folder.path().join(FILE).exists(), "nothing was seen");
         first.note("a", at(10));
@@ -197,24 +198,21 @@ mod tests {
         first.note("a", at(20));
         first.save(folder.path()).unwrap();
         third.restore(folder.path(), at(50));
-        assert_eq!(
-            (third.of("a", at(50)), third.of("b", at(50))),
-            (Some(sight(10, 30)), Some(sight(40, 40)))
-        );
-        let other_clock = Sights::default();
+        assert_eq!((third.of("a", at(50)), third.of("b", at(50))), (Some(span(10, 30)), Some(span(40, 40))));
+        let other_clock = RobotsTxtSpans::default();
         other_clock.restore(folder.path(), at(35));
-        assert_eq!((other_clock.of("a", at(35)), other_clock.of("b", at(35))), (Some(sight(10, 30)), None));
+        assert_eq!((other_clock.of("a", at(35)), other_clock.of("b", at(35))), (Some(span(10, 30)), None));
         fs::write(folder.path().join(FILE), "{\"host\":\"a\"}\n\u{fffd}\n").unwrap();
         assert_eq!(read(folder.path()), []);
     }
 
     #[test]
     fn hosts_that_clients_make_up_find_an_end() {
-        let sights = Sights::default();
+        let spans = RobotsTxtSpans::default();
         for number in 0..(HOSTS as u64 + 10) {
-            sights.note(&number.to_string(), at(number));
+            spans.note(&number.to_string(), at(number));
         }
         let last = HOSTS as u64 + 9;
-        assert!(sights.hosts().len() <= HOSTS && sights.of(&last.to_string(), at(last)).is_some());
+        assert!(spans.hosts().len() <= HOSTS && spans.of(&last.to_string(), at(last)).is_some());
     }
 }

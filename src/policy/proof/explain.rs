@@ -16,7 +16,7 @@ use std::time::SystemTime;
 
 /// A proof, and how it came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Examination {
+pub struct ProofExplanation {
     /// What supports the name.
     pub proof: Proof,
     /// One sentence for each step: lower case, without a full stop.
@@ -24,13 +24,18 @@ pub struct Examination {
 }
 
 /// Examines a claim. Asks name servers where the configuration says so, and waits for them.
-pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: SystemTime) -> Examination {
+pub fn explain_proof(
+    policy: &Policy,
+    identity: &Identity,
+    address: IpAddr,
+    now: SystemTime,
+) -> ProofExplanation {
     // As for a request: a mapped address is the IPv4 address in it.
     let address = address.to_canonical();
     let claim = Claim { identity, address: Some(address), is_relayed: false };
     let Some(methods) = policy.evidence.methods(identity) else {
         let step = format!("nothing is known by which {address} could prove this client");
-        return Examination { proof: Proof::Unchecked, steps: vec![step] };
+        return ProofExplanation { proof: Proof::Unchecked, steps: vec![step] };
     };
     let mut steps = Vec::new();
     if !is_public(address) {
@@ -52,7 +57,7 @@ pub fn examine(policy: &Policy, identity: &Identity, address: IpAddr, now: Syste
     });
     steps.extend(asked.into_inner());
     steps.push(format!("proof: {proof}"));
-    Examination { proof, steps }
+    ProofExplanation { proof, steps }
 }
 
 fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<String> {
