@@ -56,15 +56,16 @@ pub(crate) fn measure() {
         (scene.engine.busy() - busy) / seconds,
     );
     for generation in 1..=ROUNDS {
-        let begun = Instant::now();
+        let (begun, before) = (Instant::now(), commits());
         scene.publish(&robots(&format!("generation-{generation}")));
         let published = begun.elapsed().as_secs_f64();
         let took = watch(&scene, &members, generation);
         println!(
-            "published in {published:.2} s: served by half after {:.2} s, by 99 of 100 after {:.2} s, by all after {:.2} s",
+            "published in {published:.2} s: served by half after {:.2} s, by 99 of 100 after {:.2} s, by all after {:.2} s, with {:.0} transactions",
             took[took.len() / 2],
             took[(took.len() - 1) * 99 / 100],
-            took[took.len() - 1]
+            took[took.len() - 1],
+            commits() - before,
         );
         std::thread::sleep(Duration::from_secs(2));
     }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Statement};
 
 /// Ages of what was replaced are said anew after so many seconds, while they matter.
 const AGES: u64 = 3_600;
@@ -179,9 +179,12 @@ fn revision(
     digest.iter().take(6).fold(0, |number, byte| (number << 8) | i64::from(*byte))
 }
 
+/// What a beat asks; prepared once for a connection.
+pub(super) const BEAT: &str = "SELECT robots_gateway.beat($1::text::jsonb)::text";
+
 /// Speaks, and gives the answer with the revision of what was said.
 pub(super) async fn beat(
-    client: &Client,
+    (client, question): (&Client, &Statement),
     who: &Speaker,
     store: &str,
     own: &OwnFiles,
@@ -227,8 +230,7 @@ pub(super) async fn beat(
     };
     let said = serde_json::to_string(&said).map_err(|error| FleetError::Local(error.to_string()))?;
     let said = said.replace("\\u0000", "\\ufffd");
-    let sql = "SELECT robots_gateway.beat($1::text::jsonb)::text";
-    let heard: String = within(client.query_one(sql, &[&said])).await?.try_get(0)?;
+    let heard: String = within(client.query_one(question, &[&said])).await?.try_get(0)?;
     let answer = serde_json::from_str(&heard).map_err(|error| {
         FleetError::Schema(format!("the database of the fleet answers what is not understood: {error}"))
     })?;

@@ -31,10 +31,10 @@ pub(super) async fn within<T>(
 }
 
 /// What the server holds itself to. It gives up a question a little before this program does, so that no question goes on
-/// there that nobody waits for.
+/// there that nobody waits for. Compiling questions takes longer than answering them.
 const LIMITS: &str =
     "SET search_path = pg_catalog, pg_temp; SET lock_timeout = '5s'; SET statement_timeout = '9s';
-    SET idle_in_transaction_session_timeout = '15s'";
+    SET idle_in_transaction_session_timeout = '15s'; SET jit = off";
 
 /// A connection, which ends with it.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ CREATE TABLE robots_gateway.fleet (
     is_one    boolean PRIMARY KEY DEFAULT true CHECK (is_one),
     schema    integer NOT NULL,
     stamp     bigint NOT NULL DEFAULT 0,
+    told      timestamptz NOT NULL DEFAULT '-infinity', -- when members were last told of a new file
     retention interval NOT NULL DEFAULT '90 days',
     kept_on   date
 );
@@ -211,19 +212,23 @@ CREATE TABLE robots_gateway.generation (
 );
 
 -- Stamps of a database that was promoted or restored are later than every one that was given before.
-CREATE FUNCTION robots_gateway.stamp_floor() RETURNS bigint
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint << 48
-$$;
-CREATE FUNCTION robots_gateway.stamp() RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT greatest(stamp, robots_gateway.stamp_floor()) FROM robots_gateway.fleet
-$$;
+-- These are called by functions that set the search path, and by nobody else; PL/pgSQL keeps their plans.
+CREATE FUNCTION robots_gateway.stamp_floor() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint << 48;
+END $$;
+CREATE FUNCTION robots_gateway.stamp() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (SELECT greatest(stamp, robots_gateway.stamp_floor()) FROM robots_gateway.fleet);
+END $$;
 -- The row stays locked until the transaction ends, so that stamps become visible in their order.
-CREATE FUNCTION robots_gateway.next_stamp() RETURNS bigint
-LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-    UPDATE robots_gateway.fleet SET stamp = greatest(stamp, robots_gateway.stamp_floor()) + 1 RETURNING stamp
-$$;
+CREATE FUNCTION robots_gateway.next_stamp() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    given bigint;
+BEGIN
+    UPDATE robots_gateway.fleet SET stamp = greatest(stamp, robots_gateway.stamp_floor()) + 1 RETURNING stamp INTO given;
+    RETURN given;
+END $$;
 
 CREATE FUNCTION robots_gateway.slot(store text) RETURNS smallint
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$ SELECT (hashtext(store) & 15)::smallint $$;
@@ -430,7 +435,13 @@ BEGIN
         IF own.gone IS NOT NULL OR own.tables IS DISTINCT FROM p->'tables' THEN
             INSERT INTO robots_gateway.word VALUES (p->>'store', known, clock_timestamp(), p->'tables');
         END IF;
-        IF is_offer THEN NOTIFY robots_gateway; END IF;
+        -- Who is told asks at once, and 100 ms later says that it knows and is answered anew. So one message is enough for
+        -- all that is added within half of that; each wakes every member.
+        IF is_offer THEN
+            UPDATE robots_gateway.fleet SET told = clock_timestamp()
+            WHERE told NOT BETWEEN clock_timestamp() - interval '50 milliseconds' AND clock_timestamp();
+            IF FOUND THEN NOTIFY robots_gateway; END IF;
+        END IF;
     ELSE
         -- Nothing that others wait for is lost with the last moment of a database.
         SET LOCAL synchronous_commit = off;
@@ -472,9 +483,8 @@ BEGIN
                 'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past, 'missed', (
                     SELECT jsonb_agg(tables) FROM (SELECT word.stamp, word.tables,
                             coalesce(lead(said) OVER (ORDER BY word.stamp), member.gone, clock_timestamp()) AS ended
-                        FROM robots_gateway.word WHERE word.store = member.store) AS words
-                    WHERE words.stamp > own.applied
-                        AND ended > clock_timestamp() - make_interval(secs => (p->>'notice')::double precision)), 'waived',
+                        FROM robots_gateway.word WHERE word.store = member.store AND word.stamp > own.applied) AS words
+                    WHERE ended > clock_timestamp() - make_interval(secs => (p->>'notice')::double precision)), 'waived',
                 CASE WHEN gone < clock_timestamp() - interval '1 day' THEN '[]' ELSE waived END)), '[]') FROM robots_gateway.member
             WHERE changed > own.applied AND store <> own.store),
         'silent', (SELECT coalesce(jsonb_agg(jsonb_build_array(store, beats, extract(epoch FROM lease))), '[]')

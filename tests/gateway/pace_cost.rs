@@ -3,7 +3,7 @@
 //! Both mean something only of a build for release, on a machine that does little else:
 //! `cargo test --release --test gateway pace_cost -- --ignored --nocapture --test-threads=1`.
 
-use crate::support::agents::GPTBOT;
+use crate::support::agents::{CLAUDEBOT, GPTBOT};
 use crate::support::{Client, Daemon, Folder, Nginx, get};
 use std::path::Path;
 use std::process::Command;
@@ -18,6 +18,32 @@ const RUNS: usize = 2;
 /// So many instructions more it may take. What the kernel does for a forwarded request, more than the gateway itself, is
 /// not counted here.
 const MOST: i64 = 1_200;
+
+/// So much more processor time it may take, with what the kernel does.
+const MOST_TIME: f64 = 1.02;
+
+/// Comparisons of processor time, and the requests of one.
+const ROUNDS: usize = 120;
+const REQUESTS_OF_A_ROUND: usize = 800;
+
+/// Crawlers for that: none of them may come more than 9,000 times in a minute.
+const CRAWLERS: [&str; 15] = [
+    GPTBOT,
+    CLAUDEBOT,
+    "CCBot/2.0 (https://commoncrawl.org/faq/)",
+    "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)",
+    "Mozilla/5.0 (compatible; SemrushBot/7~bl; +http://www.semrush.com/bot.html)",
+    "Mozilla/5.0 (compatible; DotBot/1.2; +https://opensiteexplorer.org/dotbot; help@moz.com)",
+    "Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)",
+    "Mozilla/5.0 (compatible; DataForSeoBot/1.0; +https://dataforseo.com/dataforseo-bot)",
+    "Mozilla/5.0 (compatible; SeznamBot/4.0; +https://o-seznam.cz/napoveda/vyhledavani/en/seznambot-crawler/)",
+    "Mozilla/5.0 (compatible; BLEXBot/1.0; +http://webmeup-crawler.com/)",
+    "Mozilla/5.0 (compatible; Barkrowler/0.9; +https://babbar.tech/crawler)",
+    "Mozilla/5.0 (compatible; SeekportBot; +https://bot.seekport.com)",
+    "Mozilla/5.0 (compatible; ImagesiftBot; +imagesift.com)",
+    "Mozilla/5.0 (compatible; Timpibot/0.8; +http://www.timpi.io)",
+    "serpstatbot/2.1 (advanced backlink tracking bot; https://serpstatbot.com/; abuse@serpstatbot.com)",
+];
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -36,7 +62,21 @@ fn gateway(origin: &Nginx, paced: bool, wrapper: &[&str]) -> Daemon {
 }
 
 fn fetch(client: &mut Client, number: usize) {
-    client.send(&get(format!("/page/{number}")).by(GPTBOT)).came_from_origin();
+    fetch_by(client, number, GPTBOT);
+}
+
+fn fetch_by(client: &mut Client, number: usize, crawler: &str) {
+    client.send(&get(format!("/page/{number}")).by(crawler)).came_from_origin();
+}
+
+/// What all threads of a gateway took together, in nanoseconds.
+fn processor_time(gateway: &Daemon) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", gateway.process_id())).expect("its threads");
+    let times = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    times.sum()
 }
 
 /// Instructions of the thread that served the requests, for each.
@@ -74,6 +114,40 @@ fn a_pace_costs_few_instructions_of_a_forwarded_request() {
     let more = on.cast_signed() - off.cast_signed();
     println!("a forwarded request takes {off} instructions without a pace, {on} with one: {more} more");
     assert!(more <= MOST, "{off} without, {on} with a pace");
+}
+
+#[test]
+#[ignore = "means little on a busy machine"]
+fn a_pace_takes_little_processor_time_of_a_forwarded_request() {
+    let origin = Nginx::start();
+    let gateways = [false, true].map(|paced| gateway(&origin, paced, &[]));
+    let mut clients = gateways.each_ref().map(Daemon::client);
+    let mut ratios: Vec<f64> = Vec::new();
+    for (round, crawler) in (0..ROUNDS).zip(CRAWLERS.iter().cycle()) {
+        let mut took = [0_u64; 2];
+        // A few by turns, so that both meet the same moods of the machine.
+        for piece in 0..REQUESTS_OF_A_ROUND / 50 {
+            for ((gateway, client), took) in gateways.iter().zip(&mut clients).zip(&mut took) {
+                let before = processor_time(gateway);
+                (0..50).for_each(|number| fetch_by(client, piece * 50 + number, crawler));
+                *took += processor_time(gateway) - before;
+            }
+        }
+        if round > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+            ratios.push(took[1] as f64 / took[0] as f64);
+        }
+        clients = gateways.each_ref().map(Daemon::client);
+    }
+    ratios.sort_unstable_by(f64::total_cmp);
+    let at = |part: usize| ratios.get(ratios.len() * part / 4).copied().expect("ratios");
+    println!(
+        "processor time of a forwarded request with a pace, of that without one: {:.3} ({:.3} to {:.3} in half of the rounds)",
+        at(2),
+        at(1),
+        at(3)
+    );
+    assert!(at(2) <= MOST_TIME, "{ratios:?}");
 }
 
 #[test]
