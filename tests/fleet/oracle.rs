@@ -26,8 +26,10 @@ pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
 /// How many steps a course has where nobody says otherwise.
 const STEPS: u64 = 3_000;
 
-/// How long the steps of a course wait in sum, about.
+/// How long the steps of a course wait in sum, about; each waits for up to this at least, so that there is time for troubles
+/// in a course of very many steps.
 const COURSE: Duration = Duration::from_secs(60);
+const LEAST_PAUSE: u64 = 5;
 
 /// For how long after one of these the fleet may still be kinder than the oracle: a batch is sent every ten seconds, and a
 /// member that was cut off is tried again after fifteen at most.
@@ -187,8 +189,7 @@ fn nobody_is_accused_whom_one_gateway_that_saw_all_would_not_accuse() {
     let mut members = Members::start(&scene);
     let (mut oracle, mut troubles) = (Oracle::default(), Troubles::default());
     oracle.read(&members, 0, None);
-    // A step waits for some milliseconds; where there are many, it does not.
-    let pause = u64::try_from(COURSE.as_millis()).expect("short") * 2 / steps;
+    let pause = (u64::try_from(COURSE.as_millis()).expect("short") * 2 / steps).max(LEAST_PAUSE);
     let mut next_change = Instant::now();
     for _ in 0..steps {
         troubles.go_on(&mut scene, &mut members, &mut dice);
@@ -209,7 +210,7 @@ fn nobody_is_accused_whom_one_gateway_that_saw_all_would_not_accuse() {
                 _ => oracle.ask(&members, member, crawler, dice.below(3), &troubles),
             }
         }
-        std::thread::sleep(Duration::from_millis(dice.below(pause.max(1)) as u64));
+        std::thread::sleep(Duration::from_millis(dice.below(pause) as u64));
     }
     troubles.end(&scene, &members);
     drop(members);
