@@ -1,45 +1,53 @@
-//! How many connections are open, in total and by address, and whether one more may be.
+//! How many connections are open and how many requests of HTTP/2 are under way, in total and by client, and whether one
+//! more may be.
+//!
+//! A connection of HTTP/1 carries one request at a time, so that its own place among the connections is enough. One of
+//! HTTP/2 carries a hundred, each of which can be made to hold what its client does not take (RFC 9113 §10.5).
+//! A request costs two counters and no lock; the table is looked at once per connection.
 
-use super::http2::{RequestPlaces, Requester};
 use crate::config::ConnectionLimits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::request::address::{Network, NetworkList};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// The table of addresses in parts, so that two accepts seldom meet at one lock. Nothing is done under it
-/// but counting.
-pub(super) const SHARDS: usize = 16;
+/// The table of clients in parts, so that two accepts seldom meet at one lock. Nothing is done under it but looking one up.
+const SHARDS: usize = 16;
 
-/// One client: an address, or the /64 that one subscriber of IPv6 usually has to himself.
-pub(super) type ClientNetwork = Network;
+/// The clients of one part, by address, or by the /64 that one subscriber of IPv6 usually has to himself.
+type ClientShard = Mutex<HashMap<Network, Weak<Client>>>;
 
-/// Which part of a table of addresses a client is in.
-pub(super) fn shard_of(client: ClientNetwork) -> usize {
-    let byte = match client.address() {
-        IpAddr::V4(address) => address.octets().iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte)),
-        IpAddr::V6(address) => address.octets().iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte)),
-    };
-    usize::from(byte) % SHARDS
-}
-
-/// The connections that are open.
+/// The connections that are open, and the requests of HTTP/2 on them.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     open: AtomicUsize,
-    by_address: [Mutex<HashMap<ClientNetwork, usize>>; SHARDS],
-    requests: Arc<RequestPlaces>,
+    requests: AtomicUsize,
+    /// Those who have a connection or a request.
+    clients: [ClientShard; SHARDS],
     pub(super) totals: Arc<ConnectionTotals>,
+}
+
+/// One client, or one connection of somebody who has no limit of his own.
+#[derive(Debug)]
+pub(super) struct Client {
+    admission: Arc<Admission>,
+    network: Option<Network>,
+    connections: AtomicUsize,
+    requests: AtomicUsize,
 }
 
 /// A place among the connections that may be open; dropping it gives it back.
 #[derive(Debug)]
 pub(super) struct Permit {
     admission: Arc<Admission>,
-    client: Option<ClientNetwork>,
+    client: Option<Arc<Client>>,
 }
+
+/// A place among the requests that may be under way; dropping it gives it back.
+#[derive(Debug)]
+pub(super) struct RequestPlace(Arc<Client>);
 
 impl Admission {
     pub(super) fn new(totals: Arc<ConnectionTotals>) -> Self {
@@ -60,12 +68,49 @@ impl Admission {
         Some(permit)
     }
 
-    fn is_crowded(&self, limits: &ConnectionLimits) -> bool {
-        self.open.load(Ordering::Relaxed) > limits.connections / 4 * 3
+    /// The client that all connections from `network` share; for `None` one that only the totals hold for.
+    pub(super) fn client(self: &Arc<Self>, network: Option<Network>) -> Arc<Client> {
+        let (connections, requests) = <(AtomicUsize, AtomicUsize)>::default();
+        let new = || Arc::new(Client { admission: Arc::clone(self), network, connections, requests });
+        let Some((network, shard)) = network.and_then(|network| Some((network, self.shard(network)?))) else {
+            return new();
+        };
+        let mut clients = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = clients.get(&network).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let client = new();
+            clients.insert(network, Arc::downgrade(&client));
+            client
+        })
     }
 
-    fn shard(&self, client: ClientNetwork) -> Option<&Mutex<HashMap<ClientNetwork, usize>>> {
-        self.by_address.get(shard_of(client))
+    fn shard(&self, client: Network) -> Option<&ClientShard> {
+        let sum = |bytes: &[u8]| bytes.iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte));
+        let byte = match client.address() {
+            IpAddr::V4(address) => sum(&address.octets()),
+            IpAddr::V6(address) => sum(&address.octets()),
+        };
+        self.clients.get(usize::from(byte) % SHARDS)
+    }
+}
+
+impl Client {
+    /// A place for one more request, or under what it is counted that there is none.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        limits: &ConnectionLimits,
+    ) -> Result<RequestPlace, ConnectionEvent> {
+        let own = self.requests.fetch_add(1, Ordering::Relaxed);
+        let all = self.admission.requests.fetch_add(1, Ordering::Relaxed);
+        // From here on the place sees to it that the counts go down again.
+        let place = RequestPlace(Arc::clone(self));
+        if self.network.is_some() && own >= limits.h2_requests_per_address {
+            return Err(ConnectionEvent::H2OverAddress);
+        }
+        if all >= limits.h2_requests {
+            return Err(ConnectionEvent::H2OverTotal);
+        }
+        Ok(place)
     }
 }
 
@@ -82,29 +127,25 @@ impl Permit {
         if trusted.contain(address) {
             return true;
         }
-        let client = Network::around(address, 32, 64);
-        let Some(shard) = self.admission.shard(client) else { return true };
-        let mut counts = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(client).or_default();
-        if *count >= limits.connections_per_address {
-            drop(counts);
-            self.admission.totals.count(ConnectionEvent::OverAddress);
-            return false;
-        }
-        *count += 1;
-        drop(counts);
+        let client = self.admission.client(Some(Network::around(address, 32, 64)));
+        let before = client.connections.fetch_add(1, Ordering::Relaxed);
+        // From here on the permit sees to it that this count goes down again, too.
         self.client = Some(client);
-        true
+        let has_room = before < limits.connections_per_address;
+        if !has_room {
+            self.admission.totals.count(ConnectionEvent::OverAddress);
+        }
+        has_room
     }
 
-    /// Whose requests of HTTP/2 come on the connection.
-    pub(super) fn requester(&self) -> Arc<Requester> {
-        self.admission.requests.of(self.client)
+    /// Whose requests come on the connection.
+    pub(super) fn client(&self) -> Arc<Client> {
+        self.client.clone().unwrap_or_else(|| self.admission.client(None))
     }
 
     /// Whether so many connections are open that idle ones should make room.
     pub(super) fn is_crowded(&self, limits: &ConnectionLimits) -> bool {
-        self.admission.is_crowded(limits)
+        self.admission.open.load(Ordering::Relaxed) > limits.connections / 4 * 3
     }
 
     /// Where what becomes of connections is counted.
@@ -115,19 +156,30 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some((client, shard)) =
-            self.client.and_then(|client| Some((client, self.admission.shard(client)?)))
-        {
-            let mut counts = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(count) = counts.get_mut(&client) {
-                *count -= 1;
-                if *count == 0 {
-                    counts.remove(&client);
-                }
-            }
+        if let Some(client) = &self.client {
+            client.connections.fetch_sub(1, Ordering::Relaxed);
         }
         self.admission.open.fetch_sub(1, Ordering::Relaxed);
         self.admission.totals.count(ConnectionEvent::Closed);
+    }
+}
+
+impl Drop for RequestPlace {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.0.admission.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let shard = self.network.and_then(|network| Some((network, self.admission.shard(network)?)));
+        let Some((network, shard)) = shard else { return };
+        let mut clients = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        // The client may have come back in between, and be another one by now.
+        if clients.get(&network).is_some_and(|client| client.strong_count() == 0) {
+            clients.remove(&network);
+        }
     }
 }
 
@@ -174,6 +226,45 @@ mod tests {
         assert!(claim("2001:db8:0:1::1", "").is_some());
         assert!(claim("192.0.2.1", "192.0.2.0/24").is_some(), "a trusted proxy");
         drop((held, other));
-        assert!(admission.by_address.iter().all(|shard| shard.lock().unwrap().is_empty()));
+        assert!(admission.clients.iter().all(|shard| shard.lock().unwrap().is_empty()));
+    }
+
+    fn request_limits(total: usize, per_address: usize) -> ConnectionLimits {
+        ConnectionLimits { h2_requests: total, h2_requests_per_address: per_address, ..limits(100, 100) }
+    }
+
+    fn client(admission: &Arc<Admission>, address: &str) -> Arc<Client> {
+        admission.client(Some(Network::around(address.parse().unwrap(), 32, 64)))
+    }
+
+    #[test]
+    fn connections_of_one_client_share_its_requests() {
+        let (admission, limits) = (Arc::new(Admission::default()), request_limits(100, 2));
+        let [one, other] = [client(&admission, "192.0.2.1"), client(&admission, "192.0.2.1")];
+        let stranger = client(&admission, "192.0.2.2");
+        let held = [one.enter(&limits).unwrap(), other.enter(&limits).unwrap()];
+        assert_eq!(one.enter(&limits).unwrap_err(), ConnectionEvent::H2OverAddress);
+        assert!(stranger.enter(&limits).is_ok());
+        drop((one, other, stranger));
+        let again = client(&admission, "192.0.2.1");
+        assert!(again.enter(&limits).is_err(), "its connections are gone, its requests are not");
+        drop(held);
+        assert!(again.enter(&limits).is_ok());
+        drop(again);
+        assert_eq!(admission.requests.load(Ordering::Relaxed), 0);
+        assert!(admission.clients.iter().all(|shard| shard.lock().unwrap().is_empty()));
+    }
+
+    #[test]
+    fn the_total_of_requests_holds_for_those_without_a_limit_of_their_own() {
+        let (admission, limits) = (Arc::new(Admission::default()), request_limits(3, 1));
+        let proxy = admission.client(None);
+        let held: Vec<RequestPlace> = (0..3).map(|_| proxy.enter(&limits).unwrap()).collect();
+        assert_eq!(proxy.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
+        let other = client(&admission, "2001:db8::1");
+        assert_eq!(other.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
+        drop(held);
+        let _place = other.enter(&limits).unwrap();
+        assert_eq!(other.enter(&limits).unwrap_err(), ConnectionEvent::H2OverAddress);
     }
 }

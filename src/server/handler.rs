@@ -42,7 +42,7 @@ pub(super) struct ConnectionHandler {
 
 /// Whose connection it is.
 struct Introduced {
-    client: SocketAddr,
+    client: Option<SocketAddr>,
     /// Bytes that were read behind the header of the PROXY protocol.
     first: Vec<u8>,
     permit: Permit,
@@ -109,17 +109,7 @@ impl ConnectionHandler {
             return self.encrypted(stream, peer, permit).await;
         }
         let stream = ClientSocket::new(socket).inspect_err(tell).ok()?;
-        match peer {
-            Some(peer) => self.plain(stream, peer, permit).await,
-            None => Some(self.unix(stream, permit)),
-        }
-    }
-
-    fn unix(&self, stream: ClientSocket, permit: Permit) -> Opened {
-        let config = &self.current.get().config;
-        let (limits, timeouts) = (self.limits(config), Arc::clone(&config.timeouts));
-        let opened = NewConnection { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
-        Opened::Plain(Http1Connection::new(opened), ConnectionInfo::new(None, false, false))
+        self.plain(stream, peer, permit).await
     }
 
     fn limits(&self, config: &Config) -> ConnectionLimits {
@@ -130,15 +120,23 @@ impl ConnectionHandler {
         }
     }
 
-    async fn plain(&self, mut stream: ClientSocket, peer: SocketAddr, permit: Permit) -> Option<Opened> {
+    /// Nobody's address is known of who comes through a socket of the file system.
+    async fn plain(
+        &self,
+        mut stream: ClientSocket,
+        peer: Option<SocketAddr>,
+        permit: Permit,
+    ) -> Option<Opened> {
         let config = Arc::clone(&self.current.get().config);
-        let Introduced { client, first, permit, may_relay } =
-            self.introduced(&mut stream, peer, permit, &config).await?;
-        let socket = Some(stream.raw());
+        let Introduced { client, first, permit, may_relay } = match peer {
+            Some(peer) => self.introduced(&mut stream, peer, permit, &config).await?,
+            None => Introduced { client: None, first: Vec::new(), permit, may_relay: false },
+        };
+        let socket = peer.map(|_| stream.raw());
         let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
         let opened = NewConnection { stream, socket, first, permit, limits, timeouts };
         let is_asking = matches!(self.service, Service::Doors(_));
-        let info = ConnectionInfo::new(Some(client.ip()), false, may_relay);
+        let info = ConnectionInfo::new(client.map(|client| client.ip()), false, may_relay);
         Some(Opened::Plain(Http1Connection::new(opened), ConnectionInfo { is_asking, ..info }))
     }
 
@@ -151,7 +149,7 @@ impl ConnectionHandler {
         stream.rewind(&first);
         // The client that a proxy named stands there as if it had connected itself.
         let digest = SocketDigest::from_raw_fd(socket);
-        let _ = digest.peer_addr.set(Some(client.into()));
+        let _ = digest.peer_addr.set(client.map(Into::into));
         stream.set_socket_digest(digest);
         let handshake = self.tls.as_ref()?.tls_handshake(stream);
         let Ok(Ok(stream)) = timeout(config.timeouts.tls_handshake, handshake).await else {
@@ -159,7 +157,7 @@ impl ConnectionHandler {
             self.admission.totals.count(ConnectionEvent::TlsFailed);
             return None;
         };
-        let info = ConnectionInfo::new(Some(client.ip()), true, may_relay);
+        let info = ConnectionInfo::new(client.map(|client| client.ip()), true, may_relay);
         let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
         let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
         let opened =
@@ -208,6 +206,6 @@ impl ConnectionHandler {
                 return None;
             }
         }
-        Some(Introduced { client, first, permit, may_relay })
+        Some(Introduced { client: Some(client), first, permit, may_relay })
     }
 }

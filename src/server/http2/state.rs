@@ -4,10 +4,11 @@
 //! A [`ConnectionState`] says in which part of its life a connection is, and since when.
 
 use super::endings::Endings;
-use super::places::{Places, RequestPlace};
+use super::places::Places;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
+use crate::server::admission::RequestPlace;
 use crate::server::connection::patience;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -178,15 +179,15 @@ impl ConnectionState {
 
 #[cfg(test)]
 mod tests {
-    use super::super::places::RequestPlaces;
     use super::*;
     use crate::config::{Arguments, Config};
+    use crate::server::admission::Admission;
 
     fn state() -> Arc<ConnectionState> {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = ConnectionLimits { requests_per_connection: 2, ..config.limits };
-        let places = Places::of(Arc::<RequestPlaces>::default().of(None));
+        let places = Places::of(Arc::<Admission>::default().client(None));
         let info = ConnectionInfo::new(None, true, true);
         Arc::new(ConnectionState::new(limits, config.timeouts, info, places, None, Arc::default()))
     }

@@ -1,13 +1,13 @@
 //! One request of HTTP/2: decided, answered or exchanged by the same functions as one of HTTP/1.
 
 use super::AMONG_OTHERS;
-use super::places::RequestPlace;
 use super::state::ConnectionState;
 use crate::config::ConnectionLimits;
 use crate::gateway::{Incoming, RequestContext, date};
 use crate::http::{Body, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure};
 use crate::record::ConnectionEvent;
+use crate::server::admission::RequestPlace;
 use crate::server::connection::{
     BodyMeter, Deadline, Recipient, RequestOutcome, WorkerContext, answer, drain, page, send,
 };
