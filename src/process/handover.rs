@@ -3,6 +3,7 @@
 //! The successor asks, gets copies of the descriptors (`SCM_RIGHTS`, `unix(7)`), and says one byte when it
 //! serves. Until then nothing changes for the one that runs: a successor that fails has cost nothing.
 
+use crate::record::beside;
 use rustix::cmsg_space;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
@@ -30,9 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where a gateway whose control socket is at `control` hands over its sockets.
 pub(crate) fn path_beside(control: &Path) -> PathBuf {
-    let mut path = control.as_os_str().to_owned();
-    path.push(".handover");
-    PathBuf::from(path)
+    beside(control, ".handover")
 }
 
 /// The process at the other end; unknown where it is none that this process could name.
@@ -90,9 +89,9 @@ impl Handover {
 
 /// Our end of the connection to the gateway that hands over.
 #[derive(Debug)]
-pub(super) struct Successor(UnixStream);
+pub(crate) struct Predecessor(UnixStream);
 
-impl Successor {
+impl Predecessor {
     /// Asks the gateway at `path` for its sockets; `None` where none is running.
     pub(super) fn ask(path: &Path) -> io::Result<Option<(Self, Vec<TcpListener>)>> {
         let stream = match UnixStream::connect(path) {
@@ -122,14 +121,16 @@ impl Successor {
         Ok(Some((Self(stream), sockets)))
     }
 
-    /// The process that hands over.
-    pub(super) fn predecessor(&self) -> Option<u32> {
+    pub(crate) fn process(&self) -> Option<u32> {
         process_at(&self.0)
     }
 
     /// Says that we serve.
-    pub(super) fn tell_ready(mut self) -> io::Result<()> {
-        self.0.write_all(&[READY])
+    pub(crate) fn tell_ready(mut self) {
+        match self.0.write_all(&[READY]) {
+            Ok(()) => tracing::info!("took over the sockets of the running gateway"),
+            Err(error) => tracing::warn!("the former gateway went before it was told to: {error}"),
+        }
     }
 }
 
@@ -141,7 +142,7 @@ mod tests {
     async fn a_socket_changes_hands_and_goes_on_listening() {
         let folder = tempfile::tempdir().unwrap();
         let path = path_beside(&folder.path().join("control.sock"));
-        assert!(Successor::ask(&path).unwrap().is_none());
+        assert!(Predecessor::ask(&path).unwrap().is_none());
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         let handover = Handover::of([&socket].into_iter()).unwrap();
@@ -149,15 +150,15 @@ mod tests {
         let waiting = tokio::spawn(handover.wait(tokio::net::UnixListener::bind(&path).unwrap()));
         let ask = || {
             let path = path.clone();
-            tokio::task::spawn_blocking(move || Successor::ask(&path).unwrap().unwrap())
+            tokio::task::spawn_blocking(move || Predecessor::ask(&path).unwrap().unwrap())
         };
         // One that fails changes nothing.
         drop(ask().await.unwrap());
-        let (successor, sockets) = ask().await.unwrap();
-        assert_eq!(successor.predecessor(), Some(std::process::id()));
+        let (predecessor, sockets) = ask().await.unwrap();
+        assert_eq!(predecessor.process(), Some(std::process::id()));
         assert_eq!(sockets.len(), 1);
         assert_eq!(sockets[0].local_addr().unwrap(), address);
-        successor.tell_ready().unwrap();
+        predecessor.tell_ready();
         assert_eq!(waiting.await.unwrap(), Some(std::process::id()), "here both are one process");
         std::net::TcpStream::connect(address).unwrap();
         drop(sockets);

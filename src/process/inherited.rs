@@ -4,7 +4,7 @@
 //! Whoever connects while one process goes and the next one comes waits in the queue of such a socket, and
 //! is never refused.
 
-use super::handover::{Successor, path_beside};
+use super::handover::{Predecessor, path_beside};
 use super::manager::kept_name;
 use super::sockets::{SocketError, bind};
 use listenfd::ListenFd;
@@ -19,12 +19,7 @@ pub struct Inherited {
     sockets: Vec<(SocketAddr, TcpListener)>,
     /// Of those, the ones that the service manager keeps for us.
     kept: Vec<SocketAddr>,
-    /// And those that are its own.
-    held: Vec<SocketAddr>,
-    /// Kept ones that are not wanted any more.
-    stale: Vec<SocketAddr>,
-    /// The gateway that waits for us to be ready.
-    successor: Option<Successor>,
+    known: InheritedSockets,
 }
 
 /// Why sockets cannot be taken over.
@@ -49,16 +44,16 @@ impl Inherited {
             if let Some(socket) = manager.take_tcp_listener(index).map_err(unusable)? {
                 let address = inherited.add(socket).map_err(unusable)?;
                 let is_kept = name == Some(&kept_name(address));
-                if is_kept { &mut inherited.kept } else { &mut inherited.held }.push(address);
+                if is_kept { &mut inherited.kept } else { &mut inherited.known.held }.push(address);
             }
         }
         if upgrade {
             let failed = |error| InheritError("the running gateway does not hand over its sockets", error);
-            if let Some((successor, sockets)) = Successor::ask(&path_beside(control)).map_err(failed)? {
+            if let Some((predecessor, sockets)) = Predecessor::ask(&path_beside(control)).map_err(failed)? {
                 for socket in sockets {
                     inherited.add(socket).map_err(failed)?;
                 }
-                inherited.successor = Some(successor);
+                inherited.known.predecessor = Some(predecessor);
             } else {
                 tracing::info!("no gateway is running that could hand over its sockets");
             }
@@ -78,7 +73,7 @@ impl Inherited {
     /// service manager has a copy of each, which ends with it.
     pub fn close_except(&mut self, wanted: impl IntoIterator<Item = SocketAddr>) {
         let wanted: Vec<SocketAddr> = wanted.into_iter().collect();
-        let (kept, stale) = (&self.kept, &mut self.stale);
+        let (kept, stale) = (&self.kept, &mut self.known.stale);
         self.sockets.retain(|(own, socket)| {
             let is_wanted = !kept.contains(own) || wanted.iter().any(|address| fits(*own, *address));
             if !is_wanted {
@@ -107,7 +102,7 @@ impl Inherited {
         for (address, _) in &self.sockets {
             tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
         }
-        InheritedSockets { predecessor: self.successor.map(Predecessor), held: self.held, stale: self.stale }
+        self.known
     }
 }
 
@@ -125,24 +120,6 @@ pub struct InheritedSockets {
     pub(crate) held: Vec<SocketAddr>,
     /// Addresses of sockets that were kept for us, and are not wanted any more.
     pub(crate) stale: Vec<SocketAddr>,
-}
-
-/// The gateway that this one replaces; it goes when it is told that we are ready, and stays when we are not.
-#[derive(Debug)]
-pub(crate) struct Predecessor(Successor);
-
-impl Predecessor {
-    /// Which process it is, where that is known.
-    pub(crate) fn process(&self) -> Option<u32> {
-        self.0.predecessor()
-    }
-
-    pub(crate) fn tell_ready(self) {
-        match self.0.tell_ready() {
-            Ok(()) => tracing::info!("took over the sockets of the running gateway"),
-            Err(error) => tracing::warn!("the former gateway went before it was told to: {error}"),
-        }
-    }
 }
 
 #[cfg(test)]

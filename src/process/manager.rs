@@ -4,22 +4,21 @@
 
 use super::Stop;
 use rustix::cmsg_space;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, sendmsg_addr};
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::net;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 /// The other end, if there is one.
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
-    socket: Option<(UnixDatagram, SocketAddr)>,
+    socket: Option<(UnixDatagram, SocketAddrUnix)>,
     watchdog: Option<Duration>,
 }
 
@@ -45,9 +44,8 @@ impl ServiceManager {
 
     /// A reload begins; [`Self::ready`] says that it is over.
     pub(crate) fn reloading(&self) {
-        let now = clock_gettime(ClockId::Monotonic);
-        let micros = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;
-        self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
+        let now = Duration::try_from(clock_gettime(ClockId::Monotonic)).unwrap_or_default();
+        self.notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", now.as_micros()));
     }
 
     /// The process is about to end. Where another one goes on as this service it is named instead: the
@@ -76,50 +74,44 @@ impl ServiceManager {
 
     /// Has a copy of a listening socket kept for the process that follows, should we be started anew: until it
     /// listens, clients wait in the queue (`sd_pid_notify_with_fds(3)`). It is given up when the service stops.
-    pub(crate) fn keep(&self, address: net::SocketAddr, socket: impl AsFd) {
-        let Some((_, place)) = &self.socket else { return };
-        let state = format!("FDSTORE=1\nFDNAME={}", kept_name(address));
-        if let Err(error) = send_with(place, &state, socket.as_fd()) {
-            tracing::debug!(%address, "the service manager does not keep the socket: {error}");
-        }
+    pub(crate) fn keep(&self, address: SocketAddr, socket: impl AsFd) {
+        self.notify_with(&format!("FDSTORE=1\nFDNAME={}", kept_name(address)), &[socket.as_fd()]);
     }
 
     /// Has the manager close what it keeps and nobody listens to any more.
-    pub(crate) fn forget(&self, address: net::SocketAddr) {
+    pub(crate) fn forget(&self, address: SocketAddr) {
         self.notify(&format!("FDSTOREREMOVE=1\nFDNAME={}", kept_name(address)));
     }
 
     fn notify(&self, state: &str) {
+        self.notify_with(state, &[]);
+    }
+
+    /// Says something and hands over one descriptor, or none.
+    fn notify_with(&self, state: &str, descriptors: &[BorrowedFd<'_>]) {
         let Some((socket, address)) = &self.socket else { return };
-        if let Err(error) = socket.send_to_addr(state.as_bytes(), address) {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(descriptors));
+        }
+        let bytes = [IoSlice::new(state.as_bytes())];
+        if let Err(error) = sendmsg_addr(socket, address, &bytes, &mut control, SendFlags::NOSIGNAL) {
             tracing::debug!("the service manager was not told {state:?}: {error}");
         }
     }
 }
 
 /// What the socket of an address is called while it is kept. A colon would end the name.
-pub(super) fn kept_name(address: net::SocketAddr) -> String {
+pub(super) fn kept_name(address: SocketAddr) -> String {
     format!("kept_{}", address.to_string().replace(':', "_"))
 }
 
-fn send_with(place: &SocketAddr, state: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    let socket = UnixDatagram::unbound()?;
-    socket.set_nonblocking(true)?;
-    socket.connect_addr(place)?;
-    let (descriptors, mut space) = ([descriptor], [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))]);
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !control.push(SendAncillaryMessage::ScmRights(&descriptors)) {
-        return Err(io::ErrorKind::OutOfMemory.into());
-    }
-    sendmsg(&socket, &[IoSlice::new(state.as_bytes())], &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
-}
-
 /// A path, or after an `@` a name in the abstract namespace.
-fn open(name: &OsStr) -> io::Result<(UnixDatagram, SocketAddr)> {
+fn open(name: &OsStr) -> io::Result<(UnixDatagram, SocketAddrUnix)> {
     let address = match name.as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name)?,
-        None => SocketAddr::from_pathname(name)?,
+        Some(name) => SocketAddrUnix::new_abstract_name(name)?,
+        None => SocketAddrUnix::new(name)?,
     };
     let socket = UnixDatagram::unbound()?;
     // A manager that does not read must not hold up the gateway.
@@ -140,6 +132,7 @@ fn watchdog(predecessor: Option<u32>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::linux::net::SocketAddrExt as _;
 
     #[test]
     fn what_is_told_arrives_at_a_path_and_at_an_abstract_name() {
@@ -149,7 +142,8 @@ mod tests {
         let places = [
             (UnixDatagram::bind(&path).unwrap(), path.clone().into_os_string()),
             (
-                UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap(),
+                UnixDatagram::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap())
+                    .unwrap(),
                 format!("@{name}").into(),
             ),
         ];

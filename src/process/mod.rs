@@ -14,7 +14,6 @@ pub use sockets::{ControlSocket, SocketError, bind};
 
 pub(crate) use files::open_files;
 pub use files::{ProcessUsage, raise_open_files};
-pub(crate) use handover::{Handover, path_beside};
-pub(crate) use inherited::Predecessor;
+pub(crate) use handover::{Handover, Predecessor, path_beside};
 pub(crate) use manager::ServiceManager;
 pub(crate) use signals::{Signals, Stop};

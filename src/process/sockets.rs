@@ -1,5 +1,6 @@
 //! Sockets, bound before anything else runs: a taken port is an error at start, not a surprise later.
 
+use crate::record::beside;
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -102,9 +103,7 @@ impl ControlSocket {
             std::fs::create_dir_all(folder)?;
             std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
         }
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let unready = PathBuf::from(name);
+        let unready = beside(path, &format!(".{}", std::process::id()));
         // What an earlier process of the same number left behind.
         let _ = std::fs::remove_file(&unready);
         let listener = UnixListener::bind(&unready)?;
