@@ -8,7 +8,7 @@ use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::policy::{OriginState, Policy, ReloadCounts};
 use crate::process::ProcessUsage;
-use crate::record::{ConnectionEvent, Latency, SiteTotals};
+use crate::record::{ConnectionEvent, LatencySnapshot, SiteTotals};
 use http::{Response, StatusCode};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -190,11 +190,10 @@ fn judging(text: &mut Exposition, admin: &Admin) {
     let help = "Faults of the gateway's own stages that were caught; the request went on unjudged.";
     text.counter("faults_total", help).value(totals.faults);
     text.histogram("judging_seconds", "How long judging a request took, recording in memory included.");
-    histogram(text, &admin.totals.judging);
+    histogram(text, &admin.totals.judging.snapshot());
 }
 
-fn histogram(text: &mut Exposition, latency: &Latency) {
-    let latency = latency.snapshot();
+fn histogram(text: &mut Exposition, latency: &LatencySnapshot) {
     for (bound, count) in latency.buckets {
         text.suffixed("_bucket", &[("le", &bound)], count);
     }
@@ -212,7 +211,7 @@ fn origins(text: &mut Exposition, admin: &Admin) {
     text.counter("origin_attempts_total", help).value(origins.attempts());
     text.counter("origin_faults_total", "Attempts that failed, by reason.").by("reason", origins.faults());
     text.histogram("origin_first_byte_seconds", "How long origins took to begin an answer.");
-    histogram(text, &origins.first_byte);
+    histogram(text, &origins.first_byte.snapshot());
 }
 
 fn connections(text: &mut Exposition, admin: &Admin) {

@@ -62,7 +62,7 @@ impl DoorFault {
 #[derive(Debug, Default)]
 pub struct DoorTotals {
     asked: Sharded<{ ProxyDoor::COUNT }>,
-    faults: [AtomicU64; DoorFault::COUNT],
+    faults: Sharded<{ DoorFault::COUNT }>,
     /// A bit for each place where the operator was told of a fault.
     told: [AtomicU64; DoorFault::COUNT],
 }
@@ -75,27 +75,20 @@ impl DoorTotals {
 
     /// Counts a fault; whether the operator is to be told of it. `place` tells faults of one kind apart, up to 64 of them.
     pub fn fault(&self, fault: DoorFault, place: usize) -> bool {
-        let (Some(count), Some(told)) = (self.faults.get(fault as usize), self.told.get(fault as usize))
-        else {
-            return false;
-        };
-        count.fetch_add(1, Ordering::Relaxed);
+        self.faults.add(fault as usize, 1);
         let bit = 1 << place.min(63);
-        told.fetch_or(bit, Ordering::Relaxed) & bit == 0
+        let told = self.told.get(fault as usize);
+        told.is_some_and(|told| told.fetch_or(bit, Ordering::Relaxed) & bit == 0)
     }
 
     /// Questions by door.
     pub fn asked(&self) -> impl Iterator<Item = (ProxyDoor, u64)> {
-        ProxyDoor::VARIANTS.iter().copied().map(|door| (door, self.asked.get(door as usize)))
+        self.asked.of(ProxyDoor::VARIANTS.iter().copied())
     }
 
     /// Faults by what is wrong.
     pub fn faults(&self) -> impl Iterator<Item = (DoorFault, u64)> {
-        DoorFault::VARIANTS
-            .iter()
-            .copied()
-            .zip(&self.faults)
-            .map(|(fault, count)| (fault, count.load(Ordering::Relaxed)))
+        self.faults.of(DoorFault::VARIANTS.iter().copied())
     }
 }
 

@@ -5,11 +5,7 @@ use std::array;
 use std::time::Duration;
 
 /// The upper bounds of buckets, in nanoseconds, each with its value in seconds as Prometheus writes it.
-type BucketBounds = [(u64, &'static str); BEYOND];
-
-/// Those of judging. They begin below a judgement that is answered from the cache of identities and end where a person
-/// would begin to notice.
-static JUDGING: BucketBounds = [
+static BOUNDS: [(u64, &str); 25] = [
     (250, "2.5e-07"),
     (500, "5e-07"),
     (1_000, "1e-06"),
@@ -20,15 +16,6 @@ static JUDGING: BucketBounds = [
     (50_000, "5e-05"),
     (100_000, "0.0001"),
     (250_000, "0.00025"),
-    (500_000, "0.0005"),
-    (1_000_000, "0.001"),
-    (2_500_000, "0.0025"),
-    (5_000_000, "0.005"),
-    (10_000_000, "0.01"),
-];
-
-/// Those of origins, from a page in memory to the usual time limit.
-static ORIGINS: BucketBounds = [
     (500_000, "0.0005"),
     (1_000_000, "0.001"),
     (2_500_000, "0.0025"),
@@ -46,18 +33,22 @@ static ORIGINS: BucketBounds = [
     (60_000_000_000, "60"),
 ];
 
+/// What judging takes. The bounds begin below a judgement that is answered from the cache of identities, and end where a
+/// person would begin to notice.
+pub type JudgingLatency = Latency<0>;
+
+/// How long origins are waited for, from a page in memory to the usual time limit.
+pub type OriginLatency = Latency<10>;
+
 /// What took longer than the last of so many bounds.
 const BEYOND: usize = 15;
 
 /// Where the sum of all durations stands, in nanoseconds.
 const SUM: usize = BEYOND + 1;
 
-/// Durations, counted by bucket.
-#[derive(Debug)]
-pub struct Latency {
-    bounds: &'static BucketBounds,
-    counts: Sharded<{ SUM + 1 }>,
-}
+/// Durations, counted by bucket. The bounds are those from number `FIRST` on.
+#[derive(Debug, Default)]
+pub struct Latency<const FIRST: usize>(Sharded<{ SUM + 1 }>);
 
 /// A histogram at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,34 +61,28 @@ pub struct LatencySnapshot {
     pub sum: f64,
 }
 
-impl Latency {
-    /// A histogram of what judging takes.
-    pub fn of_judging() -> Self {
-        Self { bounds: &JUDGING, counts: Sharded::default() }
-    }
-
-    /// A histogram of how long origins are waited for.
-    pub fn of_origins() -> Self {
-        Self { bounds: &ORIGINS, counts: Sharded::default() }
+impl<const FIRST: usize> Latency<FIRST> {
+    fn bounds() -> &'static [(u64, &'static str)] {
+        BOUNDS.get(FIRST..FIRST + BEYOND).unwrap_or_default()
     }
 
     /// Counts one duration.
     pub fn observe(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.counts.add(self.bounds.partition_point(|(bound, _)| *bound < nanos), 1);
-        self.counts.add(SUM, nanos);
+        self.0.add(Self::bounds().partition_point(|(bound, _)| *bound < nanos), 1);
+        self.0.add(SUM, nanos);
     }
 
     /// The histogram now.
     pub fn snapshot(&self) -> LatencySnapshot {
         let mut count = 0;
-        let counts: [(&str, u64); BEYOND] = array::from_fn(|index| {
-            count += self.counts.get(index);
-            (self.bounds.get(index).map_or("", |(_, seconds)| *seconds), count)
+        let buckets = array::from_fn(|index| {
+            count += self.0.get(index);
+            (Self::bounds().get(index).map_or("", |(_, seconds)| *seconds), count)
         });
-        count += self.counts.get(BEYOND);
-        let sum = Duration::from_nanos(self.counts.get(SUM)).as_secs_f64();
-        LatencySnapshot { buckets: counts, count, sum }
+        count += self.0.get(BEYOND);
+        let sum = Duration::from_nanos(self.0.get(SUM)).as_secs_f64();
+        LatencySnapshot { buckets, count, sum }
     }
 }
 
@@ -107,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_bound_belongs_to_its_own_bucket() {
-        let latency = Latency::of_judging();
+        let latency = JudgingLatency::default();
         for nanos in [0, 250, 251, 10_000_000, 10_000_001] {
             latency.observe(Duration::from_nanos(nanos));
         }
@@ -117,15 +102,17 @@ mod tests {
         assert_eq!(shown.buckets[13], ("0.005", 3));
         assert_eq!(shown.buckets[14], ("0.01", 4));
         assert_eq!(shown.count, 5);
+        let origins = OriginLatency::default().snapshot().buckets;
+        assert_eq!((origins[0].0, origins[14].0), ("0.0005", "60"));
         assert!((shown.sum - 0.020_000_502).abs() < 1e-12, "{}", shown.sum);
     }
 
     #[test]
     fn bounds_rise_and_are_written_as_what_they_are() {
-        for pair in JUDGING.windows(2) {
+        for pair in BOUNDS.windows(2) {
             assert!(pair[0].0 < pair[1].0);
         }
-        for (nanos, written) in JUDGING {
+        for (nanos, written) in BOUNDS {
             let seconds: f64 = written.parse().unwrap();
             assert_eq!(Duration::from_secs_f64(seconds), Duration::from_nanos(nanos), "{written}");
         }

@@ -54,7 +54,7 @@ pub use fleet::{
 };
 pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
-pub use latency::{Latency, LatencySnapshot};
+pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use ledger::{
     BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory,
     LedgerNews, LedgerSeed, NoticeClock, compacted, digest, file_bytes, hexadecimal, uptime,

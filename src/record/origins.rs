@@ -1,6 +1,6 @@
 //! Counts of what is asked of origins, since the start of the process.
 
-use super::latency::Latency;
+use super::latency::OriginLatency;
 use super::sharded::Sharded;
 use std::time::Duration;
 
@@ -19,18 +19,12 @@ pub const ORIGIN_FAULTS: [&str; 10] = [
 ];
 
 /// Counters that any thread may raise.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OriginTotals {
     attempts: Sharded<1>,
     faults: Sharded<{ ORIGIN_FAULTS.len() }>,
     /// From the moment that a request was sent to the first byte of its answer.
-    pub first_byte: Latency,
-}
-
-impl Default for OriginTotals {
-    fn default() -> Self {
-        Self { attempts: Sharded::default(), faults: Sharded::default(), first_byte: Latency::of_origins() }
-    }
+    pub first_byte: OriginLatency,
 }
 
 impl OriginTotals {
@@ -56,7 +50,7 @@ impl OriginTotals {
 
     /// Failures by their words.
     pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        ORIGIN_FAULTS.into_iter().enumerate().map(|(index, word)| (word, self.faults.get(index)))
+        self.faults.of(ORIGIN_FAULTS)
     }
 }
 

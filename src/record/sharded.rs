@@ -50,6 +50,11 @@ impl<const N: usize> Sharded<N> {
             .map(|counter| counter.load(Ordering::Relaxed))
             .fold(0, u64::wrapping_add)
     }
+
+    /// The counters in their order, each with what it counts.
+    pub(super) fn of<T>(&self, counted: impl IntoIterator<Item = T>) -> impl Iterator<Item = (T, u64)> {
+        counted.into_iter().enumerate().map(|(index, counted)| (counted, self.get(index)))
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::doors::DoorTotals;
 use super::event::EventKind;
-use super::latency::Latency;
+use super::latency::JudgingLatency;
 use super::origins::OriginTotals;
 use super::sharded::Sharded;
 use super::unknown_hosts::{UnknownHost, UnknownHosts};
@@ -106,12 +106,12 @@ impl SiteTotals {
 
     /// Judged requests by what supported the name they gave.
     pub fn proofs(&self) -> impl Iterator<Item = (Proof, u64)> {
-        Proof::VARIANTS.iter().map(|proof| (*proof, self.proofs.get(*proof as usize)))
+        self.proofs.of(Proof::VARIANTS.iter().copied())
     }
 
     /// Answers to `/robots.txt` by status.
     pub fn robots(&self) -> impl Iterator<Item = (u16, u64)> {
-        ROBOTS_STATUSES.into_iter().enumerate().map(|(index, status)| (status, self.robots.get(index)))
+        self.robots.of(ROBOTS_STATUSES)
     }
 
     fn of_verdict(&self, wanted: usize) -> u64 {
@@ -120,12 +120,11 @@ impl SiteTotals {
 }
 
 fn of_judged(counters: &Sharded<{ ClientKind::COUNT }>) -> impl Iterator<Item = (ClientKind, u64)> {
-    let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
-    judged.map(|client| (client, counters.get(client as usize)))
+    counters.of(ClientKind::VARIANTS.iter().copied()).filter(|(client, _)| client.is_judged())
 }
 
 /// Counters that any thread may raise. None is ever lost: they depend on no queue.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Totals {
     requests: Sharded<1>,
     sites: ArcSwap<BTreeMap<Box<str>, Arc<SiteTotals>>>,
@@ -135,27 +134,11 @@ pub struct Totals {
     /// Which hosts those were for.
     unknown_hosts: UnknownHosts,
     /// How long judging took, robots.txt being answered included.
-    pub judging: Latency,
+    pub judging: JudgingLatency,
     /// What is asked of origins.
     pub origins: OriginTotals,
     /// What other proxies ask.
     pub doors: DoorTotals,
-}
-
-impl Default for Totals {
-    fn default() -> Self {
-        Self {
-            requests: Sharded::default(),
-            sites: ArcSwap::default(),
-            faults: AtomicU64::default(),
-            malformed: AtomicU64::default(),
-            no_site: AtomicU64::default(),
-            unknown_hosts: UnknownHosts::default(),
-            judging: Latency::of_judging(),
-            origins: OriginTotals::default(),
-            doors: DoorTotals::default(),
-        }
-    }
 }
 
 /// The counters at one moment.
