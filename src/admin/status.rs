@@ -25,8 +25,8 @@ fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
         for_seconds: last.map(|span| now.since(span.since).as_secs()),
     };
     Some(AuthorizeStatus {
-        asked: doors.asked().map(|(door, count)| (door.as_str().into(), count)).collect(),
-        faults: doors.faults().map(|(fault, count)| (fault.as_str().into(), count)).collect(),
+        asked: doors.asked().map(|(door, count)| (<&str>::from(door).into(), count)).collect(),
+        faults: doors.faults().map(|(fault, count)| (<&str>::from(fault).into(), count)).collect(),
         robots_txt: slots.map(|(index, slot)| seen(slot.pattern.to_string(), last(index))).collect(),
     })
 }

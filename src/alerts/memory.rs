@@ -1,7 +1,7 @@
 //! What was told already. It is kept in the state folder, so that a start tells nothing twice.
 
 use super::condition::Condition;
-use crate::record::make_folder;
+use crate::record::replace_file;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,13 +63,8 @@ impl AlertMemory {
     }
 
     fn keep(&self) {
-        let beside = self.path.with_extension("json.new");
-        let kept = serde_json::to_vec(&self.held).map_err(std::io::Error::other).and_then(|text| {
-            make_folder(self.path.parent().unwrap_or_else(|| Path::new("")))?;
-            std::fs::write(&beside, text)?;
-            std::fs::rename(&beside, &self.path)
-        });
-        if let Err(error) = kept {
+        let text = serde_json::to_vec(&self.held).map_err(std::io::Error::other);
+        if let Err(error) = text.and_then(|text| replace_file(&self.path, &text)) {
             let file = self.path.display();
             tracing::warn!(%file, "what was alerted cannot be kept, and may be told again after a start: {error}");
         }

@@ -52,8 +52,8 @@ fn entry(crawler: &Crawler, directories: &[KeyDirectory]) -> Value {
         "signs": crawler.signs.iter().map(Sign::to_string).collect::<Vec<_>>(),
         "tokens": &*crawler.tokens,
         "star": crawler.star,
-        "obeys": crawler.obeys.as_str(),
-        "basis": crawler.basis.as_str(),
+        "obeys": crawler.obeys.to_string(),
+        "basis": crawler.basis.to_string(),
         "docs": crawler.docs,
         "checked": crawler.checked,
         "verify": { "rdns": verify.rdns, "forward": verify.forward, "ranges": verify.ranges },
@@ -97,7 +97,7 @@ fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Outpu
     };
     output.line(row("name", "client", "purpose", "obeys", "proof", "groups, in order"))?;
     for crawler in catalogue.crawlers() {
-        let obeys = crawler.obeys.as_str();
+        let obeys = crawler.obeys.into();
         let (client, purpose) = (crawler.client.as_str(), crawler.purpose.as_str());
         let line = row(&crawler.name, client, purpose, obeys, &proof(crawler), &groups(crawler));
         output.line(escape_harmful(&line))?;
@@ -177,7 +177,7 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
         "purpose": identity.purpose.map(Purpose::as_str),
         "tokens": &*identity.tokens,
         "star": identity.star,
-        "basis": identity.basis.as_str(),
+        "basis": identity.basis.to_string(),
         "steps": steps,
     });
     output.show(&answer, |_, output| steps.iter().try_for_each(|step| output.line(escape_harmful(step))))

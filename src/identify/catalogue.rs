@@ -3,8 +3,7 @@
 //! Not here: the file it is read from (`config::catalogue`) and the automaton
 //! it is searched with (`scan`).
 
-use super::client::ClientKind;
-use super::identity::Purpose;
+use super::identity::{ClientKind, Purpose};
 use super::sign::Sign;
 use super::signature::AgentOrigin;
 use crate::robots::{UseCategory, compared};
@@ -29,13 +28,6 @@ pub enum Obeys {
     Unknown,
 }
 
-impl Obeys {
-    /// The public word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// On what the tokens of an entry rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
@@ -47,13 +39,6 @@ pub enum TokenBasis {
     Listed,
     /// Taken from the header itself.
     Inferred,
-}
-
-impl TokenBasis {
-    /// The public word.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// How the address of a crawler can be checked.

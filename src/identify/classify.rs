@@ -5,10 +5,9 @@
 //! be a nameless tool, and a guard is heard before any generic sign. Pure; not
 //! here: the second opinion (`user_agent`) and the operator's own tokens.
 
-use super::client::ClientKind;
 use super::find::{SignFinds, SignHit, SignMeaning};
 use super::header;
-use super::identity::Basis;
+use super::identity::{Basis, ClientKind};
 use super::scan::Scanner;
 use super::shape::shape;
 use super::words::RecognitionData;

@@ -117,13 +117,7 @@ impl SignFinds {
             SignMeaning::GeckoTail => &mut self.gecko_tail,
             SignMeaning::Model => &mut self.model,
             SignMeaning::Macintosh => &mut self.macintosh,
-            SignMeaning::Named(_)
-            | SignMeaning::CrawlerSign
-            | SignMeaning::ToolSign
-            | SignMeaning::Guard
-            | SignMeaning::Link
-            | SignMeaning::Mail
-            | SignMeaning::Host => return None,
+            _ => return None,
         })
     }
 

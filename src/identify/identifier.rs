@@ -6,10 +6,9 @@
 use super::cache::Cache;
 use super::catalogue::Catalogue;
 use super::classify::{Classification, NoTrace, Rules, Trace};
-use super::client::ClientKind;
 use super::find::SignFinds;
 use super::header;
-use super::identity::{Basis, Identity, Recognised};
+use super::identity::{Basis, ClientKind, Identity, Recognised};
 use super::scan::{BuildError, Scanner};
 use super::second_opinion::SecondOpinion;
 use super::words::{RecognitionData, Words};

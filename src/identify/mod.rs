@@ -17,7 +17,6 @@ mod automaton;
 mod cache;
 mod catalogue;
 mod classify;
-mod client;
 mod find;
 mod header;
 mod identifier;
@@ -32,9 +31,8 @@ pub mod signature;
 mod words;
 
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
-pub use client::{ClientKind, KnownProof, Proof, ProofMethod};
 pub use identifier::Identifier;
-pub use identity::{Basis, Identity, Purpose, Recognised};
+pub use identity::{Basis, ClientKind, Identity, KnownProof, Proof, ProofMethod, Purpose, Recognised};
 pub use operator_tokens::OperatorTokens;
 pub use scan::BuildError;
 pub use sign::{Sign, SignError};

@@ -9,11 +9,10 @@
 //! Rebuilt when robots.txt changes; the catalogue's automaton is not.
 
 use super::catalogue::token_is_legal;
-use super::client::ClientKind;
 use super::find::SignHit;
 use super::header;
 use super::identifier::Identifier;
-use super::identity::{Basis, Identity, Recognised};
+use super::identity::{Basis, ClientKind, Identity, Recognised};
 use aho_corasick::AhoCorasick;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

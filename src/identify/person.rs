@@ -8,9 +8,9 @@
 //! questions (`classify`) and headers that name nobody (`shape`).
 
 use super::classify::Rules;
-use super::client::ClientKind;
 use super::find::SignHit;
 use super::header;
+use super::identity::ClientKind;
 
 impl Rules<'_> {
     /// The mark of an app or of a handheld, outside the word of `hit`, in a

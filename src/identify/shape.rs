@@ -4,10 +4,9 @@
 //! that only crawlers write. Not here: names and generic words (`classify`).
 
 use super::classify::{Classification, Rules, Trace};
-use super::client::ClientKind;
 use super::find::SignHit;
 use super::header;
-use super::identity::Basis;
+use super::identity::{Basis, ClientKind};
 use std::sync::Arc;
 
 impl Rules<'_> {

@@ -4,7 +4,7 @@
 //! slow disk costs lines, which are counted, and never a request.
 
 use super::bytes::{escaped_json, shown};
-use super::event::timestamp;
+use super::event::write_timestamp;
 use super::journal::{Journal, JournalError, JournalOptions};
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -46,7 +46,7 @@ impl Serialize for ShownBytes<'_> {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct AccessRecord<'a> {
     /// When it began.
-    #[serde(serialize_with = "time")]
+    #[serde(serialize_with = "write_timestamp")]
     pub time: SystemTime,
     /// The client's address, where one is known, as far as it is written.
     pub address: Option<IpAddr>,
@@ -79,10 +79,6 @@ pub struct AccessRecord<'a> {
     pub fault: Option<&'a str>,
     /// The request's id, the same as in the journal.
     pub request_id: &'a str,
-}
-
-fn time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&timestamp(*time))
 }
 
 fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

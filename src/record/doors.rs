@@ -22,13 +22,6 @@ pub enum ProxyDoor {
     RobotsTxt,
 }
 
-impl ProxyDoor {
-    /// Its path.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-}
-
 /// What is wrong with a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[derive(strum::Display, strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
@@ -49,13 +42,6 @@ pub enum DoorFault {
     Unusable,
     /// The question itself cannot be read.
     Head,
-}
-
-impl DoorFault {
-    /// The name used in metrics and `status`.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// Counters of what other proxies ask.

@@ -204,6 +204,14 @@ pub fn timestamp(time: SystemTime) -> String {
     format!("{:.3}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
+/// The same for what serde writes.
+pub(super) fn write_timestamp<S: serde::Serializer>(
+    time: &SystemTime,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&timestamp(*time))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

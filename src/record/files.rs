@@ -18,6 +18,22 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o750).create(folder)
 }
 
+/// Makes a folder in `base` that nobody else can look into, whose name begins with `name`.
+///
+/// # Errors
+/// When it cannot be made.
+pub fn private_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
+    let mut refused = io::ErrorKind::AlreadyExists.into();
+    for attempt in 0..100 {
+        let path = base.join(format!("{name}-{}-{attempt}", std::process::id()));
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => return Ok(path),
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
 /// The path with `end` behind its name.
 pub fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

@@ -1,7 +1,7 @@
 //! What of a fleet's counts has not come together yet: the exchange finds it, and the report tells it.
 
-use super::timestamp;
-use serde::{Serialize, Serializer};
+use super::event::write_timestamp;
+use serde::Serialize;
 use std::time::SystemTime;
 
 /// What a report of a fleet lacks.
@@ -21,7 +21,7 @@ pub struct PendingOutbox {
     /// How many batches wait, as far as it said.
     pub batches: i64,
     /// Since when counts of it may be missing.
-    #[serde(serialize_with = "time")]
+    #[serde(serialize_with = "write_timestamp")]
     pub since: SystemTime,
 }
 
@@ -31,10 +31,6 @@ pub struct SkippedCounts {
     /// Its name.
     pub name: String,
     /// When that was found.
-    #[serde(serialize_with = "time")]
+    #[serde(serialize_with = "write_timestamp")]
     pub found: SystemTime,
-}
-
-fn time<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&timestamp(*time))
 }

@@ -23,7 +23,7 @@ macro_rules! key {
 pub(super) use key;
 
 /// A JSON object (RFC 8259) that is being written. Of the values nothing in it is harmful to read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct JsonLine {
     bytes: Vec<u8>,
 }
@@ -33,11 +33,6 @@ impl JsonLine {
     pub(super) fn new(start: &'static str) -> Self {
         let mut bytes = Vec::with_capacity(USUAL);
         bytes.extend_from_slice(start.as_bytes());
-        Self { bytes }
-    }
-
-    /// Goes on with what stands in `bytes`.
-    pub(super) const fn after(bytes: Vec<u8>) -> Self {
         Self { bytes }
     }
 

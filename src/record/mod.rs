@@ -8,7 +8,6 @@
 
 mod access;
 mod alerts;
-mod by_crawler;
 mod bytes;
 mod connections;
 mod doors;
@@ -42,12 +41,11 @@ pub mod word;
 
 pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord, ShownBytes};
 pub use alerts::AlertTotals;
-pub use by_crawler::CrawlerCounts;
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
-pub use files::{at_once, beside, make_folder, replace_file};
+pub use files::{at_once, beside, make_folder, private_folder, replace_file};
 pub use fleet::{
     FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, GenerationState, OfferedFiles,
     OwnFiles, UnlearntNews,
@@ -67,8 +65,8 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use store::{
-    DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingSpan, OTHER_PATHS, OutboxBatch,
-    OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,
+    CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingSpan, OTHER_PATHS,
+    OutboxBatch, OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,
     RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow, StoreError,
     StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus,
     UnseenReads, UnseenRow, VersionRecord, Window, copy_store,

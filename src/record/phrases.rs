@@ -81,7 +81,7 @@ impl CachedFields {
         let ruling = verdict.ruling.as_ref();
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         let token = ruling.map(|ruling| ruling.token);
-        let mut line = JsonLine::after(Vec::new());
+        let mut line = JsonLine::default();
         line.word(key!("event"), kind.as_str());
         line.text(key!("site"), site);
         line.word(key!("mode"), mode.as_str());

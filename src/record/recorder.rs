@@ -2,11 +2,12 @@
 //!
 //! Nothing here waits for a disk or fails. How it gets to the store is the writer's business.
 
-use super::by_crawler::CrawlerCounts;
 use super::event::{AddressDetail, Event, EventKind, Occurrence};
 use super::network::NetworkId;
 use super::reads::ReaderId;
-use super::store::{Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn};
+use super::store::{
+    CrawlerCounts, Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn,
+};
 use super::tally::{
     CountSubject, CountedRequest, DecisionRef, InForce, KeptEvent, ReadKey, SeenInstants, SeenRead,
     SubjectRef, Tally, is_known, micros,
@@ -87,7 +88,8 @@ impl Recorder {
         let (is_known, at) = (is_known(occurrence.identity), micros(occurrence.now));
         let target = &occurrence.facts.target;
         let network = NetworkId::of(occurrence.facts.address);
-        let is_wanted = self.tally.count(CountedRequest { subject, is_known, decision, target, at, network });
+        let entry = CountedRequest { subject, is_known, decision, target, at, network };
+        let is_wanted = self.tally.shard(subject).count(&entry);
         let may_be_kept = occurrence.addresses != AddressDetail::None;
         is_wanted.then(|| {
             let network = if may_be_kept { network } else { NetworkId::NONE };
@@ -99,7 +101,7 @@ impl Recorder {
     /// Adds the bytes of the body that a counted request, which came at `time`, was answered with.
     pub fn sent(&self, site: &str, identity: &Identity, proof: Proof, time: SystemTime, bytes: u64) {
         let subject = SubjectRef::new(site, identity, proof);
-        self.tally.sent(subject, is_known(identity), micros(time), bytes);
+        self.tally.shard(subject).sent(subject, is_known(identity), micros(time), bytes);
     }
 
     /// Keeps an event in full, with the status that it came to.
@@ -107,7 +109,8 @@ impl Recorder {
         let line = String::from_utf8(event.line(status))
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         let kept = KeptEvent { line: line.into(), ..wanted.event };
-        self.tally.keep(wanted.subject.borrowed(), wanted.is_known, kept);
+        let subject = wanted.subject.borrowed();
+        self.tally.shard(subject).keep(subject, wanted.is_known, kept);
     }
 
     /// Notes a complete read of robots.txt.
@@ -126,7 +129,7 @@ impl Recorder {
         let time = micros(read.time);
         let at = i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX);
         let seen = SeenRead { seen: SeenInstants::once(time), at };
-        self.tally.read(subject, is_known(read.identity), key, seen);
+        self.tally.shard(subject).read(subject, is_known(read.identity), key, seen);
     }
 
     /// Notes which file was in force at a site, and from when until when. A store that knows what is in force there knows
@@ -134,14 +137,14 @@ impl Recorder {
     pub fn was_in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime, until: SystemTime) {
         let (site, bytes) = (site.into(), bytes.map(Arc::from));
         let (since, until) = (micros(since), micros(until).max(1));
-        self.tally.in_force(InForce { site, bytes, since, until });
+        self.tally.versions().in_force(InForce { site, bytes, since, until });
     }
 
     /// Notes which file is in force at a site, and since when; without bytes for a site without one. To say
     /// again what is in force already changes nothing.
     pub fn in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime) {
         let (site, bytes) = (site.into(), bytes.map(Arc::from));
-        self.tally.in_force(InForce { site, bytes, since: micros(since), until: 0 });
+        self.tally.versions().in_force(InForce { site, bytes, since: micros(since), until: 0 });
     }
 
     /// Notes that someone else, such as a cache in front of the gateway, may answer requests for a site's robots.txt, and

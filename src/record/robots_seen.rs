@@ -3,11 +3,12 @@
 //! Kept in a file of the state folder, since a proxy goes on passing it on while the gateway is started anew. What cannot be
 //! read there is nothing: then nobody is accused until the next such request.
 
+use super::files::replace_file;
 use super::ledger::whole_micros;
 use crate::decide::NoticeTime;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -126,9 +127,7 @@ impl RobotsTxtSpans {
             serde_json::to_writer(&mut text, &line).map_err(io::Error::other)?;
             text.push(b'\n');
         }
-        let beside = folder.join(format!("{FILE}.{}", std::process::id()));
-        fs::write(&beside, text)?;
-        fs::rename(&beside, folder.join(FILE))
+        replace_file(&folder.join(FILE), &text)
     }
 }
 
@@ -159,6 +158,7 @@ fn read(folder: &Path) -> Vec<(Box<str>, RobotsTxtSpan)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const DAY: u64 = 24 * 3_600;
 

@@ -40,7 +40,7 @@ pub use reader::{
     SentBytes, StoreReader, StoredNotice, TimelinePoint, VersionRecord, Window,
 };
 pub use write::OTHER as OTHER_PATHS;
-pub use writer::{StoreStatus, UncleanEndStatus};
+pub use writer::{CrawlerCounts, StoreStatus, UncleanEndStatus};
 
 pub(super) use open::StoreFile;
 pub(super) use writer::{Message, ShownState, StoreWriter, spawn};

@@ -69,29 +69,9 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts one judged request; `true` when its event is wanted in full.
-    pub(super) fn count(&self, entry: CountedRequest<'_>) -> bool {
-        self.shard(entry.subject).count(&entry)
-    }
-
-    /// Adds bytes that a subject was sent.
-    pub(super) fn sent(&self, subject: SubjectRef<'_>, is_known: bool, at: i64, bytes: u64) {
-        self.shard(subject).sent(subject, is_known, at, bytes);
-    }
-
-    /// Keeps an event in full.
-    pub(super) fn keep(&self, subject: SubjectRef<'_>, is_known: bool, event: KeptEvent) {
-        self.shard(subject).keep(subject, is_known, event);
-    }
-
-    /// Notes a read.
-    pub(super) fn read(&self, subject: SubjectRef<'_>, is_known: bool, key: ReadKey, read: SeenRead) {
-        self.shard(subject).read(subject, is_known, key, read);
-    }
-
-    /// Notes that a version came into force. All go through one shard, which keeps their order.
-    pub(super) fn in_force(&self, version: InForce) {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner).in_force(version);
+    /// Where versions that came into force are noted: one shard, which keeps their order.
+    pub(super) fn versions(&self) -> MutexGuard<'_, CountBatch> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes all that was counted.
@@ -113,8 +93,8 @@ impl Tally {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The top bits of the hash choose the shard; the maps inside hash with keys of their own.
-    fn shard(&self, subject: SubjectRef<'_>) -> MutexGuard<'_, CountBatch> {
+    /// Where a subject is counted. The top bits of the hash choose the shard; the maps inside hash with keys of their own.
+    pub(super) fn shard(&self, subject: SubjectRef<'_>) -> MutexGuard<'_, CountBatch> {
         let hash = self.state.hash_one(subject);
         let at = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
         let shard = self.others.get(at).unwrap_or(&self.first);
@@ -147,7 +127,7 @@ mod tests {
             ruling: None,
             version: None,
         };
-        tally.count(CountedRequest {
+        tally.shard(subject(crawler)).count(&CountedRequest {
             subject: subject(crawler),
             is_known: true,
             decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),

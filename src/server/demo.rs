@@ -8,11 +8,10 @@ use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig
 use crate::enforce::Mode;
 use crate::policy::Policy;
 use crate::process::{SocketError, bind};
-use crate::record::{JournalTarget, Recorder};
+use crate::record::{JournalTarget, Recorder, private_folder};
 use http::{Request, Response, StatusCode};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -86,7 +85,9 @@ impl DemoOrigin {
         let address = listener
             .local_addr()
             .map_err(|source| SocketError { address: "127.0.0.1:0".to_owned(), source })?;
-        let folder = own_folder()?;
+        let base = std::env::temp_dir();
+        let folder =
+            private_folder(&base, "robots-gateway-demo").map_err(|error| DemoError::Sample(base, error))?;
         let robots = folder.join("robots.txt");
         std::fs::write(&robots, rules).map_err(|error| DemoError::Sample(robots, error))?;
         Ok(Self { listener, address, folder })
@@ -147,20 +148,6 @@ Each event is a line below. Ctrl-C stops it.
 fn free_address(wanted: SocketAddr) -> Option<SocketAddr> {
     let free = |address| bind(address).ok().and_then(|listener| listener.local_addr().ok());
     free(wanted).or_else(|| free(SocketAddr::new(wanted.ip(), 0)))
-}
-
-/// A new folder that nobody else can have prepared.
-fn own_folder() -> Result<PathBuf, DemoError> {
-    let process = std::process::id();
-    let mut taken = None;
-    for number in 0..100 {
-        let folder = std::env::temp_dir().join(format!("robots-gateway-demo-{process}-{number}"));
-        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) => taken = Some(DemoError::Sample(folder, error)),
-        }
-    }
-    Err(taken.unwrap_or_else(|| DemoError::Sample(std::env::temp_dir(), io::ErrorKind::AlreadyExists.into())))
 }
 
 fn page(request: &Request<()>) -> Response<Vec<u8>> {

@@ -4,7 +4,6 @@ use super::accept::Accepted;
 use super::admission::{Admission, Permit};
 use super::connection::{Http1Connection, Lifetime, NewConnection, Service, WorkerContext};
 use super::http2;
-use super::preamble;
 use super::room::ConnectionRoom;
 use super::stream::ClientSocket;
 use crate::config::{Config, ConnectionLimits};
@@ -12,6 +11,7 @@ use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
 use crate::record::ConnectionEvent;
 use crate::request::address::NetworkList;
+use crate::request::proxy_protocol::{LONGEST, ProxyHeaderProgress, parse};
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::TlsStream;
@@ -21,7 +21,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
-use tokio::io::AsyncRead;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -191,7 +191,7 @@ impl ConnectionHandler {
                 refused();
                 return None;
             }
-            let header = timeout(config.timeouts.client_header, preamble::read(stream));
+            let header = timeout(config.timeouts.client_header, read_proxy_header(stream));
             let Ok(Ok((named, rest))) = header.await else {
                 refused();
                 return None;
@@ -207,5 +207,36 @@ impl ConnectionHandler {
             }
         }
         Some(Introduced { client: Some(client), first, permit, may_relay })
+    }
+}
+
+/// How much is read at a time: all that proxies send, as a rule.
+const PIECE: usize = 256;
+
+/// Reads the header of the PROXY protocol off a connection: whom the proxy names as its client, `None` where it names nobody; and what was read of that which follows.
+///
+/// # Errors
+/// When the connection ends, or what comes is no header. Nothing is answered then: whoever speaks is not
+/// speaking HTTP.
+async fn read_proxy_header(
+    stream: &mut (impl AsyncRead + Unpin),
+) -> Result<(Option<SocketAddr>, Vec<u8>), ()> {
+    let mut bytes = Vec::with_capacity(PIECE);
+    loop {
+        match parse(&bytes) {
+            ProxyHeaderProgress::Complete(header) => {
+                return Ok((header.client, bytes.split_off(header.length.min(bytes.len()))));
+            }
+            ProxyHeaderProgress::Malformed => return Err(()),
+            // `parse` takes nothing for a beginning that is longer; this does not depend on it.
+            ProxyHeaderProgress::Incomplete if bytes.len() > LONGEST + PIECE => return Err(()),
+            ProxyHeaderProgress::Incomplete => {}
+        }
+        bytes.reserve(PIECE);
+        let mut piece = [0; PIECE];
+        match stream.read(&mut piece).await {
+            Ok(count) if count > 0 => bytes.extend(piece.iter().take(count)),
+            _ => return Err(()),
+        }
     }
 }

@@ -9,14 +9,11 @@ mod handler;
 mod http2;
 mod memory;
 mod pages;
-mod preamble;
-mod renewal;
 mod room;
 mod self_test;
 mod serve;
 mod services;
 mod stream;
-mod tls;
 mod workers;
 
 pub use demo::{DemoError, DemoOrigin};

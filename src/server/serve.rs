@@ -6,10 +6,9 @@ use super::connection::WorkerContext;
 use super::demo::DemoOrigin;
 use super::handler::ConnectionHandler;
 use super::pages::Pages;
-use super::renewal::renew;
 use super::room::ConnectionRoom;
 use super::services::{ConnectionBounds, Logs, services};
-use super::workers::{WorkerPool, Workers};
+use super::workers::{WorkerPool, Workers, renew};
 use crate::config::{Config, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
@@ -93,7 +92,7 @@ impl Server {
         let manager = Arc::new(ServiceManager::from_environment(predecessor));
         keep(&manager, &self.listeners, &self.inherited)?;
         let (watched, watching) = (Arc::clone(&manager), worker_pool.clone());
-        tokio::spawn(async move { watched.stay_alive(|| watching.answer()).await });
+        tokio::spawn(async move { watched.stay_alive(|| watching.each(|| ())).await });
         tokio::spawn(renew(Arc::clone(&current), worker_pool.clone()));
         let socket = ControlSocket::bind(&path);
         // Before anything is recorded. A socket that nobody can have would leave the logs to grow for ever.

@@ -5,12 +5,13 @@ use super::connection::{Service, WorkerContext};
 use super::handler::{ConnectionHandler, acceptor};
 use super::pages::Pages;
 use super::room::ConnectionRoom;
-use super::tls;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
 use crate::policy::CurrentPolicy;
 use crate::proxy::{Authorities, Exchanger, OriginConnections, OriginFaults};
 use crate::record::{AccessLog, ConnectionTotals, Journal};
+use pingora::tls::{ClientHello, ResolvesServerCert, ServerConfig, sign::CertifiedKey, version};
+use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -36,7 +37,7 @@ impl ConnectionBounds {
         admission: &Arc<Admission>,
         config: ListenerConfig,
     ) -> Vec<Arc<ConnectionHandler>> {
-        let tls = config.tls.then(|| tls::settings(Arc::clone(current)));
+        let tls = config.tls.then(|| tls_settings(Arc::clone(current)));
         let (serve, admission): (fn(_) -> _, _) =
             if config.is_for_proxies { (Service::Doors, &self.asking) } else { (Service::Site, admission) };
         let handler = |site: &Arc<WorkerContext>| ConnectionHandler {
@@ -101,4 +102,32 @@ pub(super) fn services(
         Arc::new(WorkerContext { gateway: gateway.for_worker(), exchanger })
     };
     (0..workers).map(service).collect()
+}
+
+/// Asks the policy in force, so that a renewed certificate is shown from the next handshake on, and no
+/// connection that is open notices.
+struct CertificateChooser(Arc<CurrentPolicy>);
+
+impl fmt::Debug for CertificateChooser {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Shown")
+    }
+}
+
+impl ResolvesServerCert for CertificateChooser {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.0.get().certificates.of(hello.server_name())
+    }
+}
+
+/// How a listener ends TLS: at least version 1.2, HTTP/2 or HTTP/1.1 by ALPN (RFC 7301), and the certificate of the host that
+/// the client asks for (RFC 6066 §3), under the policy in force at that moment. All of its workers share it, and with it the sessions that clients come back to.
+fn tls_settings(current: Arc<CurrentPolicy>) -> Arc<ServerConfig> {
+    // Fixed here as well as by pingora: whichever comes first, there is one provider.
+    pingora::tls::install_default_crypto_provider();
+    let versions = [&version::TLS13, &version::TLS12];
+    let builder = ServerConfig::builder_with_protocol_versions(&versions).with_no_client_auth();
+    let mut config = builder.with_cert_resolver(Arc::new(CertificateChooser(current)));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Arc::new(config)
 }

@@ -138,9 +138,9 @@ impl CrawlerReader<'_, '_, '_, '_> {
         let (reader, table) = (&mut *self.reader, self.table);
         let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str);
         crawler.purpose = purpose.unwrap_or(crawler.purpose);
-        let obeys = reader.one_of(table, "obeys", Obeys::VARIANTS, Obeys::as_str);
+        let obeys = reader.one_of(table, "obeys", Obeys::VARIANTS, Obeys::into);
         crawler.obeys = obeys.unwrap_or(crawler.obeys);
-        let basis = reader.one_of(table, "basis", TokenBasis::VARIANTS, TokenBasis::as_str);
+        let basis = reader.one_of(table, "basis", TokenBasis::VARIANTS, TokenBasis::into);
         crawler.basis = basis.unwrap_or(crawler.basis);
         crawler.framework = reader.flag(table, "framework").map_or(crawler.framework, Spanned::into_inner);
         crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);

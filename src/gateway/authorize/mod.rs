@@ -127,7 +127,7 @@ impl Gateway {
     fn unjudged_answer(&self, door: ProxyDoor, decided_for: DecidedFor, fault: &QuestionFault) -> Response {
         let QuestionFault { kind, field, place } = *fault;
         if decided_for == DecidedFor::Proxy && self.totals.doors.fault(kind, door as usize * FIELDS + place) {
-            let door = door.as_str();
+            let door = <&str>::from(door);
             match kind {
                 DoorFault::Missing => tracing::warn!(
                     door,

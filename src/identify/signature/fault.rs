@@ -1,5 +1,7 @@
 //! Why a signature says nothing about its sender.
 
+use strum::EnumMessage as _;
+
 /// What came of a signature, in the words of the draft's appendix on deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray, strum::EnumCount)]
@@ -22,76 +24,116 @@ impl SignatureOutcomeKind {
 
 /// What is wrong with a signature, or what is missing to verify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(strum::Display, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SignatureFault {
     /// The key is of another algorithm than `alg` says.
+    #[strum(message = "the key is of another algorithm than the parameter `alg` says")]
     AlgorithmMismatch,
     /// The field `Signature-Agent` is not covered.
+    #[strum(message = "the field Signature-Agent is sent and not covered: sign \
+                       \"signature-agent\";key=\"LABEL\", or \"signature-agent\" where the field is a bare string")]
     AgentNotCovered,
     /// Neither `@authority` nor `@target-uri` is covered.
+    #[strum(message = "neither \"@authority\" nor \"@target-uri\" is covered: one of them must be signed")]
     AuthorityNotCovered,
     /// `Signature-Agent` asks for another way to find keys than a directory.
+    #[strum(message = "Signature-Agent has a `type` other than `directory`, which is the only one \
+                       that is supported")]
     DirectoryType,
     /// A component is covered twice.
+    #[strum(message = "a component is covered twice")]
     DuplicateComponent,
     /// A label stands twice in a field.
+    #[strum(message = "a label stands twice in one field")]
     DuplicateLabel,
     /// A parameter stands twice.
+    #[strum(message = "a parameter stands twice")]
     DuplicateParameter,
     /// `expires` is not after `created`.
+    #[strum(message = "`expires` must be later than `created`")]
     EndsBeforeStart,
     /// `expires`, or 24 hours after `created`, has passed.
+    #[strum(message = "it has expired: `expires` has passed, or it was created more than 24 hours ago")]
     Expired,
     /// `created` is in the future.
+    #[strum(message = "`created` lies in the future: compare the clocks")]
     FromTheFuture,
     /// The signature does not match what was signed.
+    #[strum(message = "the signature does not match the signature base: compare it, line by line, \
+                       with the one that was signed")]
     Mismatch,
     /// A covered field or parameter is not in the message.
+    #[strum(message = "a covered component is not in the message")]
     MissingComponent,
     /// There is no `created`.
+    #[strum(message = "the parameter `created` is missing")]
     MissingCreated,
     /// There is no `expires`.
+    #[strum(message = "the parameter `expires` is missing")]
     MissingExpires,
     /// There is no `keyid`.
+    #[strum(message = "the parameter `keyid` is missing")]
     MissingKeyid,
     /// Nonces are wanted, and there is none.
+    #[strum(message = "the parameter `nonce` is missing, and this site wants one")]
     MissingNonce,
     /// `Signature` has no signature of this label.
+    #[strum(message = "the field Signature has no byte sequence of this label")]
     MissingSignature,
     /// There is no `Signature-Agent`, so no directory is named.
+    #[strum(message = "the field Signature-Agent is missing, so nothing says where the key is published")]
     NoAgent,
     /// No keys of this agent have been fetched.
+    #[strum(message = "no keys of this agent were fetched yet: run `gatewayctl crawlers refresh`, \
+                       or set `[verify] refresh`")]
     NoKeys,
     /// `Signature-Agent` holds something else than an https origin.
+    #[strum(message = "Signature-Agent must be an https origin, such as \
+                       \"https://agent.example\", without a path")]
     NotAnOrigin,
     /// A nonce was used before.
+    #[strum(message = "the `nonce` was used before")]
     RepeatedNonce,
     /// The algorithm is one of shared secrets.
+    #[strum(message = "shared secrets (hmac) prove nothing here: sign with a key pair")]
     SharedSecret,
     /// A field is longer than is read.
+    #[strum(message = "a field is longer than 8 KiB")]
     TooLong,
     /// There are more signatures, or more in a field or a query, than is looked at.
+    #[strum(message = "there are more signatures, members, components or parameters than are read")]
     TooMany,
     /// More signatures were to be verified than are.
+    #[strum(message = "more signatures came than are verified in a second: it was not looked at")]
     TooMuchWork,
     /// The agent is not one that the catalogue names.
+    #[strum(message = "no crawler of the catalogue has this `signature_agent`, so its keys are not fetched")]
     UnknownAgent,
     /// The algorithm is not known.
+    #[strum(message = "the algorithm is not supported: use ed25519, rsa-pss-sha512 or ecdsa-p256-sha256")]
     UnknownAlgorithm,
     /// A component of this name is not known.
+    #[strum(message = "a component is covered that is not known here")]
     UnknownComponent,
     /// The agent's directory does not have this key.
+    #[strum(message = "the agent's directory, as last fetched, has no key of this `keyid` (a \
+                       base64url JWK thumbprint)")]
     UnknownKey,
     /// A field cannot be read as a structured field.
+    #[strum(message = "a field cannot be read: expected a structured field as RFC 9421 describes it")]
     Unreadable,
     /// A component has a parameter that is not supported.
+    #[strum(message = "a component has a parameter that is not supported")]
     UnsupportedParameter,
     /// The signature is not as long as its algorithm makes it.
+    #[strum(message = "the signature is not as long as signatures of its algorithm are")]
     WrongLength,
     /// No signature has the tag that is asked for.
+    #[strum(message = "no signature has the tag \"web-bot-auth\"")]
     WrongTag,
     /// A parameter has a value of the wrong kind.
+    #[strum(message = "a parameter has a value of the wrong kind")]
     WrongType,
 }
 
@@ -125,66 +167,7 @@ impl SignatureFault {
 
     /// What is wrong, as a sentence for whoever signs: lower case, without a full stop.
     #[must_use]
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::AlgorithmMismatch => "the key is of another algorithm than the parameter `alg` says",
-            Self::AgentNotCovered => {
-                "the field Signature-Agent is sent and not covered: sign \"signature-agent\";key=\"LABEL\", or \
-                 \"signature-agent\" where the field is a bare string"
-            }
-            Self::AuthorityNotCovered => {
-                "neither \"@authority\" nor \"@target-uri\" is covered: one of them must be signed"
-            }
-            Self::DirectoryType => {
-                "Signature-Agent has a `type` other than `directory`, which is the only one that is supported"
-            }
-            Self::DuplicateComponent => "a component is covered twice",
-            Self::DuplicateLabel => "a label stands twice in one field",
-            Self::DuplicateParameter => "a parameter stands twice",
-            Self::EndsBeforeStart => "`expires` must be later than `created`",
-            Self::Expired => "it has expired: `expires` has passed, or it was created more than 24 hours ago",
-            Self::FromTheFuture => "`created` lies in the future: compare the clocks",
-            Self::Mismatch => {
-                "the signature does not match the signature base: compare it, line by line, with the one that was \
-                 signed"
-            }
-            Self::MissingComponent => "a covered component is not in the message",
-            Self::MissingCreated => "the parameter `created` is missing",
-            Self::MissingExpires => "the parameter `expires` is missing",
-            Self::MissingKeyid => "the parameter `keyid` is missing",
-            Self::MissingNonce => "the parameter `nonce` is missing, and this site wants one",
-            Self::MissingSignature => "the field Signature has no byte sequence of this label",
-            Self::NoAgent => {
-                "the field Signature-Agent is missing, so nothing says where the key is published"
-            }
-            Self::NoKeys => {
-                "no keys of this agent were fetched yet: run `gatewayctl crawlers refresh`, or set `[verify] refresh`"
-            }
-            Self::NotAnOrigin => {
-                "Signature-Agent must be an https origin, such as \"https://agent.example\", without a path"
-            }
-            Self::RepeatedNonce => "the `nonce` was used before",
-            Self::SharedSecret => "shared secrets (hmac) prove nothing here: sign with a key pair",
-            Self::TooLong => "a field is longer than 8 KiB",
-            Self::TooMany => "there are more signatures, members, components or parameters than are read",
-            Self::TooMuchWork => "more signatures came than are verified in a second: it was not looked at",
-            Self::UnknownAgent => {
-                "no crawler of the catalogue has this `signature_agent`, so its keys are not fetched"
-            }
-            Self::UnknownAlgorithm => {
-                "the algorithm is not supported: use ed25519, rsa-pss-sha512 or ecdsa-p256-sha256"
-            }
-            Self::UnknownComponent => "a component is covered that is not known here",
-            Self::UnknownKey => {
-                "the agent's directory, as last fetched, has no key of this `keyid` (a base64url JWK thumbprint)"
-            }
-            Self::Unreadable => {
-                "a field cannot be read: expected a structured field as RFC 9421 describes it"
-            }
-            Self::UnsupportedParameter => "a component has a parameter that is not supported",
-            Self::WrongLength => "the signature is not as long as signatures of its algorithm are",
-            Self::WrongTag => "no signature has the tag \"web-bot-auth\"",
-            Self::WrongType => "a parameter has a value of the wrong kind",
-        }
+    pub fn sentence(self) -> &'static str {
+        self.get_message().unwrap_or_default()
     }
 }

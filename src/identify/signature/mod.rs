@@ -9,8 +9,6 @@
 //! results and bounding the work (`policy::proof`), and what follows for the client's identity.
 
 mod base;
-mod component;
-mod digest;
 mod directory_answer;
 mod fault;
 mod field;

@@ -4,14 +4,12 @@ use super::STORE_FILE;
 use super::error::{StoreError, StoreErrorKind};
 use super::outbox::ExportedRows;
 use super::reader::StoreReader;
-use super::rows::{ReadValues, ReaderRow};
 use super::schema;
 use super::sqlite::Sqlite;
-use crate::record::file_bytes;
+use crate::record::{file_bytes, private_folder};
 use std::collections::HashMap;
-use std::fs::{DirBuilder, remove_dir_all};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::fs::remove_dir_all;
+use std::path::Path;
 
 impl StoreReader {
     /// A store of `rows`, made in a folder of its own in `base`. Its file is removed at once: whoever has it open goes on
@@ -20,26 +18,16 @@ impl StoreReader {
     /// # Errors
     /// When it cannot be written.
     pub fn of_rows(rows: &ExportedRows, base: &Path) -> Result<Self, StoreError> {
-        let folder = private_folder(base)?;
+        let folder = private_folder(base, ".robots-gateway-report").map_err(|error| {
+            let message =
+                format!("{}: cannot make a folder for the counts of the fleet: {error}", base.display());
+            StoreError::new(StoreErrorKind::Io, message)
+        })?;
         let path = folder.join(STORE_FILE);
         let made = import(&path, rows).and_then(|()| Self::open(&path));
         let _ = remove_dir_all(&folder);
         made
     }
-}
-
-/// A folder that nobody else can look into.
-fn private_folder(base: &Path) -> Result<PathBuf, StoreError> {
-    let mut why = String::new();
-    for attempt in 0..100 {
-        let path = base.join(format!(".robots-gateway-report-{}-{attempt}", std::process::id()));
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) => why = error.to_string(),
-        }
-    }
-    let message = format!("{}: cannot make a folder for the counts of the fleet: {why}", base.display());
-    Err(StoreError::new(StoreErrorKind::Io, message))
 }
 
 fn import(path: &Path, rows: &ExportedRows) -> Result<(), StoreError> {
@@ -76,11 +64,9 @@ fn counts(database: &Sqlite, rows: &ExportedRows) -> Result<(), StoreError> {
     for ((day, who, target), counts) in &rows.paths {
         database.add_path(subject(who), *day, target, *counts)?;
     }
-    for ((who, version, in_force, host, network, chosen), (rules, first, last, count, _)) in &rows.reads {
-        let (subject, in_force) = (subject(who), *in_force);
-        let who = ReaderRow { subject, version, in_force, host, network, chosen };
-        let (first, last, count) = (*first, *last, *count);
-        database.add_read(who, ReadValues { rules, first, last, count, sequence: 0, at: 0 })?;
+    for read in &rows.reads {
+        let ((who, ..), _) = read;
+        database.add_read(subject(who), read, (0, 0))?;
     }
     Ok(())
 }

@@ -1,30 +1,9 @@
 //! Rows of the tables, as the writer adds counts to them and as an import does.
 
 use super::error::StoreError;
+use super::outbox::ReadRow;
 use super::sqlite::{Sqlite, integer};
 use super::words::{DecisionWords, SubjectWords};
-
-/// A reader of a version since that came into force, as the table of reads has it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReaderRow<'a> {
-    pub(super) subject: i64,
-    pub(super) version: &'a str,
-    pub(super) in_force: i64,
-    pub(super) host: &'a str,
-    pub(super) network: &'a str,
-    pub(super) chosen: &'a str,
-}
-
-/// What it read, when, and how often.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReadValues<'a> {
-    pub(super) rules: &'a str,
-    pub(super) first: i64,
-    pub(super) last: i64,
-    pub(super) count: u64,
-    pub(super) sequence: u64,
-    pub(super) at: i64,
-}
 
 impl Sqlite {
     /// The id of a subject, marked as used on a day: what nothing uses for long may go.
@@ -126,11 +105,16 @@ impl Sqlite {
         )
     }
 
-    /// Adds reads. One after another change of the host's versions counts from then on; of those before it the first does.
-    pub(super) fn add_read(&self, who: ReaderRow<'_>, what: ReadValues<'_>) -> Result<usize, StoreError> {
-        let ReaderRow { subject, version, in_force, host, network, chosen } = who;
-        let ReadValues { rules, first, last, count, sequence, at } = what;
-        let (count, sequence) = (integer(count), integer(sequence));
+    /// Adds reads of a subject, whose name in the row is not looked at. One after another change of the host's versions, which
+    /// is `sequence`, counts from then on, at `at`; of those before it the first does.
+    pub(super) fn add_read(
+        &self,
+        subject: i64,
+        (reader, read): &ReadRow,
+        (sequence, at): (u64, i64),
+    ) -> Result<usize, StoreError> {
+        let ((_, version, in_force, host, network, chosen), (rules, first, last, count, _)) = (reader, read);
+        let (count, sequence) = (integer(*count), integer(sequence));
         self.run(
             "INSERT INTO read (subject, version, in_force, host, network, chosen, rules, first, last, count, sequence,
              at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)

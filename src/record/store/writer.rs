@@ -7,7 +7,7 @@ mod keeping;
 mod opening;
 mod telling;
 
-pub use telling::{StoreStatus, UncleanEndStatus};
+pub use telling::{CrawlerCounts, StoreStatus, UncleanEndStatus};
 
 use super::StoreOptions;
 use super::clock::StoreClock;
@@ -19,7 +19,6 @@ use super::outbox;
 use super::spill::Spill;
 use super::sqlite::Sqlite;
 use super::write::write;
-use crate::record::by_crawler::{self, CrawlerCounts};
 use crate::record::tally::{CountBatch, Losses, Strangers, Tally, WAITING, micros};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -30,6 +29,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
+use telling::add_by_crawler;
 
 /// How often the tally is emptied. A process that is killed loses this much, and what is being written.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -157,7 +157,7 @@ impl StoreWriter {
     pub(in crate::record) fn write_turn(&mut self, tally: &Tally) {
         let now = micros(SystemTime::now());
         let counted = tally.take();
-        by_crawler::add(&mut self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner), &counted);
+        add_by_crawler(&mut self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner), &counted);
         self.next.merge(counted);
         self.taken = now;
         let written = self.write_all();

@@ -44,11 +44,18 @@ fn batch() -> CountBatch {
         };
         let network = NetworkId::of(Some([192, 0, 2, 1].into()));
         for (at, target) in (0..).step_by(70_000_000).zip(TARGETS.iter().cycle().take(9)) {
-            tally.count(CountedRequest { subject, is_known: number != 1, decision, target, at, network });
+            tally.shard(subject).count(&CountedRequest {
+                subject,
+                is_known: number != 1,
+                decision,
+                target,
+                at,
+                network,
+            });
         }
         let line = "{\"event\":\"violation\"}\n".into();
         let event = KeptEvent { decision: CountedDecision::from(&decision), at: 7, line, network };
-        tally.keep(subject, number != 1, event);
+        tally.shard(subject).keep(subject, number != 1, event);
         let key = ReadKey {
             version: VersionId::of(b"a"),
             rules: RobotsVersion::allowing_everything().rules,
@@ -59,11 +66,11 @@ fn batch() -> CountBatch {
             chosen: (number == 0).then(|| "*".into()),
         };
         let read = SeenRead { seen: SeenInstants { first: 8, last: 9, count: 2 }, at: 4 };
-        tally.read(subject, number != 1, key, read);
-        tally.sent(subject, number != 1, 70_000_000, 4_096);
+        tally.shard(subject).read(subject, number != 1, key, read);
+        tally.shard(subject).sent(subject, number != 1, 70_000_000, 4_096);
     }
     for bytes in [None, Some(Arc::from(&b"User-agent: *\n"[..])), Some(Arc::from(&b"# \xff\n"[..]))] {
-        tally.in_force(InForce { site: "example.org".into(), bytes, since: 11, until: 12 });
+        tally.versions().in_force(InForce { site: "example.org".into(), bytes, since: 11, until: 12 });
     }
     tally.unseen.note("example.org", "CDN-Loop", 12);
     tally.ledger_entry.fetch_max(13, Ordering::Relaxed);

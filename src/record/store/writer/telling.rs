@@ -4,9 +4,11 @@ use super::super::error::{StoreError, StoreErrorKind};
 use super::super::reader::RemovedCounts;
 use super::super::sqlite::unsigned;
 use super::StoreWriter;
+use crate::identify::Proof;
 use crate::record::event::timestamp;
 use crate::record::tally::CountBatch;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -52,6 +54,26 @@ pub struct UncleanEndStatus {
     pub since: String,
     /// When it was found that the gateway had ended.
     pub until: String,
+}
+
+/// Requests by crawler, by what the rules said, and by what was done. Only names of the catalogue are counted, so there are
+/// as many as it has.
+pub type CrawlerCounts = BTreeMap<(Box<str>, &'static str, &'static str), u64>;
+
+/// Adds what a batch counted. A borrowed name is not its bearer's.
+pub(super) fn add_by_crawler(counts: &mut CrawlerCounts, batch: &CountBatch) {
+    for (subject, account) in &batch.accounts {
+        // Only what the catalogue knows has a purpose.
+        let Some(name) = subject.crawler.as_ref().filter(|_| subject.purpose.is_some()) else { continue };
+        if subject.proof == Proof::Contradicted {
+            continue;
+        }
+        for (decision, uses) in &account.decisions {
+            let (verdict, action) = (decision.kind.as_str(), decision.action.as_str());
+            let count: u64 = uses.periods.iter().map(|(_, count)| count).sum();
+            *counts.entry((name.clone(), verdict, action)).or_default() += count;
+        }
+    }
 }
 
 impl StoreWriter {

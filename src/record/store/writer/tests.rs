@@ -40,7 +40,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
     };
     for number in 0..6 {
         let (crawler, target) = (format!("bot{}", (round + number) % 3), format!("/{}", number % 4));
-        tally.count(CountedRequest {
+        tally.shard(subject(&crawler)).count(&CountedRequest {
             subject: subject(&crawler),
             is_known: number % 2 == 0,
             decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
@@ -62,10 +62,10 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
     };
     let now = micros(SystemTime::now());
     let seen = SeenInstants { first: now, last: now, count: 1 };
-    tally.read(subject("bot0"), true, key, SeenRead { seen, at: 1 });
+    tally.shard(subject("bot0")).read(subject("bot0"), true, key, SeenRead { seen, at: 1 });
     let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
     let since = i64::try_from(round).unwrap() + 1;
-    tally.in_force(InForce { site: "example.org".into(), bytes, since, until: 0 });
+    tally.versions().in_force(InForce { site: "example.org".into(), bytes, since, until: 0 });
 }
 
 /// Targets and roll-ups as the store tells them; the two must agree.
