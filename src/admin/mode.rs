@@ -1,7 +1,6 @@
 //! Setting a mode over the control socket, what it leads to, and which modes are in force.
 
 use super::{Admin, AnswerOrRefusal, json, query};
-use crate::config::ModeValue;
 use crate::control::{ModeReport, SiteMode};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
@@ -17,7 +16,7 @@ use std::sync::Arc;
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct ModeRequest {
-    mode: Option<ModeValue>,
+    mode: Option<Mode>,
     clear: bool,
     persist: bool,
     crawler: Option<String>,
@@ -49,7 +48,7 @@ pub(super) fn change(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
     let refuse = |error: &dyn Display| (StatusCode::BAD_REQUEST, error.to_string());
     let wish: ModeRequest = query::read(request)?;
     let (scope, persists) = (wish.scope().map_err(|error| refuse(&error))?, wish.persist);
-    let mode = wish.mode.map(|mode| mode.0);
+    let mode = wish.mode;
     let changed = match mode {
         Some(mode) => {
             admin.reloader.set_mode(&Override { scope: scope.clone(), mode, persists, fleet: false })
@@ -145,7 +144,7 @@ mod tests {
             let request = Request::builder().uri(format!("/mode?{query}")).body(()).unwrap();
             let wish: ModeRequest = query::read(&request)?;
             let scope = wish.scope().map_err(|error| (StatusCode::BAD_REQUEST, error.to_owned()))?;
-            Ok::<_, (StatusCode, String)>((wish.mode.map(|mode| mode.0), wish.persist, scope))
+            Ok::<_, (StatusCode, String)>((wish.mode, wish.persist, scope))
         };
         let scope = Scope { crawler: Some("a b&".to_owned()), ..Scope::default() };
         assert_eq!(read("mode=enforce&crawler=a%20b%26&persist"), Ok((Some(Mode::Enforce), true, scope)));

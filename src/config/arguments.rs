@@ -1,6 +1,7 @@
 //! The daemon's options. Without a configuration file they suffice; with one they override it.
 
-use super::values::{AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue};
+use super::values::{AdminValue, DurationValue, ListenValue, NetworkValue};
+use crate::enforce::Mode;
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ pub struct Arguments {
     pub robots: Option<PathBuf>,
     /// Mode of all sites that set none of their own: off, audit or enforce [default: audit]
     #[arg(long, value_name = "MODE")]
-    pub mode: Option<ModeValue>,
+    pub mode: Option<Mode>,
     /// How long a replaced robots.txt still excuses a crawler [default: 24h]
     #[arg(long, value_name = "TIME")]
     pub notice: Option<DurationValue>,

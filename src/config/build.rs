@@ -11,7 +11,7 @@ use super::fleet;
 use super::host_pattern::HostPattern;
 use super::limits;
 use super::listener::Listening;
-use super::modes::{self, NamedSettings};
+use super::modes::NamedSettings;
 use super::origin::Origin;
 use super::origin_url::OriginUrl;
 use super::robots::RobotsSource;
@@ -63,7 +63,7 @@ pub(super) fn build(
         listeners,
         certificates,
         authorize,
-        mode: arguments.mode.or(file.mode).map_or(Mode::Audit, |mode| mode.0),
+        mode: arguments.mode.or(file.mode).unwrap_or(Mode::Audit),
         period,
         access_log: access_log(&file, &journal, &state_dir),
         journal,
@@ -92,7 +92,7 @@ pub(super) fn build(
         timeouts: Arc::new(file.timeouts),
         limits: file.limits,
         verify,
-        clients: modes::clients(&file.clients),
+        clients: file.clients,
         purposes,
         crawlers,
         rates,

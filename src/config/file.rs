@@ -12,10 +12,10 @@ use super::origin::OriginTable;
 use super::robots::RobotsTable;
 use super::timeouts::Timeouts;
 use super::values::{
-    AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, TextOrTable,
+    AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue, TextOrTable,
 };
 use super::verify::VerifyTable;
-use crate::enforce::{Contradicted, PaceChoice, Variants};
+use crate::enforce::{ClientModes, Contradicted, Mode, PaceChoice, Variants};
 use crate::record::{AccessFormat, AddressDetail, LogOptions, Reads};
 use crate::request::forwarded::ForwardedField;
 use crate::request::target::PathParameters;
@@ -33,7 +33,7 @@ pub(super) struct ConfigFile {
     pub(super) authorize: Option<AuthorizeConfig>,
     pub(super) alerts: Option<AlertsConfig>,
     pub(super) fleet: Option<FleetTable>,
-    pub(super) mode: Option<ModeValue>,
+    pub(super) mode: Option<Mode>,
     pub(super) notice: Option<DurationValue>,
     pub(super) settle: Option<DurationValue>,
     pub(super) state_dir: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub(super) struct ConfigFile {
     pub(super) timeouts: Timeouts,
     pub(super) limits: ConnectionLimits,
     pub(super) verify: VerifyTable,
-    pub(super) clients: ClientsTable,
+    pub(super) clients: ClientModes,
     pub(super) purposes: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) crawlers: BTreeMap<String, Spanned<CrawlerTable>>,
     pub(super) sites: Vec<Spanned<SiteTable>>,
@@ -88,22 +88,11 @@ enum PathParametersForm {
     Drop,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct ClientsTable {
-    pub(super) crawler: Option<ModeValue>,
-    pub(super) special_case: Option<ModeValue>,
-    pub(super) fetcher: Option<ModeValue>,
-    pub(super) tool: Option<ModeValue>,
-    pub(super) monitor: Option<ModeValue>,
-    pub(super) unnamed: Option<ModeValue>,
-}
-
 /// What is set for a crawler, or for all that fetch for one purpose.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CrawlerTable {
-    pub(super) mode: Option<ModeValue>,
+    pub(super) mode: Option<Mode>,
     pub(super) rate: Option<RateValue>,
 }
 
@@ -115,7 +104,7 @@ pub(super) struct SiteTable {
     pub(super) origin: Option<Spanned<TextOrTable<OriginTable>>>,
     pub(super) robots: Option<Spanned<TextOrTable<RobotsTable>>>,
     pub(super) published: Option<PublishedTable>,
-    pub(super) mode: Option<ModeValue>,
+    pub(super) mode: Option<Mode>,
     #[serde(default)]
     pub(super) contradicted: Contradicted,
     #[serde(default)]

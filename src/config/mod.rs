@@ -49,7 +49,7 @@ pub use sibling::www_sibling;
 pub use site::{PublishedSince, SiteConfig};
 pub use timeouts::Timeouts;
 pub use values::{
-    AdminValue, DurationValue, ListenValue, ModeValue, NetworkValue, RateValue, SizeValue, ValueError,
+    AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue, ValueError,
 };
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
 pub use written::{KeyChange, WrittenConfig, showable};

@@ -1,26 +1,13 @@
 //! The tables of modes, by kind of client, by purpose, by crawler; of the last two also rates.
 
 use super::faults::Faults;
-use super::file::{ClientsTable, ConfigFile, CrawlerTable};
-use super::values::{ModeValue, RateValue};
+use super::file::{ConfigFile, CrawlerTable};
+use super::values::RateValue;
 use crate::decide::PaceLimit;
-use crate::enforce::{ClientModes, Mode, PaceRates};
+use crate::enforce::{Mode, PaceRates};
 use crate::identify::Purpose;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use toml::Spanned;
-
-pub(super) fn clients(table: &ClientsTable) -> ClientModes {
-    let default = ClientModes::default();
-    let set = |value: Option<ModeValue>, default: Option<Mode>| value.map(|mode| mode.0).or(default);
-    ClientModes {
-        crawler: set(table.crawler, default.crawler),
-        special_case: set(table.special_case, default.special_case),
-        fetcher: set(table.fetcher, default.fetcher),
-        tool: set(table.tool, default.tool),
-        monitor: set(table.monitor, default.monitor),
-        unnamed: set(table.unnamed, default.unnamed),
-    }
-}
 
 /// The modes and the rates of `[purposes]` and `[crawlers]`.
 #[derive(Default)]
@@ -39,7 +26,7 @@ impl NamedSettings {
             let Some(purpose) = faults.value_or_fault(table.span(), purpose) else { continue };
             let CrawlerTable { mode, rate } = table.as_ref();
             require_either(table, &format!("[purposes.{name}]"), faults);
-            set.purposes.extend(mode.map(|mode| (purpose, mode.0)));
+            set.purposes.extend(mode.map(|mode| (purpose, mode)));
             set.rates.purposes.extend(rate.map(|rate| (purpose, limit(rate))));
         }
         // Names of crawlers compare without case, so two that differ in nothing else are one.
@@ -52,7 +39,7 @@ impl NamedSettings {
             }
             let CrawlerTable { mode, rate } = table.as_ref();
             require_either(table, &format!("[crawlers.{name}]"), faults);
-            set.crawlers.extend(mode.map(|mode| (lower.clone(), mode.0)));
+            set.crawlers.extend(mode.map(|mode| (lower.clone(), mode)));
             set.rates.crawlers.extend(rate.map(|rate| (lower, limit(rate))));
         }
         set

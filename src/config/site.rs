@@ -105,7 +105,7 @@ impl SiteConfig {
             origin,
             robots,
             published,
-            mode: table.mode.map(|mode| mode.0),
+            mode: table.mode,
             choices: SiteChoices {
                 variants: table.variants,
                 contradicted: table.contradicted,

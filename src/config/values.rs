@@ -2,8 +2,7 @@
 //!
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
-use crate::enforce::Mode;
-use crate::record::{JournalRate, word};
+use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
@@ -43,11 +42,6 @@ pub struct NetworkValue(pub Network);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct RateValue(pub Option<JournalRate>);
-
-/// A mode: `"off"`, `"audit"`, `"enforce"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String")]
-pub struct ModeValue(#[serde(with = "word")] pub Mode);
 
 /// Why a text is no good value; says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,15 +190,6 @@ impl FromStr for RateValue {
     }
 }
 
-impl FromStr for ModeValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let expected = "expected `off`, `audit` or `enforce`";
-        text.parse().map(Self).map_err(|_| ValueError(format!("invalid mode `{text}`: {expected}")))
-    }
-}
-
 /// Reads a field in the form `V`, and keeps what that stands for.
 pub(super) fn written_as<'de, V: Deserialize<'de> + Into<T>, T, D: Deserializer<'de>>(
     deserializer: D,
@@ -239,7 +224,7 @@ macro_rules! from_string {
     )*};
 }
 
-from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, RateValue, ModeValue);
+from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, RateValue);
 
 #[cfg(test)]
 mod tests {
@@ -247,8 +232,6 @@ mod tests {
 
     #[test]
     fn a_wrong_mode_is_told_which_there_are() {
-        assert_eq!("audit".parse(), Ok(ModeValue(Mode::Audit)));
-        assert!("block".parse::<ModeValue>().unwrap_err().to_string().contains("`enforce`"));
     }
 
     #[test]

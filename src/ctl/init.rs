@@ -193,7 +193,7 @@ fn gateway_toml(arguments: &InitArgs, plan: &InitPlan) -> String {
             format!("{{ file = \"robots.txt\", block = [{}] }}", words.join(", "))
         }
     };
-    let mode = toml_string(arguments.mode.0.as_str());
+    let mode = toml_string(arguments.mode.as_str());
     let origin = plan.origin.as_ref().map_or_else(String::new, |origin| {
         format!("# Where the requests go.\norigin = {}\n\n", toml_string(&origin.to_string()))
     });
@@ -252,7 +252,7 @@ fn print(started: &InitReport, arguments: &InitArgs, output: &mut Output<'_>) ->
     for warning in &started.warnings {
         output.line(format!("warning: {}", escape_harmful(warning)))?;
     }
-    output.line(format!("{}: written, {} mode", escape_harmful(&started.config), arguments.mode.0))?;
+    output.line(format!("{}: written, {} mode", escape_harmful(&started.config), arguments.mode))?;
     output.line(format!("{}: written, {source}", escape_harmful(&started.robots)))?;
     for path in &started.beside {
         output.line(format!("{}: written; its first lines say where it belongs", escape_harmful(path)))?;

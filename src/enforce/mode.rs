@@ -1,11 +1,14 @@
 //! Modes, and which of them applies to a client.
 
 use crate::identify::{ClientKind, Identity, Purpose};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
+use std::str::FromStr;
 
 /// What is done about a verdict; the stronger is the greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(strum::Display, strum::IntoStaticStr)]
+#[serde(try_from = "String", into = "&'static str")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Mode {
     /// Neither record nor refuse.
@@ -20,6 +23,28 @@ impl Mode {
     /// The name used in the configuration and the journal.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+}
+
+/// A text that is no [`Mode`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid mode `{0}`: expected `off`, `audit` or `enforce`")]
+pub struct UnknownMode(String);
+
+impl FromStr for Mode {
+    type Err = UnknownMode;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+        let all = [Self::Off, Self::Audit, Self::Enforce];
+        all.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| UnknownMode(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Mode {
+    type Error = UnknownMode;
+
+    fn try_from(text: String) -> Result<Self, UnknownMode> {
+        text.parse()
     }
 }
 
@@ -71,7 +96,8 @@ pub(super) fn of_crawler_or_purpose<T: Copy>(
 ///
 /// Crawlers follow their site unless the operator says otherwise. Everything that a person may have set
 /// off, or that has no name to be called by, is only recorded: a refusal there hurts the wrong one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ClientModes {
     /// `crawler`
     pub crawler: Option<Mode>,
@@ -177,6 +203,6 @@ mod tests {
         for mode in [Mode::Off, Mode::Audit, Mode::Enforce] {
             assert_eq!(mode.as_str().parse(), Ok(mode));
         }
-        assert!("block".parse::<Mode>().is_err());
+        assert!("block".parse::<Mode>().unwrap_err().to_string().contains("`enforce`"));
     }
 }

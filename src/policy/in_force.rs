@@ -37,7 +37,6 @@ pub struct ModeInForce {
     #[serde(flatten)]
     pub whom: ModeScope,
     /// Which one.
-    #[serde(with = "word")]
     pub mode: Mode,
     /// Who or what says so.
     pub because: ModeSource,

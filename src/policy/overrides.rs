@@ -40,7 +40,6 @@ pub struct Override {
     #[serde(flatten)]
     pub scope: Scope,
     /// Which mode: `off`, `audit`, `enforce`.
-    #[serde(with = "word")]
     pub mode: Mode,
     /// Whether it outlives a restart.
     #[serde(default)]

@@ -4,7 +4,7 @@ mod telling;
 mod traffic;
 
 use super::pages::Pages;
-use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig, ModeValue};
+use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig};
 use crate::enforce::Mode;
 use crate::policy::Policy;
 use crate::process::{SocketError, bind};
@@ -75,7 +75,7 @@ impl DemoOrigin {
         // No notice, so that a change of the rules can be seen at once too.
         arguments.notice.get_or_insert(DurationValue(Duration::ZERO));
         // To be seen at once; everywhere else a gateway starts in audit.
-        arguments.mode.get_or_insert(ModeValue(Mode::Enforce));
+        arguments.mode.get_or_insert(Mode::Enforce);
         Ok(demo)
     }
 

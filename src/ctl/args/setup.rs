@@ -1,6 +1,6 @@
 //! Options of the verbs that set a gateway up, or change how it behaves.
 
-use crate::config::ModeValue;
+use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::record::word;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -33,7 +33,7 @@ pub(in crate::ctl) struct InitArgs {
     pub(in crate::ctl) preferences: bool,
     /// Mode to start in: audit, enforce or off
     #[arg(long, value_name = "MODE", default_value = "audit")]
-    pub(in crate::ctl) mode: ModeValue,
+    pub(in crate::ctl) mode: Mode,
 }
 
 /// A proxy that can ask.
@@ -58,7 +58,7 @@ pub(in crate::ctl) enum BesideProxy {
 pub(in crate::ctl) struct ModeArgs {
     /// audit, enforce or off [default: show what is in force for whom, and why]
     #[arg(value_name = "MODE")]
-    pub(in crate::ctl) mode: Option<ModeValue>,
+    pub(in crate::ctl) mode: Option<Mode>,
     /// Only for this crawler
     #[arg(long, value_name = "C", requires = "what")]
     pub(in crate::ctl) crawler: Option<String>,

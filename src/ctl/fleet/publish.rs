@@ -85,7 +85,7 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
         let mut next = next(last, number)?;
         match mode {
             Some(mode) => {
-                next.set_mode(Override { scope: scope.clone(), mode: mode.0, persists: true, fleet: true });
+                next.set_mode(Override { scope: scope.clone(), mode: *mode, persists: true, fleet: true });
             }
             None if *all => next.clear_modes(),
             None => next.clear_mode(&scope),
