@@ -9,7 +9,7 @@ use std::time::Duration;
 use toml::Spanned;
 
 /// The origin of a site: its servers, and how they are used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// At least one, but for a site that only other proxies ask about.
     pub servers: Vec<OriginServer>,
@@ -33,13 +33,19 @@ pub struct OriginServer {
 }
 
 /// How a server is asked if it is well.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct HealthCheck {
     /// What is asked.
+    #[serde(rename = "check")]
     pub probe: Probe,
+    /// For what path, where the probe is a request.
+    pub path: String,
     /// How often.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub interval: Duration,
     /// How long an answer may take.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub timeout: Duration,
     /// After how many bad answers in a row it gets no requests.
     pub failures: u32,
@@ -48,14 +54,15 @@ pub struct HealthCheck {
 }
 
 /// What a server is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Probe {
     /// Nothing: it is taken to be well.
     Off,
     /// Whether it accepts a connection.
     Tcp,
-    /// Whether it answers a GET for this path with 200 to 399.
-    Http(Box<str>),
+    /// Whether it answers a GET with 200 to 399.
+    Http,
 }
 
 /// Time limits of one origin; `None` is that of all sites.
@@ -83,7 +90,7 @@ pub(super) struct OriginTable {
     servers: Vec<TextOrTable<ServerTable>>,
     ca: Option<PathBuf>,
     #[serde(default)]
-    health: HealthTable,
+    health: HealthCheck,
     #[serde(default)]
     timeouts: OriginTimeouts,
 }
@@ -91,7 +98,7 @@ pub(super) struct OriginTable {
 impl From<String> for OriginTable {
     fn from(url: String) -> Self {
         let servers = vec![TextOrTable(url.into())];
-        Self { servers, ca: None, health: HealthTable::default(), timeouts: OriginTimeouts::default() }
+        Self { servers, ca: None, health: HealthCheck::default(), timeouts: OriginTimeouts::default() }
     }
 }
 
@@ -117,35 +124,16 @@ impl TableOrText for ServerTable {
     const WANTED: &'static str = "a URL, or a table with `url`";
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct HealthTable {
-    check: ProbeKey,
-    path: String,
-    interval: DurationValue,
-    timeout: DurationValue,
-    failures: u32,
-    successes: u32,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum ProbeKey {
-    Off,
-    Tcp,
-    Http,
-}
-
-impl Default for HealthTable {
+impl Default for HealthCheck {
     fn default() -> Self {
         Self {
-            check: ProbeKey::Off,
+            probe: Probe::Off,
             // The page that every origin has.
             path: "/".to_owned(),
             // A broken server is out after a quarter of a minute.
-            interval: DurationValue(Duration::from_secs(5)),
+            interval: Duration::from_secs(5),
             // A server that needs longer is not well.
-            timeout: DurationValue(Duration::from_secs(2)),
+            timeout: Duration::from_secs(2),
             // One bad answer can be chance, three in a row are not.
             failures: 3,
             // A server that is starting may fail again at once.
@@ -156,14 +144,6 @@ impl Default for HealthTable {
 
 /// The largest weight: a hundred to one is a drained server.
 const HEAVIEST: u32 = 100;
-
-impl Default for Origin {
-    /// No origin: another proxy has one, and asks.
-    fn default() -> Self {
-        let health = HealthTable::default().into_health_check(&mut Vec::new());
-        Self { servers: Vec::new(), ca: None, health, timeouts: OriginTimeouts::default() }
-    }
-}
 
 impl Origin {
     /// The origin that is one server with the defaults.
@@ -194,7 +174,7 @@ impl Origin {
         if !servers.is_empty() && servers.iter().all(|server| server.weight == 0) {
             found.push("all servers have weight 0; give one at least a weight of 1".to_owned());
         }
-        let health = health.into_health_check(&mut found);
+        health.check(&mut found);
         let is_fine = found.is_empty();
         for message in found {
             faults.value_or_fault::<(), _>(span.clone(), Err(message));
@@ -235,25 +215,18 @@ impl OriginServer {
     }
 }
 
-impl HealthTable {
-    fn into_health_check(self, faults: &mut Vec<String>) -> HealthCheck {
-        let Self { path, failures, successes, .. } = self;
-        let (DurationValue(interval), DurationValue(timeout)) = (self.interval, self.timeout);
-        if interval < Duration::from_millis(100) || timeout.is_zero() {
+impl HealthCheck {
+    fn check(&self, faults: &mut Vec<String>) {
+        let Self { path, interval, timeout, failures, successes, .. } = self;
+        if *interval < Duration::from_millis(100) || timeout.is_zero() {
             let message = "`health`: an interval below 100ms, or no time to answer; write `5s` and `2s`";
             faults.push(message.to_owned());
         }
-        if failures == 0 || successes == 0 {
+        if *failures == 0 || *successes == 0 {
             faults.push("`health`: `failures` and `successes` count from 1".to_owned());
         }
         if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             faults.push(format!("`health`: invalid path `{path}`: expected one such as `/healthz`"));
         }
-        let probe = match self.check {
-            ProbeKey::Off => Probe::Off,
-            ProbeKey::Tcp => Probe::Tcp,
-            ProbeKey::Http => Probe::Http(path.into()),
-        };
-        HealthCheck { probe, interval, timeout, failures, successes }
     }
 }

@@ -276,6 +276,7 @@ mod tests {
 
     const CHECK: HealthCheck = HealthCheck {
         probe: Probe::Tcp,
+        path: String::new(),
         interval: Duration::from_secs(1),
         timeout: Duration::from_secs(1),
         failures: 3,

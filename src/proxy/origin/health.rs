@@ -107,10 +107,10 @@ async fn asked(
         Err(_) => false,
     };
     let (name, url) = (&site.config.name, &server.server.url);
-    match (is_well, &check.probe) {
+    match (is_well, check.probe) {
         (false, _) => server.failed("it is not well when it is asked", SystemTime::now()),
         // That it takes connections says nothing of answers.
-        (true, Probe::Http(_)) => server.answered(),
+        (true, Probe::Http) => server.answered(),
         (true, Probe::Tcp | Probe::Off) => {}
     }
     match server.note(is_well, check) {

@@ -21,7 +21,7 @@ pub(super) async fn is_well(
 ) -> bool {
     let asked = async {
         match connector.new_stream(peer).await {
-            Ok(stream) => answers(stream, &check.probe, host).await.unwrap_or(false),
+            Ok(stream) => answers(stream, check, host).await.unwrap_or(false),
             Err(_) => false,
         }
     };
@@ -29,8 +29,11 @@ pub(super) async fn is_well(
 }
 
 /// A server that has accepted is asked for a page, where that is wanted.
-async fn answers(mut stream: Stream, probe: &Probe, host: &str) -> io::Result<bool> {
-    let Probe::Http(path) = probe else { return Ok(true) };
+async fn answers(mut stream: Stream, check: &HealthCheck, host: &str) -> io::Result<bool> {
+    if check.probe != Probe::Http {
+        return Ok(true);
+    }
+    let path = &check.path;
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway-health\r\nConnection: close\r\n\r\n"
     );
