@@ -1,6 +1,6 @@
 //! `[alerts]`: whom the gateway tells of what needs a look.
 
-use super::faults::{Faults, rebase};
+use super::error::{Faults, rebase};
 use super::values::{DurationValue, written_as};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `[authorize]`: where other proxies ask whether a request may pass.
 
 use super::arguments::Arguments;
-use super::faults::{Faults, rebase};
+use super::error::{Faults, rebase};
 use super::file::{ConfigFile, SiteTable};
 use super::values::{ListenValue, written_as};
 use serde::Deserialize;

@@ -7,7 +7,6 @@
 //! once, with its line and column. Not here: recognition (`identify`).
 
 mod entry;
-mod ordinary;
 mod reader;
 mod word_lists;
 

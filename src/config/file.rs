@@ -6,11 +6,10 @@ use super::alerts::AlertsConfig;
 use super::authorize::AuthorizeConfig;
 use super::error::ConfigError;
 use super::fleet::FleetTable;
-use super::limits::ConnectionLimits;
+use super::limits::{ConnectionLimits, Timeouts};
 use super::listener::{CertificateTable, ListenerConfig};
 use super::origin::OriginTable;
 use super::robots::RobotsTable;
-use super::timeouts::Timeouts;
 use super::values::{
     AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue, TextOrTable,
 };

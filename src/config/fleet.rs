@@ -1,7 +1,7 @@
 //! `[fleet]`: the database by which several gateways are one.
 
 use super::defaults;
-use super::faults::{Faults, rebase};
+use super::error::{Faults, rebase};
 use super::values::DurationValue;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

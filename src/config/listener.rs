@@ -3,7 +3,7 @@
 use super::arguments::Arguments;
 use super::authorize::{self, AuthorizeConfig};
 use super::defaults;
-use super::faults::{Faults, rebase};
+use super::error::{Faults, rebase};
 use super::file::ConfigFile;
 use super::host_pattern::HostPattern;
 use super::values::{ListenValue, written_as};

@@ -1,6 +1,6 @@
 //! The tables of modes, by kind of client, by purpose, by crawler; of the last two also rates.
 
-use super::faults::Faults;
+use super::error::Faults;
 use super::file::{ConfigFile, CrawlerTable};
 use super::values::RateValue;
 use crate::decide::PaceLimit;

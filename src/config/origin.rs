@@ -1,6 +1,6 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
-use super::faults::{Faults, rebase};
+use super::error::{Faults, rebase};
 use super::origin_url::OriginUrl;
 use super::values::{DurationValue, TableOrText, TextOrTable, written_as};
 use serde::Deserialize;

@@ -1,8 +1,7 @@
 //! What a site's robots.txt is made of: `robots = …`.
 
 use super::defaults;
-use super::error::position;
-use super::faults::{Faults, rebase};
+use super::error::{Faults, position, rebase};
 use super::origin_url::OriginUrl;
 use super::values::{DurationValue, TableOrText, TextOrTable};
 use crate::identify::Purpose;

@@ -1,6 +1,6 @@
 //! One site of the configuration.
 
-use super::faults::Faults;
+use super::error::Faults;
 use super::file::{PublishedTable, RefusalTable, SiteTable};
 use super::host_pattern::HostPattern;
 use super::origin::Origin;

@@ -6,7 +6,7 @@ use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
@@ -229,10 +229,6 @@ from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, Ra
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_wrong_mode_is_told_which_there_are() {
-    }
 
     #[test]
     fn durations_need_a_unit() {

@@ -1,7 +1,7 @@
 //! The `[verify]` table: how the gateway finds out whether a client is the crawler it says it is.
 
 use super::defaults;
-use super::faults::{Faults, rebase};
+use super::error::{Faults, rebase};
 use super::values::{DurationValue, ValueError};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -8,9 +8,8 @@ use super::proof::Evidence;
 use super::published::FleetGeneration;
 use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
-use super::secret::Secret;
+use super::secrets::{Secret, Webhook};
 use super::site::{Site, SiteRobots};
-use super::webhook::Webhook;
 use super::{OriginFile, OriginFiles, Policy, Upstreams};
 use crate::config::{
     Config, ConfigError, ConfigErrors, MOST_BYTES, RobotsSource, SiteConfig, catalogue, reading,

@@ -20,14 +20,11 @@ mod proof;
 mod published;
 mod reload;
 mod replies;
-mod restart;
 mod robots_file;
-mod secret;
-mod set_mode;
+mod secrets;
 mod site;
 mod upstream;
 mod watch;
-mod webhook;
 
 pub use certificates::{Certificates, ShownCertificate};
 pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
@@ -43,7 +40,7 @@ pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{
     CopyValidators, FETCH_MARKER, FetchReport, OriginAnswer, OriginCopy, OriginFile, OriginFiles, OriginState,
 };
-pub use overrides::{Override, Scope};
+pub use overrides::{ModeError, Override, Scope};
 pub use proof::{
     Claim, Evidence, Fetched, KeyDirectories, KeyDirectory, ProofExplanation, Prover, PublicationClient,
     QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, refresh_regularly, root_certs,
@@ -52,12 +49,10 @@ pub use published::FleetGeneration;
 pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
 pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
-pub use secret::Secret;
-pub use set_mode::ModeError;
+pub use secrets::{Secret, Webhook};
 pub use site::Site;
 pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
-pub use webhook::Webhook;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::SiteRules;

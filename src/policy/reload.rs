@@ -1,12 +1,11 @@
 //! Replacing the policy of a running gateway: one at a time, whole, or not at all.
 //!
-//! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`setting`), and what is
+//! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`overrides`), and what is
 //! in force is told, meanwhile.
 
-use super::changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
+use super::changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange, is_among, keys_needing_restart};
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
-use super::restart::{is_among, keys_needing_restart};
 use super::robots_file::RobotsFile;
 use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site, fleet};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors, KeyChange};

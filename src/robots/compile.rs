@@ -7,12 +7,12 @@
 //! searches one part after the other.
 
 use super::index::{Index, IndexedRule, Shadow};
+use super::matcher::ComparableTarget;
 use super::naming::GroupList;
 use super::parse::ParsedFile;
 use super::pattern::{Texts, index};
 use super::rule::RuleRecord;
 use super::symbol;
-use super::target::ComparableTarget;
 
 /// How often the rules of a file may be combined, all in all.
 const COPIES: usize = 8;

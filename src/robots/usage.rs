@@ -8,10 +8,10 @@ use super::Robots;
 use super::dictionary;
 use super::index::{Choice, IndexedRule};
 use super::line::{RecordName, is_blank};
+use super::matcher::ComparableTarget;
 use super::parse::ParsedRecord;
 use super::pattern::{self, Pattern, PatternPool, index};
 use super::preference::{Preference, PreferenceKind};
-use super::target::ComparableTarget;
 use std::borrow::Cow;
 
 /// Records that match equally and are looked at. Each costs a search. More of them state nothing: one that was not looked

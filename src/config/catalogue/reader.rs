@@ -1,7 +1,10 @@
 //! Reads typed values out of a TOML table, and goes on after an error, so that
 //! an operator sees all of them at once.
+//!
+//! A sign such as `Chrome` or `*e*` of an operator's file would turn every visitor into a crawler. It is refused where it
+//! hits an ordinary header of people (RFC 9110 §10.1.5). Those headers are samples of what nearly all visitors send; they
+//! catch a slip of the pen and are no proof that a sign is good.
 
-use super::ordinary;
 use crate::config::ConfigError;
 use crate::identify::Sign;
 use std::ops::Range;
@@ -27,7 +30,7 @@ impl<'t> CatalogueReader<'t> {
     /// Refuses a sign that would convict people.
     pub(super) fn refuse_if_ordinary(&mut self, span: Range<usize>, sign: &Sign) {
         if self.own
-            && let Some(header) = ordinary::header_matched_by(sign)
+            && let Some(header) = header_matched_by(sign)
         {
             self.refuse_with_hint(
                 span,
@@ -152,13 +155,49 @@ fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     (close.0 <= 2).then_some(close.1)
 }
 
+/// Browsers and apps in everyday use.
+fn headers() -> impl Iterator<Item = &'static str> {
+    include_str!("../../../rules/ordinary-headers.txt").lines().filter(|line| !line.starts_with('#'))
+}
+
+/// A person's header in which the sign stands, if there is one.
+fn header_matched_by(sign: &Sign) -> Option<&'static str> {
+    headers().find(|header| sign.stands_in(header.as_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::catalogue::bundled;
+    use crate::identify::{ClientKind, Identifier};
 
     #[test]
     fn a_key_that_differs_little_is_meant() {
         assert_eq!(nearest("tokns", &["name", "tokens"]), Some("tokens"));
         assert_eq!(nearest("something", &["name", "tokens"]), None);
+    }
+
+    #[test]
+    fn signs_of_everybody_are_told_from_those_of_a_crawler() {
+        for everybody in ["Chrome", "gecko", "^Mozilla/5.0", "Mobile/15E148", "*like Mac*"] {
+            assert!(header_matched_by(&Sign::parse(everybody).unwrap()).is_some(), "{everybody}");
+        }
+        for own in ["Zorkel", "^Chrome", "Pod", "*bot"] {
+            assert_eq!(header_matched_by(&Sign::parse(own).unwrap()), None, "{own}");
+        }
+    }
+
+    #[test]
+    fn the_bundled_knowledge_leaves_these_people_alone() {
+        let knowledge = bundled();
+        let convicting =
+            knowledge.catalogue.crawlers().iter().filter(|crawler| crawler.client != ClientKind::App);
+        for sign in convicting.flat_map(|crawler| &crawler.signs) {
+            assert_eq!(header_matched_by(sign), None, "{sign}");
+        }
+        let identifier = Identifier::new(knowledge).unwrap();
+        for header in headers() {
+            assert!(!identifier.recognise(Some(header.as_bytes())).is_judged(), "{header}");
+        }
     }
 }

@@ -1,4 +1,8 @@
-//! What one method says of an address, and what all of them together amount to.
+//! What one method says of an address, and what all of them together amount to. And what name servers said of one
+//! address, apart from any crawler: its names, and whether they lead back.
+//!
+//! Anyone can give an address any name, so a name proves something only if the name's own owner says that
+//! it has this address. Not here: the questions themselves (`dns`).
 
 use crate::identify::{KnownProof, Proof, ProofMethod};
 
@@ -25,6 +29,50 @@ pub(super) fn combine(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> Kn
     } else {
         Proof::Unchecked.into()
     }
+}
+
+/// How many names of one address are followed.
+pub(super) const MOST_NAMES: usize = 3;
+
+/// What is known of the names of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reverse {
+    /// Nobody told: no answer, or one that is no answer to the question.
+    Unknown,
+    /// Its names, as the reverse zone has them; none if the zone says that there are none.
+    Names(Vec<ReverseName>),
+}
+
+/// One name of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReverseName {
+    /// Lower case, without the final dot; only letters, digits, `-`, `_` and the dots between labels.
+    pub(super) host: Box<str>,
+    /// Whether the name has the address. Unknown too for names that nobody follows.
+    pub(super) leads_back: ProofAnswer,
+}
+
+impl Reverse {
+    /// Whether one of the names proves a crawler whose names end in `suffixes`. Without `forward` the
+    /// operator's names do not lead back, and the name alone must do.
+    pub(super) fn answer(&self, suffixes: &[Box<str>], forward: bool) -> ProofAnswer {
+        let Self::Names(names) = self else { return ProofAnswer::Unknown };
+        let below = names.iter().filter(|name| is_below(&name.host, suffixes));
+        let answers = below.map(|name| if forward { name.leads_back } else { ProofAnswer::Yes });
+        answers.max().unwrap_or(ProofAnswer::No)
+    }
+}
+
+/// Whether `host` lies below one of the suffixes, each of which begins with its dot: `.googlebot.com` is
+/// the suffix of `crawl-1.googlebot.com`, and not of `fakegooglebot.com` or of `googlebot.com` itself.
+pub(super) fn is_below(host: &str, suffixes: &[Box<str>]) -> bool {
+    suffixes.iter().any(|suffix| {
+        let start = host.len().checked_sub(suffix.len());
+        start
+            .filter(|start| *start > 0)
+            .and_then(|start| host.get(start..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+    })
 }
 
 #[cfg(test)]
@@ -64,5 +112,75 @@ mod tests {
         assert_eq!(by([Some(No), Some(No)]), Some(ProofMethod::Ranges));
         assert_eq!(by([None, Some(No)]), Some(ProofMethod::Rdns));
         assert_eq!(by([Some(No), Some(Unknown)]), None);
+    }
+
+    fn suffixes(texts: &[&str]) -> Vec<Box<str>> {
+        texts.iter().map(|text| Box::from(*text)).collect()
+    }
+
+    fn names(names: &[(&str, ProofAnswer)]) -> Reverse {
+        let name = |(host, leads_back): &(&str, ProofAnswer)| ReverseName {
+            host: (*host).into(),
+            leads_back: *leads_back,
+        };
+        Reverse::Names(names.iter().map(name).collect())
+    }
+
+    #[test]
+    fn a_suffix_holds_at_the_boundary_of_a_label() {
+        let google = suffixes(&[".googlebot.com", ".google.com"]);
+        for host in ["crawl-1.googlebot.com", "a.b.googlebot.com", "x.GOOGLE.com"] {
+            assert!(is_below(host, &google), "{host}");
+        }
+        for host in
+            ["googlebot.com", ".googlebot.com", "fakegooglebot.com", "googlebot.com.evil.example", "", "com"]
+        {
+            assert!(!is_below(host, &google), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_name_counts_only_if_it_leads_back() {
+        let google = suffixes(&[".googlebot.com"]);
+        let host = "crawl-1.googlebot.com";
+        for (reverse, expected) in [
+            (names(&[(host, ProofAnswer::Yes)]), ProofAnswer::Yes),
+            (names(&[(host, ProofAnswer::No)]), ProofAnswer::No),
+            (names(&[(host, ProofAnswer::Unknown)]), ProofAnswer::Unknown),
+            (names(&[("evil.example", ProofAnswer::Yes)]), ProofAnswer::No),
+            (names(&[("evil.example", ProofAnswer::Unknown)]), ProofAnswer::No),
+            (names(&[("evil.example", ProofAnswer::Yes), (host, ProofAnswer::Yes)]), ProofAnswer::Yes),
+            (names(&[(host, ProofAnswer::Unknown), (host, ProofAnswer::No)]), ProofAnswer::Unknown),
+            (names(&[]), ProofAnswer::No),
+            (Reverse::Unknown, ProofAnswer::Unknown),
+        ] {
+            assert_eq!(reverse.answer(&google, true), expected, "{reverse:?}");
+        }
+    }
+
+    #[test]
+    fn where_names_do_not_lead_back_the_name_alone_counts() {
+        let baidu = suffixes(&[".baidu.com"]);
+        assert_eq!(
+            names(&[("baiduspider-1.baidu.com", ProofAnswer::No)]).answer(&baidu, false),
+            ProofAnswer::Yes
+        );
+        assert_eq!(
+            names(&[("baidu.com.evil.example", ProofAnswer::Yes)]).answer(&baidu, false),
+            ProofAnswer::No
+        );
+        assert_eq!(Reverse::Unknown.answer(&baidu, false), ProofAnswer::Unknown);
+    }
+
+    #[test]
+    fn only_names_that_were_followed_make_it_uncertain() {
+        let all = suffixes(&[".googlebot.com"]);
+        assert_eq!(names(&[("x.example", ProofAnswer::Unknown)]).answer(&all, true), ProofAnswer::No);
+        assert_eq!(
+            names(&[("x.googlebot.com", ProofAnswer::Unknown)]).answer(&all, true),
+            ProofAnswer::Unknown
+        );
+        assert_eq!(names(&[("x.googlebot.com", ProofAnswer::Yes)]).answer(&all, true), ProofAnswer::Yes);
+        assert_eq!(Reverse::Unknown.answer(&all, true), ProofAnswer::Unknown);
     }
 }

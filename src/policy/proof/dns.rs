@@ -4,8 +4,7 @@
 //! name that does not exist, or an empty answer with the SOA record that RFC 2308 §2.2 asks for. Time
 //! over, refused, failed, cut short and not to be had whole, or about another question: nobody knows.
 
-use super::answer::ProofAnswer;
-use super::reverse::{MOST_NAMES, Reverse, ReverseName, is_below};
+use super::answer::{MOST_NAMES, ProofAnswer, Reverse, ReverseName, is_below};
 use crate::config::NameServers;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};

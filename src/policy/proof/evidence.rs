@@ -117,21 +117,6 @@ impl Evidence {
         KeyDirectories::load(config, catalogue, None).0.all().into_iter().cloned().collect()
     }
 
-    /// Every suffix of a name that proves some crawler.
-    pub(super) fn suffixes(&self) -> &Arc<[Box<str>]> {
-        &self.suffixes
-    }
-
-    /// Every list that is named, there or not.
-    pub fn sources(&self) -> &[RangeSource] {
-        &self.sources
-    }
-
-    /// What is wrong with lists that are there.
-    pub fn faults(&self) -> &[ConfigError] {
-        &self.faults
-    }
-
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().map(|source| source.path.as_path()).chain(self.directories.files())

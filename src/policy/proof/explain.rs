@@ -2,11 +2,10 @@
 //!
 //! Weighed by the same function as for a request; the one difference is that this waits for an answer.
 
-use super::answer::ProofAnswer;
+use super::answer::{ProofAnswer, Reverse, ReverseName, is_below};
 use super::evidence::Methods;
 use super::prover::{Claim, ask_now, prove};
 use super::public::is_public;
-use super::reverse::{Reverse, is_below};
 use crate::identify::{Identity, KnownProof, Proof};
 use crate::policy::Policy;
 use std::cell::RefCell;
@@ -86,7 +85,7 @@ fn name_steps(methods: &Methods, address: IpAddr, reverse: &Result<Reverse, Stri
         Ok(Reverse::Names(names)) if names.is_empty() => return vec![format!("{address} has no name")],
         Ok(Reverse::Names(names)) => names,
     };
-    let tell = |name: &super::reverse::ReverseName| {
+    let tell = |name: &ReverseName| {
         let what = match name.leads_back {
             _ if !is_below(&name.host, &methods.suffixes) => {
                 format!("which does not end in {}", methods.suffixes.join(" or "))

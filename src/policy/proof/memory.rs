@@ -1,7 +1,6 @@
 //! What name servers said, remembered for a while, and who is being asked about: bounded, without clock.
 
-use super::answer::ProofAnswer;
-use super::reverse::Reverse;
+use super::answer::{ProofAnswer, Reverse};
 use crate::request::address::Network;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};

@@ -4,20 +4,20 @@
 //! remembered for the requests that follow; when the queue is full the question is left for a later
 //! request. One address is asked about once at a time.
 
-use super::answer::{ProofAnswer, combine};
+use super::answer::{ProofAnswer, Reverse, combine};
 use super::dns::DnsClient;
-use super::memory::{Lifetimes, ProofMemory};
+use super::memory::{Lifetimes, ProofMemory, network};
 use super::public::is_public;
-use super::questions::{QuestionCounts, Questions};
-use super::reverse::Reverse;
 use super::signatures::{BoundedCheck, SignatureMemory};
-use crate::config::{Config, NameServers, VerifyOptions};
+use crate::config::{Config, NameServers};
 use crate::identify::signature::{
     SignatureFault, SignatureOutcomeKind, SignedMessage, VerifiedSignature, verify_signature,
 };
 use crate::identify::{Identity, KnownProof, Proof};
 use crate::policy::Policy;
+use crate::request::address::Network;
 use parking_lot::Mutex;
+use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -54,12 +54,13 @@ pub struct Prover {
     signatures: SignatureMemory,
 }
 
-/// An address to ask about.
+/// An address that is to be asked about; it counts as asked about until this is dropped.
 #[derive(Debug)]
 struct LookupJob {
     address: IpAddr,
     suffixes: Arc<[Box<str>]>,
     config: Arc<Config>,
+    memory: Arc<Mutex<ProofMemory>>,
 }
 
 impl Prover {
@@ -72,8 +73,7 @@ impl Prover {
         let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let questions = Arc::new(Questions::default());
-        let worker =
-            ProverWorker { memory: Arc::clone(&memory), asker: None, questions: Arc::clone(&questions) };
+        let worker = ProverWorker { asker: None, questions: Arc::clone(&questions) };
         std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
             runtime.block_on(worker.run(jobs));
         })?;
@@ -127,11 +127,10 @@ impl Prover {
             memory.recall(address, Instant::now())
         };
         if ask {
-            let suffixes = Arc::clone(policy.evidence.suffixes());
-            let job = LookupJob { address, suffixes, config: Arc::clone(&policy.config) };
+            let (suffixes, config) = (Arc::clone(&policy.evidence.suffixes), Arc::clone(&policy.config));
+            let job = LookupJob { address, suffixes, config, memory: Arc::clone(&self.memory) };
             if self.queue.try_send(job).is_err() {
                 self.questions.note_not_asked();
-                self.memory.lock().finish_lookup(address);
             }
         }
         known
@@ -161,7 +160,6 @@ pub(super) fn prove(
 
 /// Takes questions off the queue, and asks them.
 struct ProverWorker {
-    memory: Arc<Mutex<ProofMemory>>,
     asker: Option<ProverConfig>,
     questions: Arc<Questions>,
 }
@@ -177,7 +175,6 @@ impl ProverWorker {
     async fn run(mut self, mut jobs: mpsc::Receiver<LookupJob>) {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         while let Some(job) = jobs.recv().await {
-            let question = PendingLookup { memory: Arc::clone(&self.memory), address: job.address };
             let Some(servers) = &job.config.verify.dns else { continue };
             let asker = self.asker(servers);
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
@@ -191,7 +188,7 @@ impl ProverWorker {
                     }
                 };
                 questions.note(job.address, &reverse);
-                question.answered(reverse, &job.suffixes, &job.config.verify);
+                job.answered(reverse);
                 drop(slot);
             });
         }
@@ -212,15 +209,10 @@ impl ProverWorker {
     }
 }
 
-/// An address that is being asked about, until this is dropped.
-struct PendingLookup {
-    memory: Arc<Mutex<ProofMemory>>,
-    address: IpAddr,
-}
-
-impl PendingLookup {
-    fn answered(&self, reverse: Reverse, suffixes: &[Box<str>], options: &VerifyOptions) {
-        let certainty = reverse.answer(suffixes, true);
+impl LookupJob {
+    fn answered(&self, reverse: Reverse) {
+        let options = &self.config.verify;
+        let certainty = reverse.answer(&self.suffixes, true);
         let lifetimes = Lifetimes { positive: options.cache, negative: options.cache_negative };
         let mut memory = self.memory.lock();
         if options.dns.as_ref().is_some_and(|servers| memory.uses_servers(&servers.addresses)) {
@@ -229,7 +221,7 @@ impl PendingLookup {
     }
 }
 
-impl Drop for PendingLookup {
+impl Drop for LookupJob {
     fn drop(&mut self) {
         self.memory.lock().finish_lookup(self.address);
     }
@@ -246,9 +238,74 @@ pub(super) fn ask_now(
     runtime.block_on(async { Ok(DnsClient::new(servers)?.ask(address, suffixes).await) })
 }
 
+/// How many networks are asked about in vain, with no answer in between, before it is an outage and not
+/// the name server of somebody's own.
+const OUTAGE: usize = 8;
+
+/// How many questions there were, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuestionCounts {
+    /// A name server answered, be it that there is no name.
+    pub answered: u64,
+    /// None answered in time, or the answer was no use.
+    pub failed: u64,
+    /// Not asked, because too many were waiting.
+    pub left: u64,
+}
+
+/// The questions so far. An outage is told once when it begins, and once when it is over.
+#[derive(Debug, Default)]
+struct Questions(Mutex<QuestionState>);
+
+#[derive(Debug, Default)]
+struct QuestionState {
+    counts: QuestionCounts,
+    /// The networks that were asked about in vain since the last answer, no more of them than an outage takes.
+    failing: HashSet<Network>,
+}
+
+impl Questions {
+    fn note(&self, address: IpAddr, reverse: &Reverse) {
+        let mut state = self.0.lock();
+        match reverse {
+            Reverse::Unknown => {
+                state.counts.failed += 1;
+                let one_more = state.failing.len() < OUTAGE && state.failing.insert(network(address));
+                if one_more && state.failing.len() == OUTAGE {
+                    tracing::warn!(
+                        "name servers do not answer: crawlers that only reverse DNS can prove stay unchecked"
+                    );
+                }
+            }
+            Reverse::Names(_) => {
+                state.counts.answered += 1;
+                if state.failing.len() >= OUTAGE {
+                    tracing::info!("name servers answer again");
+                }
+                state.failing.clear();
+            }
+        }
+    }
+
+    /// Says why nobody can be asked, unless an outage is under way.
+    fn explain(&self, error: &str) {
+        if self.0.lock().failing.is_empty() {
+            tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
+        }
+    }
+
+    fn note_not_asked(&self) {
+        self.0.lock().counts.left += 1;
+    }
+
+    fn counts(&self) -> QuestionCounts {
+        self.0.lock().counts
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::reverse::ReverseName;
+    use super::super::answer::ReverseName;
     use super::*;
     use crate::config::ranges::file_name;
     use crate::config::{Arguments, Config};
@@ -369,5 +426,21 @@ mod tests {
         assert!(memory.lock().recall(address, Instant::now()).1);
         drop(PendingLookup { memory: Arc::clone(&memory), address });
         assert!(memory.lock().recall(address, Instant::now()).1);
+    }
+
+    #[test]
+    fn an_outage_is_one_that_lasts() {
+        let questions = Questions::default();
+        let of = |third, last| IpAddr::from([95, 216, third, last]);
+        for last in 0..100 {
+            questions.note(of(1, last), &Reverse::Unknown);
+        }
+        assert_eq!(questions.0.lock().failing.len(), 1, "one network's own trouble");
+        for third in 0..100 {
+            questions.note(of(third, 1), &Reverse::Unknown);
+        }
+        assert_eq!(questions.0.lock().failing.len(), OUTAGE);
+        questions.note(of(1, 1), &Reverse::Names(Vec::new()));
+        assert!(questions.0.lock().failing.is_empty());
     }
 }

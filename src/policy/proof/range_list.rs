@@ -1,10 +1,15 @@
 //! One list of address ranges on disk: its networks, and how old it may be taken to be.
+//!
+//! A receipt is kept beside a list that was fetched: the validators that came along (RFC 9110 §8.8), and the list's own
+//! digest. It speaks only of the very bytes it was written for. A list that somebody replaced by hand has none, so nothing
+//! is concluded from it.
 
 use super::answer::ProofAnswer;
-use super::receipt::Receipt;
 use crate::config::reading::{self, FileMark};
 use crate::config::{ConfigError, ranges};
+use crate::record::{beside, digest, replace_file};
 use crate::request::prefixes::Prefixes;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -113,6 +118,33 @@ fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
     ConfigError::whole(path, format!("cannot read the list: {error}"))
 }
 
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Receipt {
+    sha256: String,
+    pub(super) etag: Option<String>,
+    pub(super) last_modified: Option<String>,
+}
+
+impl Receipt {
+    pub(super) fn new(bytes: &[u8], etag: Option<String>, last_modified: Option<String>) -> Self {
+        Self { sha256: digest(bytes).into(), etag, last_modified }
+    }
+
+    /// The receipt of the list at `path`, if there is one and `bytes` are those it was written for.
+    pub(super) fn of(path: &Path, bytes: &[u8]) -> Option<Self> {
+        let (mut file, _) = reading::open(&beside(path, ".receipt")).ok()?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).ok()?;
+        let receipt: Self = serde_json::from_slice(&text).ok()?;
+        (*receipt.sha256 == *digest(bytes)).then_some(receipt)
+    }
+
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let text = serde_json::to_vec(self)?;
+        replace_file(&beside(path, ".receipt"), &text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +205,18 @@ mod tests {
         assert!(error.contains("list.txt:2:1: invalid address range `oops`"), "{error}");
         std::fs::remove_file(&path).unwrap();
         assert_eq!(RangeList::load(&path, Some(&good)), (None, None));
+    }
+
+    #[test]
+    fn a_receipt_speaks_only_of_its_own_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        assert_eq!(Receipt::of(&path, b"a"), None);
+        let receipt = Receipt::new(b"a", Some("\"x\"".to_owned()), None);
+        receipt.write(&path).unwrap();
+        assert_eq!(Receipt::of(&path, b"a"), Some(receipt));
+        assert_eq!(Receipt::of(&path, b"b"), None);
+        std::fs::write(folder.path().join("list.json.receipt"), b"{").unwrap();
+        assert_eq!(Receipt::of(&path, b"a"), None);
     }
 }

@@ -5,8 +5,7 @@
 
 use super::Evidence;
 use super::directory::key_client;
-use super::range_list::{LARGEST_LIST, RangeList};
-use super::receipt::Receipt;
+use super::range_list::{LARGEST_LIST, RangeList, Receipt};
 use crate::config::ranges::{self, file_name};
 use crate::config::{Config, MOST_BYTES, reading};
 use crate::identify::Catalogue;

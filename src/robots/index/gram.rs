@@ -3,8 +3,8 @@
 //! A *gram* is a few bytes that a target must contain for a rule to match. One pass over the target
 //! looks its grams up. The cost is that of the pass, however many rules there are; which gram a rule
 //! is entered under is chosen elsewhere.
-
-use super::marks::NumberSet;
+//!
+//! A set of numbers remembers what was done in one search, without allocating.
 
 /// Where in a target the grams of a table may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,6 +176,30 @@ fn eight(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_be_bytes)
 }
 
+/// A set of numbers below [`NumberSet::COUNT`], empty at first. Costs nothing until the first is set.
+#[derive(Debug, Default)]
+pub(super) struct NumberSet(Option<[u64; Self::COUNT / 64]>);
+
+impl NumberSet {
+    pub(super) const COUNT: usize = 8192;
+
+    /// How far numbers below `count` are shifted so that all of them have a mark, which neighbours
+    /// may have to share.
+    pub(super) const fn share(count: usize) -> u32 {
+        count.div_ceil(Self::COUNT).next_power_of_two().trailing_zeros()
+    }
+
+    /// Sets a mark; whether it was not set before.
+    pub(super) fn set(&mut self, mark: usize) -> bool {
+        let words = self.0.get_or_insert([0; Self::COUNT / 64]);
+        let Some(word) = words.get_mut(mark / 64) else { return true };
+        let bit = 1 << (mark % 64);
+        let fresh = *word & bit == 0;
+        *word |= bit;
+        fresh
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,5 +240,21 @@ mod tests {
         let table = Grams::new(GramPosition::End, 3, vec![(gram(b"gif"), 1), (gram(b"png"), 2)]);
         assert_eq!(rules(&table, b"/gif.png"), [2]);
         assert_eq!(rules(&table, b"ng"), [0; 0]);
+    }
+
+    #[test]
+    fn a_mark_is_fresh_once() {
+        let mut marks = NumberSet::default();
+        assert!(marks.set(5) && marks.set(8191) && marks.set(64));
+        assert!(!marks.set(5) && !marks.set(64));
+    }
+
+    #[test]
+    fn every_number_has_a_mark() {
+        for count in [0, 1, 8192, 8193, 100_000, 1 << 22] {
+            let share = NumberSet::share(count);
+            assert!(count.saturating_sub(1) >> share < NumberSet::COUNT, "{count}");
+            assert!(share == 0 || count >> (share - 1) > NumberSet::COUNT, "{count}: wasteful");
+        }
     }
 }

@@ -3,13 +3,11 @@
 //! Every rule is entered under bytes that a target must contain for the rule to match. Only rules
 //! whose bytes occur are checked, each once, and none that could not win.
 
-use super::choice::Choice;
 use super::choose::GramCounts;
-use super::entry::IndexedRule;
-use super::gram::{GramPosition, Grams, STRIDE};
-use super::marks::NumberSet;
+use super::entry::{Choice, IndexedRule};
+use super::gram::{GramPosition, Grams, NumberSet, STRIDE};
+use crate::robots::matcher::ComparableTarget;
 use crate::robots::pattern::{Texts, index};
-use crate::robots::target::ComparableTarget;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 

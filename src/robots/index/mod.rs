@@ -23,25 +23,22 @@
 //! - What was put off takes one sweep, whose bound stands in `sweep`.
 
 mod automaton;
-mod choice;
 mod choose;
 mod entry;
 mod gram;
 mod lookup;
-mod marks;
 mod nested;
 mod shadow;
 mod sweep;
 mod trie;
 mod vocabulary;
 
-pub(super) use choice::Choice;
-pub(super) use entry::IndexedRule;
+pub(super) use entry::{Choice, IndexedRule};
 pub(super) use shadow::Shadow;
 pub(super) use sweep::Deferred;
 
+use super::matcher::ComparableTarget;
 use super::pattern::{Texts, index};
-use super::target::ComparableTarget;
 use lookup::Lookup;
 use std::cmp::Reverse;
 use std::sync::OnceLock;

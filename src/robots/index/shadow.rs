@@ -3,8 +3,7 @@
 //! Found while compiling, where it costs next to nothing. Only literals are compared: that `/*a` has
 //! the matches of `/*ab` among its own is not noticed.
 
-use super::choice::Choice;
-use super::entry::IndexedRule;
+use super::entry::{Choice, IndexedRule};
 use crate::robots::pattern::Texts;
 
 /// Pairs of a rule that never decides and the rule that does in its place.

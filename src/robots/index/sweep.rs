@@ -25,12 +25,10 @@
 //! between `*` express the orthogonal vectors problem, for which none is known, and believed to exist.
 
 use super::automaton::NONE;
-use super::choice::Choice;
-use super::entry::IndexedRule;
+use super::entry::{Choice, IndexedRule};
 use super::vocabulary::Vocabulary;
-use crate::robots::matcher;
+use crate::robots::matcher::{self, ComparableTarget};
 use crate::robots::pattern::{Texts, index};
-use crate::robots::target::ComparableTarget;
 use std::cell::{Cell, RefCell};
 
 /// Rules that were put off.

@@ -3,11 +3,10 @@
 //! Every node knows the best rule among those that end at it or above it, so a walk needs only the
 //! last node it reached. Rules with more to check hang on the node their literal ends at.
 
-use super::choice::Choice;
-use super::entry::{self, IndexedRule};
+use super::entry::{self, Choice, IndexedRule};
 use super::shadow::Shadow;
+use crate::robots::matcher::ComparableTarget;
 use crate::robots::pattern::{TextSpan, Texts, index};
-use crate::robots::target::ComparableTarget;
 use std::cmp::Reverse;
 
 /// 32 bytes, so that two share a cache line.
