@@ -272,7 +272,7 @@ fn prepare(policy: &Policy) {
     if let Some(stale) = policy.stale_catalogue(SystemTime::now()) {
         tracing::warn!("{stale}");
     }
-    for fault in policy.evidence.faults() {
+    for fault in &policy.evidence.faults {
         tracing::error!("address ranges are left out: {fault}");
     }
     let folder = Evidence::folder(&policy.config);

@@ -162,7 +162,7 @@ fn of_sites<'a, L: Display, I: Iterator<Item = (L, u64)>>(
 
 /// What is known of the robots.txt files that origins make.
 fn origin_files(text: &mut Exposition, admin: &Admin, policy: &Policy) {
-    let (files, now) = (admin.reloader.origin_files(), policy.clock.now());
+    let (files, now) = (&admin.reloader.origin_files, policy.clock.now());
     let names = policy.sites().iter().map(|site| &site.config.name);
     let states: Vec<(&String, OriginState)> =
         names.filter_map(|name| Some((name, files.state_of(name, now)?))).collect();
@@ -247,7 +247,7 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         .by("state", [("fetched", fetched), ("missing", directories.len() - fetched)]);
     let now = SystemTime::now();
     let (mut recent, mut old, mut missing) = (0, 0, 0);
-    for source in policy.evidence.sources() {
+    for source in &policy.evidence.sources {
         *match &source.list {
             Some(list) if list.is_recent(now) => &mut recent,
             Some(_) => &mut old,

@@ -113,7 +113,7 @@ fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<Str
 
 fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus {
     let notice = reloader.notice(policy, site);
-    let fetched = reloader.origin_files().state_of(&site.config.name, policy.clock.now()).unwrap_or_default();
+    let fetched = reloader.origin_files.state_of(&site.config.name, policy.clock.now()).unwrap_or_default();
     SiteStatus {
         site: site.config.name.clone(),
         mode: site.modes.general().as_str().into(),

@@ -114,13 +114,6 @@ impl BoundedThreads {
         self.shared.given_up.load(Ordering::Relaxed)
     }
 
-    /// What threads work on that were given up, and are not back.
-    pub fn away(&self) -> Vec<String> {
-        let mut away: Vec<String> = self.shared.threads.lock().away.keys().map(ToString::to_string).collect();
-        away.sort();
-        away
-    }
-
     fn attempt<T: Send + 'static>(
         &self,
         what: &str,
@@ -196,6 +189,16 @@ fn start(idle: Option<Idle>, work: Work) -> Result<(), TimedOut> {
 mod tests {
     use super::*;
     use std::sync::mpsc::Receiver;
+
+    impl BoundedThreads {
+        /// What threads work on that were given up, and are not back.
+        fn away(&self) -> Vec<String> {
+            let mut away: Vec<String> =
+                self.shared.threads.lock().away.keys().map(ToString::to_string).collect();
+            away.sort();
+            away
+        }
+    }
 
     /// Work that ends when the sender is dropped.
     fn stuck() -> (Sender<()>, impl FnOnce() + Send + 'static) {

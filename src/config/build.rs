@@ -126,8 +126,7 @@ fn networks<'v>(values: impl IntoIterator<Item = &'v NetworkValue>) -> NetworkLi
 }
 
 fn removed_fields(file: &ConfigFile, faults: &mut Faults<'_>) -> FieldPatterns {
-    let written = file.remove_fields.iter().map(|field| (field.span(), field.as_ref().parse()));
-    faults.values_or_faults(written).unwrap_or_default().into_iter().collect()
+    faults.values_or_faults(&file.remove_fields, str::parse).unwrap_or_default().into_iter().collect()
 }
 
 fn check_log(file: &ConfigFile, faults: &mut Faults<'_>) {

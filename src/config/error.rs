@@ -129,13 +129,14 @@ impl<'a> Faults<'a> {
         result.map_err(|error| self.found.push(fault(error))).ok()
     }
 
-    /// All values, or a fault for each bad one.
+    /// Each of `words` as `parse` reads it, or a fault for each bad one.
     pub(super) fn values_or_faults<T, E: Display>(
         &mut self,
-        results: impl Iterator<Item = (Range<usize>, Result<T, E>)>,
+        words: &[Spanned<String>],
+        parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<Vec<T>> {
-        let values: Vec<Option<T>> =
-            results.map(|(span, result)| self.value_or_fault(span, result)).collect();
+        let read = |word: &Spanned<String>| self.value_or_fault(word.span(), parse(word.get_ref()));
+        let values: Vec<Option<T>> = words.iter().map(read).collect();
         values.into_iter().collect()
     }
 

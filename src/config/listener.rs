@@ -166,9 +166,8 @@ fn certificates(
     faults: &mut Faults<'_>,
 ) -> Vec<CertificateConfig> {
     let certificate = |CertificateTable { hosts, mut certificate, mut key }| {
-        let hosts: Vec<Spanned<String>> = hosts;
         rebase(base, [&mut certificate, &mut key]);
-        let hosts = faults.values_or_faults(hosts.iter().map(|host| (host.span(), host.as_ref().parse())));
+        let hosts = faults.values_or_faults(&hosts, str::parse);
         CertificateConfig { hosts: hosts.unwrap_or_default(), certificate, key }
     };
     tables.into_iter().map(certificate).collect()

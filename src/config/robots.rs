@@ -139,12 +139,9 @@ impl RobotsConfig {
         let TextOrTable(mut table) = key.into_inner();
         rebase(base, table.file.iter_mut().chain(&mut table.additions));
         let source = table.source(&span, faults)?;
-        let block = faults.values_or_faults(table.block.iter().map(|word| {
-            let name = word.as_ref();
-            let purpose =
-                name.parse::<Purpose>().map_err(|error| format!("invalid purpose `{name}`: {error}"));
-            (word.span(), purpose)
-        }))?;
+        let block = faults.values_or_faults(&table.block, |name| {
+            name.parse::<Purpose>().map_err(|error| format!("invalid purpose `{name}`: {error}"))
+        })?;
         let twice = (0..).zip(&block).find(|(at, purpose)| block.iter().take(*at).any(|it| it == *purpose));
         if let Some((at, purpose)) = twice {
             let span = table.block.get(at).map_or(span, Spanned::span);

@@ -65,6 +65,12 @@ impl SiteConfig {
         self.hosts.iter().any(|pattern| pattern.admits(host)) || of_robots == Some(host)
     }
 
+    /// Its hosts as the ledger names them, `*` where it serves every other.
+    pub fn patterns(&self) -> impl Iterator<Item = Box<str>> + '_ {
+        let default = self.hosts.is_empty().then(|| "*".into());
+        self.hosts.iter().map(|host| host.to_string().into()).chain(default)
+    }
+
     /// The default site, of which nothing is said but its origin.
     pub(super) fn of_origin(origin: Origin) -> Self {
         let (name, robots) = (DEFAULT_SITE.to_owned(), RobotsConfig::of_origin());
@@ -73,9 +79,7 @@ impl SiteConfig {
 
     /// Checks a site's table; faults are collected, and a site with one is left out.
     pub(super) fn from_table(table: SiteTable, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
-        let hosts = faults.values_or_faults(
-            table.hosts.iter().map(|host| (host.span(), host.as_ref().parse::<HostPattern>())),
-        );
+        let hosts = faults.values_or_faults(&table.hosts, str::parse::<HostPattern>);
         let origin = match table.origin {
             Some(origin) => Origin::from_key(origin, base, faults),
             None => Some(Origin::default()),

@@ -88,33 +88,29 @@ impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor
     }
 }
 
-/// Splits `12ms` into its number and its unit.
-fn split_number(text: &str) -> Option<(u64, &str)> {
+/// Splits `12m` into its number and what its unit stands for.
+fn split_number(text: &str, units: &[(&str, u64)]) -> Option<(u64, u64)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at_checked(digits)?;
-    Some((number.parse().ok()?, unit))
+    let (number, written) = text.split_at_checked(digits)?;
+    let (_, unit) = units.iter().find(|(name, _)| *name == written)?;
+    Some((number.parse().ok()?, *unit))
 }
 
 impl FromStr for DurationValue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let error = || {
+        let millis = split_number(text, &[("ms", 1)]).map(|(number, _)| Duration::from_millis(number));
+        let seconds = || {
+            let units = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), ("w", 7 * 86_400)];
+            let (number, unit) = split_number(text, &units)?;
+            number.checked_mul(unit).map(Duration::from_secs)
+        };
+        millis.or_else(seconds).map(Self).ok_or_else(|| {
             ValueError(format!(
                 "invalid duration `{text}`: expected a number and a unit (ms, s, m, h, d or w), such as `24h`"
             ))
-        };
-        let (number, unit) = split_number(text).ok_or_else(error)?;
-        let scale = match unit {
-            "ms" => return Ok(Self(Duration::from_millis(number))),
-            "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            "d" => 86_400,
-            "w" => 7 * 86_400,
-            _ => return Err(error()),
-        };
-        number.checked_mul(scale).map(|seconds| Self(Duration::from_secs(seconds))).ok_or_else(error)
+        })
     }
 }
 
@@ -122,20 +118,13 @@ impl FromStr for SizeValue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let error = || {
+        let units = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+        let bytes = split_number(text, &units).and_then(|(number, unit)| number.checked_mul(unit));
+        bytes.map(Self).ok_or_else(|| {
             ValueError(format!(
                 "invalid size `{text}`: expected a number and a unit (B, KiB, MiB or GiB), such as `500KiB`"
             ))
-        };
-        let (number, unit) = split_number(text).ok_or_else(error)?;
-        let shift = match unit {
-            "B" => 0,
-            "KiB" => 10,
-            "MiB" => 20,
-            "GiB" => 30,
-            _ => return Err(error()),
-        };
-        number.checked_mul(1 << shift).map(Self).ok_or_else(error)
+        })
     }
 }
 
@@ -173,20 +162,16 @@ impl FromStr for RateValue {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let error =
-            || ValueError(format!("invalid rate `{text}`: expected `100/s`, `60/m`, `1000/h` or `off`"));
         if text == "off" {
             return Ok(Self(None));
         }
-        let (lines, unit) = split_number(text).ok_or_else(error)?;
-        let seconds = match unit {
-            "/s" => 1,
-            "/m" => 60,
-            "/h" => 3_600,
-            _ => return Err(error()),
+        let rate = || {
+            let (lines, seconds) = split_number(text, &[("/s", 1), ("/m", 60), ("/h", 3_600)])?;
+            let lines = u32::try_from(lines).ok().filter(|lines| *lines > 0)?;
+            Some(JournalRate { lines, period: Duration::from_secs(seconds) })
         };
-        let lines = u32::try_from(lines).ok().filter(|lines| *lines > 0).ok_or_else(error)?;
-        Ok(Self(Some(JournalRate { lines, period: Duration::from_secs(seconds) })))
+        let message = || format!("invalid rate `{text}`: expected `100/s`, `60/m`, `1000/h` or `off`");
+        rate().map(|rate| Self(Some(rate))).ok_or_else(|| ValueError(message()))
     }
 }
 

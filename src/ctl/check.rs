@@ -64,7 +64,7 @@ fn excerpt(error: &ConfigError) -> Option<Excerpt> {
 
 fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
     let mut complaints = of_configuration(path, policy);
-    let ranges = policy.evidence.faults().iter();
+    let ranges = policy.evidence.faults.iter();
     complaints.extend(ranges.map(|fault| FileFinding {
         severity: Severity::Warning,
         code: "address-ranges",

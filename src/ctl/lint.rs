@@ -182,10 +182,10 @@ fn findings(file: &RobotsFile) -> Vec<FileFinding> {
 /// part, or spelt out, goes on to the end of the line.
 fn marked_bytes(line: &[u8], finding: &Finding) -> usize {
     let rest = line.get(finding.column as usize - 1..).unwrap_or_default();
-    let named = finding.detail().trim_end_matches('…');
+    let named = finding.detail.trim_end_matches('…');
     let is_whole = rest.starts_with(named.as_bytes());
     let is_changed =
-        named.len() < finding.detail().len() || named.contains(['\\', char::REPLACEMENT_CHARACTER]);
+        named.len() < finding.detail.len() || named.contains(['\\', char::REPLACEMENT_CHARACTER]);
     match (named.len(), is_whole, is_changed) {
         (0, ..) | (_, false, false) => 1,
         (bytes, true, false) => bytes,

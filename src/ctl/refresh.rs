@@ -120,7 +120,7 @@ impl FetchedList {
 
     fn of_ranges(refreshed: &Refreshed<'_>) -> Self {
         let (place, list) = ((refreshed.url.to_owned(), &*refreshed.path), refreshed.list.as_ref());
-        let held = FetchedEntries::Ranges(list.map(|list| list.len()));
+        let held = FetchedEntries::Ranges(list.map(|list| list.networks()));
         let age = list.map(|list| list.age(SystemTime::now()));
         Self::new(place, &refreshed.crawlers, &refreshed.result, held, age)
     }

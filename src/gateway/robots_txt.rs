@@ -22,7 +22,7 @@ pub(super) struct RobotsAnswer {
 /// What is not answered with the site's file: the gateway's own question, which an origin led back here, and any question
 /// where no version was ever known. That is passed on, the origin's error included.
 pub(super) fn aside(head: &RequestHead, policy: &Policy, site: &Site) -> Option<Decision> {
-    if head.get(FETCH_MARKER) == Some(policy.fetch_marker().as_bytes()) {
+    if head.get(FETCH_MARKER) == Some(policy.fetch_marker.as_bytes()) {
         let answer = Response::page(421, "this gateway asked itself for the origin's robots.txt");
         return Some(Decision::Answer(answer.with(FETCH_MARKER, "own")));
     }

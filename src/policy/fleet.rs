@@ -74,7 +74,7 @@ impl Reloader {
 /// What a site serves.
 fn of_site(site: &Site) -> OfferedFiles {
     let file = site.robots.as_ref().map(|file| file.digest.clone());
-    let hosts = site.patterns().filter(|_| !site.is_unknown);
+    let hosts = site.config.patterns().filter(|_| !site.is_unknown);
     hosts.map(|host| (host, BTreeSet::from([file.clone()]))).collect()
 }
 

@@ -2,7 +2,6 @@
 
 use super::Site;
 use super::history::patterns;
-use crate::config::HostPattern;
 use crate::decide::{RobotsVersion, SiteRules};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,7 +44,7 @@ impl Hosts {
     ) -> Self {
         let mut own: HashMap<String, usize> = HashMap::new();
         for (index, site) in sites.iter().enumerate() {
-            for name in site.patterns() {
+            for name in site.config.patterns() {
                 own.insert(name.into(), index);
             }
         }
@@ -115,14 +114,6 @@ impl HostTable {
             }
         }
         self.default
-    }
-}
-
-impl Site {
-    /// The patterns of its hosts.
-    pub(super) fn patterns(&self) -> impl Iterator<Item = Box<str>> + '_ {
-        let default = self.config.hosts.is_empty().then(|| "*".into());
-        self.config.hosts.iter().map(|host: &HostPattern| host.to_string().into()).chain(default)
     }
 }
 

@@ -140,23 +140,22 @@ fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<Mo
     let everybody = find(&Scope { all: true, ..Scope::default() });
     let mut found: Vec<ModeInForce> =
         everybody.map(|set| set.in_force(ModeScope::Everybody)).into_iter().collect();
-    let named = by_hand.iter().filter_map(|set| set.scope.crawler.as_ref());
-    for name in config.crawlers.keys().chain(named).collect::<BTreeSet<&String>>() {
+    let named = |scope: Scope, whom, mode: Option<&Mode>, because| match here(&scope).or_else(|| find(&scope))
+    {
+        Some(set) => Some(set.in_force(whom)),
+        None => mode.map(|mode| configured(whom, *mode, because)),
+    };
+    let set = by_hand.iter().filter_map(|set| set.scope.crawler.as_ref());
+    for name in config.crawlers.keys().chain(set).collect::<BTreeSet<&String>>() {
         let scope = Scope { crawler: Some(name.clone()), ..Scope::default() };
-        let whom = ModeScope::Crawler(name.clone());
-        found.extend(match here(&scope).or_else(|| find(&scope)) {
-            Some(set) => Some(set.in_force(whom)),
-            None => config.crawlers.get(name).map(|mode| configured(whom, *mode, ModeSource::Crawlers)),
-        });
+        let (whom, mode) = (ModeScope::Crawler(name.clone()), config.crawlers.get(name));
+        found.extend(named(scope, whom, mode, ModeSource::Crawlers));
     }
-    let named = by_hand.iter().filter_map(|set| set.scope.purpose);
-    for purpose in config.purposes.keys().copied().chain(named).collect::<BTreeSet<Purpose>>() {
+    let set = by_hand.iter().filter_map(|set| set.scope.purpose);
+    for purpose in config.purposes.keys().copied().chain(set).collect::<BTreeSet<Purpose>>() {
         let scope = Scope { purpose: Some(purpose), ..Scope::default() };
-        let whom = ModeScope::Purpose(purpose);
-        found.extend(match here(&scope).or_else(|| find(&scope)) {
-            Some(set) => Some(set.in_force(whom)),
-            None => config.purposes.get(&purpose).map(|mode| configured(whom, *mode, ModeSource::Purposes)),
-        });
+        let (whom, mode) = (ModeScope::Purpose(purpose), config.purposes.get(&purpose));
+        found.extend(named(scope, whom, mode, ModeSource::Purposes));
     }
     let defaults = ClientModes::default();
     found.extend(JUDGED.into_iter().filter_map(|client| {

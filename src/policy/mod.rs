@@ -38,7 +38,7 @@ pub use in_force::{ModeInForce, ModeScope, ModeSource, SiteModes};
 pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};
 pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{
-    CopyValidators, FETCH_MARKER, FetchReport, OriginAnswer, OriginCopy, OriginFile, OriginFiles, OriginState,
+    CopyValidators, FETCH_MARKER, FetchReport, OriginAnswer, OriginFile, OriginFiles, OriginState,
 };
 pub use overrides::{ModeError, Override, Scope};
 pub use proof::{
@@ -86,7 +86,7 @@ pub struct Policy {
     /// The clock that notice runs by.
     pub clock: NoticeClock,
     /// What tells this gateway's own question for robots.txt from everybody else's.
-    fetch_marker: Arc<str>,
+    pub fetch_marker: Arc<str>,
     /// What the fleet published.
     published: Arc<FleetGeneration>,
     sites: Vec<Arc<Site>>,
@@ -137,11 +137,6 @@ impl Policy {
     /// All hosts, with the site and the rules of each.
     pub const fn hosts(&self) -> &Hosts {
         &self.hosts
-    }
-
-    /// What this gateway's own questions to origins carry in [`FETCH_MARKER`].
-    pub fn fetch_marker(&self) -> &str {
-        &self.fetch_marker
     }
 
     /// All sites in the order of the configuration.

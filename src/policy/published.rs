@@ -30,8 +30,9 @@ pub struct FleetGeneration {
     /// Files in base64, by the names of sites.
     #[serde(default)]
     robots: BTreeMap<String, String>,
+    /// The modes that it sets.
     #[serde(default)]
-    modes: Vec<Override>,
+    pub modes: Vec<Override>,
 }
 
 impl FleetGeneration {
@@ -89,12 +90,6 @@ impl FleetGeneration {
         }
     }
 
-    /// The modes that it sets.
-    #[must_use]
-    pub fn modes(&self) -> &[Override] {
-        &self.modes
-    }
-
     /// Has it set a mode, in the place of an older one for the same scope.
     pub fn set_mode(&mut self, set: Override) {
         let set = Override { scope: set.scope.normalised(), persists: true, ..set };
@@ -132,9 +127,9 @@ mod tests {
         assert_eq!(read, one);
         assert_eq!(read.robots("a.example").unwrap(), b"User-agent: *\nDisallow: /x\n");
         assert_eq!(read.robots("b.example"), None);
-        assert_eq!(read.modes().iter().map(|set| set.mode).collect::<Vec<_>>(), [Mode::Enforce]);
+        assert_eq!(read.modes.iter().map(|set| set.mode).collect::<Vec<_>>(), [Mode::Enforce]);
         one.clear_mode(&Scope::default());
-        assert!(one.modes().is_empty());
+        assert!(one.modes.is_empty());
         for (document, told) in [
             ("{", "not what this version"),
             (r#"{"number":1,"origin":"http://evil"}"#, "unknown field `origin`"),

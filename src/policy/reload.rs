@@ -57,7 +57,8 @@ pub struct Reloader {
     pub(super) reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) history: Arc<NoticeHistory>,
-    pub(super) origin_files: Arc<OriginFiles>,
+    /// The robots.txt of origins.
+    pub origin_files: Arc<OriginFiles>,
     /// Whose turn it is to read files and to look names up, which may take its time.
     pub(super) turn: Mutex<()>,
     /// Whose turn it is to write the modes that are kept.
@@ -126,7 +127,7 @@ impl Reloader {
             );
             Overrides::default()
         });
-        overrides.publish(policy.published.modes());
+        overrides.publish(&policy.published.modes);
         if !overrides.in_force().is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
@@ -233,10 +234,8 @@ impl Reloader {
             .and_then(|config| load(config, Some(&previous), &self.origin_files, options, now));
         match loaded {
             Ok(LoadedPolicy { mut policy, unfit }) => {
-                let ranges: Vec<ReportedFault> =
-                    policy.evidence.faults().iter().map(ReportedFault::from).collect();
-                let mut errors: Vec<ReportedFault> =
-                    unfit.iter().map(ReportedFault::from).chain(ranges).collect();
+                let faults = unfit.iter().chain(&policy.evidence.faults);
+                let mut errors: Vec<ReportedFault> = faults.map(ReportedFault::from).collect();
                 let adopted = self.offered(&mut policy, &previous).and_then(|waits| {
                     errors.extend(waits);
                     self.adopt(policy).map_err(|error| ReportedFault::from(&error))
@@ -263,7 +262,7 @@ impl Reloader {
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
         let mut known = self.known.lock();
-        known.overrides.publish(next.published.modes());
+        known.overrides.publish(&next.published.modes);
         let former = self.current.get();
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if !differs(&former, &next) {

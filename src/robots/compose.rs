@@ -290,7 +290,7 @@ mod tests {
         let findings = parsed(&composed(&own, "", &["AI2Bot", "Google-Extended"])).findings;
         let last = findings.last().unwrap();
         assert_eq!((last.kind, last.line), (FindingKind::MoreFindings, 1001));
-        assert_eq!(last.detail(), "1000");
+        assert_eq!(&*last.detail, "1000");
     }
 
     #[test]

@@ -299,8 +299,10 @@ pub struct Finding {
     pub severity: Severity,
     /// What it is.
     pub kind: FindingKind,
-    pub(super) detail: Box<str>,
-    pub(super) other: Option<u32>,
+    /// What it is about, as it is shown.
+    pub detail: Box<str>,
+    /// Another line that it is about.
+    pub other: Option<u32>,
     /// The name that was probably meant.
     pub(super) meant: Option<Box<str>>,
 }
@@ -329,16 +331,6 @@ impl Finding {
         }
         let detail = text.into_boxed_str();
         Self { line, column, severity: kind.severity(), kind, detail, other: None, meant: None }
-    }
-
-    /// The bytes in question, or a number, as text; empty where the kind says it all.
-    pub fn detail(&self) -> &str {
-        &self.detail
-    }
-
-    /// Another line the finding is about, such as that of the rule that overrides this one.
-    pub const fn related_line(&self) -> Option<u32> {
-        self.other
     }
 
     /// What the owner of the file can do about it, where there is something to do.

@@ -14,7 +14,7 @@ use std::fmt;
 /// that names it (RFC 9309 section 2.2.1).
 #[derive(Clone, Copy)]
 pub struct RuleGroup<'r> {
-    robots: &'r Robots,
+    pub(super) robots: &'r Robots,
     number: u32,
     /// The name that selected it; none for `*`.
     name: Option<u32>,
@@ -94,10 +94,6 @@ impl<'r> RuleGroup<'r> {
         let find = |bytes: &[u8]| usage::find(self.robots, blocks, bytes);
         let found = symbol::with_symbols(target, usize::MAX, find)?;
         self.judge(target).allow.then_some(found)
-    }
-
-    pub(super) const fn robots(&self) -> &'r Robots {
-        self.robots
     }
 
     /// The records of a name in the group.

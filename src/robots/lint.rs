@@ -103,7 +103,7 @@ fn duplicate_groups(robots: &Robots, findings: &mut Findings<'_>) {
 }
 
 fn disallow_all(robots: &Robots, findings: &mut Findings<'_>) {
-    let Some(everyone) = robots.naming.everyone() else { return };
+    let Some(everyone) = robots.naming.everyone else { return };
     let rules = || {
         let blocks = robots.naming.blocks(everyone).iter();
         blocks.flat_map(|block| robots.file.rules_of(*block)).filter(|rule| rule.bytes > 0)
@@ -155,17 +155,17 @@ pub(super) fn is_everything(pattern: &[u8]) -> bool {
 
 /// `seen` are the rules that were reported: one line is said to be overridden once.
 fn shadowed(robots: &Robots, shadow: &Shadow, seen: &mut HashSet<u32>, findings: &mut Findings<'_>) {
-    if shadow.pairs().is_empty() {
+    if shadow.pairs.is_empty() {
         return;
     }
     // A part of the file that several groups use may be overridden in one of them only.
     let mut uses = vec![0_u32; robots.file.blocks.len()];
-    for block in robots.naming.groups().all() {
+    for block in robots.naming.groups.all() {
         if let Some(uses) = uses.get_mut(*block as usize) {
             *uses += 1;
         }
     }
-    for &(rule, better) in shadow.pairs() {
+    for &(rule, better) in &shadow.pairs {
         let pair = (robots.file.rules.get(rule as usize), robots.file.rules.get(better as usize));
         let (Some(record), Some(better)) = pair else { continue };
         let groups = uses.get(record.block as usize).copied().unwrap_or_default();
@@ -230,7 +230,7 @@ fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &
 /// Whether the file shuts crawlers out of its own sitemaps. The file does not say which host it is for
 /// but by a `Host` record: where it has one, sitemaps of other hosts are left alone.
 fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
-    let Some(everyone) = robots.naming.everyone() else { return };
+    let Some(everyone) = robots.naming.everyone else { return };
     let wild = entries.iter().flatten().filter(|entry| entry.pattern.pieces.1 > 0).count();
     let everyone = RuleGroup::new(robots, everyone, None);
     let own = robots.hosts().next().map(host);

@@ -155,7 +155,7 @@ pub struct Robots {
 
 impl fmt::Debug for Robots {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = (self.naming.groups().len(), self.file.rules.len());
+        let counts = (self.naming.groups.len(), self.file.rules.len());
         let mut robots = f.debug_struct("Robots");
         robots.field("bytes", &self.source.len()).field("groups", &counts.0).field("rules", &counts.1);
         robots.finish_non_exhaustive()
@@ -181,7 +181,7 @@ impl Robots {
         // Each rule is taken apart once, however many groups it belongs to.
         let entries: Vec<Option<IndexedRule>> =
             file.rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
-        let (mut compiled, shadow) = Compiled::new(naming.groups(), &file, &entries, pool.texts());
+        let (mut compiled, shadow) = Compiled::new(&naming.groups, &file, &entries, pool.texts());
         let usages = usage::compile(&file.extras, source, &mut pool);
         compiled.index.finish(pool.texts());
         let delays = CrawlDelays::new(&file, &naming, source);
@@ -199,7 +199,7 @@ impl Robots {
         let named = tokens.iter().find_map(|token| self.naming.find(&self.source, token.as_ref().as_bytes()));
         match named {
             Some((group, name)) => Some(RuleGroup::new(self, group, Some(name))),
-            None => self.naming.everyone().filter(|_| star).map(|group| RuleGroup::new(self, group, None)),
+            None => self.naming.everyone.filter(|_| star).map(|group| RuleGroup::new(self, group, None)),
         }
     }
 

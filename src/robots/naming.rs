@@ -29,8 +29,8 @@ pub(super) struct Naming {
     names: Vec<NamedGroup>,
     /// Positions in `names`, by the name in lower case.
     sorted: Vec<u32>,
-    everyone: Option<u32>,
-    groups: GroupList,
+    pub(super) everyone: Option<u32>,
+    pub(super) groups: GroupList,
 }
 
 /// One name in one block.
@@ -113,10 +113,6 @@ impl Naming {
         everyone.map(|group| (group, None)).into_iter().chain(found)
     }
 
-    pub(super) const fn everyone(&self) -> Option<u32> {
-        self.everyone
-    }
-
     pub(super) fn text<'s>(&self, source: &'s [u8], at: u32) -> &'s str {
         self.names.get(at as usize).map_or("", |name| super::readable(name.bytes(source)))
     }
@@ -129,11 +125,6 @@ impl Naming {
     /// Whether any group combines several blocks.
     pub(super) fn combines(&self) -> bool {
         self.groups.blocks.len() > self.groups.ends.len()
-    }
-
-    /// The groups of the file.
-    pub(super) const fn groups(&self) -> &GroupList {
-        &self.groups
     }
 
     /// The blocks of a group, in the order of the file.
@@ -232,6 +223,6 @@ mod tests {
         }
         assert!(naming.find(file.as_bytes(), b"longname-").is_some(), "the part within the grammar");
         assert!(naming.find(file.as_bytes(), b"longname-050x").is_none());
-        assert!(naming.find(file.as_bytes(), b"").is_none() && naming.everyone().is_none());
+        assert!(naming.find(file.as_bytes(), b"").is_none() && naming.everyone.is_none());
     }
 }

@@ -112,7 +112,7 @@ impl Robots {
 impl<'r> RuleGroup<'r> {
     /// What the group says for `target`: the `Content-Usage` of its path, and each `Content-Signal` and `License`.
     pub fn preferences_for(&self, target: &[u8]) -> Vec<Preference<'r>> {
-        let robots = self.robots();
+        let robots = self.robots;
         let others = EITHER.into_iter().flat_map(|name| robots.stated_for(Some(*self), name));
         self.content_usage(target).into_iter().chain(others).collect()
     }

@@ -190,7 +190,7 @@ fn left_out(robots: &Robots, findings: &mut Findings<'_>) {
         all(robots).filter_map(|(extra, _)| Some((extra.block?, extra.name))).collect();
     for name in [RecordName::ContentUsage, RecordName::ContentSignal, RecordName::License] {
         let records = || all(robots).map(|(extra, _)| extra).filter(|extra| extra.name == name);
-        let everyone = robots.naming.everyone().map_or(&[][..], |everyone| robots.naming.blocks(everyone));
+        let everyone = robots.naming.everyone.map_or(&[][..], |everyone| robots.naming.blocks(everyone));
         let is_common =
             |extra: &&ParsedRecord| extra.block.is_some_and(|block| everyone.binary_search(&block).is_ok());
         // What is said to one crawler alone is meant for that one, but for one line at the end of the file.
@@ -271,7 +271,7 @@ fn stance<'r>(
         })
     };
     // That everyone is refused is no contradiction to one who is let in: that one is simply not told.
-    of(group.id()).or_else(|| robots.naming.everyone().and_then(of).filter(|(_, allows)| *allows))
+    of(group.id()).or_else(|| robots.naming.everyone.and_then(of).filter(|(_, allows)| *allows))
 }
 
 /// The line that allows everything to a group.

@@ -130,10 +130,7 @@ fn the_file_of_a_staging_site() {
     ] {
         let found = parse(format!("User-agent: *\nDisallow: /\n{more}")).findings;
         let staging = found.iter().find(|found| found.kind == FindingKind::StagingFile).expect(more);
-        assert_eq!(
-            (staging.line, staging.severity, staging.related_line()),
-            (2, Severity::Warning, Some(line))
-        );
+        assert_eq!((staging.line, staging.severity, staging.other), (2, Severity::Warning, Some(line)));
         assert!(found.iter().all(|found| found.kind != FindingKind::DisallowAll), "said once: {more}");
     }
     for file in [
@@ -230,19 +227,19 @@ fn everything_disallowed_but_for_some_paths() {
     ] {
         let found = parse(file).findings;
         let all = found.iter().find(|found| found.kind == FindingKind::DisallowAll).unwrap();
-        assert_eq!(all.related_line(), Some(line));
+        assert_eq!(all.other, Some(line));
         assert!(all.to_string().contains("all but the paths that rules allow"), "{all}");
     }
     // `Allow: /` has fewer bytes than `/**`, so it lets nothing out.
     let found = parse("User-agent: *\nDisallow: /**\nAllow: /\n").findings;
-    assert!(found.iter().any(|f| f.kind == FindingKind::DisallowAll && f.related_line().is_none()));
+    assert!(found.iter().any(|f| f.kind == FindingKind::DisallowAll && f.other.is_none()));
 }
 
 #[test]
 fn shadowed_rules() {
     let parsed = parse("User-agent: a\nDisallow: /x\nAllow: /x\n");
     let finding = &parsed.findings[0];
-    assert_eq!((finding.kind, finding.line, finding.related_line()), (FindingKind::ShadowedRule, 2, Some(3)));
+    assert_eq!((finding.kind, finding.line, finding.other), (FindingKind::ShadowedRule, 2, Some(3)));
     assert_eq!(finding.severity, Severity::Warning);
     assert_eq!(finding.to_string(), "`Disallow: /x` never decides: line 3 always does in its place");
     let twice = parse("User-agent: a\nDisallow: /x\nDisallow: /%78\n");
@@ -286,7 +283,7 @@ fn details_are_short_and_printable() {
     let unseen = parse("User-agent: a\n\u{f148}\"\\'\n");
     assert_eq!(unseen.findings[0].to_string(), "`\\u{f148}\"\\'` is not a record");
     let finding = &parsed.findings[0];
-    assert!(finding.detail().chars().count() < 80 && !finding.detail().contains('\u{1b}'));
+    assert!(finding.detail.chars().count() < 80 && !finding.detail.contains('\u{1b}'));
     assert!(
         parsed
             .findings

@@ -119,7 +119,7 @@ impl CrawlerReader<'_, '_, '_, '_> {
     fn crawler(&mut self) -> Crawler {
         let written = self.name.map(|name| name.get_ref().as_str()).unwrap_or_default();
         let known = self.catalogue.get(written);
-        let client = self.reader.one_of(self.table, "client", &CLIENTS, ClientKind::as_str);
+        let client = self.reader.one_of(self.table, "client", &CLIENTS);
         let client = client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |k| k.client));
         if let Some(name) = self.name.filter(|_| known.is_none()) {
             self.check_defaults(name, client);
@@ -136,12 +136,9 @@ impl CrawlerReader<'_, '_, '_, '_> {
         crawler.verify = self.verify().unwrap_or(crawler.verify);
         crawler.verify.agent = self.signature_agent(client, known_agent);
         let (reader, table) = (&mut *self.reader, self.table);
-        let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str);
-        crawler.purpose = purpose.unwrap_or(crawler.purpose);
-        let obeys = reader.one_of(table, "obeys", Obeys::VARIANTS, Obeys::into);
-        crawler.obeys = obeys.unwrap_or(crawler.obeys);
-        let basis = reader.one_of(table, "basis", TokenBasis::VARIANTS, TokenBasis::into);
-        crawler.basis = basis.unwrap_or(crawler.basis);
+        crawler.purpose = reader.one_of(table, "purpose", Purpose::VARIANTS).unwrap_or(crawler.purpose);
+        crawler.obeys = reader.one_of(table, "obeys", Obeys::VARIANTS).unwrap_or(crawler.obeys);
+        crawler.basis = reader.one_of(table, "basis", TokenBasis::VARIANTS).unwrap_or(crawler.basis);
         crawler.framework = reader.flag(table, "framework").map_or(crawler.framework, Spanned::into_inner);
         crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);
         crawler.docs = url(reader, table, "docs").or(crawler.docs);
@@ -348,8 +345,7 @@ pub(super) fn read_control(
         reader.known_keys(table, &["token", "operator", "purpose", "governs", "docs"]);
         let docs = url(reader, table, "docs");
         // Nearly all of them are about training.
-        let purpose =
-            reader.one_of(table, "purpose", Purpose::VARIANTS, Purpose::as_str).unwrap_or(Purpose::AiTrain);
+        let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS).unwrap_or(Purpose::AiTrain);
         let fields = ["token", "operator", "governs"].map(|key| reader.text(table, key));
         match fields {
             [Some(token), Some(operator), Some(governs)] => {

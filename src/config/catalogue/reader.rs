@@ -116,23 +116,22 @@ impl<'t> CatalogueReader<'t> {
     }
 
     /// One of `all`, by its word.
-    pub(super) fn one_of<T: Copy>(
+    pub(super) fn one_of<T: Copy + Into<&'static str>>(
         &mut self,
         table: &DeTable<'_>,
         key: &str,
         all: &[T],
-        as_str: fn(T) -> &'static str,
     ) -> Option<T> {
         let word = self.text(table, key)?;
-        let found = all.iter().copied().find(|value| as_str(*value) == word.get_ref().as_str());
+        let words: Vec<&str> = all.iter().map(|value| (*value).into()).collect();
+        let found = all.iter().zip(&words).find(|(_, own)| **own == word.get_ref().as_str());
         if found.is_none() {
-            let words: Vec<&str> = all.iter().map(|value| as_str(*value)).collect();
             let hint = nearest(word.get_ref(), &words).map(|near| format!("did you mean `{near}`?"));
             let message =
                 format!("`{key}` is `{}`, expected one of `{}`", word.get_ref(), words.join("`, `"));
             self.refuse_with_hint(word.span(), message, hint);
         }
-        found
+        found.map(|(value, _)| *value)
     }
 
     fn string(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<Spanned<String>> {

@@ -96,7 +96,7 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
     let new = is_change.then(|| publish(&config, key.as_ref(), false, change)).transpose()?;
     let last = published(&config)?.map(|last| FleetGeneration::parse(&last)).transpose();
     let last = last.map_err(VerbFailure)?.unwrap_or_default();
-    let modes = last.modes().iter().map(|set| Override { fleet: true, ..set.clone() }).collect();
+    let modes = last.modes.iter().map(|set| Override { fleet: true, ..set.clone() }).collect();
     tell(&Publication { generation: new.unwrap_or(last.number), sites: Vec::new(), modes }, output)
 }
 

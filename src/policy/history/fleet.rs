@@ -60,11 +60,6 @@ impl FleetPast {
         self.members.values().any(|member| member.files.contains_key(pattern))
     }
 
-    /// The members that serve something.
-    pub(super) fn members(&self) -> impl Iterator<Item = &Box<str>> {
-        self.members.keys()
-    }
-
     /// The last stamp that is noted; 0 where there is none.
     pub(in crate::policy) fn stamp(&self) -> u64 {
         self.stamps.last().map_or(0, |noted| noted.stamp)
@@ -166,7 +161,7 @@ impl NoticeHistory {
         let now = state.clock.now();
         let mut before = BTreeMap::new();
         for site in policy.sites() {
-            for pattern in site.patterns() {
+            for pattern in site.config.patterns() {
                 let Some(until) = state.past.unknown_until(&pattern) else { continue };
                 let of_each = news.replaced_ago.iter().filter_map(|said| replaced_ago(said, &pattern));
                 let Some(ago) = of_each.min() else { continue };
@@ -212,7 +207,7 @@ impl HistoryState {
     pub(super) fn keep_last(&self, policy: &mut Policy) {
         for site in &mut policy.sites {
             let last = |host: Box<str>| self.past.last_file(&host).cloned();
-            let mut files: Vec<Option<FileDigest>> = site.patterns().map(last).collect();
+            let mut files: Vec<Option<FileDigest>> = site.config.patterns().map(last).collect();
             files.dedup();
             let [Some(file)] = &files[..] else { continue };
             let bytes = file.as_deref().map(|file| self.past.bytes(file));
@@ -232,7 +227,7 @@ impl HistoryState {
     /// asks for everything.
     pub(super) fn leave_fleet(&mut self) {
         let members: BTreeMap<_, _> =
-            self.past.fleet.members().map(|member| (member.clone(), OfferedFiles::new())).collect();
+            self.past.fleet.members.keys().map(|member| (member.clone(), OfferedFiles::new())).collect();
         if !members.is_empty() {
             let (stamp, covers) = (0, self.last_entry().unwrap_or_default());
             // Where it cannot be written, it is so at the next start.

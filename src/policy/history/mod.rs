@@ -22,7 +22,7 @@ use crate::record::{
 };
 use crate::robots::ParseLimits;
 use parking_lot::Mutex;
-use past::{EVERY_OTHER, FilesByHost};
+use past::FilesByHost;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -141,11 +141,6 @@ impl NoticeHistory {
             // From an earlier time notice only takes longer.
             let _ = ledger.note_time();
         }
-    }
-
-    /// The clock that notice runs by.
-    pub fn clock(&self) -> NoticeClock {
-        self.state.lock().clock
     }
 
     /// Notes that this process serves nothing any more.
@@ -330,7 +325,7 @@ impl HistoryState {
                 continue;
             };
             let since = now.before(time.duration_since(published.since).unwrap_or_default());
-            for name in site.patterns() {
+            for name in site.config.patterns() {
                 let until = self.past.unknown_until(&name);
                 if until.is_some_and(|until| until.since(since) > WORTH_WRITING) {
                     let replaced = u64::try_from(since.0.as_micros()).unwrap_or(u64::MAX);
@@ -352,7 +347,7 @@ impl HistoryState {
         };
         let mut pasts: HashMap<&str, SiteRules> = self.past.in_force(ledger.process()).collect();
         for site in &mut policy.sites {
-            let since = site.patterns().find_map(|name| pasts.get(&*name)?.since);
+            let since = site.config.patterns().find_map(|name| pasts.get(&*name)?.since);
             if let Some(since) = since.filter(|since| *since != site.since) {
                 *site = Arc::new(Site { since, ..(**site).clone() });
             }
@@ -374,7 +369,7 @@ fn file_of(site: &Site) -> FileDigest {
 pub(super) fn table(policy: &Policy) -> FilesByHost {
     let of_site = |site: &Arc<Site>| {
         let file = file_of(site);
-        site.patterns().map(|name| (name, file.clone())).collect::<Vec<_>>()
+        site.config.patterns().map(|name| (name, file.clone())).collect::<Vec<_>>()
     };
     // What passes the gateway by is nothing that it served.
     policy.sites().iter().filter(|site| !site.is_unknown).flat_map(of_site).collect()

@@ -65,9 +65,7 @@ fn seeds(versions: &[VersionRecord], config: &Config) -> Vec<LedgerSeed> {
     let now = SystemTime::now();
     let mut patterns: HashMap<&str, Vec<Box<str>>> = HashMap::new();
     for site in &config.sites {
-        let names = site.hosts.iter().map(|host| host.to_string().into());
-        let default = site.hosts.is_empty().then(|| super::EVERY_OTHER.into());
-        patterns.entry(&site.name).or_default().extend(names.chain(default));
+        patterns.entry(&site.name).or_default().extend(site.patterns());
     }
     let mut versions: Vec<&VersionRecord> =
         versions.iter().filter(|version| patterns.contains_key(&*version.site)).collect();

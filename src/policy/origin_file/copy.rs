@@ -65,7 +65,7 @@ pub enum OriginFile {
 
 /// What is known of one origin's robots.txt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OriginCopy {
+pub(super) struct OriginCopy {
     pub(super) file: OriginFile,
     pub(super) validators: CopyValidators,
     /// When the origin said so last, by the clock that notice runs by, and by the time of day.
@@ -81,33 +81,18 @@ pub struct OriginCopy {
 }
 
 impl OriginCopy {
-    /// What the origin has, as far as is known.
-    pub const fn file(&self) -> &OriginFile {
-        &self.file
-    }
-
-    /// What is wrong.
-    pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
-    }
-
-    /// When the origin last said what it has.
-    pub fn last_answer(&self) -> Option<(NoticeTime, SystemTime)> {
-        self.heard
-    }
-
     /// What to ask with.
-    pub fn validators(&self) -> Option<&CopyValidators> {
+    pub(super) fn validators(&self) -> Option<&CopyValidators> {
         matches!(self.file, OriginFile::File(_)).then_some(&self.validators)
     }
 
     /// Whether it alternates between files.
-    pub const fn is_flapping(&self) -> bool {
+    pub(super) const fn is_flapping(&self) -> bool {
         self.flaps >= FLAPS
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
-    pub fn apply_answer(&mut self, answer: OriginAnswer, now: NoticeTime, time: SystemTime) -> bool {
+    pub(super) fn apply_answer(&mut self, answer: OriginAnswer, now: NoticeTime, time: SystemTime) -> bool {
         let before = self.file.clone();
         match answer {
             OriginAnswer::File { bytes, validators } => match fitness(&bytes) {
@@ -224,22 +209,22 @@ mod tests {
         for unfit in ["", "<html></html>", "User-agent: *\0"] {
             assert!(!scene.file(unfit));
             assert_eq!(scene.has(), None);
-            assert!(scene.copy.error().unwrap().contains("is not taken"), "{unfit:?}");
+            assert!(scene.copy.error.as_deref().unwrap().contains("is not taken"), "{unfit:?}");
         }
         assert!(scene.file(GOOD));
-        assert_eq!((scene.has(), scene.copy.error()), (Some(GOOD), None));
+        assert_eq!((scene.has(), scene.copy.error.as_deref()), (Some(GOOD), None));
         assert!(!scene.file("<html></html>") && !scene.file(""));
         assert_eq!(scene.has(), Some(GOOD));
-        assert!(scene.copy.error().is_some());
+        assert!(scene.copy.error.as_deref().is_some());
         assert!(!scene.hears(OriginAnswer::NotModified));
-        assert_eq!((scene.has(), scene.copy.error()), (Some(GOOD), None));
+        assert_eq!((scene.has(), scene.copy.error.as_deref()), (Some(GOOD), None));
     }
 
     #[test]
     fn without_a_copy_no_file_is_no_file_at_once() {
         let mut scene = CopyScene::new();
         assert!(scene.hears(OriginAnswer::None(404)));
-        assert_eq!((scene.has(), scene.copy.error()), (Some("none"), None));
+        assert_eq!((scene.has(), scene.copy.error.as_deref()), (Some("none"), None));
         assert!(!scene.fails());
         assert_eq!(scene.has(), Some("none"));
         assert!(scene.file(GOOD));
@@ -252,7 +237,7 @@ mod tests {
         for _ in 0..60 {
             assert!(!scene.hears(OriginAnswer::None(404)));
             assert_eq!(scene.has(), Some(GOOD));
-            assert!(scene.copy.error().unwrap().contains("answers 404"));
+            assert!(scene.copy.error.as_deref().unwrap().contains("answers 404"));
             scene.later(59);
         }
         // What fails in between neither counts nor begins the hour again.

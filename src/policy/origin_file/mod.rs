@@ -5,12 +5,13 @@
 mod copy;
 mod disk;
 
-pub use copy::{CopyValidators, OriginAnswer, OriginCopy, OriginFile};
+pub use copy::{CopyValidators, OriginAnswer, OriginFile};
 
 use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, FromOrigin};
 use crate::decide::NoticeTime;
 use crate::record::timestamp;
+use copy::OriginCopy;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -112,7 +113,7 @@ impl OriginFiles {
                 continue;
             }
             let copy = disk::read(&self.folder, site).unwrap_or_default();
-            let wait = match copy.file() {
+            let wait = match copy.file {
                 OriginFile::Unknown => Duration::ZERO,
                 _ => spread(site, 0, SPREAD.min(from.every)),
             };
@@ -123,7 +124,7 @@ impl OriginFiles {
 
     /// What the origin of a site has.
     pub fn file(&self, site: &str) -> OriginFile {
-        self.state.lock().get(site).map(|asked| asked.copy.file().clone()).unwrap_or_default()
+        self.state.lock().get(site).map(|asked| asked.copy.file.clone()).unwrap_or_default()
     }
 
     /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
@@ -151,7 +152,7 @@ impl OriginFiles {
         asked.is_under_way = false;
         asked.answers += 1;
         asked.failures += u64::from(has_failed);
-        let every = match (asked.copy.file(), asked.copy.error()) {
+        let every = match (&asked.copy.file, &asked.copy.error) {
             (OriginFile::Unknown, _) => from.every.min(AGAIN_UNKNOWN),
             (_, Some(_)) => from.every.min(AGAIN_FAILED),
             _ => from.every,
@@ -176,7 +177,7 @@ impl OriginFiles {
     pub fn state_of(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
         let state = self.state.lock();
         let asked = state.get(site)?;
-        let heard = asked.copy.last_answer();
+        let heard = asked.copy.heard;
         let due = asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs());
         Some(OriginState {
             fetched: heard.map(|(_, time)| timestamp(time)),
@@ -223,7 +224,7 @@ fn trouble(copy: &OriginCopy) -> Option<String> {
         "the origin alternates between files with different rules, as back ends that differ do; crawlers are judged by both"
             .to_owned()
     });
-    let error = copy.error().map(|error| match (copy.file(), copy.last_answer()) {
+    let error = copy.error.as_deref().map(|error| match (&copy.file, copy.heard) {
         (OriginFile::File(_), Some((_, time))) => {
             format!("{error}; the copy of {} is served", timestamp(time))
         }
@@ -268,11 +269,6 @@ pub struct FetchReport {
 }
 
 impl Reloader {
-    /// What is known of origins.
-    pub const fn origin_files(&self) -> &Arc<OriginFiles> {
-        &self.origin_files
-    }
-
     /// Takes what origins answered, and puts what is new in force.
     ///
     /// `is_behind` says that something was not put in force yet; `false` that something still is not.

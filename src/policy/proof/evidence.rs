@@ -25,9 +25,12 @@ const FOLDER: &str = "ranges";
 pub struct Evidence {
     /// Asked for each judged request: its hasher is several times as fast as the standard library's.
     methods: HashMap<Arc<str>, Methods>,
-    sources: Vec<RangeSource>,
-    suffixes: Arc<[Box<str>]>,
-    faults: Vec<ConfigError>,
+    /// Every list that is named, there or not.
+    pub sources: Vec<RangeSource>,
+    /// Every suffix of a name that proves some crawler.
+    pub(super) suffixes: Arc<[Box<str>]>,
+    /// What is wrong with lists that are there.
+    pub faults: Vec<ConfigError>,
     /// The keys of agents that sign.
     pub directories: KeyDirectories,
 }

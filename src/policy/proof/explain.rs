@@ -50,7 +50,7 @@ pub fn explain_proof(
     let asked = RefCell::new(Vec::new());
     let KnownProof { proof, .. } = prove(policy, &claim, now, |address| {
         let servers = policy.config.verify.dns.as_ref()?;
-        let reverse = ask_now(servers, address, policy.evidence.suffixes());
+        let reverse = ask_now(servers, address, &policy.evidence.suffixes);
         asked.borrow_mut().extend(name_steps(methods, address, &reverse));
         reverse.ok().map(Arc::new)
     });
@@ -66,7 +66,7 @@ fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<Strin
         match list.network(address) {
             Some(network) => format!("{address} lies in {network} of {name}"),
             None if list.is_recent(now) => {
-                format!("{address} lies in none of the {} ranges of {name}", list.len())
+                format!("{address} lies in none of the {} ranges of {name}", list.networks())
             }
             None => format!("{name} does not hold {address}, but is too old to accuse by"),
         }

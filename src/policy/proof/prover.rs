@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(proof(&stale, inside, false, Some(named(ProofAnswer::No))), Proof::Confirmed);
         let broken = with_list("oops\n", DAY);
         let broken = policy(broken.path(), &[]);
-        assert_eq!(broken.evidence.faults().len(), 1);
+        assert_eq!(broken.evidence.faults.len(), 1);
         assert_eq!(proof(&broken, outside, false, Some(named(ProofAnswer::No))), Proof::Unchecked);
     }
 
@@ -424,7 +424,9 @@ mod tests {
         let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let address: IpAddr = "66.249.66.1".parse().unwrap();
         assert!(memory.lock().recall(address, Instant::now()).1);
-        drop(PendingLookup { memory: Arc::clone(&memory), address });
+        let folder = tempfile::tempdir().unwrap();
+        let config = Arc::clone(&policy(folder.path(), &[]).config);
+        drop(LookupJob { address, suffixes: Arc::new([]), config, memory: Arc::clone(&memory) });
         assert!(memory.lock().recall(address, Instant::now()).1);
     }
 

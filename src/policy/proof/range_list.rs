@@ -80,13 +80,8 @@ impl RangeList {
     }
 
     /// How many networks it has.
-    pub fn len(&self) -> usize {
+    pub fn networks(&self) -> usize {
         self.prefixes.len()
-    }
-
-    /// Whether it has none, which no list that was read without fault is.
-    pub fn is_empty(&self) -> bool {
-        self.prefixes.is_empty()
     }
 
     /// How old it is.

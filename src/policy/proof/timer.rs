@@ -148,19 +148,19 @@ impl Timer {
         }
     }
 
-    /// Whether it is to be told that what came from `source` is old: once, until it is young again.
-    fn is_news(&mut self, source: &str, is_old: bool) -> bool {
-        if !is_old {
+    /// How many days old what came from `source` is, where that is to be told: once, until it is young again.
+    fn days_to_tell(&mut self, source: &str, age: Option<Duration>, old: Duration) -> Option<u64> {
+        let age = age.unwrap_or_default();
+        if age < old {
             self.told.remove(source);
+            return None;
         }
-        is_old && self.told.insert(source.into())
+        self.told.insert(source.into()).then_some(age.as_secs() / 86_400)
     }
 
     fn tell_of_old_lists(&mut self, evidence: &Evidence, now: SystemTime) {
         for (url, age) in ages(evidence, now) {
-            let age = age.unwrap_or_default();
-            if self.is_news(url, age >= OLD) {
-                let days = age.as_secs() / 86_400;
+            if let Some(days) = self.days_to_tell(url, age, OLD) {
                 tracing::warn!(
                     url,
                     days,
@@ -172,9 +172,8 @@ impl Timer {
 
     fn tell_of_old_keys(&mut self, directories: Vec<&KeyDirectory>, now: SystemTime) {
         for directory in directories {
-            let (agent, age) = (directory.agent.as_str(), directory.age(now).unwrap_or_default());
-            if self.is_news(agent, age >= OLD_KEYS) {
-                let days = age.as_secs() / 86_400;
+            let agent = directory.agent.as_str();
+            if let Some(days) = self.days_to_tell(agent, directory.age(now), OLD_KEYS) {
                 tracing::warn!(
                     agent,
                     days,
@@ -195,7 +194,7 @@ fn pause(first: Duration, every: Duration, failures: u32) -> Duration {
 
 /// The published lists, and how old those are that are there.
 fn ages(evidence: &Evidence, now: SystemTime) -> impl Iterator<Item = (&str, Option<Duration>)> {
-    let sources = evidence.sources().iter();
+    let sources = evidence.sources.iter();
     sources.filter_map(move |source| {
         Some((source.url.as_deref()?, source.list.as_ref().map(|list| list.age(now))))
     })

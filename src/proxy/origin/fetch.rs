@@ -94,7 +94,7 @@ impl Fetcher {
     fn ask(&mut self) {
         let policy = self.reloader.current();
         for (name, validators) in
-            self.reloader.origin_files().take_due(AT_ONCE - self.asking.len().min(AT_ONCE))
+            self.reloader.origin_files.take_due(AT_ONCE - self.asking.len().min(AT_ONCE))
         {
             let (policy, authorities) = (Arc::clone(&policy), Arc::clone(&self.authorities));
             self.asking.spawn(async move {
@@ -315,7 +315,7 @@ fn request(policy: &Policy, step: &FetchStep, validators: Option<&CopyValidators
          Accept-Encoding: identity\r\nX-Forwarded-Proto: {scheme}\r\nX-Forwarded-Host: {host}\r\n\
          {FETCH_MARKER}: {}\r\nConnection: close\r\n",
         env!("CARGO_PKG_VERSION"),
-        policy.fetch_marker(),
+        &policy.fetch_marker,
     );
     let mut field = |name: &str, value: Option<&String>| {
         if let Some(value) =

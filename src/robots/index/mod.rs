@@ -103,7 +103,7 @@ impl Index {
             let (trie, left) = Trie::new(rules, texts, shadow);
             self.lists.truncate(first);
             let is_literal = left.is_empty() && !trie.has_hung();
-            let reach = if is_literal { trie.depth() } else { usize::MAX };
+            let reach = if is_literal { trie.depth } else { usize::MAX };
             self.sets.push((RuleSet::Tree(index(self.trees.len())), reach));
             self.trees.push(Tree { trie, lookup: Lookup::new(left, texts) });
         }

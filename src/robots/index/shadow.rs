@@ -9,14 +9,10 @@ use crate::robots::pattern::Texts;
 /// Pairs of a rule that never decides and the rule that does in its place.
 #[derive(Clone, Debug, Default)]
 pub(in crate::robots) struct Shadow {
-    pairs: Vec<(u32, u32)>,
+    pub(in crate::robots) pairs: Vec<(u32, u32)>,
 }
 
 impl Shadow {
-    pub(in crate::robots) fn pairs(&self) -> &[(u32, u32)] {
-        &self.pairs
-    }
-
     fn add(&mut self, rule: Choice, better: Choice) {
         if let (Some(rule), Some(better)) = (rule.rule(), better.rule()) {
             self.pairs.push((rule, better));
@@ -73,7 +69,7 @@ mod tests {
         let entries: Vec<_> =
             draft.rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
         Index::default().add(0..rules, &entries, pool.texts(), &mut shadow);
-        let mut pairs = shadow.pairs().to_vec();
+        let mut pairs = shadow.pairs.clone();
         pairs.sort_unstable();
         pairs
     }

@@ -39,7 +39,7 @@ pub(super) struct Trie {
     keys: Box<[u8]>,
     ends: Box<[NodeEnd]>,
     /// No walk needs to see more bytes than this.
-    depth: usize,
+    pub(super) depth: usize,
 }
 
 /// Rules that may hang on one node, and on all nodes of one path. What hangs is checked whenever
@@ -70,10 +70,6 @@ impl Trie {
         builder.finish();
         let TrieBuilder { nodes, keys, ends, left, .. } = builder;
         (Self { nodes: nodes.into(), keys: keys.into(), ends: ends.into(), depth }, left)
-    }
-
-    pub(super) const fn depth(&self) -> usize {
-        self.depth
     }
 
     pub(super) fn has_hung(&self) -> bool {
