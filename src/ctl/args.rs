@@ -8,7 +8,6 @@ use serde::Serialize;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-mod examples;
 mod fleet;
 mod past;
 mod setup;
@@ -22,7 +21,7 @@ const COMMON: &str = "Common options";
 
 /// Ask and steer robots-gateway.
 #[derive(Debug, Parser)]
-#[command(name = "gatewayctl", version, about, after_help = examples::ALL)]
+#[command(name = "gatewayctl", version, about, after_help = include_str!("args/examples/all.txt"))]
 pub(super) struct Cli {
     /// Configuration file of the gateway [default: /etc/robots-gateway/gateway.toml, where it exists]
     #[arg(long, global = true, value_name = "FILE", help_heading = COMMON)]
@@ -63,55 +62,56 @@ fn plain_formats() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(shown).try_map(|name| Format::from_str(&name, true))
 }
 
+// What stands at the foot of each verb's help. A test sees that each has examples.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     /// Copy the store to a file, whole, while the gateway runs or not
-    #[command(after_help = examples::BACKUP)]
+    #[command(after_help = include_str!("args/examples/backup.txt"))]
     Backup(BackupArgs),
     /// Load everything as the gateway would, and print every error and finding
-    #[command(after_help = examples::CHECK)]
+    #[command(after_help = include_str!("args/examples/check.txt"))]
     Check(CheckArgs),
     /// Print what completes this program's options in a shell
-    #[command(after_help = examples::COMPLETIONS)]
+    #[command(after_help = include_str!("args/examples/completions.txt"))]
     Completions(CompletionsArgs),
     /// Show the crawlers that are known, or how a header is recognised
-    #[command(after_help = examples::CRAWLERS)]
+    #[command(after_help = include_str!("args/examples/crawlers.txt"))]
     Crawlers(CrawlersArgs),
     /// Say what a new robots.txt would change
-    #[command(after_help = examples::DIFF)]
+    #[command(after_help = include_str!("args/examples/diff.txt"))]
     Diff(DiffArgs),
     /// Say how a request would be judged, and why
-    #[command(after_help = examples::EXPLAIN)]
+    #[command(after_help = include_str!("args/examples/explain.txt"))]
     Explain(ExplainArgs),
     /// Show the members of the fleet, and whether all have what was published
-    #[command(after_help = examples::FLEET)]
+    #[command(after_help = include_str!("args/examples/fleet.txt"))]
     Fleet(FleetArgs),
     /// Write a commented configuration to start with
-    #[command(after_help = examples::INIT)]
+    #[command(after_help = include_str!("args/examples/init.txt"))]
     Init(InitArgs),
     /// Print the findings of robots.txt files
-    #[command(after_help = examples::LINT)]
+    #[command(after_help = include_str!("args/examples/lint.txt"))]
     Lint(LintArgs),
     /// Print the manual pages
-    #[command(after_help = examples::MAN)]
+    #[command(after_help = include_str!("args/examples/man.txt"))]
     Man(ManArgs),
     /// Show which modes are in force, or change one
-    #[command(after_help = examples::MODE)]
+    #[command(after_help = include_str!("args/examples/mode.txt"))]
     Mode(ModeArgs),
     /// Say who broke which rules, and whether they had read them
-    #[command(after_help = examples::REPORT)]
+    #[command(after_help = include_str!("args/examples/report.txt"))]
     Report(ReportArgs),
     /// Have the running gateway read its files again, and wait for the result
-    #[command(after_help = examples::RELOAD)]
+    #[command(after_help = include_str!("args/examples/reload.txt"))]
     Reload(ReloadArgs),
     /// Judge access logs: what would have been refused
-    #[command(after_help = examples::REPLAY)]
+    #[command(after_help = include_str!("args/examples/replay.txt"))]
     Replay(ReplayArgs),
     /// Show robots.txt as it is served, each line with where it comes from
-    #[command(after_help = examples::ROBOTS)]
+    #[command(after_help = include_str!("args/examples/robots.txt"))]
     Robots(RobotsArgs),
     /// Show what the running gateway is doing
-    #[command(after_help = examples::STATUS)]
+    #[command(after_help = include_str!("args/examples/status.txt"))]
     Status,
 }
 
