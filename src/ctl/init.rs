@@ -10,6 +10,7 @@ use super::output::{Output, escape_harmful};
 use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
 use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, www_sibling};
 use crate::policy::{self, RobotsFile, fitness};
+use askama::Template;
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -50,7 +51,8 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     }
     std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
     create(&robots, &plan.robots)?;
-    create(&config, gateway_toml(arguments, &plan).as_bytes())?;
+    // The template engine drops the end of the last line.
+    create(&config, format!("{}\n", GatewayToml::of(arguments, &plan).render()?).as_bytes())?;
     for (path, text) in &beside {
         create(path, text.as_bytes())?;
     }
@@ -159,79 +161,39 @@ fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
     VerbFailure(format!("{}: cannot be written: {error}", path.display()))
 }
 
-/// A text as TOML writes it.
-fn toml_string(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+/// What `gateway.toml` says, each value as TOML writes it.
+#[derive(Template)]
+#[template(path = "gateway.toml", config = "src/ctl/init/askama.toml", escape = "none")]
+struct GatewayToml {
+    /// Whether another proxy asks it.
+    is_beside: bool,
+    mode: String,
+    hosts: String,
+    /// The other names of the hosts, with or without `www.`.
+    siblings: String,
+    origin: Option<String>,
+    block: String,
 }
 
-fn gateway_toml(arguments: &InitArgs, plan: &InitPlan) -> String {
-    let hosts: Vec<String> = plan.hosts.iter().map(|host| toml_string(&host.to_string())).collect();
-    let hosts = if hosts.is_empty() {
-        "# The hosts of the site. Without this key it takes every host.\n#hosts = [\"example.org\", \"*.example.org\"]"
-            .to_owned()
-    } else {
-        let others = missing_siblings(&plan.hosts).into_iter().map(|(_, other)| toml_string(&other));
-        let with_others: Vec<String> = hosts.iter().cloned().chain(others).collect();
-        let offer = if with_others.len() > hosts.len() {
-            format!("\n# If the site has the other name, too:\n#hosts = [{}]", with_others.join(", "))
-        } else {
-            String::new()
-        };
-        let others = match arguments.beside {
-            None => "is answered 421",
-            Some(_) => "passes unjudged",
-        };
-        format!(
-            "# The hosts of the site. A request for any other {others}.\nhosts = [{}]{offer}",
-            hosts.join(", ")
-        )
-    };
-    let robots = match arguments.block.as_slice() {
-        [] => "\"robots.txt\"".to_owned(),
-        block => {
-            let words: Vec<String> = block.iter().map(|purpose| toml_string(purpose.as_str())).collect();
-            format!("{{ file = \"robots.txt\", block = [{}] }}", words.join(", "))
+impl GatewayToml {
+    fn of(arguments: &InitArgs, plan: &InitPlan) -> Self {
+        Self {
+            is_beside: arguments.beside.is_some(),
+            mode: toml_string(arguments.mode),
+            hosts: toml_list(&plan.hosts),
+            siblings: toml_list(missing_siblings(&plan.hosts).into_iter().map(|(_, other)| other)),
+            origin: plan.origin.as_ref().map(toml_string),
+            block: toml_list(&arguments.block),
         }
-    };
-    let mode = toml_string(arguments.mode.as_str());
-    let origin = plan.origin.as_ref().map_or_else(String::new, |origin| {
-        format!("# Where the requests go.\norigin = {}\n\n", toml_string(&origin.to_string()))
-    });
-    let ([listening, proxies], doors) =
-        (beside::listening(arguments.beside), beside::table(arguments.beside));
-    format!(
-        "\
-# robots-gateway, as `gatewayctl init` wrote it. A running gateway notices a change of this file;
-# `gatewayctl check --config FILE` says beforehand whether it is right.
+    }
+}
 
-{listening}
+fn toml_string(text: impl ToString) -> String {
+    toml::Value::String(text.to_string()).to_string()
+}
 
-# What is done about a request that robots.txt disallows: \"audit\" records and forwards it, \"enforce\" records and
-# refuses it, \"off\" does neither.
-mode = {mode}
-
-# How long a crawler is excused by a robots.txt that was replaced (RFC 9309, section 2.4).
-notice = \"24h\"
-
-{proxies}
-
-# Clients that are never judged, such as your own jobs and probes.
-exempt = []
-
-# One crawler can have a mode of its own, the strongest of all.
-#[crawlers.GPTBot]
-#mode = \"enforce\"
-
-{doors}[[sites]]
-{hosts}
-
-{origin}# What is served as /robots.txt, and by which crawlers are judged. Relative to this file.
-robots = {robots}
-
-# Whom the operator of a refused crawler may ask.
-#refusal = {{ contact = \"mailto:web@example.org\" }}
-"
-    )
+fn toml_list<T: ToString>(texts: impl IntoIterator<Item = T>) -> String {
+    texts.into_iter().map(toml_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Everything that would keep the gateway from loading what was written: nothing, unless its files were

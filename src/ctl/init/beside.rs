@@ -1,4 +1,4 @@
-//! What `init --beside` writes for the other proxy, and in gateway.toml for it: files of `conf/beside`, filled in.
+//! What `init --beside` writes for the other proxy: files of `conf/beside`, filled in.
 
 use super::InitPlan;
 use crate::config::HostPattern;
@@ -34,44 +34,4 @@ pub(super) fn files(proxy: Option<BesideProxy>, folder: &Path, plan: &InitPlan) 
     };
     let templates = proxy.map(templates).unwrap_or_default();
     templates.iter().map(|(name, text)| (folder.join(name), filled(text))).collect()
-}
-
-/// Where the gateway listens, and whose fields it believes.
-pub(super) const fn listening(proxy: Option<BesideProxy>) -> [&'static str; 2] {
-    match proxy {
-        None => [
-            "\
-# Where it listens. For the internet: [\"0.0.0.0:80\", \"[::]:80\"].
-listen = [\"127.0.0.1:8080\"]",
-            "\
-# Proxies in front whose X-Forwarded-For is believed.
-trusted_proxies = []",
-        ],
-        Some(_) => [
-            "\
-# It serves nobody itself: another proxy asks it, at the listener below.
-listen = []",
-            "\
-# Who may ask, and is believed whose requests it asks about: the proxy's address. Here that is every program on this
-# machine; where you do not trust all of them, use `secret_file`, too.
-trusted_proxies = [\"127.0.0.1\", \"::1\"]",
-        ],
-    }
-}
-
-/// The table of the listener that is asked.
-pub(super) const fn table(proxy: Option<BesideProxy>) -> &'static str {
-    match proxy {
-        None => "",
-        Some(_) => {
-            "\
-# Where the other proxy asks whether a request may pass.
-[authorize]
-listen = \"127.0.0.1:9310\"
-# A line that the proxy then has to send as X-Authorize-Secret; make it with: openssl rand -hex 32
-#secret_file = \"authorize.secret\"
-
-"
-        }
-    }
 }
