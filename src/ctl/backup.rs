@@ -4,7 +4,7 @@
 //! crawlers accused of what that allowed; without one, everybody is excused until notice is over.
 
 use super::args::{BackupArgs, Cli};
-use super::output::{Output, escape_harmful};
+use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::record::{STORE_FILE, copy_store};
 use serde_json::json;
@@ -20,7 +20,6 @@ pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) ->
         .map_err(|error| VerbFailure::of_stores(std::slice::from_ref(&store), &error))?;
     let (store, file) = (store.display().to_string(), file.display().to_string());
     output.show(&json!({ "store": store, "file": file, "bytes": bytes }), |_, output| {
-        let (store, file) = (escape_harmful(&store), escape_harmful(&file));
         output.line(format!("wrote {file}: {bytes} bytes, a copy of {store}"))
     })?;
     Ok(VerbOutcome::Fine)

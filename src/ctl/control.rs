@@ -1,7 +1,6 @@
 //! Asks a running gateway over its control socket: HTTP/1.0, one question, one answer.
 
 use super::VerbFailure;
-use super::output::escape_harmful;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -23,7 +22,7 @@ const WRITING: Duration = Duration::from_secs(15);
 /// What a gateway answered: as it came, and what of it is told to people.
 pub(super) struct GatewayAnswer<T> {
     pub(super) json: Value,
-    /// The same in its type, without anything that a terminal would act on.
+    /// The same in its type.
     pub(super) told: T,
 }
 
@@ -61,18 +60,8 @@ pub(super) fn ask<T: DeserializeOwned>(
         return Err(VerbFailure(format!("{shown}: {}", String::from_utf8_lossy(body).trim_end())));
     }
     let json: Value = serde_json::from_slice(body).map_err(|_| garbled())?;
-    let told = serde_json::from_value(harmless(json.clone())).map_err(|_| garbled())?;
+    let told = serde_json::from_value(json.clone()).map_err(|_| garbled())?;
     Ok(GatewayAnswer { json, told })
-}
-
-/// The same value with all its texts fit for a terminal.
-pub(super) fn harmless(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(escape_harmful(&text)),
-        Value::Array(values) => values.into_iter().map(harmless).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, harmless(value))).collect(),
-        value => value,
-    }
 }
 
 /// Asks on a thread of its own: a gateway that is stopped may not even take the connection, and connecting cannot be told

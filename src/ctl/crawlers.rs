@@ -1,7 +1,7 @@
 //! `gatewayctl crawlers`: the crawlers that are known by name, or how one header is recognised.
 
 use super::args::{Cli, CrawlersArgs};
-use super::output::{Output, escape_harmful};
+use super::output::Output;
 use super::refresh::keys_text;
 use super::status::format_span;
 use super::{VerbOutcome, VerbResult, which_config};
@@ -99,8 +99,7 @@ fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Outpu
     for crawler in catalogue.crawlers() {
         let obeys = crawler.obeys.into();
         let (client, purpose) = (crawler.client.as_str(), crawler.purpose.as_str());
-        let line = row(&crawler.name, client, purpose, obeys, &proof(crawler), &groups(crawler));
-        output.line(escape_harmful(&line))?;
+        output.line(row(&crawler.name, client, purpose, obeys, &proof(crawler), &groups(crawler)))?;
     }
     let is_shown =
         |directory: &&KeyDirectory| directory.crawlers.iter().any(|name| catalogue.get(name).is_some());
@@ -110,11 +109,8 @@ fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Outpu
     }
     output.line("")?;
     output.line("tokens that no crawler sends, and that govern what is done with a page:")?;
-    for control in catalogue.control_tokens() {
-        output.line(escape_harmful(&format!(
-            "  {} ({}): {}",
-            control.token, control.operator, control.governs
-        )))?;
+    for ControlToken { token, operator, governs, .. } in catalogue.control_tokens() {
+        output.line(format!("  {token} ({operator}): {governs}"))?;
     }
     Ok(())
 }
@@ -135,14 +131,11 @@ fn signers(directories: &[&KeyDirectory], output: &mut Output<'_>) -> io::Result
             _ => "never fetched".to_owned(),
         };
         let error = directory.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
-        output.line(escape_harmful(&format!("  {} ({names}): {kept}{error}", directory.agent.as_str())))?;
+        output.line(format!("  {} ({names}): {kept}{error}", directory.agent.as_str()))?;
         for key in sorted_keys(directory) {
-            let proved = if directory.proved.contains(&key.thumbprint) {
-                ""
-            } else {
-                ", the directory does not sign by it"
-            };
-            output.line(format!("    {} {}{proved}", key.thumbprint, key.algorithm_name()))?;
+            let is_proved = directory.proved.contains(&key.thumbprint);
+            let doubt = if is_proved { "" } else { ", the directory does not sign by it" };
+            output.line(format!("    {} {}{doubt}", key.thumbprint, key.algorithm_name()))?;
         }
     }
     Ok(())
@@ -180,5 +173,5 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
         "basis": identity.basis.to_string(),
         "steps": steps,
     });
-    output.show(&answer, |_, output| steps.iter().try_for_each(|step| output.line(escape_harmful(step))))
+    output.show(&answer, |_, output| steps.iter().try_for_each(|step| output.line(step)))
 }

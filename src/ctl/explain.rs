@@ -5,7 +5,7 @@ mod sent;
 mod told;
 
 use super::args::{Cli, ExplainArgs};
-use super::output::{Output, escape_harmful};
+use super::output::Output;
 use super::trial::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult, control};
 use crate::control::{SiteStatus, StatusReport};
@@ -302,7 +302,7 @@ fn print(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
     let ruling = &explanation.ruling;
     output.line(ruling.verdict)?;
     let mut field = |name: &str, value: Option<String>| match value {
-        Some(value) => output.line(format!("  {name:<8} {}", escape_harmful(&value))),
+        Some(value) => output.line(format!("  {name:<8} {value}")),
         None => Ok(()),
     };
     field("client", ruling.client.map(str::to_owned))?;
@@ -322,8 +322,5 @@ fn print(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
         field("told", Some(preference.text()))?;
     }
     output.line("steps")?;
-    for step in &explanation.steps {
-        output.line(format!("  - {}", escape_harmful(step)))?;
-    }
-    Ok(())
+    explanation.steps.iter().try_for_each(|step| output.line(format!("  - {step}")))
 }

@@ -5,7 +5,7 @@ mod publish;
 pub(super) use publish::modes;
 
 use super::args::{Cli, FleetArgs, FleetVerb};
-use super::output::{Output, escape_harmful};
+use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::{Config, FleetConfig, defaults};
 use crate::fleet::{FleetMember, FleetOverview, SetUp, forget, overview, set_up};
@@ -85,13 +85,10 @@ fn print_members(overview: &FleetOverview, output: &mut Output<'_>) -> io::Resul
     output.line(format!("{} {plural}, generation {generation}", members.len()))?;
     for member in members {
         let FleetMember { name, version, last_seen, outbox, .. } = member;
-        output.line(format!(
-            "{}  version {version}, last seen {last_seen}, outbox {outbox}",
-            escape_harmful(name)
-        ))?;
+        output.line(format!("{name}  version {version}, last seen {last_seen}, outbox {outbox}"))?;
         let problems = [("late", &member.late), ("error", &member.error)];
         for (what, text) in problems.iter().filter_map(|(what, text)| Some((what, text.as_ref()?))) {
-            output.line(format!("  {what}: {}", escape_harmful(text)))?;
+            output.line(format!("  {what}: {text}"))?;
         }
     }
     Ok(())
@@ -100,7 +97,6 @@ fn print_members(overview: &FleetOverview, output: &mut Output<'_>) -> io::Resul
 fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> VerbResult {
     let members = forget(config, name)?;
     output.show(&json!({ "name": name, "members": members }), |_, output| {
-        let name = escape_harmful(name);
         output.line(if members == 0 {
             format!("no member is called `{name}`; `gatewayctl fleet` shows their names")
         } else {

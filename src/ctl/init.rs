@@ -6,7 +6,7 @@
 mod beside;
 
 use super::args::{Cli, InitArgs};
-use super::output::{Output, escape_harmful};
+use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
 use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, www_sibling};
 use crate::policy::{self, RobotsFile, fitness};
@@ -211,16 +211,14 @@ fn print(started: &InitReport, arguments: &InitArgs, output: &mut Output<'_>) ->
         "origin" => "the one that the origin serves",
         _ => "allows everything; put your rules in it",
     };
-    for warning in &started.warnings {
-        output.line(format!("warning: {}", escape_harmful(warning)))?;
-    }
-    output.line(format!("{}: written, {} mode", escape_harmful(&started.config), arguments.mode))?;
-    output.line(format!("{}: written, {source}", escape_harmful(&started.robots)))?;
-    for path in &started.beside {
-        output.line(format!("{}: written; its first lines say where it belongs", escape_harmful(path)))?;
+    let InitReport { config, robots, beside, warnings, .. } = started;
+    warnings.iter().try_for_each(|warning| output.line(format!("warning: {warning}")))?;
+    output.line(format!("{config}: written, {} mode", arguments.mode))?;
+    output.line(format!("{robots}: written, {source}"))?;
+    for path in beside {
+        output.line(format!("{path}: written; its first lines say where it belongs"))?;
     }
     output.line("next:")?;
-    let config = escape_harmful(&started.config);
     output.line(format!("  gatewayctl check --config {config}"))?;
     output.line(format!("  robots-gateway --config {config}"))
 }

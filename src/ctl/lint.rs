@@ -3,12 +3,13 @@
 use super::args::{Deny, LintArgs};
 use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, escape_harmful};
-use super::style::TextStyle;
+use super::style;
 use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::word;
 use crate::robots::{Finding, ParseLimits, Robots, Severity};
+use anstyle::Style;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
@@ -66,34 +67,35 @@ impl FileFinding {
     /// `path:line:column: severity: message`, and below it the line with a mark and the hint.
     pub(super) fn print(&self, output: &mut Output<'_>) -> io::Result<()> {
         let place = if self.path.is_empty() { String::new() } else { format!("{}: ", self.place()) };
-        output.line(format!("{place}{}: {}", self.severity, escape_harmful(&self.message)))?;
+        output.line(format!("{place}{}: {}", self.severity, self.message))?;
         self.print_excerpt(output)?;
         match &self.hint {
-            Some(hint) => output.line(format!("  hint: {}", escape_harmful(hint))),
+            Some(hint) => output.line(format!("  hint: {hint}")),
             None => Ok(()),
         }
     }
 
-    fn style(&self) -> TextStyle {
+    const fn style(&self) -> Style {
         match self.severity {
-            Severity::Error => TextStyle::Error,
-            Severity::Warning => TextStyle::Warning,
-            Severity::Note => TextStyle::Note,
+            Severity::Error => style::ERROR,
+            Severity::Warning => style::WARNING,
+            Severity::Note => style::NOTE,
         }
     }
 
     /// The same over several lines: what, where, the line with a mark, and the hint.
     fn print_at_length(&self, output: &mut Output<'_>) -> io::Result<()> {
         let palette = output.palette();
-        let frame = |text: &str| palette.paint(TextStyle::Frame, text);
+        let frame = |text: &str| palette.paint(style::FRAME, text);
         let gutter = " ".repeat(self.number().len());
         let head = palette.paint(self.style(), &format!("{}[{}]", self.severity, self.code));
-        output
-            .line(format!("{head}: {}", palette.paint(TextStyle::Strong, &escape_harmful(&self.message))))?;
-        output.line(format!("{gutter}{} {}", frame("-->"), escape_harmful(&self.place())))?;
+        output.ready_line(&format!("{head}: {}", palette.paint(style::STRONG, &self.message)))?;
+        output.ready_line(&format!("{gutter}{} {}", frame("-->"), escape_harmful(&self.place())))?;
         self.print_excerpt(output)?;
         match &self.hint {
-            Some(hint) => output.line(format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint))),
+            Some(hint) => {
+                output.ready_line(&format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint)))
+            }
             None => Ok(()),
         }
     }
@@ -105,11 +107,11 @@ impl FileFinding {
     fn print_excerpt(&self, output: &mut Output<'_>) -> io::Result<()> {
         let Some(Excerpt { text, indent, width }) = &self.excerpt else { return Ok(()) };
         let (palette, number) = (output.palette(), self.number());
-        let (gutter, bar) = (" ".repeat(number.len()), palette.paint(TextStyle::Frame, "|"));
-        output.line(format!("{gutter} {bar}"))?;
-        output.line(format!("{} {bar} {text}", palette.paint(TextStyle::Frame, &number)).trim_end())?;
+        let (gutter, bar) = (" ".repeat(number.len()), palette.paint(style::FRAME, "|"));
+        output.ready_line(&format!("{gutter} {bar}"))?;
+        output.ready_line(format!("{} {bar} {text}", palette.paint(style::FRAME, &number)).trim_end())?;
         let mark = palette.paint(self.style(), &"^".repeat(*width));
-        output.line(format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))
+        output.ready_line(&format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))
     }
 }
 
@@ -211,5 +213,5 @@ fn summary(path: &Path, found: &[FileFinding]) -> String {
     };
     let told: Vec<String> = counts.iter().filter(|(_, count)| *count > 0).map(plural).collect();
     let told = if told.is_empty() { "no findings".to_owned() } else { told.join(", ") };
-    escape_harmful(&format!("{}: {told}", path.display()))
+    format!("{}: {told}", path.display())
 }

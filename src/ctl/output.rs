@@ -4,6 +4,7 @@ use super::args::Format;
 use super::control::GatewayAnswer;
 use super::style::Palette;
 use crate::record::{escaped_json, is_harmful};
+use anstyle::Style;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -53,10 +54,20 @@ impl<'w> Output<'w> {
         matches!(self.format, Format::Json)
     }
 
-    /// One line of text.
+    /// One line of text, made harmless.
     pub(super) fn line(&mut self, text: impl AsRef<str>) -> io::Result<()> {
-        self.bytes(text.as_ref().as_bytes())?;
-        self.bytes(b"\n")
+        self.ready_line(&escape_harmful(text.as_ref()))
+    }
+
+    /// The same in a colour.
+    pub(super) fn painted_line(&mut self, style: Style, text: impl AsRef<str>) -> io::Result<()> {
+        self.ready_line(&self.palette.paint(style, text.as_ref()))
+    }
+
+    /// A line that is harmless already, such as one with pieces that the palette painted.
+    pub(super) fn ready_line(&mut self, text: &str) -> io::Result<()> {
+        self.text(text)?;
+        self.text("\n")
     }
 
     /// A value as JSON where that is asked for, else as `text` tells it.
@@ -80,8 +91,7 @@ impl<'w> Output<'w> {
     /// One JSON value on a line of its own.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
-        self.bytes(escaped_json(&text).as_bytes())?;
-        self.bytes(b"\n")
+        self.ready_line(&escaped_json(&text))
     }
 
     /// Text that brings its own line ends.

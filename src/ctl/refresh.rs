@@ -3,7 +3,7 @@
 //! Needs no running gateway; one that runs notices the files by itself.
 
 use super::args::Cli;
-use super::output::{Output, escape_harmful};
+use super::output::Output;
 use super::status::format_span;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::{Config, mirror_folder};
@@ -66,7 +66,7 @@ fn tell_each(
 ) -> io::Result<Vec<FetchedList>> {
     let told = lists.map(|list| {
         if !output.is_json() {
-            output.line(escape_harmful(&list.line()))?;
+            output.line(list.line())?;
             output.flush()?;
         }
         Ok(list)

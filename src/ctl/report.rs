@@ -77,7 +77,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     }
     if cli.format == Format::Html {
         let page = html::page(&stores, &question, &report, &html::Frame::default());
-        output.line(page.map_err(|error| VerbFailure(error.to_string()))?)?;
+        output.ready_line(&page.map_err(|error| VerbFailure(error.to_string()))?)?;
     } else {
         write(&report, cli, arguments, output)?;
     }
@@ -102,7 +102,7 @@ pub(super) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Result<()>
     csv::write(report, output)?;
     // A table for programs has no room for them.
     for caveat in report.summary().caveats {
-        print_to_stderr(&format!("gatewayctl: {}", escape_harmful(&caveat)));
+        print_to_stderr(&format!("gatewayctl: {caveat}"));
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ pub(super) fn as_table(
     in_full: bool,
     output: &mut Output<'_>,
 ) -> io::Result<()> {
-    let shape = table::TableShape::of_terminal(output.palette(), top.unwrap_or(TOP), in_full);
+    let shape = table::TableShape::of_terminal(top.unwrap_or(TOP), in_full);
     table::write(report, &shape, output)
 }
 
@@ -130,7 +130,8 @@ fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), Verb
             Err(VerbFailure::with_hint(failure, "--state-dir DIR names the store without a configuration"))
         }
         Err(failure) => {
-            print_to_stderr(&format!("gatewayctl: the configuration was left aside: {failure}"));
+            // It has lines of its own. Without standard error there is nobody to tell.
+            let _ = writeln!(io::stderr(), "gatewayctl: the configuration was left aside: {failure}");
             Ok((named, CatalogueView::of(&catalogue::bundled().catalogue)))
         }
     }
@@ -183,12 +184,8 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
     let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();
     let is_site = |site: &str| sites.iter().any(|known| known.eq_ignore_ascii_case(site));
     if let Some(site) = question.site.as_deref().filter(|site| !is_site(site)) {
-        let sites: Vec<_> = sites.into_iter().take(20).map(escape_harmful).collect();
-        print_to_stderr(&format!(
-            "hint: nothing is recorded of site `{}`, only of {}",
-            escape_harmful(site),
-            sites.join(", ")
-        ));
+        let sites = sites.into_iter().take(20).collect::<Vec<_>>().join(", ");
+        print_to_stderr(&format!("hint: nothing is recorded of site `{site}`, only of {sites}"));
     }
     let crawlers: BTreeSet<&str> = subjects.iter().filter_map(|subject| subject.crawler.as_deref()).collect();
     let is_known = |name: &str| crawlers.iter().any(|known| known.eq_ignore_ascii_case(name));
@@ -197,13 +194,13 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
         let meant = crawlers.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
         let hint = meant.filter(|known| likeness(known) >= 0.9).map_or_else(
             || "`gatewayctl report` lists those that were".to_owned(),
-            |known| format!("did you mean `{}`?", escape_harmful(known)),
+            |known| format!("did you mean `{known}`?"),
         );
-        print_to_stderr(&format!("hint: no crawler `{}` was ever recorded; {hint}", escape_harmful(name)));
+        print_to_stderr(&format!("hint: no crawler `{name}` was ever recorded; {hint}"));
     }
 }
 
 fn print_to_stderr(text: &str) {
     // Without standard error there is nobody to tell.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", escape_harmful(text));
 }

@@ -4,7 +4,7 @@
 
 use super::args::{Cli, RobotsArgs, RobotsVerb};
 use super::control::{self, GatewayAnswer};
-use super::output::{Output, escape_harmful};
+use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::policy::{self, FetchReport, ServedLine, ServedRobots};
 use crate::request::host;
@@ -67,8 +67,7 @@ fn print(served: &ServedRobots, output: &mut Output<'_>) -> io::Result<()> {
     let width = lines.iter().map(|line| line.source.len()).max().unwrap_or_default();
     for ServedLine { number, text, source, void } in lines {
         let void = void.as_ref().map(|why| format!("  [{why}]")).unwrap_or_default();
-        let line = format!("{number:>digits$}  {source:<width$}  {text}{void}");
-        output.line(escape_harmful(line.trim_end()))?;
+        output.line(format!("{number:>digits$}  {source:<width$}  {text}{void}").trim_end())?;
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! The difference for people: what hurts first.
 
+use super::flips::Flip;
 use super::pace::PaceChange;
 use super::rules::{RuleChange, RuleLine};
 use super::{Difference, JudgedRequests};
-use crate::ctl::output::{Output, escape_harmful};
-use crate::ctl::style::TextStyle;
+use crate::ctl::output::Output;
+use crate::ctl::style::{ERROR, GOOD, STRONG, WARNING};
 use crate::report::{amount, grouped};
 use std::io;
 
@@ -12,23 +13,16 @@ use std::io;
 const RULES: usize = 20;
 
 pub(super) fn print(difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
-    let palette = output.palette();
     for loss in &difference.losses {
-        let text = format!(
-            "WARNING: {} is a search engine and would lose {} that it fetches today ({})",
-            escape_harmful(&loss.crawler),
-            amount(loss.pages, "page", "pages"),
-            amount(loss.requests, "request", "requests")
-        );
-        output.line(palette.paint(TextStyle::Error, &text))?;
+        let (crawler, pages) = (&loss.crawler, amount(loss.pages, "page", "pages"));
+        let requests = amount(loss.requests, "request", "requests");
+        let text =
+            format!("{crawler} is a search engine and would lose {pages} that it fetches today ({requests})");
+        output.painted_line(ERROR, format!("WARNING: {text}"))?;
     }
-    let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "no file".to_owned());
-    output.line(format!(
-        "{}: {} -> {}",
-        escape_harmful(&difference.site),
-        version(&difference.old_version),
-        version(&difference.new_version)
-    ))?;
+    let Difference { site, old_version, new_version, .. } = difference;
+    let [old, new] = [old_version, new_version].map(|version| version.as_deref().unwrap_or("no file"));
+    output.line(format!("{site}: {old} -> {new}"))?;
     if difference.rules.is_empty() {
         output.line("no rule comes or goes for anybody")?;
     }
@@ -44,24 +38,18 @@ pub(super) fn print(difference: &Difference, output: &mut Output<'_>) -> io::Res
 }
 
 fn rules(changed: &RuleChange, output: &mut Output<'_>) -> io::Result<()> {
-    let palette = output.palette();
     output.line("")?;
-    let moved = match (&changed.old_group, &changed.new_group) {
-        (Some(old), Some(new)) if old.eq_ignore_ascii_case(new) => String::new(),
-        (old, new) => {
-            let name =
-                |group: &Option<String>| group.as_deref().map_or_else(|| "none".to_owned(), escape_harmful);
-            format!(" (its group was {}, is {})", name(old), name(new))
+    let moved = match [&changed.old_group, &changed.new_group].map(Option::as_deref) {
+        [Some(old), Some(new)] if old.eq_ignore_ascii_case(new) => String::new(),
+        groups => {
+            let [old, new] = groups.map(|group| group.unwrap_or("none"));
+            format!(" (its group was {old}, is {new})")
         }
     };
-    output.line(
-        palette.paint(TextStyle::Strong, &format!("{}{moved}", escape_harmful(&changed.tokens.join(", ")))),
-    )?;
-    for (sign, ink, lines) in
-        [("-", TextStyle::Warning, &changed.removed), ("+", TextStyle::Good, &changed.added)]
-    {
+    output.painted_line(STRONG, format!("{}{moved}", changed.tokens.join(", ")))?;
+    for (sign, style, lines) in [("-", WARNING, &changed.removed), ("+", GOOD, &changed.added)] {
         for RuleLine { line, rule } in lines.iter().take(RULES) {
-            output.line(palette.paint(ink, &format!("  {sign} line {line}: {}", escape_harmful(rule))))?;
+            output.painted_line(style, format!("  {sign} line {line}: {rule}"))?;
         }
         if let Some(more) = lines.len().checked_sub(RULES).filter(|more| *more > 0) {
             output.line(format!("  {sign} and {} more", grouped(more as u64)))?;
@@ -76,7 +64,7 @@ fn pace(change: &PaceChange) -> String {
         delay.map_or_else(|| "without a Crawl-delay".to_owned(), |delay| format!("with Crawl-delay: {delay}"))
     };
     let times = |count| if count == 0 { "never".to_owned() } else { amount(count, "time", "times") };
-    let who = escape_harmful(change.crawler.as_deref().unwrap_or("(no name)"));
+    let who = change.crawler.as_deref().unwrap_or("(no name)");
     let (new, old) = (delay(change.new_delay), delay(change.old_delay));
     format!("{new} {who} would have been slowed {} (now, {old}: {})", times(change.new), times(change.old))
 }
@@ -85,7 +73,7 @@ fn requests(requests: &JudgedRequests, difference: &Difference, output: &mut Out
     output.line("")?;
     if requests.judged == 0 {
         let warning = "WARNING: no request could be judged, so nothing is known of any";
-        output.line(output.palette().paint(TextStyle::Error, warning))?;
+        output.painted_line(ERROR, warning)?;
     }
     output.line(format!(
         "{} of {} would be judged otherwise",
@@ -99,8 +87,7 @@ fn requests(requests: &JudgedRequests, difference: &Difference, output: &mut Out
         ))?;
     }
     if requests.unread > 0 {
-        let lines = amount(requests.unread, "line", "lines");
-        output.line(format!("{lines} could not be read"))?;
+        output.line(format!("{} could not be read", amount(requests.unread, "line", "lines")))?;
     }
     for (count, what) in [
         (requests.without_user_agent, "in lines that do not tell the User-Agent; log it to have them judged"),
@@ -115,18 +102,11 @@ fn requests(requests: &JudgedRequests, difference: &Difference, output: &mut Out
     }
     let widest = difference.flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default();
     for flip in &difference.flips {
-        let line =
-            |line: Option<u32>| line.map_or_else(|| "no rule".to_owned(), |line| format!("line {line}"));
-        output.line(format!(
-            "  {:>widest$}  {}  {}: {} ({}) -> {} ({})",
-            grouped(flip.count),
-            escape_harmful(flip.crawler.as_deref().unwrap_or("(no name)")),
-            escape_harmful(&flip.target),
-            flip.from,
-            line(flip.old_line),
-            flip.to,
-            line(flip.new_line)
-        ))?;
+        let Flip { target, from, to, old_line, new_line, .. } = flip;
+        let [old, new] = [old_line, new_line]
+            .map(|line| line.map_or_else(|| "no rule".to_owned(), |line| format!("line {line}")));
+        let (count, who) = (grouped(flip.count), flip.crawler.as_deref().unwrap_or("(no name)"));
+        output.line(format!("  {count:>widest$}  {who}  {target}: {from} ({old}) -> {to} ({new})"))?;
     }
     let shown: u64 = difference.flips.iter().map(|flip| flip.count).sum();
     match requests.flipped - shown {

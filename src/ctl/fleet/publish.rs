@@ -2,7 +2,7 @@
 
 use super::super::args::{Cli, ModeArgs, PublishArgs};
 use super::super::mode::override_line;
-use super::super::output::{Output, escape_harmful};
+use super::super::output::Output;
 use super::super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use super::{database, of_configuration};
 use crate::fleet::{PublisherKey, publish, published};
@@ -125,10 +125,8 @@ fn print(done: &Publication, output: &mut Output<'_>) -> io::Result<()> {
     output.line(format!("generation {}", done.generation))?;
     for PublishedRobots { site, robots_version } in &done.sites {
         let what = robots_version.as_deref().unwrap_or("the members' own files");
-        output.line(format!("{}: {what}", escape_harmful(site)))?;
+        output.line(format!("{site}: {what}"))?;
     }
-    for set in &done.modes {
-        output.line(escape_harmful(&override_line(set)))?;
-    }
+    done.modes.iter().try_for_each(|set| output.line(override_line(set)))?;
     output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")
 }

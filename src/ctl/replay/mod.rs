@@ -27,7 +27,7 @@ pub(super) use sites::Sites;
 use super::access_log::sorted_by_time;
 use super::args::{Cli, Format, ReplayArgs};
 use super::output::{Output, escape_harmful};
-use super::style::TextStyle;
+use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::decide::NoticeTime;
 use crate::identify::Purpose;
@@ -59,10 +59,8 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     }
     let events_are_data = arguments.events.as_deref() == Some(Path::new("-"));
     let opened = OpenLogs::open(&logs)?;
-    let mut file = match arguments.events.as_deref().filter(|_| !events_are_data) {
-        Some(path) => Some(events::create(path, &logs)?),
-        None => None,
-    };
+    let named = arguments.events.as_deref().filter(|_| !events_are_data);
+    let mut file = named.map(|path| events::create(path, &logs)).transpose()?;
     let ledger = read((&sites, &files), (opened, logs.len()), arguments, &stop, |events| {
         if let Some(file) = &mut file {
             return file.write_all(events);
@@ -82,10 +80,8 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     let told = ReplayFields::of(&ledger, &logs);
     let lines = ledger.tally.of(LineKind::Lines);
     if lines > 0 && lines == ledger.tally.of(LineKind::Unread) {
-        return Err(VerbFailure(format!(
-            "no line could be read as one of an access log: {}",
-            told.example()
-        )));
+        let example = escape_harmful(told.example());
+        return Err(VerbFailure(format!("no line could be read as one of an access log: {example}")));
     }
     if !events_are_data {
         print(cli, arguments, &ledger, &sites, &told, output)?;
@@ -94,7 +90,8 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     match told.losses().as_slice() {
         [] => Ok(VerbOutcome::Fine),
         losses => {
-            Err(VerbFailure(format!("{}\n  hint: what is told is of the lines before", losses.join("; "))))
+            let losses = escape_harmful(&losses.join("; "));
+            Err(VerbFailure::with_hint(losses, "what is told is of the lines before"))
         }
     }
 }
@@ -171,17 +168,17 @@ fn print(
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
             let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &arguments.block));
-            let notes: Vec<String> = blocked.into_iter().chain(notes(told)).collect();
+            let notes = blocked.into_iter().chain(notes(told));
+            let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
             let series = totals::series(ledger);
             let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default());
-            output.line(page.map_err(|error| VerbFailure(error.to_string()))?)?;
+            output.ready_line(&page.map_err(|error| VerbFailure(error.to_string()))?)?;
         }
         Format::Text => {
             if !arguments.block.is_empty() {
-                let told = if_blocked(&report, &arguments.block);
-                output.line(output.palette().paint(TextStyle::Strong, &told))?;
+                output.painted_line(STRONG, if_blocked(&report, &arguments.block))?;
             }
-            output.line(output.palette().paint(TextStyle::Strong, &told.headline()))?;
+            output.painted_line(STRONG, told.headline())?;
             report::as_table(&report, arguments.top, false, output)?;
             output.line("")?;
             told.sentences().iter().try_for_each(|sentence| output.line(sentence))?;
@@ -199,7 +196,7 @@ fn if_blocked(report: &Report, block: &[Purpose]) -> String {
     let is_asked = |blocked: &&Blocked| block.iter().any(|purpose| purpose.as_str() == blocked.purpose);
     let met: Vec<&Blocked> = report.blocked.iter().filter(is_asked).collect();
     let one = |blocked: &&Blocked| {
-        let name = escape_harmful(blocked.crawler.as_deref().unwrap_or("others"));
+        let name = blocked.crawler.as_deref().unwrap_or("others");
         format!("{} of {name}", amount(blocked.requests, "request", "requests"))
     };
     let mut told: Vec<String> = met.iter().take(NAMED).map(one).collect();

@@ -2,7 +2,6 @@
 
 use super::ledger::ReplayTotals;
 use super::sites::Sites;
-use crate::ctl::output::escape_harmful;
 use crate::decide::{NoticeTime, PaceLimit, Verdict, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, PaceChoice};
 use crate::identify::Identity;
@@ -53,10 +52,10 @@ impl SlowedCrawler {
 
     /// `with Crawl-delay: 10 AhrefsBot would have been slowed 4,120 times`.
     pub(super) fn sentence(&self, several: bool) -> String {
-        let who = escape_harmful(self.crawler.as_deref().unwrap_or("(no name)"));
+        let who = self.crawler.as_deref().unwrap_or("(no name)");
         let (rule, times) = (self.rule.as_deref().unwrap_or("its rate"), amount(self.count, "time", "times"));
-        let site = if several { format!(" at {}", escape_harmful(&self.site)) } else { String::new() };
-        format!("with {} {who} would have been slowed {times}{site}", escape_harmful(rule))
+        let site = if several { format!(" at {}", self.site) } else { String::new() };
+        format!("with {rule} {who} would have been slowed {times}{site}")
     }
 }
 

@@ -2,7 +2,6 @@
 
 use super::ledger::ReplayTotals;
 use super::published::Answers;
-use crate::ctl::output::escape_harmful;
 use crate::record::{instant, timestamp};
 use crate::report::{amount, grouped};
 use serde::Serialize;
@@ -59,7 +58,7 @@ impl FilePublication {
 
     /// The same for people.
     pub(super) fn sentence(&self, several_sites: bool) -> String {
-        let at = if several_sites { format!(" at {}", escape_harmful(&self.site)) } else { String::new() };
+        let at = if several_sites { format!(" at {}", self.site) } else { String::new() };
         let size = grouped(self.size.unwrap_or_default());
         match self.by {
             Some("operator") => {

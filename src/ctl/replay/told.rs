@@ -9,7 +9,6 @@ use super::part::LineKind::{
 };
 use super::part::{ForwardReason, LineCounts, LineKind};
 use super::publication::FilePublication;
-use crate::ctl::output::escape_harmful;
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::record::{EventKind, printable};
@@ -114,15 +113,15 @@ impl ReplayFields {
     /// What was lost of logs that could not be read to their end.
     pub(super) fn losses(&self) -> Vec<String> {
         let told = |broken: &UnfinishedLogs| {
-            let (log, lines) = (escape_harmful(&broken.log), grouped(broken.lines));
-            format!("{log}: cannot be read on after {lines} lines: {}", escape_harmful(&broken.error))
+            let UnfinishedLogs { log, lines, error } = broken;
+            format!("{log}: cannot be read on after {} lines: {error}", grouped(*lines))
         };
         self.broken.iter().map(told).collect()
     }
 
     /// The first line that could not be read.
-    pub(super) fn example(&self) -> String {
-        escape_harmful(self.unread.example.as_deref().unwrap_or("(none)"))
+    pub(super) fn example(&self) -> &str {
+        self.unread.example.as_deref().unwrap_or("(none)")
     }
 
     pub(super) fn into_report(self, report: Report) -> ReplayReport {
@@ -185,7 +184,7 @@ impl ReplayFields {
             let (count, names) = reasons.entry(sentence(kept.reason, kept.client)).or_default();
             *count += kept.count;
             let name = kept.crawler.as_deref().unwrap_or("no name");
-            names.push(format!("{} {}", escape_harmful(name), grouped(kept.count)));
+            names.push(format!("{name} {}", grouped(kept.count)));
         }
         let mut reasons: Vec<_> = reasons.into_iter().collect();
         reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));

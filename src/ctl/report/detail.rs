@@ -3,6 +3,7 @@
 use super::cells::{pad, truncate};
 use super::table::{TableShape, format_minute, format_violations};
 use crate::ctl::output::{Output, escape_harmful};
+use crate::ctl::style::STRONG;
 use crate::report::{CrawlDelay, ReportEntry, RuleCount, byte_words, grouped};
 use std::fmt::Write as _;
 use std::io;
@@ -20,7 +21,7 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
         entry.conduct.words()
     );
     output.line("")?;
-    output.line(shape.bold(&truncate(&title, shape.width)))?;
+    output.painted_line(STRONG, truncate(&title, shape.width))?;
     let mut line = |label: &str, text: &str| -> io::Result<()> {
         let text = truncate(text, shape.width.saturating_sub(LABEL + 2));
         output.line(format!("  {}{text}", pad(label, LABEL, false)))

@@ -3,9 +3,10 @@
 use super::cells::{TableColumn, fit, lines};
 use super::detail;
 use crate::ctl::output::{Output, escape_harmful};
-use crate::ctl::style::{Palette, TextStyle};
+use crate::ctl::style::{ERROR, GOOD, STRONG, WARNING};
 use crate::record::timestamp;
 use crate::report::{Conduct, Report, ReportEntry, Summary, amount, byte_words, grouped};
+use anstyle::Style;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
@@ -17,7 +18,6 @@ const WIDTH: usize = 100;
 pub(super) struct TableShape {
     /// In columns of the terminal.
     pub(super) width: usize,
-    pub(super) palette: Palette,
     /// Rows of a table, and rules and targets of a crawler.
     pub(super) top: usize,
     /// Whether crawlers that broke nothing are told in full, too.
@@ -26,28 +26,24 @@ pub(super) struct TableShape {
 
 impl TableShape {
     /// The terminal's width, else `COLUMNS`.
-    pub(super) fn of_terminal(palette: Palette, top: usize, in_full: bool) -> Self {
+    pub(super) fn of_terminal(top: usize, in_full: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
         let seen =
             terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
         let width = seen.or(told).unwrap_or(WIDTH).clamp(60, 200);
-        Self { width, palette, top, in_full }
+        Self { width, top, in_full }
     }
+}
 
-    /// A word in the colour of its meaning.
-    fn colour(&self, line: &str, conduct: Conduct) -> String {
-        match conduct {
-            Conduct::Ignored => self.palette.paint(TextStyle::Error, line),
-            Conduct::NoReadSeen => self.palette.paint(TextStyle::Warning, line),
-            Conduct::Obeyed => self.palette.paint(TextStyle::Good, line),
-            Conduct::Unknown | Conduct::Hypothetical => line.to_owned(),
-        }
-    }
-
-    pub(super) fn bold(&self, line: &str) -> String {
-        self.palette.paint(TextStyle::Strong, line)
+/// The colour of a line on whoever behaved so.
+const fn style(conduct: Conduct) -> Style {
+    match conduct {
+        Conduct::Ignored => ERROR,
+        Conduct::NoReadSeen => WARNING,
+        Conduct::Obeyed => GOOD,
+        Conduct::Unknown | Conduct::Hypothetical => Style::new(),
     }
 }
 
@@ -55,10 +51,10 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     let summary = report.summary();
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
     if let Some(title) = &summary.title {
-        output.line(shape.bold(title))?;
+        output.painted_line(STRONG, title)?;
         print_wrapped(&escape_harmful(&summary.headline), shape.width, output)?;
     } else {
-        output.line(shape.bold(&escape_harmful(&summary.headline)))?;
+        output.painted_line(STRONG, &summary.headline)?;
     }
     // A replay in which nothing was seen has no times.
     if report.from > std::time::UNIX_EPOCH {
@@ -67,25 +63,11 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     if summary.requests > 0 {
         totals(report, &summary, shape, output)?;
     }
-    let several = report
-        .crawlers
-        .iter()
-        .any(|entry| Some(&entry.subject.site) != report.crawlers.first().map(|first| &first.subject.site));
-    section("", &report.named().collect::<Vec<_>>(), several, shape, output)?;
-    section(
-        "under borrowed names (counted against nobody)",
-        &report.borrowed().collect::<Vec<_>>(),
-        several,
-        shape,
-        output,
-    )?;
-    section(
-        "not crawlers (outside headline and totals)",
-        &report.others().collect::<Vec<_>>(),
-        several,
-        shape,
-        output,
-    )?;
+    let several = report.crawlers.windows(2).any(|pair| pair.first().map(site) != pair.last().map(site));
+    section("", report.named(), several, shape, output)?;
+    let borrowed = "under borrowed names (counted against nobody)";
+    section(borrowed, report.borrowed(), several, shape, output)?;
+    section("not crawlers (outside headline and totals)", report.others(), several, shape, output)?;
     if !summary.caveats.is_empty() {
         output.line("")?;
     }
@@ -141,34 +123,34 @@ fn proposals(report: &Report, several_sites: bool, output: &mut Output<'_>) -> i
         let purpose = proposal.purpose.map(|purpose| format!(", {purpose}")).unwrap_or_default();
         let requests = amount(proposal.requests, "request", "requests");
         output.line("")?;
-        output.line(escape_harmful(&format!("# {}{at}{purpose}: {requests}", proposal.crawler)))?;
-        for line in proposal.lines.lines() {
-            output.line(escape_harmful(line))?;
-        }
+        output.line(format!("# {}{at}{purpose}: {requests}", proposal.crawler))?;
+        proposal.lines.lines().try_for_each(|line| output.line(line))?;
     }
     Ok(())
 }
 
+fn site(entry: &ReportEntry) -> &str {
+    &entry.subject.site
+}
+
 /// One table for each site.
-fn section(
+fn section<'r>(
     title: &str,
-    entries: &[&ReportEntry],
+    entries: impl Iterator<Item = &'r ReportEntry>,
     several_sites: bool,
     shape: &TableShape,
     output: &mut Output<'_>,
 ) -> io::Result<()> {
     let mut sites: BTreeMap<&str, Vec<&ReportEntry>> = BTreeMap::new();
     for entry in entries {
-        sites.entry(&entry.subject.site).or_default().push(entry);
+        sites.entry(site(entry)).or_default().push(entry);
     }
     for (site, entries) in sites {
         output.line("")?;
-        let site = if several_sites { escape_harmful(site) } else { String::new() };
-        match (title.is_empty(), site.is_empty()) {
-            (true, true) => {}
-            (false, true) => output.line(shape.bold(title))?,
-            (true, false) => output.line(shape.bold(&site))?,
-            (false, false) => output.line(shape.bold(&format!("{site}: {title}")))?,
+        let words = [if several_sites { site } else { "" }, title];
+        let head = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(": ");
+        if !head.is_empty() {
+            output.painted_line(STRONG, head)?;
         }
         table(&entries, shape, output)?;
     }
@@ -183,7 +165,7 @@ fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) 
         output.line(head)?;
     }
     for (line, entry) in table.zip(shown) {
-        output.line(shape.colour(&line, entry.conduct))?;
+        output.painted_line(style(entry.conduct), line)?;
     }
     if !rest.is_empty() {
         let sum = |count: fn(&ReportEntry) -> u64| rest.iter().map(|entry| count(entry)).sum();

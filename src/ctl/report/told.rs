@@ -2,7 +2,7 @@
 
 use super::csv;
 use crate::ctl::args::Format;
-use crate::ctl::output::{Output, escape_harmful};
+use crate::ctl::output::Output;
 use crate::ctl::{VerbFailure, VerbOutcome, VerbResult};
 use crate::record::{CountSubject, timestamp};
 use crate::report::{Told, ToldAnnex, ToldCrawler, amount, html};
@@ -17,7 +17,7 @@ pub(super) fn write(annex: &ToldAnnex, format: Format, output: &mut Output<'_>) 
         Format::Csv => as_csv(annex, output)?,
         Format::Text => as_text(annex, output)?,
         Format::Html => {
-            output.line(html::annex_page(annex).map_err(|error| VerbFailure(error.to_string()))?)?;
+            output.ready_line(&html::annex_page(annex).map_err(|error| VerbFailure(error.to_string()))?)?;
         }
     }
     Ok(VerbOutcome::Fine)
@@ -45,31 +45,22 @@ fn as_text(annex: &ToldAnnex, output: &mut Output<'_>) -> io::Result<()> {
         output.line("nobody read a version of robots.txt that states a preference about use")?;
     }
     for crawler in &annex.crawlers {
-        let name = crawler.subject.name();
-        output.line(escape_harmful(&format!(
-            "{name} ({}) at {}",
-            crawler.subject.proof, crawler.subject.site
-        )))?;
+        let CountSubject { site, proof, .. } = &crawler.subject;
+        output.line(format!("{} ({proof}) at {site}", crawler.subject.name()))?;
         for told in &crawler.told {
             let said = match (&told.preference, told.line) {
                 (Some(preference), Some(line)) => format!("{preference}  (line {line} of"),
                 _ => "(the text is not kept)  (version".to_owned(),
             };
-            output.line(escape_harmful(&format!(
-                "  {said} {}; {}, {} to {})",
-                told.robots_version,
-                amount(told.reads, "read", "reads"),
-                timestamp(told.first),
-                timestamp(told.last)
-            )))?;
+            let (first, last) = (timestamp(told.first), timestamp(told.last));
+            let reads = amount(told.reads, "read", "reads");
+            output.line(format!("  {said} {}; {reads}, {first} to {last})", told.robots_version))?;
         }
         output.line("")?;
     }
-    for statement in annex.statements.iter().take(3) {
-        output.line(format!("note: {statement}"))?;
-    }
-    for note in &annex.notes {
-        output.line(format!("note: {}", escape_harmful(note)))?;
+    let statements = annex.statements.iter().take(3).copied();
+    for note in statements.chain(annex.notes.iter().map(String::as_str)) {
+        output.line(format!("note: {note}"))?;
     }
     output.line("the text of each version, and its SHA-256: --format json, or html")
 }
