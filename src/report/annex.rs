@@ -3,7 +3,7 @@
 
 use super::case::versions;
 use super::proved::MethodCounts;
-use super::{Report, ReportEntry, ReportQuestion, Told, VersionPeriod, amount, optional_time, time};
+use super::{Report, ReportEntry, ReportQuestion, Told, VersionPeriod, amount, time};
 use crate::decide::VersionId;
 use crate::record::{CountSubject, Reads, StoreError, StoreReader, VersionRecord, Window, hexadecimal, word};
 use base64::Engine as _;
@@ -80,24 +80,13 @@ pub struct ToldVersion {
     /// SHA-256 of its bytes.
     pub sha256: String,
     /// When it was in force.
-    pub in_force: Vec<InForceSpan>,
+    pub in_force: Vec<VersionPeriod>,
     /// How many bytes it has; null where the size cap of the store took its text.
     pub bytes: Option<usize>,
     /// Its text; null where that is not UTF-8, or not kept.
     pub text: Option<String>,
     /// Its bytes; null where they are not kept.
     pub base64: Option<String>,
-}
-
-/// A stretch of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct InForceSpan {
-    /// When it began.
-    #[serde(serialize_with = "time")]
-    pub from: SystemTime,
-    /// When another version took its place; null while none has.
-    #[serde(serialize_with = "optional_time")]
-    pub until: Option<SystemTime>,
 }
 
 impl ToldAnnex {
@@ -131,16 +120,8 @@ impl ToldAnnex {
         if question.now.is_some_and(|now| question.to < now) {
             notes.push(WHOLE_TIME.to_owned());
         }
-        let from = report.from.max(first.unwrap_or(report.from));
-        Ok(Self {
-            statements: STATEMENTS,
-            from,
-            to,
-            reads,
-            notes,
-            versions: told_versions(records),
-            crawlers,
-        })
+        let (from, versions) = (report.from.max(first.unwrap_or(report.from)), told_versions(records));
+        Ok(Self { statements: STATEMENTS, from, to, reads, notes, crawlers, versions })
     }
 }
 
@@ -176,12 +157,11 @@ fn told_versions(records: Vec<VersionRecord>) -> Vec<ToldVersion> {
     let found = versions(records, &always).into_iter().filter_map(|version| {
         let robots_version = version.id?;
         let bytes = kept.get(&robots_version);
-        let period = |period: &VersionPeriod| InForceSpan { from: period.from, until: period.until };
         Some(ToldVersion {
             site: version.site,
             robots_version,
             sha256: hexadecimal(&version.sha256?),
-            in_force: version.periods.iter().map(period).collect(),
+            in_force: version.periods,
             bytes: bytes.map(|bytes| bytes.len()),
             text: bytes.and_then(|bytes| Some(std::str::from_utf8(bytes).ok()?.to_owned())),
             base64: bytes.map(|bytes| STANDARD.encode(bytes)),

@@ -42,9 +42,7 @@ pub(super) fn blocked(entries: &[ReportEntry]) -> Vec<Blocked> {
         requests,
     };
     let mut blocked: Vec<Blocked> = found.into_iter().map(blocked).collect();
-    blocked.sort_by(|one, two| {
-        (Reverse(one.requests), &one.crawler).cmp(&(Reverse(two.requests), &two.crawler))
-    });
+    blocked.sort_by_key(|blocked| (Reverse(blocked.requests), blocked.crawler.clone()));
     blocked
 }
 
@@ -99,12 +97,8 @@ pub(super) fn proposals(
             proposals.push(Proposal { site: site.into(), crawler: name.into(), purpose, requests, lines });
         }
     }
-    proposals.sort_by(|one, two| {
-        (&one.site, Reverse(one.requests), &one.crawler).cmp(&(
-            &two.site,
-            Reverse(two.requests),
-            &two.crawler,
-        ))
+    proposals.sort_by_key(|Proposal { site, requests, crawler, .. }| {
+        (site.clone(), Reverse(*requests), crawler.clone())
     });
     let mut count: HashMap<Box<str>, usize> = HashMap::new();
     proposals.retain(|proposal| {

@@ -1,9 +1,10 @@
 //! What one crawler can be held to: its elements, what it read, and events in full.
 
 use super::question::ReportQuestion;
-use super::{ReadOf, Report, ReportEntry};
+use super::{ReadOf, Report, ReportEntry, optional_time, time};
 use crate::decide::VersionId;
 use crate::record::{SampleEvent, StoreError, StoreReader, VersionRecord, Window};
+use serde::Serialize;
 use std::time::SystemTime;
 
 /// The case of one crawler.
@@ -33,11 +34,13 @@ pub struct CaseVersion {
 }
 
 /// A stretch of time in which a version was in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct VersionPeriod {
     /// When it began.
+    #[serde(serialize_with = "time")]
     pub from: SystemTime,
     /// When another version took its place; `None` while none has.
+    #[serde(serialize_with = "optional_time")]
     pub until: Option<SystemTime>,
 }
 

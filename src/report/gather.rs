@@ -67,6 +67,7 @@ pub(super) struct Gathered {
     accounts: BTreeMap<ElementKey, GatheredActivity>,
     /// Reads by anyone at the sites in question.
     kin: NameReads,
+    versions: Vec<VersionRecord>,
     files: RobotsFiles,
     pub(super) lost: Losses,
     pub(super) losses: Vec<MissingCounts>,
@@ -82,44 +83,40 @@ pub(super) fn gather(
     window: &Window,
 ) -> Result<Gathered, StoreError> {
     let mut gathered = Gathered::default();
-    let mut versions = Vec::new();
     // What is cut from one store may be another's most frequent target.
     let top = if stores.len() == 1 { question.top } else { usize::MAX };
     let filter = question.filter();
     for store in stores {
-        gathered.presence(store.presence(&filter)?);
-        gathered.totals(store.totals(window, &filter)?);
-        gathered.paths(store.paths(window, &filter, top)?);
-        gathered.pace(&store.stretches(window, &filter)?);
+        let counted = WindowCounts {
+            presence: store.presence(&filter)?,
+            totals: store.totals(window, &filter)?,
+            paths: store.paths(window, &filter, top)?,
+            stretches: store.stretches(window, &filter)?,
+            reads: store.reads(&question.filter_of_reads())?,
+            versions: store.versions(question.site.as_deref())?,
+            ..WindowCounts::default()
+        };
+        gathered.add(counted, question, window);
         for sent in store.sent(window, &filter)? {
             gathered.account(&sent.subject).bytes += sent.bytes;
         }
-        gathered.missing(store, window)?;
+        let lost = store.losses(window)?;
+        gathered.lost.details_dropped += lost.details_dropped;
+        gathered.lost.reads_lost += lost.reads_lost;
+        gathered.details_removed += store.removed()?.details;
+        caveats::add_missing(&mut gathered.losses, store.missing(window)?, window);
         gathered.ahead.add(store, question, window)?;
         caveats::add_unseen(&mut gathered.unseen, store.unseen_reads(window)?, question);
-        gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
-        versions.extend(store.versions(question.site.as_deref())?);
     }
-    gathered.take_versions(&versions, window);
+    gathered.compile_files(window);
     Ok(gathered)
 }
 
 /// Adds up what was counted elsewhere.
 pub(super) fn add_up(counted: WindowCounts, question: &ReportQuestion, window: &Window) -> Gathered {
     let mut gathered = Gathered::default();
-    gathered.presence(counted.presence);
-    gathered.totals(counted.totals);
-    gathered.paths(counted.paths);
-    gathered.pace(&counted.stretches);
-    gathered.take_reads(counted.reads, question, window);
-    for subject in &counted.hypothetical {
-        gathered.account(subject).is_hypothetical = true;
-    }
-    for (subject, last) in &counted.other_fetches {
-        let account = gathered.account(subject);
-        account.other_fetch = account.other_fetch.max(Some(*last));
-    }
-    gathered.take_versions(&counted.versions, window);
+    gathered.add(counted, question, window);
+    gathered.compile_files(window);
     gathered
 }
 
@@ -140,17 +137,12 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 }
 
 impl Gathered {
-    fn presence(&mut self, found: Vec<SeenSpan>) {
-        for presence in found {
-            let seen = &mut self.account(&presence.subject).seen;
-            *seen = Some(seen.map_or((presence.first, presence.last), |(first, last)| {
-                (first.min(presence.first), last.max(presence.last))
-            }));
+    fn add(&mut self, counted: WindowCounts, question: &ReportQuestion, window: &Window) {
+        for SeenSpan { subject, first, last } in counted.presence {
+            let seen = &mut self.account(&subject).seen;
+            *seen = Some(seen.map_or((first, last), |known| (known.0.min(first), known.1.max(last))));
         }
-    }
-
-    fn totals(&mut self, found: Vec<DecisionCount>) {
-        for total in found {
+        for total in counted.totals {
             let account = self.account(&total.subject);
             if let Some(name) = total.subject.crawler.as_deref() {
                 *account.spellings.entry(name.into()).or_default() += total.count;
@@ -158,27 +150,21 @@ impl Gathered {
             let met = DecisionTimes { count: total.count, first: total.first, last: total.last };
             account.totals.entry(total.decision).and_modify(|known| known.add(met)).or_insert(met);
         }
-    }
-
-    fn paths(&mut self, found: Vec<PathTotal>) {
-        for path in found {
+        for path in counted.paths {
             self.account(&path.subject).paths.entry(path.target).or_default().add(&path.counts);
         }
-    }
-
-    fn pace(&mut self, found: &[PeriodCount]) {
-        for stretch in found {
+        for stretch in &counted.stretches {
             self.account(&stretch.subject).pace.add(stretch);
         }
-    }
-
-    fn missing(&mut self, store: &StoreReader, window: &Window) -> Result<(), StoreError> {
-        let lost = store.losses(window)?;
-        self.lost.details_dropped += lost.details_dropped;
-        self.lost.reads_lost += lost.reads_lost;
-        self.details_removed += store.removed()?.details;
-        caveats::add_missing(&mut self.losses, store.missing(window)?, window);
-        Ok(())
+        for subject in &counted.hypothetical {
+            self.account(subject).is_hypothetical = true;
+        }
+        for (subject, last) in &counted.other_fetches {
+            let account = self.account(subject);
+            account.other_fetch = account.other_fetch.max(Some(*last));
+        }
+        self.take_reads(counted.reads, question, window);
+        self.versions.extend(counted.versions);
     }
 
     fn account(&mut self, subject: &CountSubject) -> &mut GatheredActivity {
@@ -206,12 +192,12 @@ impl Gathered {
     }
 
     /// What robots.txt said; and who was of the window.
-    fn take_versions(&mut self, versions: &[VersionRecord], window: &Window) {
+    fn compile_files(&mut self, window: &Window) {
         self.accounts.retain(|_, account| account.is_of(window));
         let reads = self.accounts.values().flat_map(|account| &account.reads);
         let read: HashSet<VersionId> = reads.map(|read| read.version).collect();
-        let in_force = in_force(versions, window.to).into_values();
-        self.files = RobotsFiles::new(in_force, versions, |id| read.contains(&id));
+        let in_force = in_force(&self.versions, window.to).into_values();
+        self.files = RobotsFiles::new(in_force, &self.versions, |id| read.contains(&id));
     }
 
     /// The elements of the report, in its order: those that count against nobody are last.
@@ -330,8 +316,7 @@ impl GatheredActivity {
         let mut paths: Vec<PathCount> =
             self.paths.drain().map(|(target, counts)| PathCount { target, counts }).collect();
         paths.sort_by(|one, two| {
-            let order = |path: &PathCount| Reverse(path.counts.weight());
-            order(one).cmp(&order(two)).then_with(|| one.target.cmp(&two.target))
+            two.counts.weight().cmp(&one.counts.weight()).then_with(|| one.target.cmp(&two.target))
         });
         for path in paths.drain(top.min(paths.len())..) {
             rest.add(&path.counts);

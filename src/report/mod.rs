@@ -33,7 +33,7 @@ mod proved;
 mod question;
 mod rules;
 
-pub use annex::{InForceSpan, ToldAnnex, ToldCrawler, ToldVersion};
+pub use annex::{ToldAnnex, ToldCrawler, ToldVersion};
 pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
