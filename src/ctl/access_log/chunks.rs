@@ -46,41 +46,6 @@ impl<'a> LogChunks<'a> {
         Self { sources, log: 0, rest: Vec::new(), overlong: 0, skipping: false, follow, stop }
     }
 
-    /// The next chunk, put into `buffer`, which is one that was used before; `None` at the end.
-    pub(in crate::ctl) fn next(&mut self, mut buffer: Vec<u8>) -> Option<Chunk> {
-        loop {
-            buffer.clear();
-            buffer.append(&mut self.rest);
-            let filled = self.fill(&mut buffer);
-            if self.skipping {
-                self.skip_long_line(&mut buffer);
-            }
-            match filled {
-                Ok(false) => {}
-                Ok(true) => return self.finish_log(buffer, None),
-                Err(error) => {
-                    // Half a line says something else than the whole.
-                    buffer.truncate(memrchr(b'\n', &buffer).map_or(0, |end| end + 1));
-                    return self.finish_log(buffer, Some(error.to_string()));
-                }
-            }
-            let end = memrchr(b'\n', &buffer).map_or(0, |end| end + 1);
-            self.rest.extend_from_slice(buffer.get(end..).unwrap_or_default());
-            buffer.truncate(end);
-            let is_overlong = self.rest.len() > LONGEST_LINE;
-            if is_overlong {
-                self.rest.clear();
-                self.skipping = true;
-            }
-            // The line that is too long comes behind these lines, and in front of the next.
-            let chunk = (!buffer.is_empty()).then(|| self.chunk(std::mem::take(&mut buffer)));
-            self.overlong += u64::from(is_overlong);
-            if chunk.is_some() {
-                return chunk;
-            }
-        }
-    }
-
     fn chunk(&mut self, bytes: Vec<u8>) -> Chunk {
         Chunk { bytes, log: self.log, overlong: std::mem::take(&mut self.overlong), broken: None }
     }
@@ -93,7 +58,7 @@ impl<'a> LogChunks<'a> {
         self.skipping = false;
         match chunk {
             Some(chunk) => Some(chunk),
-            None if self.log < self.sources.len() => self.next(Vec::with_capacity(CHUNK)),
+            None if self.log < self.sources.len() => self.next(),
             None => None,
         }
     }
@@ -129,23 +94,58 @@ impl<'a> LogChunks<'a> {
     }
 }
 
+impl Iterator for LogChunks<'_> {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        loop {
+            let mut buffer = Vec::with_capacity(CHUNK + CHUNK / 4);
+            buffer.append(&mut self.rest);
+            let filled = self.fill(&mut buffer);
+            if self.skipping {
+                self.skip_long_line(&mut buffer);
+            }
+            match filled {
+                Ok(false) => {}
+                Ok(true) => return self.finish_log(buffer, None),
+                Err(error) => {
+                    // Half a line says something else than the whole.
+                    buffer.truncate(memrchr(b'\n', &buffer).map_or(0, |end| end + 1));
+                    return self.finish_log(buffer, Some(error.to_string()));
+                }
+            }
+            self.rest = buffer.split_off(memrchr(b'\n', &buffer).map_or(0, |end| end + 1));
+            let is_overlong = self.rest.len() > LONGEST_LINE;
+            if is_overlong {
+                self.rest.clear();
+                self.skipping = true;
+            }
+            // The line that is too long comes behind these lines, and in front of the next.
+            let chunk = (!buffer.is_empty()).then(|| self.chunk(buffer));
+            self.overlong += u64::from(is_overlong);
+            if chunk.is_some() {
+                return chunk;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use indicatif::ProgressBar;
     use std::io::Write as _;
-    use std::sync::Arc;
 
     fn chunks(files: &[&[u8]]) -> Vec<(usize, usize, u64)> {
         let folder = tempfile::tempdir().unwrap();
         let open = |(at, bytes): (usize, &&[u8])| {
             let path = folder.path().join(at.to_string());
             std::fs::File::create(&path).unwrap().write_all(bytes).unwrap();
-            LogSource::open(&path, &Arc::default()).unwrap()
+            LogSource::open(&path, &ProgressBar::hidden()).unwrap()
         };
         let (sources, stop) = (files.iter().enumerate().map(open).collect(), AtomicBool::new(false));
-        let mut chunks = LogChunks::new(sources, false, &stop);
         let mut seen = Vec::new();
-        while let Some(chunk) = chunks.next(Vec::new()) {
+        for chunk in LogChunks::new(sources, false, &stop) {
             assert!(chunk.bytes.len() <= CHUNK + LONGEST_LINE + CHUNK / 4);
             let lines = chunk.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
             seen.push((chunk.log, lines, chunk.overlong));

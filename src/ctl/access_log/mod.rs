@@ -116,10 +116,10 @@ fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_method && version.starts_with(b"HTTP/")).then_some((method, target))
 }
 
-/// Reads one line, without its end. `None` for what has no known shape.
-pub(super) fn parse(line: &[u8]) -> Option<LogEntry<'_>> {
+/// Reads one line, without its end. `None` for what has no known shape. A line that is not UTF-8 may be read from `lossy`.
+pub(super) fn parse<'a>(line: &'a [u8], lossy: &'a mut String) -> Option<LogEntry<'a>> {
     match line {
-        [b'{', ..] => json::parse(line),
+        [b'{', ..] => json::parse(line, lossy),
         _ => combined::parse(line),
     }
 }

@@ -2,12 +2,11 @@
 
 use super::parse;
 use flate2::read::MultiGzDecoder;
+use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much of a file is looked at to find its first time.
 const PEEK: u64 = 64 * 1024;
@@ -27,23 +26,9 @@ struct Growing {
     at: u64,
 }
 
-/// Counts what is read of a file, compressed as it may be: what a progress bar goes by.
-struct CountingReader {
-    inner: Box<dyn Read + Send>,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for CountingReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
-}
-
 impl LogSource {
-    /// Opens a log; `-` is standard input. What has been read of it is counted in `read`.
-    pub(in crate::ctl) fn open(path: &Path, read: &Arc<AtomicU64>) -> io::Result<Self> {
+    /// Opens a log; `-` is standard input. `progress` goes on by what is read of it, compressed as it may be.
+    pub(in crate::ctl) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Self> {
         let file = if path == Path::new("-") { None } else { Some(File::open(path)?) };
         if file.as_ref().map(File::metadata).transpose()?.is_some_and(|metadata| metadata.is_dir()) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
@@ -52,7 +37,7 @@ impl LogSource {
             Some(file) => Box::new(file.try_clone()?),
             None => Box::new(io::stdin()),
         };
-        let mut counted = CountingReader { inner, read: Arc::clone(read) };
+        let mut counted = progress.wrap_read(inner);
         let mut start = Vec::with_capacity(4);
         counted.by_ref().take(4).read_to_end(&mut start)?;
         let packing = packing(&start);
@@ -136,8 +121,9 @@ fn first_time(path: &Path) -> Option<i64> {
         return None;
     }
     let mut start = Vec::new();
-    let source = LogSource::open(path, &Arc::default()).ok()?;
+    let source = LogSource::open(path, &ProgressBar::hidden()).ok()?;
     // A file that is broken further on tells its first time all the same.
     let _ = source.take(PEEK).read_to_end(&mut start);
-    start.split(|byte| *byte == b'\n').find_map(|line| parse(line.trim_ascii_end()).map(|entry| entry.at))
+    let time = |line: &[u8]| parse(line.trim_ascii_end(), &mut String::new()).map(|entry| entry.at);
+    start.split(|byte| *byte == b'\n').find_map(time)
 }
