@@ -184,12 +184,12 @@ fn explain(
     let (signature, signature_steps) = signed.unwrap_or_default();
     let signature = signature.as_ref();
     let target = RequestTarget::new(&facts.target, trial.site.config.path_parameters);
-    let claimed =
-        judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, Proof::Unchecked).identity;
+    let judge = |proof| judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, proof);
+    let claimed = judge(Proof::Unchecked).identity;
     let proved = facts.address.filter(|_| claimed.client.is_judged());
     let proved = proved.map(|address| explain_proof(&trial.policy, &claimed, address, SystemTime::now()));
     let proof = proved.as_ref().map_or(Proof::Unchecked, |examination| examination.proof);
-    let judged_here = judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, proof);
+    let judged_here = judge(proof);
     let action = |mode| {
         let mut site = trial.site.clone();
         site.modes.site = mode;

@@ -100,12 +100,7 @@ impl FetchedList {
             url,
             path: path.display().to_string(),
             crawlers: crawlers.iter().map(ToString::to_string).collect(),
-            result: match result {
-                Ok(Fetched::Replaced) => "replaced",
-                Ok(Fetched::Unchanged) => "unchanged",
-                Ok(Fetched::Absent) => "absent",
-                Err(_) => "failed",
-            },
+            result: result.as_ref().map_or("failed", Into::into),
             error: result.as_ref().err().cloned(),
             held,
             age_seconds: age.map(|age| age.as_secs()),

@@ -44,8 +44,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     let (stores, part) = if arguments.fleet {
         let fleet = super::fleet::of_configuration(cli)?;
         let FleetCounts { rows, part } = counts(&fleet, question.reaches_back(), question.to, None)?;
-        let store = StoreReader::of_rows(&rows, &std::env::temp_dir());
-        (vec![store.map_err(|error| VerbFailure(error.to_string()))?], Some(part))
+        (vec![StoreReader::of_rows(&rows, &std::env::temp_dir())?], Some(part))
     } else {
         (open(&folders)?, None)
     };
@@ -62,12 +61,13 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
         evidence::write(&case, &question, output)?;
         return Ok(VerbOutcome::Fine);
     }
-    let report = Report::of(&stores, &question).map_err(unreadable)?;
-    let report = match part {
-        Some(part) => report.of_fleet(part),
-        None => report,
-    };
-    let report = if arguments.public { report.public() } else { report };
+    let mut report = Report::of(&stores, &question).map_err(unreadable)?;
+    if let Some(part) = part {
+        report = report.of_fleet(part);
+    }
+    if arguments.public {
+        report = report.public();
+    }
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }
@@ -75,27 +75,15 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
         let annex = ToldAnnex::of(&stores, &question, &report).map_err(unreadable)?;
         return told::write(&annex, cli.format, output);
     }
-    if cli.format == Format::Html {
-        let page = html::page(&stores, &question, &report, &html::Frame::default());
-        output.ready_line(&page.map_err(|error| VerbFailure(error.to_string()))?)?;
-    } else {
-        write(&report, cli, arguments, output)?;
+    match cli.format {
+        Format::Json => output.json(&report)?,
+        Format::Csv => as_csv(&report, output)?,
+        Format::Text => as_table(&report, arguments.top, arguments.crawler.is_some(), output)?,
+        Format::Html => {
+            output.ready_line(&html::page(&stores, &question, &report, &html::Frame::default())?)?;
+        }
     }
     Ok(VerbOutcome::Fine)
-}
-
-fn write(
-    report: &Report,
-    cli: &Cli,
-    arguments: &ReportArgs,
-    output: &mut Output<'_>,
-) -> Result<(), VerbFailure> {
-    match cli.format {
-        Format::Json => output.json(report)?,
-        Format::Csv => as_csv(report, output)?,
-        Format::Text | Format::Html => as_table(report, arguments.top, arguments.crawler.is_some(), output)?,
-    }
-    Ok(())
 }
 
 pub(super) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
@@ -155,11 +143,15 @@ fn build_question(
             crate::record::timestamp(to)
         )));
     }
-    let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
     let (site, crawler) = (arguments.site.clone(), arguments.crawler.clone());
     let to = until.unwrap_or_else(ReportQuestion::open_end);
-    let (purpose, top) = (arguments.purpose, arguments.top.unwrap_or(default));
+    let (purpose, top) = (arguments.purpose, arguments.top.unwrap_or_else(|| default_top(cli.format)));
     Ok(ReportQuestion { from, to, now: Some(now), site, crawler, purpose, top, known })
+}
+
+/// How many targets are told of each element where nobody says.
+pub(super) const fn default_top(format: Format) -> usize {
+    if matches!(format, Format::Text) { TOP } else { TOP_FOR_PROGRAMS }
 }
 
 fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {

@@ -41,8 +41,7 @@ impl TrialPolicy {
         let brings_rules = robots.is_some() || is_batch || !block.is_empty();
         let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
         if file.is_none() && !brings_rules {
-            let hint = "name them with --robots FILE or --config FILE";
-            return Err(VerbFailure::with_hint("no rules to judge by", hint));
+            return Err(no_rules());
         }
         let config = which_config::load(cli, file.clone())?;
         let limits = ParseLimits { max_bytes: config.robots_max_size };
@@ -65,6 +64,11 @@ impl TrialPolicy {
     }
 }
 
+/// Why nothing can be judged.
+pub(super) fn no_rules() -> VerbFailure {
+    VerbFailure::with_hint("no rules to judge by", "name them with --robots FILE or --config FILE")
+}
+
 /// `--robots` replaces the sites' own files, which need not even be there.
 fn without_files(mut config: Config) -> Config {
     for site in &mut config.sites {
@@ -83,11 +87,7 @@ pub(super) fn blocking(mut config: Config, block: &[Purpose]) -> Config {
     config
 }
 
-pub(super) fn asked_site(
-    policy: &Policy,
-    name: Option<&str>,
-    brings_rules: bool,
-) -> Result<Arc<Site>, VerbFailure> {
+fn asked_site(policy: &Policy, name: Option<&str>, brings_rules: bool) -> Result<Arc<Site>, VerbFailure> {
     let first = || policy.sites().first().filter(|_| policy.sites().len() == 1 || brings_rules);
     let found = match name {
         Some(name) => policy.site(&host::normalise(name)),

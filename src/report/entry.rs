@@ -9,8 +9,8 @@ use super::proved::MethodCounts;
 use crate::decide::{Notice, VersionId};
 use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, word};
 use crate::robots::unmarked;
-use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -221,26 +221,25 @@ impl Serialize for RuleCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let decision = &*self.decision;
         let (text, source) = self.text();
-        let mut rule = serializer.serialize_struct("RuleCount", 9)?;
-        rule.serialize_field("group", &decision.group)?;
-        rule.serialize_field("line", &decision.line)?;
-        rule.serialize_field("rule", &text)?;
-        rule.serialize_field("source", &source)?;
-        rule.serialize_field("robots_version", &decision.version.as_ref().map(ToString::to_string))?;
-        rule.serialize_field("notice", &decision.notice.map(Notice::as_str))?;
-        rule.serialize_field("action", decision.action.as_str())?;
-        rule.serialize_field("count", &self.count)?;
-        rule.serialize_field("versions", &self.versions)?;
-        rule.end()
+        let rule = json!({
+            "group": decision.group,
+            "line": decision.line,
+            "rule": text,
+            "source": source,
+            "robots_version": decision.version.as_ref().map(ToString::to_string),
+            "notice": decision.notice.map(Notice::as_str),
+            "action": decision.action.as_str(),
+            "count": self.count,
+            "versions": self.versions,
+        });
+        rule.serialize(serializer)
     }
 }
 
 impl Serialize for PathCount {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut path = serializer.serialize_struct("PathCount", 3)?;
-        path.serialize_field("target", &self.target)?;
-        path.serialize_field("count", &self.counts.requests())?;
-        path.serialize_field("violations", &self.counts.violations)?;
-        path.end()
+        let Self { target, counts } = self;
+        let path = json!({ "target": target, "count": counts.requests(), "violations": counts.violations });
+        path.serialize(serializer)
     }
 }

@@ -15,8 +15,8 @@ use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
-    CountSubject, CountedDecision, DecisionCount, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts,
-    PathTotal, PeriodCount, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
+    CountSubject, CountedDecision, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadTotal,
+    SeenSpan, StoreError, StoreReader, VersionRecord, Window,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -76,11 +76,10 @@ impl Summary {
 
     /// Refusals of what was no violation are told in the totals alone.
     fn title(&self, is_replay: bool) -> Option<String> {
-        let who = match (self.violating, self.crawlers) {
-            (0, _) => return None,
-            (1, 1) => "1 crawler".to_owned(),
-            (count, all) => format!("{} of {} crawlers", grouped(count as u64), grouped(all as u64)),
-        };
+        if self.violating == 0 {
+            return None;
+        }
+        let who = of_crawlers(self.violating, self.crawlers);
         let requests = amount(self.violations, "request", "requests");
         let refused = match self.refused {
             _ if is_replay => String::new(),
@@ -120,10 +119,7 @@ fn hypothetically(entry: &ReportEntry) -> u64 {
 fn headline(names: &[NamedEntries<'_>], ignoring: usize, unread: usize) -> String {
     let violating = names.iter().filter(|deeds| deeds.share(violations).all > 0).count();
     let unknown = violating - ignoring - unread;
-    let of_all = |count: usize| match names.len() {
-        1 => "1 crawler".to_owned(),
-        all => format!("{} of {} crawlers", grouped(count as u64), grouped(all as u64)),
-    };
+    let of_all = |count: usize| of_crawlers(count, names.len());
     let not_known = |count: usize| format!("it is not known whether {} had read them", pronoun(count));
     if violating == 0 {
         return match names.len() {
@@ -167,15 +163,11 @@ fn hypothetical(names: &[NamedEntries<'_>], disallowed: usize) -> String {
         (_, 0) => "no crawler was seen".to_owned(),
         (0, 1) => "these rules would have disallowed nothing that the only crawler asked for".to_owned(),
         (0, _) => format!("these rules would have disallowed nothing that any of {all} crawlers asked for"),
-        _ => {
-            let of = if names.len() == 1 {
-                "1 crawler".to_owned()
-            } else {
-                format!("{} of {all} crawlers", grouped(disallowed as u64))
-            };
-            let worst = worst(names, hypothetically);
-            format!("these rules would have disallowed requests of {of}{worst}")
-        }
+        _ => format!(
+            "these rules would have disallowed requests of {}{}",
+            of_crawlers(disallowed, names.len()),
+            worst(names, hypothetically)
+        ),
     }
 }
 
@@ -188,6 +180,14 @@ fn of_rest(rest: &NamedEntries<'_>, crawlers: usize) -> String {
     match rest.sum(violations) {
         0 => format!("; and {others}beyond 1,000 names a day broke none"),
         count => format!("; and {others}beyond 1,000 names a day broke rules {}", times(count)),
+    }
+}
+
+/// `2 of 7 crawlers`; of the only one, `1 crawler`.
+fn of_crawlers(count: usize, all: usize) -> String {
+    match all {
+        1 => "1 crawler".to_owned(),
+        all => format!("{} of {} crawlers", grouped(count as u64), grouped(all as u64)),
     }
 }
 

@@ -47,6 +47,9 @@ pub(super) enum FlipWord {
 }
 
 impl FileVerdict {
+    /// Of a request that is not judged.
+    pub(super) const ALLOWED: Self = Self { word: FlipWord::Allowed, line: None };
+
     pub(super) fn of(verdict: &Verdict<'_>) -> Self {
         let word = match verdict.outcome {
             VerdictOutcome::Allow | VerdictOutcome::Stale(_) => FlipWord::Allowed,
@@ -79,7 +82,7 @@ pub(super) struct Flips {
 }
 
 impl Flips {
-    /// Counts `count` requests of `identity`, which the files say two things of.
+    /// Counts `count` requests of `identity`, if the files say two things of them.
     pub(super) fn add(
         &mut self,
         identity: &Identity,
@@ -88,17 +91,11 @@ impl Flips {
         new: FileVerdict,
         count: u64,
     ) {
-        self.put(
-            FlipKey {
-                client: identity.client.as_str(),
-                crawler: identity.crawler.clone(),
-                purpose: identity.purpose,
-                target: target.into(),
-                old,
-                new,
-            },
-            count,
-        );
+        if old.word != new.word {
+            let Identity { client, crawler, purpose, .. } = identity;
+            let (client, crawler, purpose) = (client.as_str(), crawler.clone(), *purpose);
+            self.put(FlipKey { client, crawler, purpose, target: target.into(), old, new }, count);
+        }
     }
 
     fn put(&mut self, key: FlipKey, count: u64) {
@@ -146,14 +143,8 @@ impl Flips {
             count: *count,
         };
         let mut flips: Vec<Flip> = self.counts.iter().map(flip).collect();
-        flips.sort_by(|one, two| {
-            (Reverse(one.count), &one.crawler, &one.target, one.to).cmp(&(
-                Reverse(two.count),
-                &two.crawler,
-                &two.target,
-                two.to,
-            ))
-        });
+        let order = |flip: &Flip| (Reverse(flip.count), flip.crawler.clone(), flip.target.clone(), flip.to);
+        flips.sort_by_cached_key(order);
         flips.truncate(top);
         flips
     }

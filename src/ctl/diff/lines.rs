@@ -57,7 +57,7 @@ impl<'a> DiffMemory<'a> {
                 continue;
             }
             part.tally.count(LineKind::Lines);
-            match parse(line) {
+            match parse(line, &mut String::new()) {
                 Some(entry) => self.entry(&entry, &mut part),
                 None => part.tally.count(LineKind::Unread),
             }
@@ -92,7 +92,8 @@ impl<'a> DiffMemory<'a> {
             .map(|by| by.as_ref().is_some_and(|by| by.word == FlipWord::Allowed) && !target.is_robots_txt());
         let senders = [&senders.0, &senders.1];
         part.paced.extend(PacedLine::of(self.pair, &facts, &target, senders, is_allowed, at));
-        count(&identity, &facts.target, by_old, by_new, part);
+        let [by_old, by_new] = [by_old, by_new].map(|by| by.unwrap_or(FileVerdict::ALLOWED));
+        part.flips.add(&identity, &facts.target, by_old, by_new, 1);
     }
 
     fn sender(&mut self, agent: &[u8]) -> (Recognised, Recognised) {
@@ -116,18 +117,4 @@ fn judge_at_site(
     let client = JudgedClient { policy, site, rules, facts, target, recognised: who, now };
     let judged = client.judge(proof, reads);
     judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
-}
-
-fn count(
-    identity: &Identity,
-    target: &[u8],
-    old: Option<FileVerdict>,
-    new: Option<FileVerdict>,
-    part: &mut DiffResult,
-) {
-    let allowed = FileVerdict { word: FlipWord::Allowed, line: None };
-    let (old, new) = (old.unwrap_or(allowed), new.unwrap_or(allowed));
-    if old.word != new.word {
-        part.flips.add(identity, target, old, new, 1);
-    }
 }

@@ -46,7 +46,7 @@ struct Difference {
 }
 
 /// The requests that were judged by both files.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct JudgedRequests {
     /// `log` or `store`.
     source: &'static str,

@@ -17,12 +17,11 @@ pub(super) fn flips(
     store: &StoreReader,
     since: SystemTime,
 ) -> Result<(JudgedRequests, Flips), VerbFailure> {
-    let unreadable = |error: crate::record::StoreError| VerbFailure(error.to_string());
     // A clock that was ahead has dated what it counted later than now.
-    let last = store.last().map_err(unreadable)?;
-    let window = store.window(since, SystemTime::now().max(last.unwrap_or(since))).map_err(unreadable)?;
+    let last = store.last()?;
+    let window = store.window(since, SystemTime::now().max(last.unwrap_or(since)))?;
     let filter = Filter { site: Some(pair.old.config.name.clone()), ..Filter::default() };
-    let paths = store.paths(&window, &filter, usize::MAX).map_err(unreadable)?;
+    let paths = store.paths(&window, &filter, usize::MAX)?;
     let (mut flips, mut judged, mut named) = (Flips::default(), 0, 0);
     for path in &paths {
         let count = path.counts.requests();
@@ -35,9 +34,7 @@ pub(super) fn flips(
         // Bytes that are no UTF-8 stand there by their numbers.
         let target = bytes(&path.target);
         let said = |site: &Site| judge_path(pair, site, &identity, &target);
-        if let (Some(old), Some(new)) = (said(pair.old), said(pair.new))
-            && old.word != new.word
-        {
+        if let (Some(old), Some(new)) = (said(pair.old), said(pair.new)) {
             flips.add(&identity, &target, old, new, count);
         }
     }
@@ -46,11 +43,8 @@ pub(super) fn flips(
         judged,
         share: share(named, judged),
         flipped: flips.requests(),
-        unread: 0,
-        without_user_agent: 0,
-        other_hosts: 0,
-        broken: Vec::new(),
         unlisted: flips.unlisted(),
+        ..JudgedRequests::default()
     };
     Ok((requests, flips))
 }

@@ -1,12 +1,12 @@
-//! What is remembered of each `User-Agent` header, in bounded memory.
+//! What is remembered of each `User-Agent` header and host, in bounded memory.
 
 use hashbrown::HashMap;
 
-/// How many headers are remembered, and the longest of them.
+/// How many are remembered, and the longest of them.
 pub(super) const HEADERS: usize = if cfg!(test) { 64 } else { 16_384 };
 const LONGEST_HEADER: usize = 1_024;
 
-/// A value for each header. When there are too many, it begins anew.
+/// A value for each header, or host. When there are too many, it begins anew.
 #[derive(Debug)]
 pub(in crate::ctl) struct HeaderCache<V> {
     known: HashMap<Vec<u8>, V>,

@@ -21,9 +21,6 @@ use crate::request::{RequestFacts, host};
 use hashbrown::HashMap;
 use std::sync::Arc;
 
-/// How many names of hosts are remembered.
-const HOSTS: usize = 16_384;
-
 /// Where something stands in a list of the part that names it. Of another part the place says nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct PlaceInPart {
@@ -70,7 +67,7 @@ pub(super) struct Judge<'a> {
     book: Option<ReadBook>,
     /// By site.
     senders: Vec<HeaderCache<ReplaySender>>,
-    hosts: HashMap<String, (Option<usize>, PlaceInPart)>,
+    hosts: HeaderCache<(Option<usize>, PlaceInPart)>,
     /// As many as the rules have.
     decisions: HashMap<CountedDecision, PlaceInPart>,
     /// The number of the part.
@@ -85,7 +82,7 @@ impl<'a> Judge<'a> {
             since,
             book: with_events.then(ReadBook::default),
             senders: sites.all.iter().map(|_| HeaderCache::default()).collect(),
-            hosts: HashMap::new(),
+            hosts: HeaderCache::default(),
             decisions: HashMap::new(),
             part: 0,
         }
@@ -115,7 +112,8 @@ impl<'a> Judge<'a> {
 
     fn line(&mut self, line: &[u8], part: &mut ChunkResult) {
         part.tally.count(LineKind::Lines);
-        let Some(entry) = parse(line) else { return part.unreadable(line) };
+        let mut lossy = String::new();
+        let Some(entry) = parse(line, &mut lossy) else { return part.unreadable(line) };
         if entry.at < self.since {
             part.tally.count(LineKind::BeforeSince);
             return;
@@ -164,11 +162,8 @@ impl<'a> Judge<'a> {
     /// The site of a host, and the place of the host's name.
     fn host(&mut self, named: Option<&str>, part: &mut ChunkResult) -> (Option<usize>, u32) {
         let named = named.unwrap_or_default();
-        if self.hosts.len() >= HOSTS && !self.hosts.contains_key(named) {
-            self.hosts.clear();
-        }
         let site = || self.sites.of(Some(named).filter(|named| !named.is_empty()));
-        let (site, place) = self.hosts.entry_ref(named).or_insert_with(|| (site(), PlaceInPart::default()));
+        let (site, place) = self.hosts.of(named.as_bytes(), || (site(), PlaceInPart::default()));
         (*site, place.of(self.part, &mut part.hosts, || host::normalise(named).into()))
     }
 

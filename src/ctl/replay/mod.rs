@@ -43,12 +43,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 use told::ReplayFields;
 
-/// How many targets of each element programs are told by name.
-const TOP_FOR_PROGRAMS: usize = 1_000;
-
-/// How many people are told.
-const TOP: usize = 10;
-
 pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &arguments.block)?;
     let files = ReplayFiles::of(&sites, arguments.published);
@@ -158,9 +152,8 @@ fn print(
     output: &mut Output<'_>,
 ) -> Result<(), VerbFailure> {
     let window = totals::window(ledger);
-    let default = if cli.format == Format::Text { TOP } else { TOP_FOR_PROGRAMS };
     let known = CatalogueView::of(sites.policy.identifier.catalogue());
-    let top = arguments.top.unwrap_or(default);
+    let top = arguments.top.unwrap_or_else(|| report::default_top(cli.format));
     let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
     let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
     match cli.format {
@@ -171,8 +164,8 @@ fn print(
             let notes = blocked.into_iter().chain(notes(told));
             let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
             let series = totals::series(ledger);
-            let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default());
-            output.ready_line(&page.map_err(|error| VerbFailure(error.to_string()))?)?;
+            let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default())?;
+            output.ready_line(&page)?;
         }
         Format::Text => {
             if !arguments.block.is_empty() {

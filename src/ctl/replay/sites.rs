@@ -1,7 +1,7 @@
 //! The sites a log is judged for, as if in enforce mode, and which of them a line belongs to.
 
 use crate::ctl::args::Cli;
-use crate::ctl::trial::{TrialPolicy, blocking};
+use crate::ctl::trial::{TrialPolicy, blocking, no_rules};
 use crate::ctl::{VerbFailure, which_config};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
@@ -50,13 +50,9 @@ impl Sites {
     }
 
     fn configured(cli: &Cli, block: &[Purpose]) -> Result<Self, VerbFailure> {
-        let Some(path) = cli.config_file() else {
-            let hint = "name them with --robots FILE or --config FILE";
-            return Err(VerbFailure::with_hint("no rules to judge by", hint));
-        };
-        let loaded = which_config::load(cli, Some(path)).map(|config| blocking(config, block));
-        let loaded = loaded.and_then(|config| policy::trial(config, SystemTime::now()));
-        let policy = loaded?;
+        let path = cli.config_file().ok_or_else(no_rules)?;
+        let config = blocking(which_config::load(cli, Some(path))?, block);
+        let policy = policy::trial(config, SystemTime::now())?;
         let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
         let default = all.iter().position(|site| site.config.hosts.is_empty());
         let hostless = default.or_else(|| (all.len() == 1).then_some(0));

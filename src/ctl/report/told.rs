@@ -3,7 +3,7 @@
 use super::csv;
 use crate::ctl::args::Format;
 use crate::ctl::output::Output;
-use crate::ctl::{VerbFailure, VerbOutcome, VerbResult};
+use crate::ctl::{VerbOutcome, VerbResult};
 use crate::record::{CountSubject, timestamp};
 use crate::report::{Told, ToldAnnex, ToldCrawler, amount, html};
 use serde::Serialize;
@@ -16,9 +16,7 @@ pub(super) fn write(annex: &ToldAnnex, format: Format, output: &mut Output<'_>) 
         Format::Json => output.json(annex)?,
         Format::Csv => as_csv(annex, output)?,
         Format::Text => as_text(annex, output)?,
-        Format::Html => {
-            output.ready_line(&html::annex_page(annex).map_err(|error| VerbFailure(error.to_string()))?)?;
-        }
+        Format::Html => output.ready_line(&html::annex_page(annex)?)?,
     }
     Ok(VerbOutcome::Fine)
 }

@@ -56,7 +56,8 @@ pub struct Refreshed<'c> {
 }
 
 /// What was done with a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Fetched {
     /// It is new, or has changed.
     Replaced,
