@@ -104,7 +104,7 @@ fn fleet(text: &mut Exposition, admin: &Admin) {
 
 fn certificates(text: &mut Exposition, policy: &Policy) {
     let help = "When a certificate that TLS shows expires, in Unix time.";
-    let shown = policy.certificates.shown().iter();
+    let shown = policy.certificates.shown.iter();
     let expiry =
         shown.filter_map(|shown| Some((shown.config.certificate.display(), seconds(shown.validity?.until))));
     text.gauge("certificate_expiry_time_seconds", help).by("certificate", expiry);

@@ -14,9 +14,9 @@ fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     policy.config.authorize.as_ref()?;
     let (doors, now) = (&admin.totals.doors, policy.clock.now());
     let spans = admin.reloader.robots_seen().all(now);
-    let slots = policy.hosts().slots().iter().enumerate().filter(|(_, slot)| slot.site.is_some());
+    let slots = policy.hosts.slots.iter().enumerate().filter(|(_, slot)| slot.site.is_some());
     let last = |index| {
-        let own = spans.iter().filter(|(host, _)| policy.hosts().find(host) == Some(index));
+        let own = spans.iter().filter(|(host, _)| policy.hosts.find(host) == Some(index));
         own.map(|(_, span)| *span).max_by_key(|span| span.last)
     };
     let seen = |hosts, last: Option<RobotsTxtSpan>| RobotsTxtSeen {
@@ -88,7 +88,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         authorize: authorize(admin, &policy),
         certificates: policy
             .certificates
-            .shown()
+            .shown
             .iter()
             .map(|shown| CertificateStatus::of(shown, now))
             .collect(),

@@ -2,7 +2,8 @@
 
 use super::arguments::Arguments;
 use super::error::{Faults, rebase};
-use super::file::{ConfigFile, SiteTable};
+use super::file::ConfigFile;
+use super::site::SiteTable;
 use super::values::{ListenValue, written_as};
 use serde::Deserialize;
 use std::net::{Ipv4Addr, SocketAddr};

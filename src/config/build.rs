@@ -14,7 +14,7 @@ use super::modes::NamedSettings;
 use super::origin::Origin;
 use super::origin_url::OriginUrl;
 use super::robots::RobotsSource;
-use super::site::SiteConfig;
+use super::site::{SiteConfig, SiteTable};
 use super::values::{DurationValue, NetworkValue, SizeValue};
 use super::written::WrittenConfig;
 use super::{Config, Forwarding};
@@ -84,7 +84,7 @@ pub(super) fn build(
         log_allowed: file.log_allowed,
         verdict_headers: file.verdict_headers,
         robots_max_age: duration(file.robots_max_age, defaults::ROBOTS_MAX_AGE),
-        robots_max_size: robots_max_size(file.robots_max_size),
+        robots_max_size: file.robots_max_size.unwrap_or(SizeValue(defaults::ROBOTS_MAX_SIZE)).into(),
         catalogue: file.catalogue.map(|catalogue| base.join(catalogue)),
         grace: duration(file.grace, defaults::GRACE),
         log: file.log,
@@ -133,11 +133,6 @@ fn check_log(file: &ConfigFile, faults: &mut Faults<'_>) {
     let message = format!("invalid level `{}` of the log", file.log.level.as_deref().unwrap_or_default());
     let hint = "write off, error, warn, info, debug or trace";
     faults.require(file.log.has_known_level(), "log.level", message, hint);
-}
-
-fn robots_max_size(written: Option<SizeValue>) -> usize {
-    let size = written.map_or(defaults::ROBOTS_MAX_SIZE, |size| size.0);
-    usize::try_from(size).unwrap_or(usize::MAX)
 }
 
 /// The admin listener shows who visits the site; off the loopback it needs a token.
@@ -258,7 +253,7 @@ fn sites(
 }
 
 /// Two sites may not claim one host, nor may two sites claim the rest.
-fn check_hosts(tables: &[Spanned<super::file::SiteTable>], faults: &mut Faults<'_>) {
+fn check_hosts(tables: &[Spanned<SiteTable>], faults: &mut Faults<'_>) {
     let mut seen: HashMap<Option<HostPattern>, usize> = HashMap::new();
     for (index, table) in tables.iter().enumerate() {
         let hosts = &table.as_ref().hosts;

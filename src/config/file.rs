@@ -8,16 +8,13 @@ use super::error::ConfigError;
 use super::fleet::FleetTable;
 use super::limits::{ConnectionLimits, Timeouts};
 use super::listener::{CertificateTable, ListenerConfig};
-use super::origin::OriginTable;
-use super::robots::RobotsTable;
-use super::values::{
-    AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue, TextOrTable,
-};
+use super::modes::CrawlerTable;
+use super::site::SiteTable;
+use super::values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue};
 use super::verify::VerifyTable;
-use crate::enforce::{ClientModes, Contradicted, Mode, PaceChoice, Variants};
-use crate::record::{AccessFormat, AddressDetail, LogOptions, Reads};
+use crate::enforce::{ClientModes, Mode};
+use crate::record::{AccessFormat, AddressDetail, LogOptions};
 use crate::request::forwarded::ForwardedField;
-use crate::request::target::PathParameters;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,63 +75,6 @@ pub(super) struct ConfigFile {
 enum ForwardedFieldForm {
     XForwardedFor,
     Forwarded,
-}
-
-#[derive(Deserialize)]
-#[serde(remote = "PathParameters", rename_all = "kebab-case")]
-enum PathParametersForm {
-    Keep,
-    Drop,
-}
-
-/// What is set for a crawler, or for all that fetch for one purpose.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CrawlerTable {
-    pub(super) mode: Option<Mode>,
-    pub(super) rate: Option<RateValue>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SiteTable {
-    #[serde(default)]
-    pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) origin: Option<Spanned<TextOrTable<OriginTable>>>,
-    pub(super) robots: Option<Spanned<TextOrTable<RobotsTable>>>,
-    pub(super) published: Option<PublishedTable>,
-    pub(super) mode: Option<Mode>,
-    #[serde(default)]
-    pub(super) contradicted: Contradicted,
-    #[serde(default)]
-    pub(super) variants: Variants,
-    #[serde(default)]
-    pub(super) crawl_delay: PaceChoice,
-    #[serde(default, with = "PathParametersForm")]
-    pub(super) path_parameters: PathParameters,
-    pub(super) reads: Option<Reads>,
-    #[serde(default)]
-    pub(super) accept_signature: bool,
-    pub(super) content_usage: Option<bool>,
-    #[serde(default)]
-    pub(super) redirect_https: bool,
-    #[serde(default)]
-    pub(super) refusal: RefusalTable,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PublishedTable {
-    pub(super) version: Spanned<String>,
-    pub(super) since: Spanned<toml::value::Datetime>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct RefusalTable {
-    pub(super) status: Option<Spanned<u16>>,
-    pub(super) contact: Option<String>,
-    pub(super) retry_after: Option<DurationValue>,
 }
 
 impl ConfigFile {

@@ -6,7 +6,6 @@ use super::defaults;
 use super::error::Faults;
 use super::values::{DurationValue, SizeValue, written_as};
 use serde::Deserialize;
-use serde::de::Deserializer;
 use std::time::Duration;
 
 /// Bounds on connections and requests.
@@ -20,7 +19,7 @@ pub struct ConnectionLimits {
     /// Requests on one connection, whatever it speaks.
     pub requests_per_connection: u32,
     /// Size of a request's head, in bytes.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
     pub header_size: usize,
     /// Number of a request's header fields.
     pub header_fields: usize,
@@ -100,10 +99,6 @@ impl ConnectionLimits {
         let hint = "write a size from `4KiB` to `1MiB`";
         faults.require(is_fine, "limits.header_size", "`header_size` is out of range", hint);
     }
-}
-
-fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    SizeValue::deserialize(deserializer).map(|SizeValue(size)| usize::try_from(size).unwrap_or(usize::MAX))
 }
 
 /// How many threads serve.

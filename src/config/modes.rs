@@ -1,11 +1,12 @@
 //! The tables of modes, by kind of client, by purpose, by crawler; of the last two also rates.
 
 use super::error::Faults;
-use super::file::{ConfigFile, CrawlerTable};
+use super::file::ConfigFile;
 use super::values::RateValue;
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, PaceRates};
 use crate::identify::Purpose;
+use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use toml::Spanned;
 
@@ -15,6 +16,14 @@ pub(super) struct NamedSettings {
     pub(super) purposes: BTreeMap<Purpose, Mode>,
     pub(super) crawlers: HashMap<String, Mode>,
     pub(super) rates: PaceRates,
+}
+
+/// What is set for a crawler, or for all that fetch for one purpose.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CrawlerTable {
+    mode: Option<Mode>,
+    rate: Option<RateValue>,
 }
 
 impl NamedSettings {

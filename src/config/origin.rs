@@ -185,7 +185,8 @@ impl Origin {
 }
 
 impl OriginServer {
-    fn new(url: OriginUrl) -> Self {
+    /// A server with the defaults.
+    pub fn new(url: OriginUrl) -> Self {
         let server_name = match &url {
             OriginUrl::Tcp { host, .. } => host.clone(),
             OriginUrl::Socket(_) => "localhost".into(),

@@ -33,13 +33,6 @@ pub struct RobotsConfig {
 #[derive(Clone, Copy, Debug)]
 pub struct WordPlace(pub usize, pub usize);
 
-impl WordPlace {
-    fn of(text: &str, offset: usize) -> Self {
-        let (line, column) = position(text, offset);
-        Self(line, column)
-    }
-}
-
 impl PartialEq for WordPlace {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -152,8 +145,8 @@ impl RobotsConfig {
             faults.push(span, "`except` without `block` says nothing", "add `block`, or remove it");
             return None;
         }
-        let places = table.except.iter().map(|word| WordPlace::of(faults.text, word.span().start));
-        let except_at = places.collect();
+        let places = table.except.iter().map(|word| position(faults.text, word.span().start));
+        let except_at = places.map(|(line, column)| WordPlace(line, column)).collect();
         let except = table.except.into_iter().map(Spanned::into_inner).collect();
         Some(Self { source, additions: table.additions, block, except_at, except })
     }

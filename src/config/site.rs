@@ -1,15 +1,16 @@
 //! One site of the configuration.
 
 use super::error::Faults;
-use super::file::{PublishedTable, RefusalTable, SiteTable};
 use super::host_pattern::HostPattern;
-use super::origin::Origin;
-use super::robots::RobotsConfig;
+use super::origin::{Origin, OriginTable};
+use super::robots::{RobotsConfig, RobotsTable};
+use super::values::{DurationValue, TextOrTable};
 use crate::decide::VersionId;
-use crate::enforce::{Mode, RefusalPolicy, SiteChoices};
+use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
 use jiff::Timestamp;
+use serde::Deserialize;
 use std::path::Path;
 use std::time::SystemTime;
 use toml::Spanned;
@@ -50,6 +51,55 @@ pub struct SiteConfig {
     pub content_usage: Option<bool>,
     /// How it refuses.
     pub refusal: RefusalPolicy,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SiteTable {
+    #[serde(default)]
+    pub(super) hosts: Vec<Spanned<String>>,
+    pub(super) origin: Option<Spanned<TextOrTable<OriginTable>>>,
+    robots: Option<Spanned<TextOrTable<RobotsTable>>>,
+    published: Option<PublishedTable>,
+    mode: Option<Mode>,
+    #[serde(default)]
+    contradicted: Contradicted,
+    #[serde(default)]
+    variants: Variants,
+    #[serde(default)]
+    crawl_delay: PaceChoice,
+    #[serde(default, with = "PathParametersForm")]
+    path_parameters: PathParameters,
+    reads: Option<Reads>,
+    #[serde(default)]
+    accept_signature: bool,
+    content_usage: Option<bool>,
+    #[serde(default)]
+    redirect_https: bool,
+    #[serde(default)]
+    refusal: RefusalTable,
+}
+
+#[derive(Deserialize)]
+#[serde(remote = "PathParameters", rename_all = "kebab-case")]
+enum PathParametersForm {
+    Keep,
+    Drop,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PublishedTable {
+    version: Spanned<String>,
+    since: Spanned<toml::value::Datetime>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RefusalTable {
+    status: Option<Spanned<u16>>,
+    contact: Option<String>,
+    retry_after: Option<DurationValue>,
 }
 
 impl SiteConfig {

@@ -197,6 +197,12 @@ from_value!(
     ListenValue => SocketAddr
 );
 
+impl From<SizeValue> for usize {
+    fn from(size: SizeValue) -> Self {
+        Self::try_from(size.0).unwrap_or(Self::MAX)
+    }
+}
+
 macro_rules! from_string {
     ($($value:ty),*) => {$(
         impl TryFrom<String> for $value {

@@ -98,7 +98,7 @@ fn of_finding(site: &Site, finding: &Finding) -> FileFinding {
 /// Certificates that run out, or have.
 fn of_certificates(policy: &Policy) -> impl Iterator<Item = FileFinding> {
     let now = SystemTime::now();
-    policy.certificates.shown().iter().filter_map(move |shown| {
+    policy.certificates.shown.iter().filter_map(move |shown| {
         let trouble = shown.validity?.trouble(now)?;
         let message = format!("the certificate {trouble}");
         let hint = "renew it; the gateway shows a renewed pair from the next handshake on";

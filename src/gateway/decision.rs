@@ -157,7 +157,7 @@ impl Gateway {
 
     /// Finds the site of the request; the answer that there is none, where that is so.
     fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext) -> Option<Decision> {
-        context.slot = context.policy.hosts().find(&facts.host);
+        context.slot = context.policy.hosts.find(&facts.host);
         if context.decided_for == DecidedFor::RefusalPage {
             return context.slot.is_none().then_some(Decision::Forward);
         }

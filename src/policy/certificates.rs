@@ -18,7 +18,8 @@ use std::sync::Arc;
 /// All certificates of a policy.
 #[derive(Clone, Debug, Default)]
 pub struct Certificates {
-    pairs: Vec<ShownCertificate>,
+    /// All of them, in the order of the configuration.
+    pub shown: Vec<ShownCertificate>,
     hosts: HostTable,
 }
 
@@ -54,7 +55,7 @@ impl Certificates {
     ) -> Result<(Self, Vec<ConfigError>), ConfigErrors> {
         let (mut pairs, mut unfit, mut faults) = (Vec::new(), Vec::new(), Vec::new());
         for config in configs {
-            let kept = former.and_then(|former| former.pairs.iter().find(|pair| pair.config == *config));
+            let kept = former.and_then(|former| former.shown.iter().find(|pair| pair.config == *config));
             match (read(config), kept) {
                 (Ok(key), Some(kept)) if kept.key.cert == key.cert => pairs.push(kept.clone()),
                 (Ok(key), _) => pairs.push(ShownCertificate::new(config, key)),
@@ -72,29 +73,24 @@ impl Certificates {
             pair.config.hosts.iter().map(move |host: &HostPattern| (host.to_string(), index))
         });
         let hosts = HostTable::new(names);
-        Ok((Self { pairs, hosts }, unfit))
+        Ok((Self { shown: pairs, hosts }, unfit))
     }
 
     /// What to show to a client that asks for `host`: the certificate configured for it, else one that
     /// names it, else the first.
     pub fn of(&self, host: Option<&str>) -> Option<Arc<CertifiedKey>> {
         let chosen = host.and_then(|host| self.configured_for(host).or_else(|| self.naming(host)));
-        chosen.or_else(|| self.pairs.first()).map(|pair| Arc::clone(&pair.key))
-    }
-
-    /// All of them, in the order of the configuration.
-    pub fn shown(&self) -> &[ShownCertificate] {
-        &self.pairs
+        chosen.or_else(|| self.shown.first()).map(|pair| Arc::clone(&pair.key))
     }
 
     fn configured_for(&self, host: &str) -> Option<&ShownCertificate> {
         // A pair without hosts is the table's default, and comes last here.
-        self.pairs.get(self.hosts.find(host)?).filter(|pair| !pair.config.hosts.is_empty())
+        self.shown.get(self.hosts.find(host)?).filter(|pair| !pair.config.hosts.is_empty())
     }
 
     fn naming(&self, host: &str) -> Option<&ShownCertificate> {
         let name = ServerName::try_from(host).ok()?;
-        self.pairs.iter().filter(|pair| pair.config.hosts.is_empty()).find(|pair| {
+        self.shown.iter().filter(|pair| pair.config.hosts.is_empty()).find(|pair| {
             let own = pair.key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
             own.is_some_and(|own| verify_server_name(&own, &name).is_ok())
         })
@@ -103,7 +99,7 @@ impl Certificates {
     /// Whether both show the same.
     pub(super) fn is_as(&self, other: &Self) -> bool {
         let same = |(one, other): (&ShownCertificate, &ShownCertificate)| Arc::ptr_eq(&one.key, &other.key);
-        self.pairs.len() == other.pairs.len() && self.pairs.iter().zip(&other.pairs).all(same)
+        self.shown.len() == other.shown.len() && self.shown.iter().zip(&other.shown).all(same)
     }
 }
 
@@ -166,7 +162,7 @@ mod tests {
 
     fn index(certificates: &Certificates, host: Option<&str>) -> usize {
         let shown = certificates.of(host).unwrap();
-        certificates.pairs.iter().position(|pair| Arc::ptr_eq(&pair.key, &shown)).unwrap()
+        certificates.shown.iter().position(|pair| Arc::ptr_eq(&pair.key, &shown)).unwrap()
     }
 
     #[test]

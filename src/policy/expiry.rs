@@ -97,7 +97,7 @@ impl Reminder {
     /// Tells of each certificate when it becomes more urgent, and of a renewed one anew.
     pub(super) fn remind(&mut self, policy: &Policy, now: SystemTime) {
         let mut known = HashMap::new();
-        for shown in policy.certificates.shown() {
+        for shown in &policy.certificates.shown {
             let Some(validity) = shown.validity else { continue };
             let Some(urgency) = validity.urgency(now) else { continue };
             let told = self.0.get(&shown.config.certificate).filter(|(of, _)| *of == validity);

@@ -125,7 +125,7 @@ impl FleetLedger for Reloader {
     fn own(&self) -> OwnFiles {
         let policy = self.current();
         // What is in the ledger and not in force yet, others cannot know to be over.
-        let covers = policy.hosts().slots().iter().map(|slot| slot.rules.sequence).max().unwrap_or_default();
+        let covers = policy.hosts.slots.iter().map(|slot| slot.rules.sequence).max().unwrap_or_default();
         // Another process of the state folder may go on to serve what it began with.
         let mut files = self.history.past(Past::served_here);
         for (host, file) in offered(&policy) {
@@ -139,7 +139,7 @@ impl FleetLedger for Reloader {
             let ago = last.map_or(long, |last| last.map_or(0, |at| now.since(at).as_secs()));
             (slot.pattern.clone(), ago)
         };
-        let slots = policy.hosts().slots().iter().filter(|slot| slot.site.is_some());
+        let slots = policy.hosts.slots.iter().filter(|slot| slot.site.is_some());
         let error = self.last().and_then(|last| last.errors.first().map(ToString::to_string));
         OwnFiles {
             files,

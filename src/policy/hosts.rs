@@ -21,19 +21,14 @@ pub struct HostSlot {
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     table: HostTable,
-    slots: Vec<HostSlot>,
+    /// Every pattern that is served, or was.
+    pub slots: Vec<HostSlot>,
 }
 
 impl Hosts {
     /// Hosts without a past.
     pub(super) fn plain(sites: &[Arc<Site>]) -> Self {
         Self::new(sites, Vec::new(), |_, current| SiteRules::new(Arc::clone(current)))
-    }
-
-    /// Hosts whose past cannot be noted.
-    pub(super) fn unrecorded(sites: &[Arc<Site>]) -> Self {
-        let rules = |current| SiteRules { is_unrecorded: true, ..SiteRules::new(current) };
-        Self::new(sites, Vec::new(), |_, current| rules(Arc::clone(current)))
     }
 
     /// The hosts of these sites, and others that have a past, with the rules of each.
@@ -68,11 +63,6 @@ impl Hosts {
     /// site. None where nobody serves it.
     pub fn find(&self, host: &str) -> Option<usize> {
         self.table.find(host).filter(|index| self.slots.get(*index).is_some_and(|slot| slot.site.is_some()))
-    }
-
-    /// All of them.
-    pub fn slots(&self) -> &[HostSlot] {
-        &self.slots
     }
 }
 

@@ -31,9 +31,7 @@ pub type LoadError = ConfigErrors;
 /// # Errors
 /// Every fault of every file, where the first version of a robots.txt is unfit too.
 pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
-    let origins = OriginFiles::remembered(&config);
-    load(config, None, &origins, LoadOptions { names: OriginNames::Look, ..LoadOptions::default() }, now)
-        .and_then(LoadedPolicy::fit)
+    first(config, LoadOptions { names: OriginNames::Look, ..LoadOptions::default() }, now)
 }
 
 /// Loads everything for judging only: nobody is ever forwarded, so no name is looked up.
@@ -41,9 +39,14 @@ pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
 /// # Errors
 /// As [`check`].
 pub fn trial(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
+    first(config, LoadOptions { is_trial: true, ..LoadOptions::default() }, now)
+}
+
+/// A policy that follows none, all of whose files are fit.
+fn first(config: Config, options: LoadOptions, now: SystemTime) -> Result<Policy, LoadError> {
     let origins = OriginFiles::remembered(&config);
-    load(config, None, &origins, LoadOptions { is_trial: true, ..LoadOptions::default() }, now)
-        .and_then(LoadedPolicy::fit)
+    let LoadedPolicy { policy, unfit } = load(config, None, &origins, options, now)?;
+    if unfit.is_empty() { Ok(policy) } else { Err(ConfigErrors(unfit)) }
 }
 
 /// How a policy is loaded.
@@ -73,12 +76,6 @@ pub(super) enum OriginNames {
 pub(super) struct LoadedPolicy {
     pub(super) policy: Policy,
     pub(super) unfit: Vec<ConfigError>,
-}
-
-impl LoadedPolicy {
-    fn fit(self) -> Result<Policy, LoadError> {
-        if self.unfit.is_empty() { Ok(self.policy) } else { Err(ConfigErrors(self.unfit)) }
-    }
 }
 
 /// Builds the policy that follows `previous`.
@@ -143,7 +140,7 @@ pub(super) fn load(
         catalogue,
         hosts: Hosts::plain(&sites),
         clock: NoticeClock::default(),
-        fetch_marker: origins.marker(),
+        fetch_marker: Arc::clone(&origins.marker),
         published: Arc::new(published),
         sites,
     };

@@ -6,7 +6,6 @@
 mod certificates;
 mod changes;
 mod composition;
-mod current;
 mod expiry;
 mod fleet;
 mod history;
@@ -29,7 +28,6 @@ mod watch;
 pub use certificates::{Certificates, ShownCertificate};
 pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
 pub use composition::{NoSite, ServedLine, ServedRobots};
-pub use current::{CurrentPolicy, HeldPolicy};
 pub use expiry::Validity;
 pub use fleet::offer_first;
 pub use history::{BindNowError, NewHosts, NoticeHistory, OriginWord, SiteNotice, take_up_reads};
@@ -58,6 +56,9 @@ use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::SiteRules;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
+use arc_swap::ArcSwap;
+use std::cell::RefCell;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -90,7 +91,8 @@ pub struct Policy {
     /// What the fleet published.
     published: Arc<FleetGeneration>,
     sites: Vec<Arc<Site>>,
-    hosts: Hosts,
+    /// The rules of every host.
+    pub hosts: Hosts,
 }
 
 /// A catalogue that nobody has compared with documentation for so long knows many of today's crawlers by sight only.
@@ -124,19 +126,14 @@ impl Policy {
     /// The site that serves `host`, which is in normal form: exact, then the longest wildcard, then the
     /// default site.
     pub fn site(&self, host: &str) -> Option<&Arc<Site>> {
-        let slot = self.hosts.slots().get(self.hosts.find(host)?)?;
+        let slot = self.hosts.slots.get(self.hosts.find(host)?)?;
         self.sites.get(slot.site?)
     }
 
     /// The site of a slot of [`Self::hosts`], and the rules of its hosts.
     pub fn found(&self, slot: Option<usize>) -> Option<(&Site, &SiteRules)> {
-        let slot = self.hosts.slots().get(slot?)?;
+        let slot = self.hosts.slots.get(slot?)?;
         Some((self.sites.get(slot.site?)?, &slot.rules))
-    }
-
-    /// All hosts, with the site and the rules of each.
-    pub const fn hosts(&self) -> &Hosts {
-        &self.hosts
     }
 
     /// All sites in the order of the configuration.
@@ -166,9 +163,63 @@ impl Policy {
     }
 }
 
+/// A policy as the requests of one thread hold it: they are counted in memory that no other thread writes. A count that
+/// all threads had in common would go to and fro between their processors with every request.
+#[derive(Debug)]
+pub struct HeldPolicy(Arc<Policy>);
+
+impl Deref for HeldPolicy {
+    type Target = Policy;
+
+    fn deref(&self) -> &Policy {
+        &self.0
+    }
+}
+
+thread_local! {
+    /// What this thread took last. It stays until the thread takes another.
+    static HELD: RefCell<Option<Arc<HeldPolicy>>> = const { RefCell::new(None) };
+}
+
+/// The single place where a policy is replaced.
+#[derive(Debug)]
+pub struct CurrentPolicy(ArcSwap<Policy>);
+
+impl CurrentPolicy {
+    /// Puts the first policy in force.
+    pub fn new(policy: Policy) -> Self {
+        Self(ArcSwap::from_pointee(policy))
+    }
+
+    /// The policy in force.
+    pub fn get(&self) -> Arc<Policy> {
+        self.0.load_full()
+    }
+
+    /// The policy in force, for a request on this thread, which takes it once and keeps it.
+    pub fn held(&self) -> Arc<HeldPolicy> {
+        let current = self.0.load();
+        let is_current = |held: &Arc<HeldPolicy>| Arc::ptr_eq(&held.0, &current);
+        // A thread that is ending holds nothing any more.
+        let known = HELD.try_with(|held| held.borrow().clone().filter(is_current));
+        if let Ok(Some(known)) = known {
+            return known;
+        }
+        let next = Arc::new(HeldPolicy(Arc::clone(&current)));
+        let former = HELD.try_with(|held| held.replace(Some(Arc::clone(&next))));
+        drop(former);
+        next
+    }
+
+    fn replace(&self, next: Policy) {
+        self.0.store(Arc::new(next));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Arguments;
     use std::time::Duration;
 
     #[test]
@@ -180,5 +231,25 @@ mod tests {
         assert_eq!(staleness("soon", day(999)), None);
         let bundled = crate::config::catalogue::bundled().catalogue;
         assert!(checked(&bundled).is_some_and(|checked| checked >= "2026-11-23"));
+    }
+
+    #[test]
+    fn each_thread_holds_the_policy_in_force_for_itself_and_no_other_for_long() {
+        let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
+        let first = check(Config::load(&arguments).unwrap(), SystemTime::now()).unwrap();
+        let second = first.next(SystemTime::now());
+        let current = CurrentPolicy::new(first);
+        let request = current.held();
+        assert!(Arc::ptr_eq(&request, &current.held()));
+        let elsewhere = std::thread::scope(|scope| scope.spawn(|| current.held()).join().unwrap());
+        assert!(!Arc::ptr_eq(&request, &elsewhere) && Arc::ptr_eq(&request.0, &elsewhere.0));
+        drop(elsewhere);
+
+        let former = Arc::downgrade(&request.0);
+        current.replace(second);
+        assert_eq!(current.held().generation, request.generation + 1);
+        assert!(former.upgrade().is_some(), "a request keeps its policy to its end");
+        drop(request);
+        assert!(former.upgrade().is_none(), "nobody else does");
     }
 }

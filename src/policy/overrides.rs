@@ -13,7 +13,7 @@ use crate::identify::Purpose;
 use crate::record::{replace_file, word};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -84,7 +84,7 @@ impl Override {
 impl Overrides {
     /// What was kept in a state folder; nothing where there is none.
     pub(super) fn load(state_dir: &Path) -> io::Result<Self> {
-        let text = match reading::read(&file(state_dir), MOST_BYTES) {
+        let text = match reading::read(&state_dir.join(FILE), MOST_BYTES) {
             Ok(read) => read.bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(error),
@@ -122,7 +122,7 @@ impl Overrides {
 
     /// Keeps what is to outlive a restart, whole or not at all.
     pub(super) fn save(&self, state_dir: &Path) -> io::Result<()> {
-        let path = file(state_dir);
+        let path = state_dir.join(FILE);
         let kept: Vec<&Override> = self.kept().collect();
         if kept.is_empty() {
             return match std::fs::remove_file(&path) {
@@ -161,10 +161,6 @@ impl Overrides {
     pub(super) fn has_same_kept(&self, other: &Self) -> bool {
         self.kept().eq(other.kept())
     }
-}
-
-fn file(state_dir: &Path) -> PathBuf {
-    state_dir.join(FILE)
 }
 
 impl Policy {
@@ -316,7 +312,7 @@ mod tests {
     fn a_broken_file_is_an_error_and_no_panic() {
         let folder = tempfile::tempdir().unwrap();
         for text in ["{", "[{\"mode\":\"loud\"}]", "\u{0}"] {
-            std::fs::write(file(folder.path()), text).unwrap();
+            std::fs::write(folder.path().join(FILE), text).unwrap();
             assert!(Overrides::load(folder.path()).is_err(), "{text}");
         }
     }
@@ -325,7 +321,7 @@ mod tests {
     fn a_file_of_an_older_gateway_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let text = r#"[{"crawler":"gptbot","site":null,"mode":"enforce","persists":true}]"#;
-        std::fs::write(file(folder.path()), text).unwrap();
+        std::fs::write(folder.path().join(FILE), text).unwrap();
         let kept = Overrides::load(folder.path()).unwrap().in_force();
         assert_eq!(kept, [set(Some("gptbot"), None, Mode::Enforce, true)]);
     }

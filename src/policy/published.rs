@@ -102,11 +102,6 @@ impl FleetGeneration {
         let scope = scope.clone().normalised();
         self.modes.retain(|other| !scope.clears(&other.scope));
     }
-
-    /// Has it set none at all.
-    pub fn clear_modes(&mut self) {
-        self.modes.clear();
-    }
 }
 
 #[cfg(test)]

@@ -17,21 +17,13 @@ const LONGEST: usize = 1_024;
 /// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.
 #[derive(Debug, Default)]
-pub struct Replies(Mutex<HashMap<RememberedReply, Response>>);
+pub struct Replies(Mutex<HashMap<ReplyKey<Box<str>>, Response>>);
 
-/// An occasion that is remembered.
-#[derive(Debug, PartialEq, Eq)]
-struct RememberedReply {
-    crawler: Option<Box<str>>,
-    token: Option<Box<str>>,
-    plain: AnonymousReply,
-}
-
-/// What a reply of one site follows from.
-#[derive(Clone, Copy, Debug)]
-pub struct ReplyKey<'a> {
-    crawler: Option<&'a str>,
-    token: Option<&'a str>,
+/// What a reply of one site follows from: names that are borrowed, or kept to remember it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyKey<T> {
+    crawler: Option<T>,
+    token: Option<T>,
     plain: AnonymousReply,
 }
 
@@ -45,7 +37,7 @@ struct AnonymousReply {
     scheme: &'static str,
 }
 
-impl<'a> ReplyKey<'a> {
+impl<'a> ReplyKey<&'a str> {
     /// When `crawler` is refused that came by `scheme` and sent `accept`.
     pub fn new(
         verdict: &'a Verdict<'_>,
@@ -62,36 +54,30 @@ impl<'a> ReplyKey<'a> {
 }
 
 /// By the group and the rule: a crawler is refused by few, and what else tells replies apart is compared.
-impl Hash for ReplyKey<'_> {
+impl<T: AsRef<str>> Hash for ReplyKey<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.token, self.plain.line).hash(state);
+        (self.token.as_ref().map(T::as_ref), self.plain.line).hash(state);
     }
 }
 
-impl Hash for RememberedReply {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.token.as_deref(), self.plain.line).hash(state);
-    }
-}
-
-impl Equivalent<RememberedReply> for ReplyKey<'_> {
-    fn equivalent(&self, kept: &RememberedReply) -> bool {
+impl Equivalent<ReplyKey<Box<str>>> for ReplyKey<&str> {
+    fn equivalent(&self, kept: &ReplyKey<Box<str>>) -> bool {
         self.plain == kept.plain
             && self.crawler == kept.crawler.as_deref()
             && self.token == kept.token.as_deref()
     }
 }
 
-impl ReplyKey<'_> {
-    fn kept(&self) -> RememberedReply {
+impl ReplyKey<&str> {
+    fn kept(&self) -> ReplyKey<Box<str>> {
         let Self { crawler, token, plain } = *self;
-        RememberedReply { crawler: crawler.map(Into::into), token: token.map(Into::into), plain }
+        ReplyKey { crawler: crawler.map(Into::into), token: token.map(Into::into), plain }
     }
 }
 
 impl Replies {
     /// The reply to an occasion: as it was written before, or as `write` writes it now.
-    pub fn get_or_write(&self, occasion: ReplyKey<'_>, write: impl FnOnce() -> Response) -> Response {
+    pub fn get_or_write(&self, occasion: ReplyKey<&str>, write: impl FnOnce() -> Response) -> Response {
         if let Some(reply) = self.0.lock().get(&occasion) {
             return reply.clone();
         }

@@ -175,10 +175,7 @@ impl Upstream {
 /// # Errors
 /// What the system's resolver says, or that it says nothing.
 pub fn detached(url: &OriginUrl) -> io::Result<Arc<Upstream>> {
-    let Some(server) = Origin::single(url.clone()).servers.pop() else {
-        return Err(io::ErrorKind::NotFound.into());
-    };
-    let server = Arc::new(Upstream::new(&server));
+    let server = Arc::new(Upstream::new(&OriginServer::new(url.clone())));
     if server.is_unresolved() {
         server.resolve_soon()?;
     }

@@ -87,7 +87,7 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
             Some(mode) => {
                 next.set_mode(Override { scope: scope.clone(), mode: *mode, persists: true, fleet: true });
             }
-            None if *all => next.clear_modes(),
+            None if *all => next.modes.clear(),
             None => next.clear_mode(&scope),
         }
         Ok(next.document())

@@ -191,7 +191,7 @@ impl Gateway {
     /// Notes that the proxy passes requests for robots.txt on.
     fn note_robots_txt(&self, head: &RequestHead, context: &RequestContext) {
         let policy = &context.policy;
-        let slot = context.slot.and_then(|slot| policy.hosts().slots().get(slot));
+        let slot = context.slot.and_then(|slot| policy.hosts.slots.get(slot));
         let slot = slot.filter(|_| matches!(head.method(), "GET" | "HEAD"));
         let (Some(slot), Some(host)) = (slot, facts::requested_host(head)) else { return };
         self.reads.robots_seen.note(&host, policy.clock.now());

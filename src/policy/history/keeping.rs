@@ -103,7 +103,7 @@ impl NoticeHistory {
     ) -> Result<(), LedgerError> {
         let of_site = |slot: &&HostSlot| slot.site == site;
         let hosts = site
-            .map(|_| policy.hosts.slots().iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
+            .map(|_| policy.hosts.slots.iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
         let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
         let mut state = self.state.lock();
         state.catch_up(policy)?;
@@ -114,7 +114,7 @@ impl NoticeHistory {
 
     /// What the hosts of a site were given before, as far as somebody could still hold it, the oldest first.
     fn former(&self, policy: &Policy, site: usize) -> Vec<FormerFile> {
-        let slots = policy.hosts().slots().iter().filter(|slot| slot.site == Some(site));
+        let slots = policy.hosts.slots.iter().filter(|slot| slot.site == Some(site));
         let mut former: Vec<(Replacement, &FormerVersion)> = slots
             .flat_map(|slot| slot.rules.former())
             .filter(|old| !old.is_unknown)
@@ -152,7 +152,7 @@ impl Reloader {
         let period = policy.config.period;
         let index = policy.sites().iter().position(|one| one.config.name == site.config.name);
         let mut notice = SiteNotice { doubt: self.history.fault(), ..SiteNotice::default() };
-        for slot in policy.hosts().slots().iter().filter(|slot| index.is_some() && slot.site == index) {
+        for slot in policy.hosts.slots.iter().filter(|slot| index.is_some() && slot.site == index) {
             notice.is_diluted |= slot.rules.dropped.is_some_and(|old| period.covers(old.at, now));
             match slot.rules.last_replacement() {
                 Some(None) => {

@@ -15,7 +15,7 @@ pub(super) use past::{Past, patterns};
 use super::hosts::Hosts;
 use super::{Policy, Site};
 use crate::config::Config;
-use crate::decide::SiteRules;
+use crate::decide::{RobotsVersion, SiteRules};
 use crate::record::{
     BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerError, LedgerMemory, LedgerNews,
     NoticeClock, compacted,
@@ -341,8 +341,13 @@ impl HistoryState {
         let (now, period) = (self.clock.now(), self.period());
         self.past.prune(period, now);
         policy.clock = self.clock;
+        // What the ledger does not say cannot be held against anybody.
+        let unrecorded = |current: &Arc<RobotsVersion>| SiteRules {
+            is_unrecorded: true,
+            ..SiteRules::new(Arc::clone(current))
+        };
         let Some(ledger) = &self.ledger else {
-            policy.hosts = Hosts::unrecorded(policy.sites());
+            policy.hosts = Hosts::new(policy.sites(), Vec::new(), |_, current| unrecorded(current));
             return;
         };
         let mut pasts: HashMap<&str, SiteRules> = self.past.in_force(ledger.process()).collect();
@@ -354,9 +359,7 @@ impl HistoryState {
         }
         let names: Vec<String> = pasts.keys().map(|name| (*name).to_owned()).collect();
         policy.hosts = Hosts::new(&policy.sites, names, |name, current| {
-            // What the ledger does not say cannot be held against anybody.
-            let unrecorded = || SiteRules { is_unrecorded: true, ..SiteRules::new(Arc::clone(current)) };
-            pasts.remove(name).unwrap_or_else(unrecorded)
+            pasts.remove(name).unwrap_or_else(|| unrecorded(current))
         });
     }
 }

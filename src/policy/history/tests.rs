@@ -77,7 +77,7 @@ impl HistoryScene {
 
 /// What visitors of a host could hold beside the version in force; `None` for what is not known.
 fn held(policy: &Policy, host: &str) -> Vec<Option<VersionId>> {
-    let (_, rules) = policy.found(policy.hosts().find(host)).unwrap();
+    let (_, rules) = policy.found(policy.hosts.find(host)).unwrap();
     let mut held: Vec<_> = rules.former().iter().map(|former: &FormerVersion| former.version.id).collect();
     held.sort_unstable();
     held

@@ -33,7 +33,7 @@ impl NoticeHistory {
         let state = self.state.lock();
         let Some(ledger) = &state.ledger else { return Vec::new() };
         let unknown: HashSet<&str> = state.past.hosts_without_past(ledger.process()).collect();
-        let slots = policy.hosts.slots().iter().filter(|slot| unknown.contains(&*slot.pattern));
+        let slots = policy.hosts.slots.iter().filter(|slot| unknown.contains(&*slot.pattern));
         slots.filter_map(|slot| Some(NewHosts { site: slot.site?, pattern: slot.pattern.clone() })).collect()
     }
 

@@ -41,7 +41,7 @@ pub const FETCH_MARKER: &str = "x-robots-gateway-fetch";
 #[derive(Debug)]
 pub struct OriginFiles {
     folder: PathBuf,
-    marker: Arc<str>,
+    pub(super) marker: Arc<str>,
     state: Mutex<HashMap<String, FetchState>>,
     heard: Condvar,
 }
@@ -92,11 +92,6 @@ impl OriginFiles {
         // Where it cannot be kept, a successor does not know this gateway's questions for its own.
         let _ = disk::keep_marker(&files.folder, &files.marker);
         files
-    }
-
-    /// What this gateway's questions carry.
-    pub(super) fn marker(&self) -> Arc<str> {
-        Arc::clone(&self.marker)
     }
 
     /// Has an entry for each site that takes its file from its origin, and for no other.

@@ -27,14 +27,10 @@ mod choose;
 mod entry;
 mod gram;
 mod lookup;
-mod nested;
-mod shadow;
 mod sweep;
 mod trie;
-mod vocabulary;
 
-pub(super) use entry::{Choice, IndexedRule};
-pub(super) use shadow::Shadow;
+pub(super) use entry::{Choice, IndexedRule, Shadow};
 pub(super) use sweep::Deferred;
 
 use super::matcher::ComparableTarget;
@@ -42,8 +38,8 @@ use super::pattern::{Texts, index};
 use lookup::Lookup;
 use std::cmp::Reverse;
 use std::sync::OnceLock;
+use sweep::Vocabulary;
 use trie::Trie;
-use vocabulary::Vocabulary;
 
 /// A file whose pieces hold so many bytes has its automaton made at once, so that no decision has to
 /// wait for it: that would take milliseconds.

@@ -3,8 +3,7 @@
 //! Every node knows the best rule among those that end at it or above it, so a walk needs only the
 //! last node it reached. Rules with more to check hang on the node their literal ends at.
 
-use super::entry::{self, Choice, IndexedRule};
-use super::shadow::Shadow;
+use super::entry::{self, Choice, IndexedRule, Shadow};
 use crate::robots::matcher::ComparableTarget;
 use crate::robots::pattern::{TextSpan, Texts, index};
 use std::cmp::Reverse;

@@ -7,7 +7,7 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
     let scene = HistoryScene::new();
     std::fs::write(scene.path().join("state"), "no folder").unwrap();
     let (history, policy) = scene.start(&[(&[], "a")]);
-    let (_, rules) = policy.found(policy.hosts().find("x")).unwrap();
+    let (_, rules) = policy.found(policy.hosts.find("x")).unwrap();
     assert!(rules.is_unrecorded && history.fault().is_some());
     let mut next = scene.policy(&[(&[], "b")]);
     let error = history.adopt(&mut next, Some(&policy)).unwrap_err().to_string();
@@ -16,7 +16,7 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
     assert!(history.poll_ledger(&policy));
     let mut next = policy.next(SystemTime::now());
     history.give(&mut next);
-    assert!(!next.found(next.hosts().find("x")).unwrap().1.is_unrecorded);
+    assert!(!next.found(next.hosts.find("x")).unwrap().1.is_unrecorded);
     assert_eq!((held(&next, "x"), history.fault()), (vec![None], None));
 }
 
@@ -51,7 +51,7 @@ fn a_ledger_that_is_lost_while_the_gateway_runs_is_doubt_for_every_host() {
         history.give(&mut next);
         for host in ["a.example", "b.example"] {
             assert!(held(&next, host).contains(&None), "{found_by}: {host} {:?}", held(&next, host));
-            let (_, rules) = next.found(next.hosts().find(host)).unwrap();
+            let (_, rules) = next.found(next.hosts.find(host)).unwrap();
             let lost = rules.former().iter().find(|old| old.is_unknown).unwrap().replaced.unwrap();
             let is_over = lost.at.since(next.clock.now()).is_zero();
             assert!(!is_over, "{found_by}: another process may serve {host} until it has seen of the loss");
@@ -85,13 +85,13 @@ fn a_read_from_one_process_lets_nobody_forget_what_another_served_when_the_ledge
             assert!(history.poll_ledger(&next));
             history.give(&mut next);
         }
-        let (_, rules) = next.found(next.hosts().find("a.example")).unwrap();
+        let (_, rules) = next.found(next.hosts.find("a.example")).unwrap();
         // The old process has not seen of the loss yet, and serves what it has. It may end before it does.
         let lost = rules.former().iter().find(|old| old.is_unknown).unwrap().replaced.unwrap();
         assert!(lost.sequence > rules.sequence, "{found_by}: {lost:?} {}", rules.sequence);
         history.waive(&next, None, None).unwrap();
         history.give(&mut next);
-        let (_, rules) = next.found(next.hosts().find("a.example")).unwrap();
+        let (_, rules) = next.found(next.hosts.find("a.example")).unwrap();
         let lost = rules.former().iter().find(|old| old.is_unknown).unwrap().replaced.unwrap();
         let waived = rules.waivers.last().unwrap().sequence;
         assert!(lost.sequence <= waived, "{found_by}: {lost:?} {waived}");

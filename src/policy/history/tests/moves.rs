@@ -53,7 +53,7 @@ fn a_new_host_without_a_file_was_given_what_allows_everything() {
     let scene = HistoryScene::new();
     let (history, first) = scene.start(&[(&["a.example"], "a")]);
     let without = scene.reload(&history, &first, &[(&["a.example"], "a"), (&["b.example"], NO_FILE)]);
-    let rules = |policy: &Policy| policy.found(policy.hosts().find("b.example")).unwrap().1.clone();
+    let rules = |policy: &Policy| policy.found(policy.hosts.find("b.example")).unwrap().1.clone();
     let opened = rules(&without).sequence;
     let with = scene.reload(&history, &without, &[(&["a.example"], "a"), (&["b.example"], "b")]);
     let last = rules(&with).former().iter().filter_map(|old| old.replaced).max().unwrap();
@@ -65,7 +65,7 @@ fn a_host_that_moved_to_a_site_has_its_file_only_since_then() {
     let scene = HistoryScene::new();
     let (history, before) = scene.start(&[(&["a.example"], "a"), (&["b.example"], "b")]);
     let after = scene.reload(&history, &before, &[(&["a.example", "b.example"], "a")]);
-    let rules = |policy: &Policy, host: &str| policy.found(policy.hosts().find(host)).unwrap().1.clone();
+    let rules = |policy: &Policy, host: &str| policy.found(policy.hosts.find(host)).unwrap().1.clone();
     assert_eq!(rules(&after, "a.example").since, rules(&before, "a.example").since);
     assert!(rules(&after, "b.example").since > rules(&before, "b.example").since);
     // Within one second they have one date, and it proves nothing.

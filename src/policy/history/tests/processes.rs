@@ -7,7 +7,7 @@ fn what_another_process_serves_is_held_until_that_ends() {
     let scene = HistoryScene::new();
     let (old, _) = scene.start(&[(&[], "a")]);
     let (new, policy) = scene.start(&[(&[], "b")]);
-    let (_, rules) = policy.found(policy.hosts().find("x")).unwrap();
+    let (_, rules) = policy.found(policy.hosts.find("x")).unwrap();
     let of_a =
         |rules: &SiteRules| rules.former().iter().find(|old| old.version.id == id("a")).unwrap().replaced;
     assert_eq!(of_a(rules), None);
@@ -16,7 +16,7 @@ fn what_another_process_serves_is_held_until_that_ends() {
     assert!(new.poll_ledger(&policy));
     let mut next = policy.next(SystemTime::now());
     new.give(&mut next);
-    let (_, rules) = next.found(next.hosts().find("x")).unwrap();
+    let (_, rules) = next.found(next.hosts.find("x")).unwrap();
     assert!(of_a(rules).is_some());
 }
 
@@ -48,7 +48,7 @@ fn a_process_that_was_taken_for_dead_says_again_what_it_serves() {
     assert!(alive.poll_ledger(&policy));
     let mut next = policy.next(SystemTime::now());
     alive.give(&mut next);
-    let (_, rules) = next.found(next.hosts().find("x")).unwrap();
+    let (_, rules) = next.found(next.hosts.find("x")).unwrap();
     assert_eq!((rules.current().id, rules.is_unrecorded), (id("a"), false));
     drop(other);
 }

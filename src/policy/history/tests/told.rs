@@ -76,7 +76,7 @@ fn the_operator_can_say_since_when_a_version_was_published() {
         let policy = history.begin(check(config, SystemTime::now()).unwrap());
         assert_eq!(held(&policy, "x"), expected, "{version} {ago}");
         if ago == 500 {
-            let (_, rules) = policy.found(policy.hosts().find("x")).unwrap();
+            let (_, rules) = policy.found(policy.hosts.find("x")).unwrap();
             let replaced = rules.former()[0].replaced.unwrap().at;
             let left = replaced.after(Duration::from_secs(1_000)).since(policy.clock.now()).as_secs();
             assert!((400..=500).contains(&left), "{left}");
@@ -120,7 +120,7 @@ fn what_the_operator_waives_is_noted_for_the_hosts_of_the_site() {
     history.waive(&policy, Some(0), Some("GPTBot")).unwrap();
     drop(history);
     let (_, policy) = scene.start(sites);
-    let waivers = |host| policy.found(policy.hosts().find(host)).unwrap().1.waivers.clone();
+    let waivers = |host| policy.found(policy.hosts.find(host)).unwrap().1.waivers.clone();
     assert_eq!(waivers("a.example")[0].crawler.as_deref(), Some("gptbot"));
     assert_eq!(waivers("b.example").len(), 0);
 }
