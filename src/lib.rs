@@ -22,14 +22,17 @@
 //! ## Data flow
 //!
 //! ```text
-//! bytes ─▶ RequestHead ─▶ RequestFacts ─▶ Identity ─▶ Verdict ─▶ Action ─▶ forward | answer ─▶ finish(status)
-//!          (http)         (gateway)       (identify)  (decide)   (enforce)  (proxy | server)   └▶ Event ─▶ record
+//! bytes ─▶ RequestHead ─▶ RequestFacts ─▶ Identity ─▶ Verdict ─▶ Action ─▶ pace ─▶ forward | answer ─▶ finish(status)
+//!          (http)         (gateway)       (identify)  (decide)   (enforce) (gateway) (proxy | server)   └▶ Event ─▶ record
 //! ```
 //!
 //! A head is parsed once, judged once and answered in one place. The request is counted for the report when it is judged;
-//! its event is written once its status is known. The stages in the middle are pure functions: no clock, no socket, no
-//! log; the time is an argument. `policy::judge` joins them. The daemon, `gatewayctl explain`, `replay` and `diff` call it,
-//! so the tools cannot disagree with the gateway.
+//! its event is written once its status is known. The stages from identity to action are pure functions: no clock, no
+//! socket, no log; the time is an argument. `policy::judge` joins them. It also says which pace the client has to keep;
+//! whoever calls it counts the requests, and changes verdict and action of one that comes too fast.
+//!
+//! The daemon and `gatewayctl explain` call `policy::judge`. `replay` and `diff` have recognised their clients already and
+//! call `policy::JudgedClient::judge`, which `policy::judge` calls, too. So the tools cannot disagree with the gateway.
 //!
 //! `server::connection` serves connections of HTTP/1, and `server::http2` those of HTTP/2, whose frames the crate `h2`
 //! reads and writes; both send requests to origins through `proxy`. Pingora opens connections to origins and does
@@ -37,31 +40,37 @@
 //!
 //! ## Layers
 //!
-//! A module names only modules on lower lines; `tests/layering.rs` holds the code to it.
+//! A module names only modules on lower lines, and never another one on its own line. `tests/layering.rs` holds the code
+//! to this table. Lines 0 to 4 do no I/O and read no clock.
 //!
 //! ```text
-//! 11 main.rs  bin/gatewayctl.rs
-//! 10 alerts                      what needs a look, sent to a webhook
-//! 9  server  admin  ctl           never each other
-//! 8  proxy  process               origins; sockets, hand-over and signals
-//! 7  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
-//! 6  policy  report  fleet       never each other
-//! 5  config
-//! 4  record
-//! 3  enforce
-//! 2  decide
-//! 1  identify
-//! 0  robots  http  request  hex   no I/O
+//! 12 main.rs  bin/gatewayctl.rs   the two programs, which may name every module
+//! 11 alerts                       what needs a look, sent to a webhook
+//! 10 server  admin  ctl           clients; what an operator may ask a running gateway; the command line
+//! 9  proxy  process               origins; sockets, hand-over and signals
+//! 8  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
+//! 7  policy  report  fleet        what is in force; what the store tells; several gateways as one
+//! 6  config                       the configuration file and the options
+//! 5  record                       journal, store, ledger, and all counts
+//! 4  enforce                      mode and verdict to action
+//! 3  decide                       rules, identity and reads to verdict
+//! 2  identify                     header or signature to identity
+//! 1  robots  http  request        the parsers: robots.txt, HTTP, targets and addresses
+//! 0  hex                          hexadecimal digits
 //! ```
+//!
+//! `policy` and `fleet` do not name each other. They meet through the trait `record::FleetLedger`, which `policy`
+//! implements and `fleet` calls.
 //!
 //! ## Words
 //!
 //! *Product token*, *group*, *rule*, *path pattern* and *most specific match* are RFC 9309's words.
-//! *Downstream* is the client's side and *upstream* the origin's. A *verdict* is what the rules say, the
-//! same in every *mode*; an *action* is what was done about it. A *violation* is a disallowed request that
-//! no version of the file the client could hold would allow; a *refusal* is the answer to one. A *version* is a
-//! robots.txt as it was served, by its bytes. *Notice* is the time in which a former version still excuses. *Proof* is
-//! what supports the name that a client gives. A *fault* is what is wrong with a message.
+//! An *upstream* is one server of an origin. A *verdict* is what the rules say, the same in every *mode*; an *action* is
+//! what was done about it. A *violation* is a disallowed request that no version of the file the client could hold would
+//! allow. A *refusal* is the gateway's answer in place of the origin's. A *version* is a robots.txt as it was served, by its
+//! bytes. *Notice* is the time in which a former version still excuses. *Proof* is what address or signature say about the
+//! name that a client gives. A *fault* is what is wrong with a message, a file or an origin; its prefix says which
+//! (`HttpFault`, `OriginFault`). `CONTRIBUTING.md` has the other words.
 
 pub mod admin;
 pub mod alerts;

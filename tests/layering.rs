@@ -2,7 +2,8 @@
 //!
 //! A request flows one way, from facts to identity to verdict to action to record, and the middle stages are
 //! functions without clock, socket or log. That is what makes them usable by the daemon and the tool alike, so it is
-//! checked here and not left to memory. This reads the text of `src/`; it is a guard, not a proof.
+//! checked here and not left to memory. This reads the text of `src/`; it is a guard, not a proof. `src/lib.rs` and
+//! `CONTRIBUTING.md` show the same tables, and are compared with these.
 //!
 //! Unit tests at the foot of a file are held to the same layers. What they may do, and the code above them may not, is
 //! read files and use outside crates, since a test of a pure stage may need a corpus.
@@ -17,6 +18,8 @@ mod names;
 mod paths;
 #[path = "layering/planted.rs"]
 mod planted;
+#[path = "layering/told.rs"]
+mod told;
 #[path = "layering/tokens.rs"]
 mod tokens;
 

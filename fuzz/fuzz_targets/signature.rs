@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use robots_gateway::identify::signature::{
     AgentKeys, AnswerParts, JwkParts, PlainCheck, PublicKey, SignatureCheck, SignatureFault, SignedMessage,
-    SignedStatement, examine, explain, prove_directory,
+    SignedStatement, explain_signature, prove_directory, verify_signature,
 };
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -50,10 +50,10 @@ fuzz_target!(|input: &[u8]| {
         fields: &fields,
         answer: None,
     };
-    let outcome = examine(&message, now, |_| Some(&keys), &mut PlainCheck);
+    let outcome = verify_signature(&message, now, |_| Some(&keys), &mut PlainCheck);
     assert!(outcome.is_err(), "nobody has signed this");
-    assert_eq!(explain(&message, now, |_| Some(&keys), &mut PlainCheck).0, outcome);
-    if let Ok(verified) = examine(&message, now, |_| Some(&keys), &mut Believing) {
+    assert_eq!(explain_signature(&message, now, |_| Some(&keys), &mut PlainCheck).0, outcome);
+    if let Ok(verified) = verify_signature(&message, now, |_| Some(&keys), &mut Believing) {
         assert_eq!(verified.keyid, key.thumbprint);
     }
     let answer = SignedMessage { answer: Some(AnswerParts { status: 200, fields: &fields }), ..message };

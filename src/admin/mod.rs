@@ -1,7 +1,7 @@
 //! A plain request → a plain response: what an operator and `gatewayctl` may ask a running gateway.
 //!
-//! It knows no socket: `server` mounts it on the control socket, whose file rights are its guard, and on
-//! the admin listener, which answers less and asks who is there.
+//! It knows no socket: `server` mounts it on the control socket and on the admin listener. The control socket is guarded by
+//! the rights of its file. The admin listener answers fewer questions, and `guard` checks who asks.
 
 mod exposition;
 mod guard;

@@ -1,4 +1,4 @@
-//! One look at everything that could need one by the operator.
+//! Looks at status, store, certificates and catalogue once, and finds the conditions that an operator has to know.
 
 use super::condition::{AlertKind, Condition};
 use crate::admin::Admin;
@@ -16,10 +16,10 @@ const WINDOW: Duration = Duration::from_secs(3_600);
 /// How long reading the store may take.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// How many failed requests make an origin fail.
+/// A server that does not answer is told of after so many failed requests.
 const ERRORS: u64 = 2;
 
-/// What the last look saw of what only grows.
+/// How many records were lost by the time of the last look: only an increase is news.
 #[derive(Debug, Default)]
 pub(super) struct Look {
     lost: u64,

@@ -1,7 +1,7 @@
 //! What needs a look, sent to the operator's webhook: one JSON object for each.
 //!
-//! A thread of its own looks at the status and the store now and then, as `gatewayctl status` and `report` do. It tells
-//! of what was not so the last time. No request waits for it, and nothing but it waits for the receiver.
+//! A thread of its own looks at the status and the store every `alerts.every`, as `gatewayctl status` and `report` do. It
+//! sends what it did not find the last time. No request waits for it, and no other thread waits for the receiver.
 
 mod condition;
 mod delivery;

@@ -78,8 +78,8 @@ impl Default for ConnectionLimits {
 impl ConnectionLimits {
     /// Reports each limit that is out of range, at its place in the file.
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
-        // Browsers send about twenty fields, and their heads with cookies fit into 4 KiB; the most of both is pingora's
-        // own bound (`MAX_HEADERS`, `MAX_HEADER_SIZE`): more would be promised and not kept.
+        // Browsers send about twenty fields, and their heads with cookies fit into 4 KiB: less would refuse people. The most
+        // bounds what one head may take of memory and time.
         for (key, value, range) in [
             ("connections", self.connections, 1..=1_000_000),
             ("connections_per_address", self.connections_per_address, 1..=1_000_000),

@@ -1,8 +1,8 @@
 //! `gateway.toml` and options → [`Config`]: complete, typed, every default filled in.
 //!
-//! Configuration knows the domain; the domain never knows configuration. The file as written
-//! (`file`) becomes values that can only be good (`values`), and those become the configuration
-//! (`build`). The reasons for the defaults stand in [`defaults`].
+//! Configuration names the modules below it; none of them names configuration. The file as written (`file`) has values
+//! of types that refuse a bad one while they are read (`values`). `build` checks what several keys say together, fills in
+//! the defaults, and makes the configuration. The reasons for the defaults stand in [`defaults`], `limits` and `timeouts`.
 
 mod alerts;
 mod arguments;
@@ -177,14 +177,14 @@ impl Config {
         plain.chain(self.listeners.iter().copied()).chain(doors)
     }
 
-    /// Where a configuration file puts the control socket, whatever else is wrong with it.
+    /// Where a configuration file puts the control socket, whatever else is wrong with it: the running gateway says what.
     ///
     /// # Errors
-    /// When it cannot be read, or is no TOML at all.
+    /// When it cannot be read.
     pub fn control_of(path: &Path) -> Result<PathBuf, ConfigErrors> {
-        let text = read(path)?;
-        let table: toml::Table = toml::from_str(&text)
-            .map_err(|error| ConfigError::at(path, &text, error.span(), error.message().to_owned()))?;
+        let bytes = read_bytes(path)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let table = toml::from_str(&text).ok().or_else(|| control_line(&text)).unwrap_or_default();
         let written = table.get("control").and_then(toml::Value::as_str);
         let base = path.parent().unwrap_or_else(|| Path::new(""));
         Ok(written.map_or_else(defaults::control, |socket| base.join(socket)))
@@ -202,10 +202,20 @@ impl Config {
     }
 }
 
+/// The key `control` of a file that is no TOML as a whole: its line, above the first table.
+fn control_line(text: &str) -> Option<toml::Table> {
+    let mut above = text.lines().take_while(|line| !line.starts_with('[')).map(toml::from_str::<toml::Table>);
+    above.find_map(|keys| keys.ok().filter(|keys| keys.contains_key("control")))
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    let read = reading::read(path, MOST_BYTES);
+    read.map(|read| read.bytes)
+        .map_err(|error| ConfigError::whole(path, format!("cannot read the configuration: {error}")))
+}
+
 fn read(path: &Path) -> Result<String, ConfigError> {
-    let read = reading::read(path, MOST_BYTES)
-        .map_err(|error| ConfigError::whole(path, format!("cannot read the configuration: {error}")))?;
-    String::from_utf8(read.bytes).map_err(|error| {
+    String::from_utf8(read_bytes(path)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes().get(..at).unwrap_or_default()).into_owned();
         ConfigError::at(path, &text, Some(at..at), "the configuration is not UTF-8")

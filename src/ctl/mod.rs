@@ -1,4 +1,5 @@
-//! `gatewayctl`: the library's own functions, and a running gateway's control socket, on a command line.
+//! `gatewayctl`: one file or folder for each verb. `args` reads the command line, `which_config` finds the configuration,
+//! `control` asks a running gateway over its control socket, and `output` writes the answer.
 //!
 //! Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 findings, disallowed or
 //! refused, 2 could not answer.

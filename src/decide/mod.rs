@@ -1,8 +1,8 @@
 //! Rules, identity, target, reads and time → verdict.
 //!
-//! One pure function, [`decide`]. The daemon, `gatewayctl explain` and every other tool call it, so they
-//! cannot disagree. It reads no clock and no socket, and it knows no mode: what is done about a verdict
-//! is the next stage's business.
+//! Two pure functions: [`decide`] judges a request, and [`declared_pace`] says how fast its client was asked to come.
+//! `policy::judge` calls both, for the daemon and for the tools, so they cannot disagree. Both read no clock and no
+//! socket, and know no mode: what is done about a verdict is the next stage's business.
 
 mod history;
 mod notice;

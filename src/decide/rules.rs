@@ -1,4 +1,4 @@
-//! What one host's clients may have to be judged by: the version in force, and those they could still hold.
+//! The rules of one host: the version in force, and the former versions that its clients could still hold.
 
 use super::notice::NoticeTime;
 use super::version::RobotsVersion;
@@ -23,11 +23,11 @@ pub struct FormerVersion {
     pub since: SystemTime,
     /// Since when nobody serves it; `None` while another process still does.
     pub replaced: Option<Replacement>,
-    /// Whether it stands for what nothing is known of.
+    /// Whether nothing is known of this version: then it allows everything.
     pub is_unknown: bool,
 }
 
-/// The operator's word that the version in force binds at once.
+/// What `gatewayctl reload --now` sets: former versions excuse nobody, and the version in force binds at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
     /// Whom it binds; everybody where no crawler is named. In lower case.

@@ -1,8 +1,8 @@
 //! Mode and verdict → action.
 //!
-//! Pure. Audit forwards everything; enforce refuses what is both disallowed and safe to refuse. The
-//! guards here are the last ones: whatever a stage before got wrong, a person is not refused, nor is a
-//! certificate authority's check of this host.
+//! Two pure functions: [`enforce`] for what the rules say, and [`enforce_pace`] for a request that comes too fast. Audit
+//! forwards everything; enforce refuses what is both disallowed and safe to refuse. The guards here are the last ones:
+//! whatever a stage before got wrong, a person is not refused, nor is a certificate authority's check of this host.
 
 mod mode;
 mod pace;

@@ -1,6 +1,8 @@
 //! The decision about one request, and its record: a head in, a decision out. No sockets.
 //!
-//! [`Gateway::decide`] is asked once for each request, and [`Gateway::finish`] told once, when it is over.
+//! [`Gateway::decide`] is called once for each request. It runs the stages through `policy::judge`, adds the pace, and counts.
+//! [`Gateway::finish`] is called once when the request is over, and records its event. Where another proxy asks about
+//! a request, [`Gateway::advise`] is called in place of `decide`.
 
 mod access;
 mod authorize;

@@ -19,8 +19,9 @@ pub(super) struct RobotsAnswer {
     pub(super) is_read: bool,
 }
 
-/// What is not answered with the site's file: the gateway's own question, which an origin led back here, and any question
-/// where no version was ever known. That is passed on, the origin's error included.
+/// The two requests that are not answered with the site's file; `None` for every other one. The gateway's own question,
+/// which an origin led back here, is answered 421. A request for a site of which no version was ever known is forwarded,
+/// and its client gets the origin's answer, be it an error.
 pub(super) fn aside(head: &RequestHead, policy: &Policy, site: &Site) -> Option<Decision> {
     if head.get(FETCH_MARKER) == Some(policy.fetch_marker.as_bytes()) {
         let answer = Response::page(421, "this gateway asked itself for the origin's robots.txt");

@@ -3,8 +3,7 @@
 //! One pass of one automaton over the bytes, a few rules, a bounded cache. The
 //! answer is what a client *says* it is. RFC 9309 §2.2.1 has crawlers put their
 //! product token into the identification string they send; this stage finds it.
-//! The side on which it may err is fixed: what could be a person's browser or
-//! app is one.
+//! `classify.rs` decides. When in doubt, a client is a browser or an app.
 //!
 //! Pure apart from its cache: no clock, no I/O, no log, no configuration. Not
 //! here: whether the claim is true, and what follows from it.

@@ -1,5 +1,5 @@
-//! What stands up for a person: the marks of apps and handhelds, and the full
-//! header of a desktop browser, against words that people's products use too.
+//! What says that a person sent a header that also has a crawler's word in it:
+//! the marks of apps and handhelds, and the full header of a desktop browser.
 //!
 //! A robot vacuum's app, a card game and a feed reader's own app write `Robot`,
 //! `Spider` and `Feedly` where crawlers write their names (RFC 9110 §10.1.5 sets

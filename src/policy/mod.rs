@@ -1,7 +1,10 @@
 //! Everything a request needs, in one immutable value, and the one place where it is replaced.
 //!
 //! A request takes its [`Policy`] once and keeps it to the end, so it never sees two. [`Reloader`] builds
-//! the next one from the files and swaps it in; what may not replace a good policy does not.
+//! the next one from the files and swaps it in. A file with a fault is not taken: the last good one stays in force.
+//!
+//! Also here: [`judge()`], which takes a request through identify, decide and enforce; the past of each host ([`NoticeHistory`]);
+//! proof of crawlers' names ([`Prover`]); the copies of origins' robots.txt ([`OriginFiles`]).
 
 mod certificates;
 mod changes;

@@ -1,5 +1,4 @@
-//! The life of the process as others see it: sockets that were open before it, a service manager that wants
-//! to be told, and a successor that takes over.
+//! Inherited sockets, systemd notification, hand-over to the next process, and signals.
 
 mod files;
 mod handover;

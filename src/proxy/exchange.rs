@@ -13,8 +13,8 @@ use crate::request::target::RequestTarget;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// How many servers are tried that cannot be connected to: nothing has been sent then, so a second attempt is safe for
-/// every method.
+/// How many attempts there are to get a connection for one request. Nothing has been sent where connecting fails, so a
+/// second attempt is safe for every method. A kept connection that proved stale counts as one.
 const ATTEMPTS: usize = 2;
 
 /// What has become of a request at its origin.

@@ -1,4 +1,7 @@
 //! Origins: exchanges with them, the connections that are kept to them, and whether they are well.
+//!
+//! Not here: other proxies that ask whether a request may pass (`gateway::authorize`), and proxies in front of the gateway
+//! (`request::forwarded`, `request::proxy_protocol`).
 
 mod client;
 mod exchange;

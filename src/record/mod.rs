@@ -1,10 +1,39 @@
-//! What happened, once per request that is worth a line.
+//! What is remembered: of each request, of each version of a robots.txt, and of what crawlers read.
 //!
-//! [`Event`] is the record; its field names are public API. [`Journal`] writes events as JSON lines
-//! through a bounded queue, so the request path never waits for a disk. [`Totals`] counts exactly.
-//! [`Recorder`] counts by crawler, rule and path for the report, and puts it in the store, which
-//! [`StoreReader`] reads. [`ReadBook`] remembers who read which version of a robots.txt. [`start_log`] is for what concerns the
-//! operator rather than a request.
+//! - [`Event`] is the record of a request that is worth a line; its field names are public API. [`Journal`] and [`AccessLog`]
+//!   write lines through bounded queues, so the request path never waits for a disk.
+//! - [`Recorder`] counts by crawler, rule and path for the report. It adds to the *tally*, which is in memory. One thread
+//!   takes batches from the tally and writes them to the *store*, which [`StoreReader`] reads. While the store cannot be
+//!   written, what was counted also goes to the *spill*, a file beside it.
+//! - [`Totals`] counts since the start of the process, for `/metrics` and `gatewayctl status`.
+//! - [`Ledger`] is the file from which fair notice knows what each host was given before.
+//! - [`ReadBook`] remembers who read which version of a robots.txt, and [`RobotsTxtSpans`] which hosts' robots.txt other
+//!   proxies pass on.
+//! - [`PaceBook`] remembers who came how fast. It is in memory only.
+//! - [`FleetLedger`] and [`FleetStanding`] are the contract between `policy` and `fleet`, which do not name each other.
+//! - [`start_log`] is for what concerns the operator rather than a request.
+//!
+//! What the gateway writes to disk, all of it in the state folder unless the configuration says otherwise. No worker
+//! writes a file. *Reload* stands for the threads that a reload runs on: `watch`, `fleet-reload`, and the one that answers
+//! the control socket.
+//!
+//! | file | module | thread |
+//! |---|---|---|
+//! | `journal.jsonl`, and those set aside as `.1`, `.2` | `record::journal`, `record::rotation` | `journal` |
+//! | the access log | the same | `access log` |
+//! | `store.sqlite`, its log, and what is set aside beside it | `record::store` | `store` |
+//! | `store.sqlite.unwritten-*`: the spill | `record::store::spill` | `store` |
+//! | `ledger` | `record::ledger`, through `policy::history` | reload, `history`, `fleet`, and a task for origins' words |
+//! | `ledger.*`: which processes are alive | `record::ledger::presence` | `history` |
+//! | `robots-seen` | `record::robots_seen` | `history` |
+//! | `modes.json` | `policy::overrides` | `bounded`, for the one that answers the control socket |
+//! | `generation.json` | `policy::published` | `fleet-reload` |
+//! | `origin-robots/` | `policy::origin_file::disk` | a task of `proxy::origin::fetch` |
+//! | `ranges/`, `keys/` | `policy::proof::refresh`, `policy::proof::directory` | `ranges`; `gatewayctl crawlers refresh` |
+//! | `alerts.json` | `alerts::memory` | `alerts` |
+//! | the control socket, and that of a hand-over | `process::sockets` | `main` |
+//!
+//! The main thread reads and writes the ledger, too, when the gateway starts and stops.
 
 mod access;
 mod alerts;

@@ -1,7 +1,7 @@
-//! When requests for robots.txt came through other proxies, by host: which of them pass it on, and since when.
+//! When requests for robots.txt came through other proxies, by host: for which hosts these pass them on, and since when.
 //!
-//! Kept in a file of the state folder, since a proxy goes on passing it on while the gateway is started anew. What cannot be
-//! read there is nothing: then nobody is accused until the next such request.
+//! Kept in a file of the state folder, since a proxy goes on passing them on while the gateway is started anew. A line that
+//! cannot be read is left out: then nobody is accused at that host until the next such request.
 
 use super::files::replace_file;
 use super::ledger::whole_micros;
@@ -26,7 +26,7 @@ const FILE: &str = "robots-seen";
 /// More than the file can have: a host has 255 bytes at most.
 const MOST_BYTES: u64 = 2 * 1024 * 1024;
 
-/// Requests without a day between one and the next.
+/// A span of requests for the robots.txt of a host, with less than a day between one and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RobotsTxtSpan {
     /// When the first of them came.

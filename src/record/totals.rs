@@ -2,6 +2,8 @@
 //!
 //! Every set of counters is bounded by the configuration: there are as many as sites. Raising one takes no
 //! lock. Names that clients make up are counted by the tally, not here.
+//!
+//! `/metrics`, `gatewayctl status` and alerts read these counts. The report does not: it reads the store.
 
 use super::doors::DoorTotals;
 use super::event::EventKind;

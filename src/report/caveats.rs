@@ -61,10 +61,10 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     found
 }
 
-/// How far the clocks of two machines may be apart without a word.
+/// Clocks of two machines are never quite the same: only a request that is dated later than this from now is told of.
 const SLACK: Duration = Duration::from_secs(60);
 
-/// How many there are.
+/// Requests that are dated later than the report's own now: a clock was ahead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClockAhead {
     /// In the stores.

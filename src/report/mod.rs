@@ -1,17 +1,19 @@
 //! What the store tells an operator: who came, what they asked for, which rules they broke, and whether
 //! they had read them.
 //!
-//! [`Report::of`] reads stores and nothing else: no clock, no network, no file but theirs. It is data; the
-//! shapes of it (table, JSON, CSV, a page) are made elsewhere. [`ViolationTimeline`] is the same over time, for charts,
-//! and [`CrawlerCase`] is what one crawler can be held to.
+//! [`Report::of`] reads stores and nothing else: no clock, no network, no file but theirs. It is data. It serialises
+//! itself to JSON, and [`html`] makes it a page; `ctl` makes tables and CSV. [`ViolationTimeline`] is the same over time,
+//! for charts, and [`CrawlerCase`] is what one crawler can be held to.
 //!
-//! Two kinds of time appear. Counts are of the window that the report names as `from` and `to`, which
-//! begins and ends where the store's roll-ups do, so they are exact. Reads of robots.txt reach back over
-//! everything that is kept: a read weeks ago still obliges (RFC 9309 §2.4). Whoever read a version after the
-//! window only has not read it: that neither excuses nor convicts. Of reads that began before the window's end
-//! the store keeps the first, the last and the sum, so repeats after it are told along. First and last seen are
-//! of everything that is kept, on either side. Targets are kept by day, and are those of the days, in UTC, that
-//! the window touches.
+//! Each number is of one of these times:
+//!
+//! - *Counts* are of the window, which the report names as `from` and `to`. It begins and ends where the store's roll-ups do,
+//!   so counts are exact.
+//! - *Targets* are kept by day. They are those of the days, in UTC, that the window touches.
+//! - *First and last seen* are of everything that is kept, before and after the window.
+//! - *Reads* of robots.txt are those that began before the window's end, however long ago: a read weeks ago still obliges
+//!   (RFC 9309 §2.4). A version that was first read after the window counts as not read. Of repeated reads the store keeps
+//!   the first, the last and the sum, so repeats after the window are in the sum.
 
 mod annex;
 mod before;

@@ -1,8 +1,8 @@
 //! The header of the PROXY protocol, versions 1 and 2 (`proxy-protocol.txt` of `HAProxy`): bytes → who
 //! connected to the proxy.
 //!
-//! A pure parser over what has arrived so far; reading a socket, and knowing whether the proxy may be
-//! believed, is `proxy`'s affair. TLVs behind the addresses are skipped.
+//! A pure parser over what has arrived so far. `server::handler` reads the socket, and knows whether the proxy may be
+//! believed. TLVs behind the addresses are skipped.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;

@@ -88,8 +88,8 @@ impl Connections {
     }
 }
 
-/// Accepts connections until `shutdown` says so, and gives each to one of `worker_pool`, and to that one's own of `handlers`;
-/// the socket is closed then. The connections go on until the crew is told.
+/// Accepts connections until `shutdown` says so, and gives each to a worker of `worker_pool`, which serves it with its own
+/// of `handlers`. Then the socket is closed. The connections go on until the worker pool is told to stop.
 pub(super) async fn accept(
     listener: Listener,
     worker_pool: WorkerPool,

@@ -1,4 +1,5 @@
-//! One connection from accept to end: a place, the PROXY protocol, TLS, and then the requests.
+//! One connection from accept to end: it takes a place, reads the header of the PROXY protocol, does the TLS handshake, and
+//! then serves the requests over HTTP/1 or HTTP/2.
 
 use super::accept::Accepted;
 use super::admission::{Admission, Permit};
@@ -26,7 +27,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// What one worker does with what a listener accepts.
+/// Serves the connections that one listener accepts for one worker.
 pub(super) struct ConnectionHandler {
     pub(super) service: Service,
     pub(super) current: Arc<CurrentPolicy>,

@@ -105,7 +105,7 @@ struct WorkerThread {
 #[derive(Debug)]
 pub(super) struct WorkerSlot {
     worker: Arc<WorkerThread>,
-    /// Which worker of the crew that is.
+    /// Which worker of the pool that is.
     pub(super) index: usize,
 }
 

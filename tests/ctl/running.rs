@@ -1,6 +1,7 @@
 //! `gatewayctl status` and `reload`, with a running gateway and without one.
 
 use crate::golden::{assert_golden, ctl};
+use crate::support::command::{program, run_with_input};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, Ended, Folder, until};
 
@@ -75,6 +76,35 @@ fn reload_refused() {
     assert_golden("reload-refused", gateway.folder(), &reload(&gateway, &[], 1));
     assert_golden("reload-refused-json", gateway.folder(), &reload(&gateway, &["--format", "json"], 1));
     assert_golden("reload-accepted", gateway.folder(), &reload(&gateway, &["--accept-empty"], 0));
+}
+
+/// `reload` that is told of the configuration only, which is `text` now; the default socket is the gateway's.
+#[track_caller]
+fn reload_of(gateway: &Daemon, text: &[u8], default: bool) -> Ended {
+    std::fs::write(gateway.folder().join("gateway.toml"), text).expect("written");
+    let folder = gateway.folder().path();
+    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
+    command.args(["reload", "--config", "gateway.toml"]).current_dir(folder);
+    command.env("RUNTIME_DIRECTORY", if default { folder } else { std::path::Path::new("/nowhere") });
+    run_with_input(command, None)
+}
+
+#[test]
+fn the_gateway_says_what_is_wrong_with_a_configuration_that_is_no_toml() {
+    let gateway = Daemon::with(OLD).set("via = true").start();
+    reload(&gateway, &[], 0);
+    for (text, default) in [
+        (&b"nonsense"[..], true),
+        (b"# \xff", true),
+        (b"control = \"control.sock\"\nnonsense", false),
+        (b"control = \"control.sock\"\nnonsense = \n[log]\ncontrol = \"other.sock\"", false),
+    ] {
+        let ended = reload_of(&gateway, text, default).exits(1);
+        assert!(ended.stdout.contains("gateway.toml:"), "{}", ended.stdout);
+    }
+    // What stands in a table is no socket.
+    let ended = reload_of(&gateway, b"nonsense\n[log]\ncontrol = \"control.sock\"", false).exits(2);
+    assert!(ended.stderr.contains("/nowhere"), "{}", ended.stderr);
 }
 
 #[test]

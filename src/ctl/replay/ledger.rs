@@ -226,8 +226,8 @@ impl<'a> ReplayTotals<'a> {
         self.requests.add(number, hit.at);
     }
 
-    /// Whether nothing can be said of an account but what the rules would have meant for it: the log does not show that
-    /// they were being served, or not when it broke them. Who had fetched the file itself knew them.
+    /// Whether the violations of an account are hypothetical: the log does not show that the rules were served at the time
+    /// of each of them. They are not where one follows a read of the file by the account itself.
     pub(super) fn is_hypothetical(&self, account: &SubjectTotals) -> bool {
         if self.files.is_vouched {
             return false;

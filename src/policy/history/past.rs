@@ -57,7 +57,7 @@ struct Serving {
 pub(in crate::policy) struct Past {
     pub(super) hosts: HashMap<Box<str>, HostPast>,
     processes: HashMap<Box<str>, Serving>,
-    /// What the process served that ceased to last.
+    /// What the process served that was the last one to stop.
     last: FilesByHost,
     pub(super) numbers: u32,
     files: HashMap<Box<str>, String>,
@@ -174,6 +174,7 @@ impl Past {
         }
     }
 
+    /// Takes the origin's word for what its hosts were given before the gateway stood in front of it.
     fn set_former(&mut self, hosts: &BTreeMap<Box<str>, BeforeEntry>) {
         for (pattern, before) in hosts {
             let version = before.file.clone().map(|file| self.version(&Some(file)));

@@ -1,4 +1,4 @@
-//! The origin's word for what its hosts were given before the gateway stood in front of it.
+//! Hosts that the gateway never served before: what their origin gave out as robots.txt, by the origin's own answer.
 
 use super::NoticeHistory;
 use crate::decide::{NoticeTime, RulesId};

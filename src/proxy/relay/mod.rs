@@ -50,7 +50,7 @@ pub(super) struct RelayRequest<'a> {
 /// Why an exchange ended before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RelayError {
-    /// A kept connection proved dead: nothing was answered, and none of the client's body is lost.
+    /// The origin had closed a kept connection: nothing was answered, and none of the client's body is lost.
     StaleConnection,
     /// The origin failed.
     Origin(OriginFault),
@@ -266,7 +266,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         Ok(true)
     }
 
-    /// Nothing goes on: ready once that has lasted for too long.
+    /// Neither side has read or written anything: ready once that has lasted for too long.
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<Result<(), RelayError>> {
         // While the client takes nothing, that is bounded by its own time.
         if !self.out.is_empty() {

@@ -1,7 +1,7 @@
 //! What an origin may do to a path before it looks a page up, one thing at a time.
 //!
 //! A step is what one component does; [`readings`](super::readings) combines them. Here is the path alone: what follows
-//! a `?` or `#`, no step touches. A `#` is never sent; [`decode_once`] writes one where an origin would end the target.
+//! a `?` or `#`, no step touches. A `#` is never sent; [`PathStep::DecodeEnd`] writes one where an origin would end the target.
 
 use super::PathParameters;
 use super::plain::PathMarks;

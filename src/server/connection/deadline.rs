@@ -1,5 +1,20 @@
 //! One timer for all waits of a connection.
 //!
+//! The waits of a client's connection, and where each is bounded:
+//!
+//! | the client | at most | where |
+//! |---|---|---|
+//! | sends the header of the PROXY protocol | `client_header` | `server::handler` |
+//! | does the TLS handshake | `tls_handshake` | `server::handler` |
+//! | sends a head | `client_header` | `heads::patience`, `heads::poll_head` |
+//! | is silent between two requests | `keepalive`, or 5 s where room is short | `heads::patience`, `heads::poll_head` |
+//! | sends a body | `client_read` of silence, and `body_rate` | `body::BodyMeter` |
+//! | takes a piece of an answer | `client_write` | `client::poll_stall` |
+//! | acknowledges its robots.txt | `client_write` | `server::delivery` |
+//! | hears the end of a connection | `client_write`, or 2 s where it is still sending | `Http1Connection::end`, `linger` |
+//! | of HTTP/2: the same waits | the same | `http2::guarded`, `http2::state`, `http2::stream` |
+//! | waits for the origin | `origin_read`, `origin_write` | `proxy::relay`, which sets this timer, too |
+//!
 //! It is set again only where a wait ends sooner than it would fire. A wait that ends later lets it fire, looks, and
 //! sets it then: a busy connection hardly ever touches it.
 

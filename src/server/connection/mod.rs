@@ -55,18 +55,18 @@ fn on_heap<F: Future>(future: F) -> Pin<Box<F>> {
 /// What a connection's loop is told of the life of the process.
 #[derive(Clone, Debug)]
 pub(super) struct Lifetime {
-    /// Every request is the last one of its connection, once this has changed.
+    /// Once this is true, every request is the last one of its connection.
     pub(super) stopping: watch::Receiver<bool>,
-    /// Connections between two requests are closed.
+    /// Once this is true, connections between two requests are closed.
     pub(super) closing: watch::Receiver<bool>,
 }
 
 /// What a new connection is made of.
 pub(super) struct NewConnection<S> {
     pub(super) stream: S,
-    /// Its socket, which the kernel is asked about.
+    /// The socket of its TCP connection: the kernel says whether the client has acknowledged what was sent there.
     pub(super) socket: Option<RawFd>,
-    /// Bytes of it that were read already.
+    /// The first bytes of its requests, where they were read together with the header of the PROXY protocol.
     pub(super) first: Vec<u8>,
     pub(super) permit: Permit,
     pub(super) limits: ConnectionLimits,

@@ -1,4 +1,4 @@
-//! HTTP/2 clients: the library that pingora speaks it by reads their frames, and this bounds what they may cost.
+//! HTTP/2 clients. The crate `h2` reads and writes frames; this module limits what a client may cost.
 
 mod endings;
 mod fragment;

@@ -9,7 +9,7 @@ use std::task::Context;
 
 /// The places of one connection.
 ///
-/// A request is over for its callbacks once the HTTP/2 library has its answer, of which that keeps some.
+/// A request is over for the task that serves it once the crate `h2` has its answer. `h2` keeps what it cannot send yet.
 /// While the client does not take what is sent to it, those answers are still held, and so are their places.
 #[derive(Debug)]
 pub(super) struct Places {
@@ -60,7 +60,7 @@ impl Places {
 pub(super) struct Backlog {
     /// The last that was to be sent has not gone.
     is_blocked: bool,
-    /// Its line believes so.
+    /// Whether `Places` was told that the connection is behind, and not yet that it has caught up.
     is_told: bool,
 }
 

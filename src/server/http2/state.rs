@@ -1,6 +1,6 @@
-//! What the guard of an HTTP/2 connection and the callbacks of its requests tell each other.
+//! What the guard of an HTTP/2 connection and the tasks that serve its requests tell each other.
 //!
-//! The guard sees bytes and knows nothing of requests; the callbacks see requests and nothing of what comes before one.
+//! The guard sees bytes and knows nothing of requests; the tasks see requests and nothing of what comes before one.
 //! A [`ConnectionState`] says in which part of its life a connection is, and since when.
 
 use super::endings::Endings;
