@@ -18,10 +18,10 @@ mod names;
 mod paths;
 #[path = "layering/planted.rs"]
 mod planted;
-#[path = "layering/told.rs"]
-mod told;
 #[path = "layering/tokens.rs"]
 mod tokens;
+#[path = "layering/told.rs"]
+mod told;
 
 use paths::{NamedPath, PathPlace};
 use std::path::Path;

@@ -1,4 +1,7 @@
 //! The sign of life of a member: what it says of itself, and what it is told of the others.
+//!
+//! The other end is the function `robots_gateway.beat` in `schema_1.sql`. It takes [`Beat`] and gives [`BeatAnswer`], both as
+//! JSON.
 
 use super::FleetError;
 use super::connect::within;
@@ -19,37 +22,60 @@ const NO_FILE: &str = "";
 /// What a member says.
 #[derive(Debug, Serialize)]
 pub(super) struct Beat<'a> {
+    /// The id of its store, by which members are told apart.
     pub(super) store: &'a str,
+    /// Its name, for people.
     pub(super) name: &'a str,
+    /// Which process of it speaks: during an upgrade there are two.
     pub(super) process: &'a str,
+    /// Higher for the process that started later.
     pub(super) started: i64,
+    /// The version of the program.
     pub(super) version: &'static str,
+    /// For how many seconds the others wait for it after a beat.
     pub(super) lease: f64,
+    /// Whether it becomes a member with this beat.
     pub(super) joins: bool,
+    /// Up to this stamp it knows what the others say.
     pub(super) applied: u64,
+    /// It cannot note what the others serve, and accuses nobody: nobody waits for it.
     pub(super) is_deaf: bool,
+    /// The last generation of which all is in force here.
     pub(super) generation: i64,
+    /// The document of a generation after this one is asked for.
     taken: i64,
+    /// News is asked for of reads that were noted in this transaction or a later one.
     reads: String,
+    /// What keeps something from coming into force here, for people.
     pub(super) error: Option<&'a str>,
+    /// How many batches of counts wait in its outbox, and since when, in microseconds.
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
+    /// A number for `tables`, `past` and `waived`: where the database has the same one, nothing of these is news.
     revision: i64,
+    /// The digests of the files that it serves or is about to serve, by host.
     tables: &'a BTreeMap<Box<str>, Vec<&'a str>>,
+    /// How many seconds ago anything was last replaced there, by host.
     past: &'a BTreeMap<Box<str>, u64>,
+    /// For how many seconds a version that was replaced may be held.
     notice: f64,
+    /// Where the operator had the version in force bind at once.
     waived: &'a [FleetWaiver],
+    /// The versions in force, by site, for people.
     serving: &'a [(String, Option<String>)],
+    /// The bytes of the files in `tables`, in base64; sent only with news.
     robots: BTreeMap<&'a str, String>,
 }
 
 /// What a member is told.
 #[derive(Debug, Deserialize)]
 pub(super) struct BeatAnswer {
+    /// Whether the database has it as a member: one whose lease has run out, or that was forgotten, has to join again.
     pub(super) is_member: bool,
     /// Another process of this gateway speaks for it.
     #[serde(default)]
     pub(super) is_replaced: bool,
+    /// The last stamp that was given.
     pub(super) stamp: u64,
     /// How many beats the member gave.
     #[serde(default)]
@@ -57,15 +83,19 @@ pub(super) struct BeatAnswer {
     /// The time of day there, in microseconds.
     #[serde(default)]
     pub(super) now: i64,
-    /// The stamp of the member's own last word.
+    /// The stamp at which what this member says last changed.
     #[serde(default)]
     pub(super) changed: u64,
+    /// The revision of what the database has of this member.
     #[serde(default)]
     pub(super) revision: i64,
+    /// The last piece of its outbox that was counted.
     #[serde(default)]
     pub(super) mark: i64,
+    /// A digest of the batch that ended there: a store that was copied back has another one.
     #[serde(default)]
     pub(super) piece: Option<String>,
+    /// The last generation that was published.
     #[serde(default)]
     pub(super) generation: i64,
     /// The last generation, where the member asked for it.
