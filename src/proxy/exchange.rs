@@ -133,7 +133,7 @@ impl Exchanger {
                 }
                 // RFC 9110 §9.2.2: what may be done twice is asked once more.
                 Err(RelayError::StaleConnection) if is_idempotent(attempt.incoming.head.method()) => {
-                    may_be_kept = false
+                    may_be_kept = false;
                 }
                 Err(RelayError::StaleConnection) => {
                     return (progress, Some(ExchangeFailure::Origin(OriginFault::Closed)));
