@@ -2,7 +2,7 @@
 //!
 //! Configuration names the modules below it; none of them names configuration. The file as written (`file`) has values
 //! of types that refuse a bad one while they are read (`values`). `build` checks what several keys say together, fills in
-//! the defaults, and makes the configuration. The reasons for the defaults stand in [`defaults`], `limits` and `timeouts`.
+//! the defaults, and makes the configuration. The reasons for the defaults stand in [`defaults`] and `limits`.
 
 mod alerts;
 mod arguments;
