@@ -17,15 +17,16 @@ use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, explain_proof, ju
 use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
+use askama::Template;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The answer; field names and order are public API.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Template)]
+#[template(path = "explain.txt", config = "src/ctl/askama.toml")]
 struct Explanation {
     #[serde(flatten)]
     ruling: ExplainAnswer,
@@ -116,7 +117,7 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     explanation.binds_from = binds_from(cli, &explanation);
     let outcome =
         if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
-    output.show(&explanation, print)?;
+    output.show(&explanation, |explanation, output| output.render(explanation))?;
     Ok(outcome)
 }
 
@@ -296,31 +297,4 @@ fn verdict_steps(rules: &SiteRules, judged: &JudgedRequest<'_>) -> Vec<String> {
     let verdict = if judged.verdict.allows() { "allow" } else { "disallow" };
     steps.push(format!("verdict: {verdict} ({})", reason.as_str()));
     steps
-}
-
-fn print(explanation: &Explanation, output: &mut Output<'_>) -> io::Result<()> {
-    let ruling = &explanation.ruling;
-    output.line(ruling.verdict)?;
-    let mut field = |name: &str, value: Option<String>| match value {
-        Some(value) => output.line(format!("  {name:<8} {value}")),
-        None => Ok(()),
-    };
-    field("client", ruling.client.map(str::to_owned))?;
-    field("crawler", ruling.crawler.clone())?;
-    field("group", Some(ruling.group.join(", ")).filter(|group| !group.is_empty()))?;
-    let source = ruling.source.as_ref().map(|source| format!(" ({source})")).unwrap_or_default();
-    field(
-        "rule",
-        ruling.line.zip(ruling.rule.as_ref()).map(|(line, rule)| format!("line {line}: {rule}{source}")),
-    )?;
-    field("reason", Some(ruling.reason.to_owned()))?;
-    field("site", Some(explanation.site.clone()))?;
-    field("version", explanation.robots_version.clone())?;
-    field("binds", explanation.binds_from.as_ref().map(|time| format!("everyone from {time}")))?;
-    field("pace", explanation.pace.as_ref().map(pace::ExplainedPace::text))?;
-    for preference in &explanation.preferences {
-        field("told", Some(preference.text()))?;
-    }
-    output.line("steps")?;
-    explanation.steps.iter().try_for_each(|step| output.line(format!("  - {step}")))
 }

@@ -9,6 +9,7 @@ use super::args::{Cli, InitArgs};
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
 use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, www_sibling};
+use crate::enforce::Mode;
 use crate::policy::{self, RobotsFile, fitness};
 use askama::Template;
 use serde::Serialize;
@@ -18,7 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 /// What was done; field names are public API.
-#[derive(Serialize)]
+#[derive(Serialize, Template)]
+#[template(path = "init/done.txt", config = "src/ctl/askama.toml")]
 struct InitReport {
     config: String,
     robots: String,
@@ -28,6 +30,8 @@ struct InitReport {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     beside: Vec<String>,
     warnings: Vec<String>,
+    #[serde(skip)]
+    mode: Mode,
 }
 
 /// Where the site is taken to answer when nobody says where.
@@ -60,8 +64,9 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     warnings.extend(load_faults(cli, &config));
     let shown = |path: &Path| path.display().to_string();
     let (source, beside) = (plan.source, beside.iter().map(|(path, _)| shown(path)).collect());
-    let started = InitReport { config: shown(&config), robots: shown(&robots), source, beside, warnings };
-    output.show(&started, |started, output| print(started, arguments, output))?;
+    let (config, robots, mode) = (shown(&config), shown(&robots), arguments.mode);
+    let done = InitReport { config, robots, source, beside, warnings, mode };
+    output.show(&done, |done, output| output.render(done))?;
     Ok(VerbOutcome::Fine)
 }
 
@@ -163,7 +168,7 @@ fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
 
 /// What `gateway.toml` says, each value as TOML writes it.
 #[derive(Template)]
-#[template(path = "gateway.toml", config = "src/ctl/init/askama.toml", escape = "none")]
+#[template(path = "init/gateway.toml", config = "src/ctl/askama.toml", escape = "none")]
 struct GatewayToml {
     /// Whether another proxy asks it.
     is_beside: bool,
@@ -203,22 +208,4 @@ fn load_faults(cli: &Cli, config: &Path) -> Vec<String> {
     let arguments = Arguments { config: Some(PathBuf::from(config)), state_dir, ..Arguments::default() };
     let loaded = Config::load(&arguments).and_then(|config| policy::trial(config, SystemTime::now()));
     loaded.err().map(|errors| errors.to_string()).into_iter().collect()
-}
-
-fn print(started: &InitReport, arguments: &InitArgs, output: &mut Output<'_>) -> io::Result<()> {
-    let source = match started.source {
-        "file" => "the one you named",
-        "origin" => "the one that the origin serves",
-        _ => "allows everything; put your rules in it",
-    };
-    let InitReport { config, robots, beside, warnings, .. } = started;
-    warnings.iter().try_for_each(|warning| output.line(format!("warning: {warning}")))?;
-    output.line(format!("{config}: written, {} mode", arguments.mode))?;
-    output.line(format!("{robots}: written, {source}"))?;
-    for path in beside {
-        output.line(format!("{path}: written; its first lines say where it belongs"))?;
-    }
-    output.line("next:")?;
-    output.line(format!("  gatewayctl check --config {config}"))?;
-    output.line(format!("  robots-gateway --config {config}"))
 }

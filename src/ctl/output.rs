@@ -5,7 +5,10 @@ use super::control::GatewayAnswer;
 use super::style::Palette;
 use crate::record::{escaped_json, is_harmful};
 use anstyle::Style;
+use askama::Template;
+use askama::filters::Escaper;
 use serde::Serialize;
+use std::fmt;
 use std::io::{self, Write};
 
 /// Writes answers; a reader that has seen enough (`| head`) is no error.
@@ -88,6 +91,11 @@ impl<'w> Output<'w> {
         if self.is_json() { self.json(&answer.json) } else { text(&answer.told, self) }
     }
 
+    /// A template, whose last line lacks its end.
+    pub(super) fn render(&mut self, template: &impl Template) -> io::Result<()> {
+        self.ready_line(&template.render().map_err(io::Error::other)?)
+    }
+
     /// One JSON value on a line of its own.
     pub(super) fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let text = serde_json::to_string(value)?;
@@ -129,6 +137,16 @@ impl<'w> Output<'w> {
             }
             result => result,
         }
+    }
+}
+
+/// Makes the values in templates of text harmless for a terminal.
+#[derive(Clone, Copy)]
+pub(super) struct HarmlessText;
+
+impl Escaper for HarmlessText {
+    fn write_escaped_str<W: fmt::Write>(&self, mut out: W, text: &str) -> fmt::Result {
+        out.write_str(&escape_harmful(text))
     }
 }
 

@@ -36,14 +36,8 @@ fn print(report: &ReloadReport, output: &mut Output<'_>) -> io::Result<()> {
         let when = if *restart { ", when the gateway is started again" } else { "" };
         output.line(format!("{key}: {} -> {}{when}", value(old), value(new)))?;
     }
-    print_waiting(&report.restart, output)?;
-    report.errors.iter().try_for_each(|fault| output.line(format!("error: {fault}")))
-}
-
-/// The keys of the configuration that a running gateway does not take up.
-pub(super) fn print_waiting(keys: &[String], output: &mut Output<'_>) -> io::Result<()> {
-    if keys.is_empty() {
-        return Ok(());
+    if !report.restart.is_empty() {
+        output.line(format!("in effect when the gateway is started again: {}", report.restart.join(", ")))?;
     }
-    output.line(format!("in effect when the gateway is started again: {}", keys.join(", ")))
+    report.errors.iter().try_for_each(|fault| output.line(format!("error: {fault}")))
 }

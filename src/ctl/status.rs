@@ -1,14 +1,13 @@
 //! `gatewayctl status`: what a running gateway is doing, for a tired person or a program.
 
 use super::args::Cli;
-use super::mode::override_line;
-use super::output::{Output, escape_harmful};
-use super::reload::print_waiting;
-use super::style::{ERROR, GOOD, STRONG, WARNING};
-use super::{VerbOutcome, VerbResult, control};
-use crate::control::{OriginStatus, SiteStatus, StatusReport};
-use crate::record::{ConnectionEvent, StoreStatus};
-use crate::report::{amount, grouped};
+use super::output::Output;
+use super::style::Palette;
+use super::{VerbOutcome, VerbResult, control, mode, status, style};
+use crate::control::{OriginStatus, RobotsTxtSeen, SiteStatus, StatusReport};
+use crate::record::{ConnectionEvent, StoreStatus, UnknownHost};
+use crate::report::{self, amount, grouped};
+use askama::Template;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
@@ -20,54 +19,44 @@ pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
 }
 
 /// What is wrong comes first, then what is to be known of every site, then what happened since the start.
-fn print(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
-    let palette = output.palette();
-    let StatusReport { version, generation, uptime_seconds, .. } = status;
-    let troubles = troubles(status);
-    let summary = match troubles.len() {
-        0 => palette.paint(GOOD, "all is well"),
-        1 => palette.paint(ERROR, "1 thing is wrong"),
-        count => palette.paint(ERROR, &format!("{count} things are wrong")),
-    };
-    let uptime = format_span(*uptime_seconds);
-    let version = escape_harmful(version);
-    output.ready_line(&format!("robots-gateway {version}, up {uptime}, policy {generation}: {summary}"))?;
-    for trouble in &troubles {
-        output.ready_line(&format!("  {} {}", palette.paint(ERROR, "!"), escape_harmful(trouble)))?;
-    }
-    for set in &status.overrides {
-        let set = escape_harmful(&override_line(set));
-        output.ready_line(&format!("  {} {set}", palette.paint(WARNING, "*")))?;
-    }
-    for site in &status.sites {
-        output.line("")?;
-        print_site(site, output)?;
-    }
-    output.line("")?;
-    print_totals(status, output)?;
-    print_doors(status, output)?;
-    print_connections(status, output)?;
-    print_waiting(&status.restart, output)?;
-    let Some(reload) = &status.last_reload else { return output.line("not reloaded since the start") };
-    output.line(format!("last reload {}: {}", reload.time, reload.result))?;
-    reload.errors.iter().try_for_each(|fault| output.line(format!("  {fault}")))
+#[derive(Template)]
+#[template(path = "status.txt", config = "src/ctl/askama.toml")]
+struct StatusText<'s> {
+    status: &'s StatusReport,
+    palette: Palette,
+    troubles: Vec<String>,
+    /// Connections and requests that came to nothing: they leave no other trace.
+    away: Vec<String>,
+    /// Hosts that are no site's, those that are asked for most: often a name of the site that was forgotten.
+    hosts: &'s [UnknownHost],
+    more_hosts: usize,
 }
 
-fn print_site(site: &SiteStatus, output: &mut Output<'_>) -> io::Result<()> {
-    let (name, mode) = (output.palette().paint(STRONG, &site.site), escape_harmful(&site.mode));
-    output.ready_line(&format!("{name}: {mode}"))?;
-    match &site.robots_version {
-        Some(version) => {
-            let (since, notice) = (site.since.as_deref().unwrap_or("-"), &site.notice);
-            output.line(format!("  robots.txt {version} since {since}; {notice}"))?;
+/// How many unknown hosts are shown.
+const HOSTS: usize = 5;
+
+impl<'s> StatusText<'s> {
+    fn new(status: &'s StatusReport, palette: Palette) -> Self {
+        let unknown = &status.unknown_hosts;
+        let (hosts, rest) = unknown.split_at_checked(HOSTS).unwrap_or((unknown, &[]));
+        let totals = [(status.totals.malformed, "malformed"), (status.totals.no_site, "for no site's host")];
+        let away = AWAY.map(|(event, what)| (status.connections.of(event), what));
+        let away = totals.into_iter().chain(away).filter(|(count, _)| *count > 0);
+        let away = away.map(|(count, what)| format!("{count} {what}")).collect();
+        Self { status, palette, troubles: troubles(status), away, hosts, more_hosts: rest.len() }
+    }
+
+    fn summary(&self) -> String {
+        match self.troubles.len() {
+            0 => self.palette.paint(style::GOOD, "all is well"),
+            1 => self.palette.paint(style::ERROR, "1 thing is wrong"),
+            count => self.palette.paint(style::ERROR, &format!("{count} things are wrong")),
         }
-        None => output.line("  no robots.txt: everything is allowed")?,
     }
-    match site.findings {
-        0 => Ok(()),
-        1 => output.line("  1 finding; see gatewayctl check"),
-        findings => output.line(format!("  {findings} findings; see gatewayctl check")),
-    }
+}
+
+fn print(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
+    output.render(&StatusText::new(status, output.palette()))
 }
 
 /// Everything that an operator who is called at night should know first.
@@ -151,13 +140,13 @@ fn describe_failing_origin(origin: &OriginStatus) -> Option<String> {
     Some(format!("{site}: the origin {server} has answered nothing since {since}, {failed}: {what}"))
 }
 
-fn print_totals(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
+fn totals(status: &StatusReport) -> String {
     let totals = &status.totals;
     let too_fast = match (totals.too_fast, totals.slowed) {
         (0, _) => String::new(),
         (all, slowed) => format!("; {} too fast, {} answered 429", grouped(all), grouped(slowed)),
     };
-    output.line(format!(
+    format!(
         "{}, {} judged: {}, {} stale, {}, {} refused{too_fast}; robots.txt served {}",
         amount(totals.requests, "request", "requests"),
         grouped(totals.judged),
@@ -166,61 +155,20 @@ fn print_totals(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()
         amount(totals.variants, "variant", "variants"),
         grouped(totals.refused),
         amount(totals.robots_txt, "time", "times"),
-    ))
+    )
 }
 
-/// What never became a request leaves no other trace.
-fn print_connections(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
-    let counts = &status.connections;
-    let accepted = amount(counts.of(ConnectionEvent::Accepted), "connection", "connections");
-    output.line(format!("{accepted}, {} of them open", grouped(counts.open())))?;
-    let of_requests = [(status.totals.malformed, "malformed"), (status.totals.no_site, "for no site's host")];
-    let away = of_requests.into_iter().chain(AWAY.map(|(event, what)| (counts.of(event), what)));
-    let away: Vec<String> =
-        away.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    if !away.is_empty() {
-        output.line(format!("  turned away: {}", away.join(", ")))?;
-    }
-    print_unknown_hosts(status, output)
+fn counts(counts: &BTreeMap<Cow<'_, str>, u64>, if_none: &str) -> String {
+    let counts = counts.iter().filter(|(_, count)| **count > 0);
+    let counts: Vec<String> = counts.map(|(what, count)| format!("{count} {what}")).collect();
+    if counts.is_empty() { if_none.to_owned() } else { counts.join(", ") }
 }
 
-/// What other proxies ask, where they may.
-fn print_doors(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
-    let Some(doors) = &status.authorize else { return Ok(()) };
-    let told = |counts: &BTreeMap<Cow<'_, str>, u64>| {
-        let counts = counts.iter().filter(|(_, count)| **count > 0);
-        let counts: Vec<String> = counts.map(|(what, count)| format!("{count} {what}")).collect();
-        (!counts.is_empty()).then(|| counts.join(", "))
-    };
-    let asked = told(&doors.asked);
-    output.line(format!("asked by other proxies: {}", asked.as_deref().unwrap_or("nothing yet")))?;
-    if let Some(faults) = told(&doors.faults) {
-        output.line(format!("  faults of questions: {faults}"))?;
-    }
-    for seen in &doors.robots_txt {
-        let hosts = &seen.hosts;
-        output.line(match seen.seconds_ago {
-            Some(ago) => format!("  /robots.txt of {hosts} came through one {} ago", format_span(ago)),
-            None => {
-                format!("  /robots.txt of {hosts} came through none within 24 h: nobody is accused there")
-            }
-        })?;
-    }
-    Ok(())
-}
-
-/// Hosts that are no site's, those that are asked for most: often a name of the site that was forgotten.
-fn print_unknown_hosts(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
-    const SHOWN: usize = 5;
-    let what = if status.authorize.is_some() { "not judged" } else { "answered 421" };
-    for unknown in status.unknown_hosts.iter().take(SHOWN) {
-        let (name, since, times) =
-            (&unknown.host, &unknown.first_seen, amount(unknown.count, "time", "times"));
-        output.line(format!("  no site is called {name}: {what}, {times} since {since}"))?;
-    }
-    match status.unknown_hosts.len().saturating_sub(SHOWN) {
-        0 => Ok(()),
-        more => output.line(format!("  and {more} more hosts; see --format json")),
+/// When another proxy last passed a request for robots.txt on.
+fn when_seen(seen: &RobotsTxtSeen) -> String {
+    match seen.seconds_ago {
+        Some(ago) => format!("one {} ago", format_span(ago)),
+        None => "none within 24 h: nobody is accused there".to_owned(),
     }
 }
 
@@ -256,7 +204,6 @@ pub(super) fn format_span(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::args::Format;
-    use super::super::style::Palette;
     use super::*;
     use serde_json::{Value, json};
     use strum::VariantArray as _;
