@@ -260,17 +260,10 @@ fn is_answered_to(token: &str, others: &HashSet<String>) -> bool {
 /// and `_`; crawlers in use also have digits, dots, `!` and single spaces
 /// (`MJ12bot`, `archive.org_bot`, `Y!J`, `Sogou web spider`).
 pub fn token_is_legal(token: &str) -> bool {
-    let byte = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'!' | b' ');
-    let blank_at_end = token.starts_with(' ') || token.ends_with(' ');
-    let mut letters = false;
-    let mut last = 0;
-    let legal = token.bytes().all(|b| {
-        letters |= b.is_ascii_alphabetic();
-        let doubled = b == b' ' && last == b' ';
-        last = b;
-        byte(b) && !doubled
-    });
-    legal && letters && !blank_at_end && token.len() <= 64
+    let is_legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'!' | b' ');
+    let has_other_blanks = token.starts_with(' ') || token.ends_with(' ') || token.contains("  ");
+    let has_letter = token.bytes().any(|b| b.is_ascii_alphabetic());
+    token.len() <= 64 && token.bytes().all(is_legal) && has_letter && !has_other_blanks
 }
 
 #[cfg(test)]

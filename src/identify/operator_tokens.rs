@@ -222,17 +222,8 @@ fn is_human_word(token: &str, identifier: &Identifier) -> bool {
     let found = identifier.scanner().scan(token.as_bytes());
     identifier.words().human_words.contains(&*token.to_ascii_lowercase())
         || identifier.catalogue().control_token(token).is_some()
-        || [
-            found.app,
-            found.device,
-            found.handheld,
-            found.desktop,
-            found.platform,
-            found.engine,
-            found.whole_guard,
-        ]
-        .iter()
-        .any(Option::is_some)
+        || found.app.or(found.device).or(found.handheld).or(found.desktop).is_some()
+        || found.platform.or(found.engine).or(found.whole_guard).is_some()
 }
 
 #[cfg(test)]

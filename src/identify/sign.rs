@@ -51,18 +51,12 @@ impl Sign {
     /// When the literal is too short, too long, not printable ASCII, or has a
     /// mark inside.
     pub fn parse(written: &str) -> Result<Self, SignError> {
-        let (opening, rest) = match written.strip_prefix('^') {
-            Some(rest) => (true, rest),
-            None => (false, written),
-        };
-        let (left, rest) = match rest.strip_prefix('*') {
-            Some(rest) => (false, rest),
-            None => (true, rest),
-        };
-        let (right, text) = match rest.strip_suffix('*') {
-            Some(text) => (false, text),
-            None => (true, rest),
-        };
+        let opened = written.strip_prefix('^');
+        let rest = opened.unwrap_or(written);
+        let inner = rest.strip_prefix('*');
+        let rest = inner.unwrap_or(rest);
+        let text = rest.strip_suffix('*').unwrap_or(rest);
+        let (opening, left, right) = (opened.is_some(), inner.is_none(), text.len() == rest.len());
         if text.contains(['*', '^']) || (opening && !left) {
             return Err(SignError::StrayMark);
         }
@@ -154,13 +148,7 @@ fn right_boundary(last: Option<u8>, after: Option<u8>) -> bool {
 pub(super) fn opens(header: &[u8], start: usize) -> bool {
     let before = header.get(..start).unwrap_or_default().trim_ascii_end();
     let bare = before.iter().all(|b| matches!(b, b'"' | b'\'' | b'(' | b' ' | b'\t'));
-    bare || follows_compatible(header, start)
-}
-
-/// Whether `start` is right after `compatible;`.
-fn follows_compatible(header: &[u8], start: usize) -> bool {
-    let before = header.get(..start).unwrap_or_default().trim_ascii_end();
-    ends_with_ignore_case(before, b"compatible;")
+    bare || ends_with_ignore_case(before, b"compatible;")
 }
 
 /// Whether `text` ends in `tail`, letters in either case.

@@ -23,24 +23,13 @@ pub(super) fn shown(bytes: &[u8]) -> Cow<'_, str> {
 fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        push_valid(&mut text, chunk.valid());
+        text.push_str(&chunk.valid().replace("\\x", "\\x5Cx"));
         for byte in chunk.invalid() {
             // Writing to a `String` cannot fail.
             let _ = write!(text, "\\x{byte:02X}");
         }
     }
     text
-}
-
-fn push_valid(text: &mut String, valid: &str) {
-    let mut rest = valid;
-    while let Some(at) = rest.find("\\x") {
-        let (before, after) = rest.split_at(at);
-        text.push_str(before);
-        text.push_str("\\x5C");
-        rest = after.get(1..).unwrap_or_default();
-    }
-    text.push_str(rest);
 }
 
 /// Whether `symbol` misleads whoever reads it on a terminal, in an editor or on a page: controls, the marks that

@@ -78,11 +78,8 @@ impl RotatedFile {
     fn follow(&mut self) -> io::Result<()> {
         match std::fs::metadata(&self.path) {
             Ok(metadata) if inode(&metadata) == self.inode => self.length = metadata.len(),
-            Ok(_) => *self = Self::open(&self.path, self.max_bytes, self.keep)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                *self = Self::open(&self.path, self.max_bytes, self.keep)?;
-            }
-            Err(error) => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => *self = Self::open(&self.path, self.max_bytes, self.keep)?,
         }
         Ok(())
     }

@@ -108,6 +108,7 @@ mod tests {
     use crate::decide::{Verdict, VerdictOutcome, VerdictReason};
     use crate::enforce::Action;
     use crate::identify::{ClientKind, Proof};
+    use crate::record::event::EventKind;
     use crate::record::network::NetworkId;
 
     fn subject(crawler: &str) -> SubjectRef<'_> {
@@ -130,7 +131,12 @@ mod tests {
         tally.shard(subject(crawler)).count(&CountedRequest {
             subject: subject(crawler),
             is_known: true,
-            decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
+            decision: DecisionRef::new(
+                EventKind::of(&verdict, Proof::Unchecked),
+                Action::Forward,
+                &verdict,
+                None,
+            ),
             target: target.as_bytes(),
             at,
             network: NetworkId::NONE,

@@ -20,17 +20,6 @@ const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 /// Version, command, family and length follow the signature.
 const FIXED: usize = 16;
 
-/// What the bytes amount to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProxyHeaderProgress {
-    /// A header so far, and not yet a whole one.
-    Incomplete,
-    /// A whole header.
-    Complete(Header),
-    /// No header, whatever follows.
-    Malformed,
-}
-
 /// A whole header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -41,58 +30,51 @@ pub struct Header {
     pub client: Option<SocketAddr>,
 }
 
-/// Reads the header at the beginning of `bytes`.
-pub fn parse(bytes: &[u8]) -> ProxyHeaderProgress {
-    let version_2 = bytes.len().min(SIGNATURE.len());
-    if bytes.get(..version_2) == SIGNATURE.get(..version_2) {
-        return if version_2 < SIGNATURE.len() { ProxyHeaderProgress::Incomplete } else { binary(bytes) };
+/// The bytes are no header, whatever follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MalformedProxyHeader;
+
+/// Reads the header at the beginning of `bytes`; `None` while they are no whole one.
+///
+/// # Errors
+/// When they are none, and no beginning of one.
+pub fn parse(bytes: &[u8]) -> Result<Option<Header>, MalformedProxyHeader> {
+    if bytes.starts_with(SIGNATURE) {
+        return binary(bytes);
     }
-    text(bytes)
+    if SIGNATURE.starts_with(bytes) { Ok(None) } else { text(bytes) }
 }
 
 /// Version 1: `PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\n`.
-fn text(bytes: &[u8]) -> ProxyHeaderProgress {
+fn text(bytes: &[u8]) -> Result<Option<Header>, MalformedProxyHeader> {
     const WORD: &[u8] = b"PROXY ";
-    let common = bytes.len().min(WORD.len());
-    if bytes.get(..common) != WORD.get(..common) {
-        return ProxyHeaderProgress::Malformed;
-    }
-    let window = bytes.get(..bytes.len().min(LONGEST_LINE)).unwrap_or_default();
-    let Some(end) = window.windows(2).position(|pair| pair == b"\r\n") else {
-        let is_over = bytes.len() >= LONGEST_LINE;
-        return if is_over { ProxyHeaderProgress::Malformed } else { ProxyHeaderProgress::Incomplete };
-    };
-    let line = window.get(WORD.len()..end).and_then(|line| std::str::from_utf8(line).ok());
-    let length = end + 2;
-    match line.ok_or(Malformed).and_then(line_client) {
-        Ok(client) => ProxyHeaderProgress::Complete(Header { length, client }),
-        Err(Malformed) => ProxyHeaderProgress::Malformed,
-    }
-}
-
-/// The client that the rest of a line names, if it names one.
-fn line_client(line: &str) -> Result<Option<SocketAddr>, Malformed> {
-    let mut words = line.split(' ');
-    let mut word = || words.next().ok_or(Malformed);
-    let family = word()?;
-    if family == "UNKNOWN" {
-        // Whatever else the line says must be ignored (§2.1).
+    if WORD.starts_with(bytes) {
         return Ok(None);
     }
-    let (source, destination) = (word()?, word()?);
-    let (source_port, destination_port) = (port(word()?), port(word()?));
-    let addresses = match family {
-        "TCP4" => pair::<Ipv4Addr>(source, destination),
-        "TCP6" => pair::<Ipv6Addr>(source, destination),
-        _ => None,
+    let window = bytes.get(..bytes.len().min(LONGEST_LINE)).unwrap_or_default();
+    let rest = window.strip_prefix(WORD).ok_or(MalformedProxyHeader)?;
+    let Some(end) = rest.windows(2).position(|pair| pair == b"\r\n") else {
+        return if window.len() < LONGEST_LINE { Ok(None) } else { Err(MalformedProxyHeader) };
     };
-    match (addresses, source_port, destination_port, word()) {
-        (Some(source), Some(port), Some(_), Err(Malformed)) => Ok(Some(SocketAddr::new(source, port))),
-        _ => Err(Malformed),
-    }
+    let line = rest.get(..end).and_then(|line| std::str::from_utf8(line).ok()).ok_or(MalformedProxyHeader)?;
+    // Whatever else such a line says must be ignored (§2.1).
+    let is_unknown = line.split(' ').next() == Some("UNKNOWN");
+    let client = if is_unknown { None } else { Some(client(line).ok_or(MalformedProxyHeader)?) };
+    Ok(Some(Header { length: WORD.len() + end + 2, client }))
 }
 
-struct Malformed;
+/// The client that the rest of a line names.
+fn client(line: &str) -> Option<SocketAddr> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let &[family, source, destination, source_port, destination_port] = words.as_slice() else { return None };
+    let source = match family {
+        "TCP4" => pair::<Ipv4Addr>(source, destination)?,
+        "TCP6" => pair::<Ipv6Addr>(source, destination)?,
+        _ => return None,
+    };
+    port(destination_port)?;
+    Some(SocketAddr::new(source, port(source_port)?))
+}
 
 /// The source, where both are addresses of one family.
 fn pair<A: FromStr + Into<IpAddr>>(source: &str, destination: &str) -> Option<IpAddr> {
@@ -107,30 +89,25 @@ fn port(text: &str) -> Option<u16> {
 }
 
 /// Version 2.
-fn binary(bytes: &[u8]) -> ProxyHeaderProgress {
-    let Some(fixed) = bytes.get(..FIXED) else { return ProxyHeaderProgress::Incomplete };
-    let &[.., version_and_command, family, high, low] = fixed else { return ProxyHeaderProgress::Malformed };
-    let length = FIXED + usize::from(u16::from_be_bytes([high, low]));
+fn binary(bytes: &[u8]) -> Result<Option<Header>, MalformedProxyHeader> {
+    let Some([.., version_and_command, family, high, low]) = bytes.first_chunk::<FIXED>() else {
+        return Ok(None);
+    };
+    let length = FIXED + usize::from(u16::from_be_bytes([*high, *low]));
     if version_and_command >> 4 != 2 || length > LONGEST {
-        return ProxyHeaderProgress::Malformed;
+        return Err(MalformedProxyHeader);
     }
-    let command = version_and_command & 0x0f;
-    let Some(block) = bytes.get(FIXED..length) else { return ProxyHeaderProgress::Incomplete };
-    let client = match (command, family) {
-        (1, 0x11) => address_block::<4>(block),
-        (1, 0x21) => address_block::<16>(block),
+    let Some(block) = bytes.get(FIXED..length) else { return Ok(None) };
+    let client = match (version_and_command & 0x0f, family) {
+        (1, 0x11) => Some(address_block::<4>(block).ok_or(MalformedProxyHeader)?),
+        (1, 0x21) => Some(address_block::<16>(block).ok_or(MalformedProxyHeader)?),
         // LOCAL is the proxy's own connection, whatever else it says (§2.2); AF_UNSPEC and AF_UNIX carry no
         // address that could be a client's.
-        (0, _) | (1, 0x00 | 0x31 | 0x32) => {
-            return ProxyHeaderProgress::Complete(Header { length, client: None });
-        }
+        (0, _) | (1, 0x00 | 0x31 | 0x32) => None,
         // Datagrams do not arrive over a stream, and other values are not assigned.
-        _ => None,
+        _ => return Err(MalformedProxyHeader),
     };
-    match client {
-        Some(_) => ProxyHeaderProgress::Complete(Header { length, client }),
-        None => ProxyHeaderProgress::Malformed,
-    }
+    Ok(Some(Header { length, client }))
 }
 
 /// Source and destination address of `N` bytes each, then source and destination port.
@@ -150,7 +127,7 @@ mod tests {
 
     fn client(bytes: &[u8]) -> Option<SocketAddr> {
         match parse(bytes) {
-            ProxyHeaderProgress::Complete(header) => header.client,
+            Ok(Some(header)) => header.client,
             other => panic!("{other:?}"),
         }
     }
@@ -164,7 +141,7 @@ mod tests {
     fn version_1_names_the_client() {
         let line = b"PROXY TCP4 192.0.2.1 198.51.100.2 56324 443\r\nGET / HTTP/1.1\r\n";
         assert_eq!(client(line), Some("192.0.2.1:56324".parse().unwrap()));
-        assert!(matches!(parse(line), ProxyHeaderProgress::Complete(Header { length: 45, .. })));
+        assert!(matches!(parse(line), Ok(Some(Header { length: 45, .. }))));
         let line = b"PROXY TCP6 2001:db8::1 2001:db8::2 1 65535\r\n";
         assert_eq!(client(line), Some("[2001:db8::1]:1".parse().unwrap()));
         assert_eq!(client(b"PROXY UNKNOWN\r\n"), None);
@@ -205,15 +182,11 @@ mod tests {
             b"\r\n\r\n\0\r\nQUIT\n\x21\x11\xff\xff",
         ];
         for bytes in cases {
-            assert_eq!(parse(bytes), ProxyHeaderProgress::Malformed, "{}", bytes.escape_ascii());
+            assert_eq!(parse(bytes), Err(MalformedProxyHeader), "{}", bytes.escape_ascii());
         }
-        assert_eq!(parse(&version_2(0x21, 0x11, &[0; 11])), ProxyHeaderProgress::Malformed, "a short block");
-        assert_eq!(parse(&version_2(0x21, 0x12, &[0; 12])), ProxyHeaderProgress::Malformed, "a datagram");
-        assert_eq!(
-            parse(&version_2(0x22, 0x11, &[0; 12])),
-            ProxyHeaderProgress::Malformed,
-            "an unknown command"
-        );
+        assert_eq!(parse(&version_2(0x21, 0x11, &[0; 11])), Err(MalformedProxyHeader), "a short block");
+        assert_eq!(parse(&version_2(0x21, 0x12, &[0; 12])), Err(MalformedProxyHeader), "a datagram");
+        assert_eq!(parse(&version_2(0x22, 0x11, &[0; 12])), Err(MalformedProxyHeader), "an unknown command");
     }
 
     #[test]
@@ -224,11 +197,9 @@ mod tests {
         ];
         for header in headers {
             for end in 0..header.len() {
-                assert_eq!(parse(&header[..end]), ProxyHeaderProgress::Incomplete, "{end}");
+                assert_eq!(parse(&header[..end]), Ok(None), "{end}");
             }
-            assert!(
-                matches!(parse(header), ProxyHeaderProgress::Complete(whole) if whole.length == header.len())
-            );
+            assert!(matches!(parse(header), Ok(Some(whole)) if whole.length == header.len()));
         }
     }
 
@@ -254,14 +225,14 @@ mod tests {
             }
             bytes.truncate(1 + next(bytes.len()));
             match parse(&bytes) {
-                ProxyHeaderProgress::Complete(header) => {
-                    assert_eq!(parse(&bytes[..header.length]), ProxyHeaderProgress::Complete(header));
-                    assert_eq!(parse(&bytes[..header.length - 1]), ProxyHeaderProgress::Incomplete);
+                Ok(Some(header)) => {
+                    assert_eq!(parse(&bytes[..header.length]), Ok(Some(header)));
+                    assert_eq!(parse(&bytes[..header.length - 1]), Ok(None));
                 }
-                ProxyHeaderProgress::Incomplete => {
-                    assert_eq!(parse(&bytes[..bytes.len() / 2]), ProxyHeaderProgress::Incomplete);
+                Ok(None) => {
+                    assert_eq!(parse(&bytes[..bytes.len() / 2]), Ok(None));
                 }
-                ProxyHeaderProgress::Malformed => {}
+                Err(MalformedProxyHeader) => {}
             }
         }
     }

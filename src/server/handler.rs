@@ -12,7 +12,7 @@ use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
 use crate::record::ConnectionEvent;
 use crate::request::address::NetworkList;
-use crate::request::proxy_protocol::{LONGEST, ProxyHeaderProgress, parse};
+use crate::request::proxy_protocol::{LONGEST, MalformedProxyHeader, parse};
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::TlsStream;
@@ -214,30 +214,29 @@ impl ConnectionHandler {
 /// How much is read at a time: all that proxies send, as a rule.
 const PIECE: usize = 256;
 
-/// Reads the header of the PROXY protocol off a connection: whom the proxy names as its client, `None` where it names nobody; and what was read of that which follows.
+/// Reads the header of the PROXY protocol off a connection: whom the proxy names as its client, `None` where it names
+/// nobody; and what was read of that which follows.
 ///
 /// # Errors
 /// When the connection ends, or what comes is no header. Nothing is answered then: whoever speaks is not
 /// speaking HTTP.
 async fn read_proxy_header(
     stream: &mut (impl AsyncRead + Unpin),
-) -> Result<(Option<SocketAddr>, Vec<u8>), ()> {
+) -> Result<(Option<SocketAddr>, Vec<u8>), MalformedProxyHeader> {
     let mut bytes = Vec::with_capacity(PIECE);
     loop {
-        match parse(&bytes) {
-            ProxyHeaderProgress::Complete(header) => {
-                return Ok((header.client, bytes.split_off(header.length.min(bytes.len()))));
-            }
-            ProxyHeaderProgress::Malformed => return Err(()),
-            // `parse` takes nothing for a beginning that is longer; this does not depend on it.
-            ProxyHeaderProgress::Incomplete if bytes.len() > LONGEST + PIECE => return Err(()),
-            ProxyHeaderProgress::Incomplete => {}
+        if let Some(header) = parse(&bytes)? {
+            return Ok((header.client, bytes.split_off(header.length.min(bytes.len()))));
+        }
+        // `parse` takes nothing for a beginning that is longer; this does not depend on it.
+        if bytes.len() > LONGEST + PIECE {
+            return Err(MalformedProxyHeader);
         }
         bytes.reserve(PIECE);
         let mut piece = [0; PIECE];
         match stream.read(&mut piece).await {
             Ok(count) if count > 0 => bytes.extend(piece.iter().take(count)),
-            _ => return Err(()),
+            _ => return Err(MalformedProxyHeader),
         }
     }
 }

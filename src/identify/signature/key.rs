@@ -11,7 +11,7 @@ use ring::signature::{
 use sha2::{Digest as _, Sha256};
 
 /// The algorithms of RFC 9421 §3.3 by which keys of a directory sign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub(super) enum KeyAlgorithm {
     /// RFC 9421 §3.3.4.
@@ -27,13 +27,10 @@ pub(super) enum KeyAlgorithm {
 impl KeyAlgorithm {
     /// The algorithm of this name.
     pub(super) fn named(name: &str) -> Result<Self, SignatureFault> {
-        match name {
-            "ecdsa-p256-sha256" => Ok(Self::EcdsaP256),
-            "ed25519" => Ok(Self::Ed25519),
-            "rsa-pss-sha512" => Ok(Self::RsaPss),
-            "hmac-sha256" => Err(SignatureFault::SharedSecret),
-            _ => Err(SignatureFault::UnknownAlgorithm),
-        }
+        name.parse().map_err(|_| match name {
+            "hmac-sha256" => SignatureFault::SharedSecret,
+            _ => SignatureFault::UnknownAlgorithm,
+        })
     }
 }
 

@@ -65,16 +65,6 @@ impl<'a> DecisionRef<'a> {
         Self { kind, action, notice, version, ruling: verdict.ruling.as_ref(), proof_by }
     }
 
-    /// A decision that is not part of an occurrence.
-    #[cfg(test)]
-    pub(in crate::record) fn plain(
-        verdict: &'a Verdict<'a>,
-        proof: crate::identify::Proof,
-        action: Action,
-    ) -> Self {
-        Self::new(EventKind::of(verdict, proof), action, verdict, None)
-    }
-
     fn line(self) -> Option<u32> {
         self.ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line)
     }

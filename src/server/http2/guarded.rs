@@ -172,9 +172,3 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         self.inner.is_write_vectored()
     }
 }
-
-impl<S> std::fmt::Debug for Guarded<S> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Guarded").field("state", &self.state).finish_non_exhaustive()
-    }
-}

@@ -8,7 +8,6 @@ use super::places::Places;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
-use crate::server::admission::RequestPlace;
 use crate::server::connection::patience;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -95,11 +94,6 @@ impl ConnectionState {
             self.note_phase();
             self.changed.notify_one();
         }
-    }
-
-    /// A place for a request, or under what it is counted that there is none.
-    pub(super) fn place(&self) -> Result<RequestPlace, ConnectionEvent> {
-        self.places.enter(&self.limits)
     }
 
     /// Waits until [`Self::is_used_up`] or [`Self::is_resting`] may have changed.

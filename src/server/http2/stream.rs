@@ -91,7 +91,7 @@ impl Stream {
         context: &mut RequestContext,
     ) -> RequestOutcome {
         let head = incoming.head;
-        match self.state.place() {
+        match self.state.places.enter(&self.state.limits) {
             Ok(place) => self.place = Some(place),
             Err(_) if site.gateway.wants_robots_txt(incoming, context) => {
                 self.patience = self.patience.min(HURRY);

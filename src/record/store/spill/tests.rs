@@ -4,6 +4,7 @@ use super::*;
 use crate::decide::{RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
+use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
 use crate::record::store::tests::StoreFolder;
 use crate::record::tally::{
@@ -31,7 +32,8 @@ fn batch() -> CountBatch {
     let outcome = VerdictOutcome::Violation(crate::decide::Notice::Lapsed);
     let verdict =
         Verdict { outcome, reason: VerdictReason::Rule, ruling, version: Some(VersionId::of(b"a")) };
-    let decision = DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse);
+    let decision =
+        DecisionRef::new(EventKind::of(&verdict, Proof::Unchecked), Action::Refuse, &verdict, None);
     let tally = Tally::default();
     for (number, crawler) in [Some("GPTBot"), Some("Made \"up\""), None].into_iter().enumerate() {
         let purpose = Some(Purpose::AiTrain).filter(|_| number == 0);

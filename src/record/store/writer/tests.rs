@@ -11,6 +11,7 @@ use super::*;
 use crate::decide::{RobotsVersion, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof};
+use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
 use crate::record::tally::{
     CountedRequest, DecisionRef, InForce, ReadKey, SeenInstants, SeenRead, SubjectRef,
@@ -43,7 +44,12 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
         tally.shard(subject(&crawler)).count(&CountedRequest {
             subject: subject(&crawler),
             is_known: number % 2 == 0,
-            decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Forward),
+            decision: DecisionRef::new(
+                EventKind::of(&verdict, Proof::Unchecked),
+                Action::Forward,
+                &verdict,
+                None,
+            ),
             target: target.as_bytes(),
             at: micros(SystemTime::now()),
             network: NetworkId::NONE,

@@ -40,7 +40,7 @@ fn count_from(
     batch.count(&CountedRequest {
         subject: subject(crawler),
         is_known,
-        decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
+        decision: DecisionRef::new(EventKind::of(&verdict, Proof::Unchecked), Action::Refuse, &verdict, None),
         target: target.as_bytes(),
         at: minute * 60_000_000,
         network,
@@ -127,7 +127,12 @@ fn parts_come_to_what_one_batch_would_have_counted() {
             batch.count(&CountedRequest {
                 subject: subject(&name),
                 is_known,
-                decision: DecisionRef::plain(&verdict, Proof::Unchecked, Action::Refuse),
+                decision: DecisionRef::new(
+                    EventKind::of(&verdict, Proof::Unchecked),
+                    Action::Refuse,
+                    &verdict,
+                    None,
+                ),
                 target: target.as_bytes(),
                 at,
                 network: NetworkId::NONE,
