@@ -184,7 +184,7 @@ impl GatewayToml {
     fn of(arguments: &InitArgs, plan: &InitPlan) -> Self {
         Self {
             is_beside: arguments.beside.is_some(),
-            mode: toml_string(arguments.mode),
+            mode: toml_string(&arguments.mode),
             hosts: toml_list(&plan.hosts),
             siblings: toml_list(missing_siblings(&plan.hosts).into_iter().map(|(_, other)| other)),
             origin: plan.origin.as_ref().map(toml_string),
@@ -193,12 +193,12 @@ impl GatewayToml {
     }
 }
 
-fn toml_string(text: impl ToString) -> String {
+fn toml_string(text: &impl ToString) -> String {
     toml::Value::String(text.to_string()).to_string()
 }
 
 fn toml_list<T: ToString>(texts: impl IntoIterator<Item = T>) -> String {
-    texts.into_iter().map(toml_string).collect::<Vec<_>>().join(", ")
+    texts.into_iter().map(|text| toml_string(&text)).collect::<Vec<_>>().join(", ")
 }
 
 /// Everything that would keep the gateway from loading what was written: nothing, unless its files were
