@@ -182,7 +182,7 @@ impl Config {
     /// # Errors
     /// When it cannot be read.
     pub fn control_of(path: &Path) -> Result<PathBuf, ConfigErrors> {
-        let bytes = read_bytes(path)?;
+        let bytes = reading::contents(path, MOST_BYTES, "configuration")?;
         let text = String::from_utf8_lossy(&bytes);
         let table = toml::from_str(&text).ok().or_else(|| control_line(&text)).unwrap_or_default();
         let written = table.get("control").and_then(toml::Value::as_str);
@@ -208,14 +208,9 @@ fn control_line(text: &str) -> Option<toml::Table> {
     above.find_map(|keys| keys.ok().filter(|keys| keys.contains_key("control")))
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let read = reading::read(path, MOST_BYTES);
-    read.map(|read| read.bytes)
-        .map_err(|error| ConfigError::whole(path, format!("cannot read the configuration: {error}")))
-}
-
 fn read(path: &Path) -> Result<String, ConfigError> {
-    String::from_utf8(read_bytes(path)?).map_err(|error| {
+    let bytes = reading::contents(path, MOST_BYTES, "configuration")?;
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes().get(..at).unwrap_or_default()).into_owned();
         ConfigError::at(path, &text, Some(at..at), "the configuration is not UTF-8")

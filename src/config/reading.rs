@@ -5,6 +5,7 @@
 //! whoever touches it, so a thread of its own does.
 
 use super::bounded::{BoundedThreads, TimedOut};
+use super::error::ConfigError;
 use crate::record::at_once;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -51,6 +52,16 @@ impl FileMark {
 pub fn metadata(path: &Path) -> Option<Metadata> {
     let owned = path.to_owned();
     with_timeout(path, move || std::fs::metadata(owned)).ok()?.ok()
+}
+
+/// The bytes of a file that the operator named as the `what`, if it has no more than `most`.
+///
+/// # Errors
+/// As of [`read`].
+pub fn contents(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, ConfigError> {
+    let read = read(path, most);
+    read.map(|read| read.bytes)
+        .map_err(|error| ConfigError::whole(path, format!("cannot read the {what}: {error}")))
 }
 
 /// Reads the regular file at `path`, if it has no more than `most` bytes.

@@ -106,14 +106,14 @@ impl Certificates {
 fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
     let path = &config.certificate;
     let fault = |path: &Path, message: String| ConfigError::whole(path, message);
-    let text = bytes(path, "certificate")?;
+    let text = reading::contents(path, MOST_BYTES, "certificate")?;
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
         .map_err(|error| fault(path, format!("invalid certificate: expected PEM: {error}")))?;
     if chain.is_empty() {
         return Err(fault(path, "there is no certificate in this file; PEM is expected".to_owned()));
     }
-    let text = bytes(&config.key, "key")?;
+    let text = reading::contents(&config.key, MOST_BYTES, "key")?;
     let key = PrivateKeyDer::from_pem_slice(&text)
         .map_err(|error| fault(&config.key, format!("there is no private key in this file: {error}")))?;
     let key = rustls::crypto::ring::sign::any_supported_type(&key)
@@ -128,12 +128,6 @@ fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
         }
         Err(error) => Err(fault(path, format!("this certificate cannot be used: {error}"))),
     }
-}
-
-fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, ConfigError> {
-    let read = reading::read(path, MOST_BYTES);
-    read.map(|read| read.bytes)
-        .map_err(|error| ConfigError::whole(path, format!("cannot read the {what}: {error}")))
 }
 
 #[cfg(test)]

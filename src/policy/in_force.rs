@@ -104,11 +104,6 @@ impl Reloader {
     }
 }
 
-/// The modes of a site as configured.
-pub(super) fn configured(config: &Config, site: &SiteConfig) -> Modes {
-    modes(config, site, &Overrides::default())
-}
-
 /// The modes of a site under a configuration and what was set by hand.
 pub(super) fn modes(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Modes {
     let mut modes = Modes {

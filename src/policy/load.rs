@@ -3,7 +3,8 @@
 use super::certificates::Certificates;
 use super::composition::{UnfitPart, compose};
 use super::hosts::Hosts;
-use super::in_force::configured;
+use super::in_force::modes;
+use super::overrides::Overrides;
 use super::proof::Evidence;
 use super::published::FleetGeneration;
 use super::replies::Replies;
@@ -337,7 +338,7 @@ impl LoadingSite<'_> {
         let fresh = if self.renewed { fresh.renewed() } else { fresh };
         Site {
             config: self.site.clone(),
-            modes: configured(self.config, self.site),
+            modes: modes(self.config, self.site, &Overrides::default()),
             rules: SiteRules::new(fresh.version),
             robots: fresh.file,
             // Until the ledger says since when.

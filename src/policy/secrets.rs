@@ -20,9 +20,8 @@ impl Secret {
     /// # Errors
     /// When the file cannot be read, or holds nothing that a header field can carry.
     pub(super) fn load(path: &Path) -> Result<Self, ConfigError> {
-        let read = reading::read(path, LONGEST_SECRET)
-            .map_err(|error| ConfigError::whole(path, format!("cannot read the secret: {error}")))?;
-        let secret = read.bytes.trim_ascii();
+        let bytes = reading::contents(path, LONGEST_SECRET, "secret")?;
+        let secret = bytes.trim_ascii();
         if secret.is_empty() || !secret.iter().all(u8::is_ascii_graphic) {
             let message = "the secret has to be one line of visible ASCII characters without blanks";
             let hint = "make one: openssl rand -hex 32";
@@ -62,9 +61,8 @@ impl Webhook {
     /// # Errors
     /// When it cannot be read, or its first line is no URL.
     pub(super) fn load(path: &Path) -> Result<Self, ConfigError> {
-        let read = reading::read(path, LONGEST_WEBHOOK)
-            .map_err(|error| ConfigError::whole(path, format!("cannot read the webhook: {error}")))?;
-        Self::parse(&read.bytes).ok_or_else(|| {
+        let bytes = reading::contents(path, LONGEST_WEBHOOK, "webhook")?;
+        Self::parse(&bytes).ok_or_else(|| {
             let message =
                 "invalid webhook: expected a URL on the first line, and nothing or a secret on the second";
             let hint = "write https://HOST/PATH; a secret can be made with: openssl rand -hex 32";

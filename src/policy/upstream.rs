@@ -238,11 +238,10 @@ impl Upstreams {
 
 /// Reads certificates that may sign others.
 fn certificates(path: &Path) -> Result<Arc<[Vec<u8>]>, ConfigError> {
-    let fault =
-        |message: String| ConfigError::whole(path, message).with_hint("`ca` wants certificates in PEM form");
-    let read = reading::read(path, MOST_BYTES)
-        .map_err(|error| fault(format!("cannot read the certificates: {error}")))?;
-    let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(&read.bytes)
+    let hinted = |error: ConfigError| error.with_hint("`ca` wants certificates in PEM form");
+    let fault = |message: String| hinted(ConfigError::whole(path, message));
+    let bytes = reading::contents(path, MOST_BYTES, "certificates").map_err(hinted)?;
+    let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(&bytes)
         .collect::<Result<_, _>>()
         .map_err(|error| fault(format!("no certificates: {error}")))?;
     if certificates.is_empty() {

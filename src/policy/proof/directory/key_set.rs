@@ -23,11 +23,6 @@ struct JwkDocument {
     keys: Vec<serde_json::Value>,
 }
 
-#[derive(Serialize)]
-struct KeptDocument<'a> {
-    keys: Vec<&'a JwkEntry>,
-}
-
 /// The members of a key (RFC 7517 §4). Members that do not belong to the type of the key are dropped, to save memory.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
@@ -116,8 +111,7 @@ impl KeySet {
 
     /// As it is kept.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let document = KeptDocument { keys: self.entries.iter().collect() };
-        serde_json::to_vec(&document).unwrap_or_default()
+        serde_json::to_vec(&serde_json::json!({ "keys": self.entries })).unwrap_or_default()
     }
 }
 
