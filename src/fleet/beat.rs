@@ -137,7 +137,6 @@ type SaidFiles = BTreeMap<Box<str>, Vec<Box<str>>>;
 #[derive(Debug, Deserialize)]
 pub(super) struct OtherMember {
     pub(super) store: Box<str>,
-    is_gone: bool,
     tables: SaidFiles,
     /// What it said since this gateway last heard, as far as anybody may hold it.
     missed: Option<Vec<SaidFiles>>,
@@ -148,12 +147,10 @@ pub(super) struct OtherMember {
 }
 
 impl OtherMember {
-    /// What it serves or is about to serve; nothing of one that is gone.
+    /// What it serves or is about to serve, or may still serve where it is silent.
     pub(super) fn files(&self) -> OfferedFiles {
         let mut files = OfferedFiles::new();
-        if !self.is_gone {
-            add(&mut files, &self.tables);
-        }
+        add(&mut files, &self.tables);
         files
     }
 

@@ -30,8 +30,9 @@ CREATE TABLE robots_gateway.member (
     beats        bigint NOT NULL DEFAULT 0,
     seen         timestamptz NOT NULL,
     lease        interval NOT NULL,
+    notice       interval NOT NULL DEFAULT '1 day',
     gone         timestamptz,
-    gone_because text,
+    gone_because text, -- one that is only silent may serve what it served for as long as its notice: `tables` stays
     generation   bigint NOT NULL DEFAULT 0,
     error        text,
     outbox       bigint NOT NULL DEFAULT 0,
@@ -413,10 +414,11 @@ BEGIN
         ON CONFLICT (sha256) DO UPDATE SET used = current_date WHERE robots.used < current_date;
         -- A store that was lost while its process lives is another one now: nobody waits for what it was.
         IF own.store IS NULL THEN
-            PERFORM FROM robots_gateway.member WHERE process = p->>'process' AND gone IS NULL FOR UPDATE;
+            PERFORM FROM robots_gateway.member
+            WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' FOR UPDATE;
             UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
                 outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
-            WHERE process = p->>'process' AND gone IS NULL AND role = session_user;
+            WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' AND role = session_user;
         END IF;
         -- Others wait to hear of a file that is added, and nobody does to hear of one that is not served any more.
         is_offer := own.store IS NULL OR own.gone IS NOT NULL OR NOT own.tables @> (p->'tables')
@@ -448,7 +450,8 @@ BEGIN
     END IF;
     UPDATE robots_gateway.member SET role = session_user, name = p->>'name', process = p->>'process', started = (p->>'started')::bigint,
         version = p->>'version', beats = beats + 1, seen = clock_timestamp(),
-        lease = make_interval(secs => (p->>'lease')::double precision), generation = least((p->>'generation')::bigint, 1::bigint << 53),
+        lease = make_interval(secs => (p->>'lease')::double precision),
+        notice = make_interval(secs => (p->>'notice')::double precision), generation = least((p->>'generation')::bigint, 1::bigint << 53),
         error = p->>'error', outbox = (p->>'outbox')::bigint, outbox_since = (p->>'outbox_since')::bigint,
         serving = p->'serving',
         -- A database that was set back has not given the stamps that members had of it.
@@ -480,19 +483,21 @@ BEGIN
         'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store AND applied < own.changed),
         'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,
-                'is_gone', gone IS NOT NULL, 'tables', tables, 'past', past, 'missed', (
+                'tables', tables, 'past', past, 'missed', (
                     SELECT jsonb_agg(tables) FROM (SELECT word.stamp, word.tables,
-                            coalesce(lead(said) OVER (ORDER BY word.stamp), member.gone, clock_timestamp()) AS ended
+                            coalesce(lead(said) OVER (ORDER BY word.stamp), CASE gone_because
+                                WHEN 'silent' THEN member.gone + member.notice ELSE member.gone END, clock_timestamp()) AS ended
                         FROM robots_gateway.word WHERE word.store = member.store AND word.stamp > own.applied) AS words
                     WHERE ended > clock_timestamp() - make_interval(secs => (p->>'notice')::double precision)), 'waived',
                 CASE WHEN gone < clock_timestamp() - interval '1 day' THEN '[]' ELSE waived END)), '[]') FROM robots_gateway.member
             WHERE changed > own.applied AND store <> own.store),
         'silent', (SELECT coalesce(jsonb_agg(jsonb_build_array(store, beats, extract(epoch FROM lease))), '[]')
             FROM robots_gateway.member
-            WHERE gone IS NULL AND store <> own.store AND seen < clock_timestamp() - interval '3 seconds'));
+            WHERE store <> own.store AND (gone IS NULL AND seen < clock_timestamp() - interval '3 seconds'
+                OR gone_because = 'silent' AND tables <> '{}' AND gone < clock_timestamp() - notice)));
 END $$;
 
--- A member stops serving: cleanly, because its lease ran out by the clock of another one, or by the operator's word.
+-- A member stops serving: cleanly, because it was silent by the clock of another one, or by the operator's word.
 -- The row of the member is always locked before that of the fleet, which `next_stamp` locks.
 CREATE FUNCTION robots_gateway.leave(p_store text, p_process text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -500,17 +505,19 @@ BEGIN
     PERFORM FROM robots_gateway.member WHERE store = p_store FOR UPDATE;
     UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
         outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
-    WHERE store = p_store AND process = p_process AND gone IS NULL AND role = session_user;
+    WHERE store = p_store AND process = p_process AND coalesce(gone_because, 'silent') = 'silent' AND role = session_user;
     NOTIFY robots_gateway;
 END $$;
--- No member ends another one that was heard of within its lease.
+-- No member ends another one that was heard of within its lease. After that nobody waits for the silent one. It may be cut
+-- off and serve what it served: that counts as served for as long as its notice, unless it is heard of.
 CREATE FUNCTION robots_gateway.expire(p_store text, p_beats bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM FROM robots_gateway.member WHERE store = p_store FOR UPDATE;
-    UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'silent', tables = '{}',
-        changed = robots_gateway.next_stamp()
+    UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'silent', changed = robots_gateway.next_stamp()
     WHERE store = p_store AND beats = p_beats AND gone IS NULL AND seen < clock_timestamp() - lease;
+    UPDATE robots_gateway.member SET tables = '{}', changed = robots_gateway.next_stamp()
+    WHERE store = p_store AND beats = p_beats AND gone_because = 'silent' AND gone < clock_timestamp() - notice;
 END $$;
 CREATE FUNCTION robots_gateway.forget(p_name text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,5 +1,6 @@
 //! Nobody is accused at one gateway of what it could not know of another.
 
+use crate::relay::{DatabaseRelay, RelayState};
 use crate::scene::{PATIENCE, Scene, ctl_of, stands, status};
 use crate::support::agents::{BINGBOT, CHROME, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
@@ -33,6 +34,10 @@ fn is_judged(scene: &Scene, name: &str, member: &Daemon, target: &str, agent: &s
 
 fn serves(member: &Daemon, robots: &str) -> bool {
     member.send(&get("/robots.txt")).text() == robots
+}
+
+fn serves_to(member: &Daemon, robots: &str, agent: &str) -> bool {
+    member.send(&get("/robots.txt").by(agent)).text() == robots
 }
 
 #[track_caller]
@@ -117,6 +122,36 @@ fn a_member_that_is_frozen_is_waited_for_until_its_lease_is_over_and_then_accuse
     assert_eq!(event, "stale");
     stands(&b, "member");
     is_judged(&scene, "b", &b, "/old/later", GPTBOT, ("stale", "pending"));
+}
+
+#[test]
+fn what_a_member_that_is_cut_off_goes_on_to_serve_may_be_held_everywhere() {
+    let scene = Scene::new();
+    let settle = "settle = \"0s\"";
+    let a = scene.published_with("a", OLD, "1h", KEYS, settle);
+    let relay = DatabaseRelay::to(scene.engine.port());
+    let b = scene.builder_by(relay.port(), "b", OLD, "1h", KEYS).set(settle).published().start();
+    stands(&a, "member");
+    stands(&b, "member");
+    relay.set(RelayState::Silent);
+    rename_over(&a.robots(), NEW);
+    comes_to_serve(&a, NEW, PATIENCE);
+    assert_eq!(status(&b)["standing"], "isolated");
+    // A crawler reads the new one here and the old one there, and obeys what it read last.
+    for attempt in 0..10 {
+        assert!(serves_to(&a, NEW, GPTBOT) && serves_to(&b, OLD, GPTBOT));
+        is_judged(&scene, "a", &a, &format!("/new/cut-off/{attempt}"), GPTBOT, ("stale", "pending"));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    scene.forget("b");
+    let mut attempt = 0;
+    let found = within(PATIENCE, || {
+        assert!(serves_to(&a, NEW, GPTBOT));
+        attempt += 1;
+        let (event, notice) = judged(&scene, "a", &a, &format!("/new/{attempt}"), GPTBOT);
+        (event == "violation").then_some(notice)
+    });
+    assert_eq!(found.as_deref(), Some("read"), "{}", status(&a));
 }
 
 #[test]

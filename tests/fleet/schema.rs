@@ -74,6 +74,37 @@ fn no_member_ends_another_one_that_lives() {
 }
 
 #[test]
+fn a_silent_member_counts_as_serving_until_its_notice_is_over() {
+    let scene = Scene::new();
+    let another =
+        |file: &str, process: &str| json!({ "revision": 1, "tables": { "*": [file] }, "process": process });
+    beat(&scene, "a", &word("v1", 1));
+    let ends =
+        "SELECT robots_gateway.expire('a', (SELECT beats FROM robots_gateway.member WHERE store = 'a'))";
+    scene.engine.sql("UPDATE robots_gateway.member SET seen = seen - interval '11 seconds'");
+    scene.engine.sql_of("gateway", ends).expect("it may ask");
+    // Nobody waits for it, and it may be cut off and serve what it served.
+    let answer = beat(&scene, "b", &another("v2", "q"));
+    assert_eq!((&answer["others"], &answer["silent"]), (&json!(0), &json!([])), "{answer}");
+    assert_eq!(answer["members"][0]["tables"], json!({ "*": ["v1"] }), "{answer}");
+    let stamp = answer["stamp"].as_u64().expect("a stamp");
+    scene.engine.sql_of("gateway", ends).expect("it may ask");
+    let known = json!({ "revision": 1, "applied": stamp, "process": "q" });
+    assert_eq!(beat(&scene, "b", &known)["members"], json!([]));
+    scene.engine.sql("UPDATE robots_gateway.member SET gone = gone - interval '1 hour' WHERE store = 'a'");
+    assert_eq!(beat(&scene, "b", &known)["silent"][0][0], "a");
+    scene.engine.sql_of("gateway", ends).expect("it may ask");
+    let answer = beat(&scene, "b", &known);
+    assert_eq!(answer["silent"], json!([]), "{answer}");
+    assert_eq!(answer["members"][0]["tables"], json!({}), "{answer}");
+    // Who joins only now hears what it may have served until then.
+    let answer = beat(&scene, "c", &another("v2", "r"));
+    let of_a =
+        answer["members"].as_array().and_then(|members| members.iter().find(|other| other["store"] == "a"));
+    assert_eq!(of_a.expect("a")["missed"], json!([{ "*": ["v1"] }]), "{answer}");
+}
+
+#[test]
 fn a_stamp_that_was_never_given_acknowledges_nothing() {
     let scene = Scene::new();
     beat(&scene, "a", &word("v1", 1));

@@ -38,7 +38,8 @@ impl FleetTask {
         Ok(first)
     }
 
-    /// Whoever was silent for as long as its lease, by the clock of this machine, counts as serving nothing.
+    /// Nobody waits for a member that was silent for as long as its lease, by the clock of this machine; what it served counts
+    /// until its notice is over.
     async fn expire(&mut self, client: &Client, answer: &BeatAnswer) -> Result<(), FleetError> {
         let known = std::mem::take(&mut self.silent);
         for (store, beats, lease) in &answer.silent {
@@ -50,7 +51,7 @@ impl FleetTask {
             if since.elapsed() > lease.mul_f64(1.02) {
                 tracing::warn!(
                     store,
-                    "a member of the fleet was silent for its whole lease: it counts as serving nothing"
+                    "a member of the fleet was silent for its whole lease: nobody waits for it any more"
                 );
                 within(client.query_one("SELECT robots_gateway.expire($1, $2)", &[store, beats])).await?;
             }
