@@ -80,14 +80,6 @@ pub(super) struct FleetTask {
     told: Option<String>,
 }
 
-/// What came of a beat.
-enum BeatOutcome {
-    /// The next one is due in a second.
-    Calm,
-    /// There is more to say at once.
-    GoOn,
-}
-
 impl FleetTask {
     pub(super) fn new(shared: Arc<FleetShared>, stopped: watch::Receiver<bool>) -> Self {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -171,7 +163,7 @@ impl FleetTask {
         loop {
             let begun = Instant::now();
             let is_whole = self.outbox.has_more || begun >= self.whole_due;
-            let (outcome, fault) = self.turn((&client, &question), &store, is_whole).await?;
+            let (has_more, fault) = self.turn((&client, &question), &store, is_whole).await?;
             if let Some(fault) = fault {
                 self.tell(&fault);
             } else if is_whole {
@@ -181,7 +173,7 @@ impl FleetTask {
                 self.shared.status().0.error = None;
             }
             let mut soonest = begun + SOONEST;
-            if matches!(outcome, BeatOutcome::Calm) {
+            if !has_more {
                 let mut stopped = self.stopped.clone();
                 let shared = Arc::clone(&self.shared);
                 tokio::select! {
@@ -201,14 +193,14 @@ impl FleetTask {
         }
     }
 
-    /// One beat, and what follows from it; beside that, what could not be done and is tried again at the next one. Where
-    /// it is not `is_whole`, versions alone are spoken of: others wait for that, and for nothing else.
+    /// One beat, and what follows from it: whether there is more to say at once, and what could not be done and is tried again
+    /// at the next one. Where it is not `is_whole`, versions alone are spoken of: others wait for that, and for nothing else.
     async fn turn(
         &mut self,
         (client, question): (&FleetClient, &Statement),
         store: &str,
         is_whole: bool,
-    ) -> Result<(BeatOutcome, Option<FleetError>), FleetError> {
+    ) -> Result<(bool, Option<FleetError>), FleetError> {
         if is_whole {
             self.whole_due = Instant::now() + PULSE;
             if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
@@ -242,7 +234,7 @@ impl FleetTask {
         (self.beats, self.others) = (answer.beats, answer.others);
         if answer.is_replaced {
             self.doubt();
-            return Ok((BeatOutcome::Calm, Some(FleetError::Local(REPLACED.to_owned()))));
+            return Ok((false, Some(FleetError::Local(REPLACED.to_owned()))));
         }
         self.show(store, &answer);
         self.revision = answer.revision;
@@ -266,7 +258,7 @@ impl FleetTask {
             fault
         };
         let has_more = fault.is_none() && (has_learnt || is_whole && self.outbox.has_more);
-        Ok((if has_more { BeatOutcome::GoOn } else { BeatOutcome::Calm }, fault))
+        Ok((has_more, fault))
     }
 
     /// What there is to say beside what is served.

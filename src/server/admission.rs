@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 const SHARDS: usize = 16;
 
 /// The clients of one part, by address, or by the /64 that one subscriber of IPv6 usually has to himself.
-type ClientShard = Mutex<HashMap<Network, Weak<Client>>>;
+type ClientShard = Mutex<HashMap<Network, Weak<AdmittedClient>>>;
 
 /// The connections that are open, and the requests of HTTP/2 on them.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(super) struct Admission {
 
 /// One client, or one connection of somebody who has no limit of his own.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct AdmittedClient {
     admission: Arc<Admission>,
     network: Option<Network>,
     connections: AtomicUsize,
@@ -42,12 +42,12 @@ pub(super) struct Client {
 #[derive(Debug)]
 pub(super) struct Permit {
     admission: Arc<Admission>,
-    client: Option<Arc<Client>>,
+    client: Option<Arc<AdmittedClient>>,
 }
 
 /// A place among the requests that may be under way; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct RequestPlace(Arc<Client>);
+pub(super) struct RequestPlace(Arc<AdmittedClient>);
 
 impl Admission {
     pub(super) fn new(totals: Arc<ConnectionTotals>) -> Self {
@@ -69,9 +69,9 @@ impl Admission {
     }
 
     /// The client that all connections from `network` share; for `None` one that only the totals hold for.
-    pub(super) fn client(self: &Arc<Self>, network: Option<Network>) -> Arc<Client> {
+    pub(super) fn client(self: &Arc<Self>, network: Option<Network>) -> Arc<AdmittedClient> {
         let (connections, requests) = <(AtomicUsize, AtomicUsize)>::default();
-        let new = || Arc::new(Client { admission: Arc::clone(self), network, connections, requests });
+        let new = || Arc::new(AdmittedClient { admission: Arc::clone(self), network, connections, requests });
         let Some((network, shard)) = network.and_then(|network| Some((network, self.shard(network)?))) else {
             return new();
         };
@@ -94,7 +94,7 @@ impl Admission {
     }
 }
 
-impl Client {
+impl AdmittedClient {
     /// A place for one more request, or under what it is counted that there is none.
     pub(super) fn enter(
         self: &Arc<Self>,
@@ -139,7 +139,7 @@ impl Permit {
     }
 
     /// Whose requests come on the connection.
-    pub(super) fn client(&self) -> Arc<Client> {
+    pub(super) fn client(&self) -> Arc<AdmittedClient> {
         self.client.clone().unwrap_or_else(|| self.admission.client(None))
     }
 
@@ -171,7 +171,7 @@ impl Drop for RequestPlace {
     }
 }
 
-impl Drop for Client {
+impl Drop for AdmittedClient {
     fn drop(&mut self) {
         let shard = self.network.and_then(|network| Some((network, self.admission.shard(network)?)));
         let Some((network, shard)) = shard else { return };
@@ -233,7 +233,7 @@ mod tests {
         ConnectionLimits { h2_requests: total, h2_requests_per_address: per_address, ..limits(100, 100) }
     }
 
-    fn client(admission: &Arc<Admission>, address: &str) -> Arc<Client> {
+    fn client(admission: &Arc<Admission>, address: &str) -> Arc<AdmittedClient> {
         admission.client(Some(Network::around(address.parse().unwrap(), 32, 64)))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::config::ConnectionLimits;
 use crate::record::ConnectionEvent;
-use crate::server::admission::{Client, RequestPlace};
+use crate::server::admission::{AdmittedClient, RequestPlace};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Context;
@@ -13,14 +13,14 @@ use std::task::Context;
 /// While the client does not take what is sent to it, those answers are still held, and so are their places.
 #[derive(Debug)]
 pub(super) struct Places {
-    client: Arc<Client>,
+    client: Arc<AdmittedClient>,
     /// Whether the connection has more to send than its client takes.
     is_behind: AtomicBool,
     kept: Mutex<Vec<RequestPlace>>,
 }
 
 impl Places {
-    pub(super) fn of(client: Arc<Client>) -> Self {
+    pub(super) fn of(client: Arc<AdmittedClient>) -> Self {
         Self { client, is_behind: AtomicBool::new(false), kept: Mutex::default() }
     }
 
