@@ -3,12 +3,12 @@
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource};
 use robots_gateway::alerts;
-use robots_gateway::config::{Arguments, Config, DaemonVerb, ListenerConfig};
+use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig, ListenerConfig};
 use robots_gateway::ctl;
-use robots_gateway::fleet::{Fleet, read_system_authorities};
+use robots_gateway::fleet::{Fleet, first_generation, read_system_authorities};
 use robots_gateway::gateway::{Gateway, is_near};
 use robots_gateway::policy::{
-    self, CurrentPolicy, Evidence, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
+    self, CurrentPolicy, Evidence, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
@@ -151,8 +151,26 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
     read_system_authorities().map_err(|error| StartFailure::Configuration(error.into()))?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
     let workers = Workers::start(config.threads).map_err(running)?;
+    begin_as_published(&config);
     let policy = policy::check(config, SystemTime::now());
     Ok((workers, policy.map_err(|errors| StartFailure::Configuration(errors.into()))?))
+}
+
+/// A gateway that comes to a fleet begins with what that published, so that it never announces an older file of its own.
+fn begin_as_published(config: &Config) {
+    let is_new = |_: &&FleetConfig| !FleetGeneration::is_kept(&config.state_dir);
+    let Some(fleet) = config.fleet.as_ref().filter(is_new) else { return };
+    let begun = first_generation(fleet).map_err(|error| error.to_string()).and_then(|document| {
+        let Some(document) = document else { return Ok(()) };
+        let generation = FleetGeneration::parse(&document)?;
+        let kept = make_folder(&config.state_dir).and_then(|()| generation.save(&config.state_dir));
+        kept.map_err(|error| format!("{}: {error}", config.state_dir.display()))
+    });
+    if let Err(error) = begun {
+        tracing::warn!(
+            "{error}; this gateway begins with its own robots.txt, and takes what the fleet published later"
+        );
+    }
 }
 
 /// Looks for changed files and old lists. In a self-test a reload would bring the configuration of the gateway that runs.

@@ -42,20 +42,27 @@ fn told(error: &tokio_postgres::Error) -> String {
         let _ = write!(text, ": {error}");
         cause = error.source();
     }
-    let refused = error.as_db_error().and_then(|refused| hint(refused.code().code()));
+    let refused = error.as_db_error().and_then(|refused| hint(refused.code().code(), refused.message()));
     // The driver says this in words alone.
     let asked = text.ends_with("password missing").then_some("set `password_file`, or PGPASSWORD");
-    if let Some(hint) = refused.or(asked) {
+    let tls = text.contains("TLS").then_some(
+        "TLS is verified: name the certificate that signed the server's in `ca_file` of [fleet], or add `?sslmode=disable` to \
+         `database` where nobody else can listen",
+    );
+    if let Some(hint) = refused.or(asked).or(tls) {
         let _ = write!(text, "; {hint}");
     }
     text
 }
 
 /// What an SQLSTATE calls for.
-fn hint(code: &str) -> Option<&'static str> {
+fn hint(code: &str, message: &str) -> Option<&'static str> {
     Some(match code {
         "3F000" | "42P01" | "42883" => {
             "`gatewayctl fleet init` sets it up, and brings it to the version of this program"
+        }
+        "42501" if message.contains("publish") || message.contains("forget") => {
+            "the user needs the role robots_gateway_publisher: GRANT robots_gateway_publisher TO USER"
         }
         "42501" => "the user needs the role robots_gateway_member: GRANT robots_gateway_member TO USER",
         "RG001" => {

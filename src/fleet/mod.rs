@@ -43,7 +43,7 @@
 //! file that changed: so its robots.txt is announced, too.
 //!
 //! **Starts.** A gateway that starts goes on with the file that it served last, and announces another one as after a
-//! reload.
+//! reload. One that comes to a fleet begins with the last generation, so that no older file of its own is announced.
 //!
 //! **What is left.** A gateway without a past that starts while the database cannot be asked serves its file all the
 //! same, and says so. A member that is cut off for longer than `notice` goes on serving what the others
@@ -67,7 +67,7 @@ mod tls;
 pub use error::FleetError;
 pub use members::{FleetMember, FleetOverview, forget, overview};
 pub use membership::{Fleet, FleetStatus};
-pub use publish::{publish, published};
+pub use publish::{first_generation, publish, published};
 pub use report::{FleetCounts, counts};
 pub use setup::{SetUp, set_up};
 pub use signature::PublisherKey;

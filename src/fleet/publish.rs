@@ -5,6 +5,7 @@ use super::connect::{FleetClient, connect_to_schema, within};
 use super::signature::{PublisherKey, has_signed};
 use crate::config::FleetConfig;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How often another publisher may come first.
 const TRIES: usize = 10;
@@ -17,6 +18,26 @@ pub fn published(config: &FleetConfig) -> Result<Option<String>, FleetError> {
     super::now(async {
         let client = connect_to_schema(config, Arc::default()).await?;
         Ok(last(&client).await?.map(|(document, _)| document))
+    })
+}
+
+/// How long a start waits for the database.
+const START_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a gateway that comes to a fleet begins with: the last document that was published; `None` where there is none that
+/// `publisher_key` accepts.
+///
+/// # Errors
+/// When the database does not answer soon.
+pub fn first_generation(config: &FleetConfig) -> Result<Option<String>, FleetError> {
+    let key = config.publisher_key.as_ref();
+    super::now(async {
+        let asked = async { last(&connect_to_schema(config, Arc::default()).await?).await };
+        let silent = |_| FleetError::Silent(START_PATIENCE);
+        let last = tokio::time::timeout(START_PATIENCE, asked).await.map_err(silent)??;
+        let signed =
+            last.filter(|(document, signature)| key.is_none_or(|key| has_signed(key, document, signature)));
+        Ok(signed.map(|(document, _)| document))
     })
 }
 

@@ -65,8 +65,17 @@ impl FleetGeneration {
         })
     }
 
+    /// Whether one was taken before.
+    #[must_use]
+    pub fn is_kept(state_dir: &Path) -> bool {
+        state_dir.join(FILE).exists()
+    }
+
     /// Keeps it for the next start, whole or not at all.
-    pub(super) fn save(&self, state_dir: &Path) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn save(&self, state_dir: &Path) -> io::Result<()> {
         replace_file(&state_dir.join(FILE), self.document().as_bytes())
     }
 

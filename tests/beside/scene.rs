@@ -6,6 +6,7 @@ use crate::support::origin::free_port;
 use crate::support::{Daemon, Folder, configured, until};
 use serde_json::Value;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -77,7 +78,7 @@ impl Proxy {
     /// Starts it, and waits until it listens.
     pub(crate) fn start(command: &mut Command, port: u16) -> Self {
         let shown = format!("{command:?}");
-        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0).spawn();
         let process =
             process.unwrap_or_else(|error| panic!("{shown}: {error}; .ci/dependencies test installs it"));
         let mut proxy = Self { process, port };
@@ -92,7 +93,7 @@ impl Proxy {
 impl Proxy {
     /// The same of a server at a socket of the file system.
     pub(crate) fn start_at(command: &mut Command, socket: &Path) -> Self {
-        let process = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let process = command.process_group(0).spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let proxy = Self { process, port: 0 };
         until("the socket is there", || socket.exists().then_some(()));
         proxy
@@ -101,7 +102,8 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // PHP-FPM's workers outlive it.
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.process.id())]).status();
         let _ = self.process.wait();
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::scene::{PATIENCE, Scene, ctl_of, stands};
 use crate::support::agents::GPTBOT;
+use crate::support::journal::JournalFile;
 use crate::support::wait::within;
 use crate::support::{Daemon, get};
 use base64::Engine as _;
@@ -46,6 +47,32 @@ fn tells(member: &Daemon, why: &str) {
         told["members"][0]["late"].as_str()?.contains(why).then_some(())
     });
     assert!(found.is_some(), "{told}; {}", member.log.text());
+}
+
+#[test]
+fn a_new_member_with_an_older_file_of_its_own_begins_with_what_is_published() {
+    let scene = Scene::new();
+    let a = scene.published_with("a", OLD, "1h", KEYS, "settle = \"0s\"");
+    stands(&a, "member");
+    let file = scene.file("published.txt", NEW);
+    scene.publisher(&["fleet", "publish", &file]).exits(0);
+    comes_to_serve(&a, NEW);
+    let is_accused = |target: &str| {
+        a.send(&get(target).by(GPTBOT));
+        JournalFile(scene.state("a").join("journal.jsonl")).event_of(target)["event"] == "violation"
+    };
+    let mut asked = 0;
+    let bound = within(PATIENCE, || {
+        a.send(&get("/robots.txt").by(GPTBOT));
+        asked += 1;
+        is_accused(&format!("/new/{asked}")).then_some(())
+    });
+    assert!(bound.is_some(), "{}", a.log.text());
+    let b = scene.published("b", OLD, "1h", KEYS);
+    assert!(serves(&b, NEW), "{}", b.log.text());
+    stands(&b, "member");
+    // Nobody was told of a file that allows it.
+    assert!(is_accused("/new/after"), "{}", a.log.text());
 }
 
 #[test]
