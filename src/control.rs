@@ -48,7 +48,6 @@ pub struct StatusReport {
     /// What other proxies ask; null where they are not answered.
     pub authorize: Option<AuthorizeStatus>,
     /// Membership in a fleet; null where there is none.
-    #[serde(skip_deserializing)]
     pub fleet: Option<FleetStatus>,
     /// The certificates that TLS shows.
     pub certificates: Vec<CertificateStatus>,

@@ -66,6 +66,7 @@ fn troubles(status: &StatusReport) -> Vec<String> {
     troubles.extend(status.watch_error.as_ref().map(|why| {
         format!("not every file can be watched: {why}; changes are found by looking, each second")
     }));
+    troubles.extend(status.fleet.as_ref().and_then(|fleet| fleet.error.clone()));
     let store = &status.store;
     troubles.extend(store_troubles(store));
     troubles.extend(status.certificates.iter().filter_map(|certificate| {
@@ -282,6 +283,16 @@ mod tests {
     fn a_good_night_is_one_line() {
         let status = json!({"generation": 1, "uptime_seconds": 5, "version": "1.0.0", "sites": []});
         assert!(shown(status).starts_with("robots-gateway 1.0.0, up 5 s, policy 1: all is well\n"));
+    }
+
+    #[test]
+    fn a_database_of_the_fleet_that_does_not_answer_is_told_at_once() {
+        let error = "the database of the fleet has not answered for 10 s";
+        let fleet = crate::fleet::FleetStatus { error: Some(error.to_owned()), ..Default::default() };
+        let status =
+            json!({"generation": 1, "uptime_seconds": 5, "version": "1.0.0", "sites": [], "fleet": fleet});
+        let shown = shown(status);
+        assert!(shown.contains("1 thing is wrong") && shown.contains(error), "{shown}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
 use crate::record::{FleetDoubt, FleetLedger, FleetStanding, PaceBook, ReadBook, Recorder};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,14 +21,14 @@ pub struct Fleet {
 }
 
 /// What a member is doing; field names are public API.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FleetStatus {
     /// Its name.
     pub name: String,
     /// The id of its store.
     pub store: String,
     /// `joining`, `member`, or `isolated`: then nobody is accused.
-    pub standing: &'static str,
+    pub standing: Cow<'static, str>,
     /// Why the database cannot be used.
     pub error: Option<String>,
     /// How many seconds ago the database last answered; null where it never has.
@@ -97,11 +98,12 @@ impl Fleet {
     /// What the member is doing.
     pub fn status(&self) -> FleetStatus {
         let (mut status, last) = self.shared.status().clone();
-        status.standing = match self.shared.standing().doubt() {
+        let standing = match self.shared.standing().doubt() {
             None => "member",
             Some(FleetDoubt::Joining) => "joining",
             Some(FleetDoubt::Isolated) => "isolated",
         };
+        status.standing = Cow::Borrowed(standing);
         status.lag_seconds = last.map(|last| last.elapsed().as_secs_f64());
         status
     }

@@ -56,6 +56,9 @@ impl fmt::Display for SiteNotice {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("in force; ")?;
         match (self.binds_from, &self.doubt) {
+            (Some(time), _) if self.waived_for.iter().any(|whom| whom == "everyone") => {
+                write!(out, "notice ends at {}", timestamp(time))?;
+            }
             (Some(time), _) => write!(out, "binds everyone from {}", timestamp(time))?,
             (None, Some(_)) => out.write_str("does not bind everyone yet")?,
             (None, None) => out.write_str("binds everyone")?,

@@ -22,6 +22,7 @@ use crate::record::tally::{
 };
 use rusqlite::{OpenFlags, Params, Row};
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -122,8 +123,14 @@ impl StoreReader {
     /// # Errors
     /// When there is none, or it cannot be read, or a later program wrote it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if !path.exists() {
-            return Err(schema::missing(path));
+        match path.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(schema::missing(path)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let message =
+                    format!("{}: {error}; run this as the user the gateway runs as", path.display());
+                return Err(StoreError::new(StoreErrorKind::Other, message));
+            }
+            _ => {}
         }
         // Before the look at the store: what is moved from there to here meanwhile is not told as missing.
         let processes = others(path, SpillReader::ToRead).unwrap_or_default();
