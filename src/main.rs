@@ -156,15 +156,16 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
     Ok((workers, policy.map_err(|errors| StartFailure::Configuration(errors.into()))?))
 }
 
-/// A gateway that comes to a fleet begins with what that published, so that it never announces an older file of its own.
+/// A gateway without a past that comes to a fleet begins with what that published: so it never announces an older file.
 fn begin_as_published(config: &Config) {
-    let is_new = |_: &&FleetConfig| !FleetGeneration::is_kept(&config.state_dir);
+    let is_new = |_: &&FleetConfig| !config.store.path.exists();
     let Some(fleet) = config.fleet.as_ref().filter(is_new) else { return };
-    let begun = first_generation(fleet).map_err(|error| error.to_string()).and_then(|document| {
-        let Some(document) = document else { return Ok(()) };
-        let generation = FleetGeneration::parse(&document)?;
-        let kept = make_folder(&config.state_dir).and_then(|()| generation.save(&config.state_dir));
-        kept.map_err(|error| format!("{}: {error}", config.state_dir.display()))
+    let begun = first_generation(fleet).map_err(|error| error.to_string()).and_then(|published| {
+        let Some((number, document)) = published else { return Ok(()) };
+        let folder = &config.state_dir;
+        make_folder(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let kept = FleetGeneration::keep(number, &document, folder);
+        kept.map_err(|error| format!("generation {number} is not taken: {error}"))
     });
     if let Err(error) = begun {
         tracing::warn!(

@@ -119,9 +119,10 @@ pub(super) struct BeatAnswer {
     /// Others whose word is new.
     #[serde(default)]
     pub(super) members: Vec<OtherMember>,
-    /// Others of which nothing was heard for seconds: store, beats and lease.
+    /// Others of which nothing was heard for seconds: store, beats, how many seconds to wait for more, and whether nobody waits
+    /// for it any more while what it served still counts.
     #[serde(default)]
-    pub(super) silent: Vec<(String, i64, f64)>,
+    pub(super) silent: Vec<(String, i64, f64, bool)>,
 }
 
 /// What is published.

@@ -45,7 +45,9 @@ fn told(error: &tokio_postgres::Error) -> String {
     let refused = error.as_db_error().and_then(|refused| hint(refused.code().code(), refused.message()));
     // The driver says this in words alone.
     let asked = text.ends_with("password missing").then_some("set `password_file`, or PGPASSWORD");
-    let tls = text.contains("TLS").then_some(
+    let is_unknown =
+        ["does not support TLS", "UnknownIssuer", "CaUsedAsEndEntity"].iter().any(|why| text.contains(why));
+    let tls = is_unknown.then_some(
         "TLS is verified: name the certificate that signed the server's in `ca_file` of [fleet], or add `?sslmode=disable` to \
          `database` where nobody else can listen",
     );
@@ -61,7 +63,7 @@ fn hint(code: &str, message: &str) -> Option<&'static str> {
         "3F000" | "42P01" | "42883" => {
             "`gatewayctl fleet init` sets it up, and brings it to the version of this program"
         }
-        "42501" if message.contains("publish") || message.contains("forget") => {
+        "42501" if message.ends_with("function publish") || message.ends_with("function forget") => {
             "the user needs the role robots_gateway_publisher: GRANT robots_gateway_publisher TO USER"
         }
         "42501" => "the user needs the role robots_gateway_member: GRANT robots_gateway_member TO USER",

@@ -78,7 +78,9 @@ use std::future::Future;
 /// Runs one question to the database to its end, for a command.
 pub(crate) fn now<T>(question: impl Future<Output = Result<T, FleetError>>) -> Result<T, FleetError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime
-        .map_err(|error| FleetError::Local(format!("cannot ask the database: {error}")))?
-        .block_on(question)
+    let runtime = runtime.map_err(|error| FleetError::Local(format!("cannot ask the database: {error}")))?;
+    let answer = runtime.block_on(question);
+    // A name that is being looked up is not waited for.
+    runtime.shutdown_background();
+    answer
 }

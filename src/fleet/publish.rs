@@ -17,34 +17,37 @@ const TRIES: usize = 10;
 pub fn published(config: &FleetConfig) -> Result<Option<String>, FleetError> {
     super::now(async {
         let client = connect_to_schema(config, Arc::default()).await?;
-        Ok(last(&client).await?.map(|(document, _)| document))
+        Ok(last(&client).await?.map(|(_, document, _)| document))
     })
 }
 
 /// How long a start waits for the database.
 const START_PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a gateway that comes to a fleet begins with: the last document that was published; `None` where there is none that
-/// `publisher_key` accepts.
+/// What a gateway that comes to a fleet begins with: the number of the last generation and its document; `None` where there is
+/// none that `publisher_key` accepts.
 ///
 /// # Errors
 /// When the database does not answer soon.
-pub fn first_generation(config: &FleetConfig) -> Result<Option<String>, FleetError> {
+pub fn first_generation(config: &FleetConfig) -> Result<Option<(i64, String)>, FleetError> {
     let key = config.publisher_key.as_ref();
     super::now(async {
         let asked = async { last(&connect_to_schema(config, Arc::default()).await?).await };
         let silent = |_| FleetError::Silent(START_PATIENCE);
         let last = tokio::time::timeout(START_PATIENCE, asked).await.map_err(silent)??;
-        let signed =
-            last.filter(|(document, signature)| key.is_none_or(|key| has_signed(key, document, signature)));
-        Ok(signed.map(|(document, _)| document))
+        let is_accepted = |(_, document, signature): &(i64, String, String)| {
+            key.is_none_or(|key| has_signed(key, document, signature))
+        };
+        Ok(last.filter(is_accepted).map(|(number, document, _)| (number, document)))
     })
 }
 
-async fn last(client: &FleetClient) -> Result<Option<(String, String)>, FleetError> {
-    let sql = "SELECT document, signature FROM robots_gateway.generation ORDER BY number DESC LIMIT 1";
+/// The number of the last generation, its document and the signature.
+async fn last(client: &FleetClient) -> Result<Option<(i64, String, String)>, FleetError> {
+    let sql =
+        "SELECT number, document, signature FROM robots_gateway.generation ORDER BY number DESC LIMIT 1";
     let row = within(client.query_opt(sql, &[])).await?;
-    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
+    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).transpose()
 }
 
 /// Publishes what `change` makes of the last document, under the number that it is given; says which that was. With
@@ -70,7 +73,7 @@ pub fn publish(
         for _ in 0..TRIES {
             let last = last(&client).await?.filter(|_| !is_anew);
             // Whoever signs answers for all that is in it.
-            if let (Some(key), Some((document, signature))) = (key, &last)
+            if let (Some(key), Some((_, document, signature))) = (key, &last)
                 && !has_signed(key.public(), document, signature)
             {
                 return Err(FleetError::Local(
@@ -82,7 +85,7 @@ pub fn publish(
             let sql = "SELECT greatest((SELECT max(number) FROM robots_gateway.generation),
                 (SELECT max(generation) FROM robots_gateway.member WHERE gone IS NULL), 0) + 1";
             let number: i64 = within(client.query_one(sql, &[])).await?.try_get(0)?;
-            let document = change(last.as_ref().map(|(document, _)| &**document), number);
+            let document = change(last.as_ref().map(|(_, document, _)| &**document), number);
             let document = document.map_err(FleetError::Local)?;
             let signature = key.map(|key| key.sign(&document)).unwrap_or_default();
             let sql = "SELECT robots_gateway.publish($1, $2, $3)";

@@ -231,6 +231,12 @@ BEGIN
     RETURN given;
 END $$;
 
+-- For how long what a silent member served counts: as long as it or anybody who accuses gives notice.
+CREATE FUNCTION robots_gateway.held(own interval) RETURNS interval LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN greatest(own, (SELECT max(notice) FROM robots_gateway.member WHERE gone IS NULL));
+END $$;
+
 CREATE FUNCTION robots_gateway.slot(store text) RETURNS smallint
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$ SELECT (hashtext(store) & 15)::smallint $$;
 
@@ -415,7 +421,7 @@ BEGIN
         -- A store that was lost while its process lives is another one now: nobody waits for what it was.
         IF own.store IS NULL THEN
             PERFORM FROM robots_gateway.member
-            WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' FOR UPDATE;
+            WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' ORDER BY store FOR UPDATE;
             UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
                 outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
             WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' AND role = session_user;
@@ -486,15 +492,17 @@ BEGIN
                 'tables', tables, 'past', past, 'missed', (
                     SELECT jsonb_agg(tables) FROM (SELECT word.stamp, word.tables,
                             coalesce(lead(said) OVER (ORDER BY word.stamp), CASE gone_because
-                                WHEN 'silent' THEN member.gone + member.notice ELSE member.gone END, clock_timestamp()) AS ended
+                                WHEN 'silent' THEN member.gone + robots_gateway.held(member.notice) ELSE member.gone END, clock_timestamp()) AS ended
                         FROM robots_gateway.word WHERE word.store = member.store AND word.stamp > own.applied) AS words
                     WHERE ended > clock_timestamp() - make_interval(secs => (p->>'notice')::double precision)), 'waived',
                 CASE WHEN gone < clock_timestamp() - interval '1 day' THEN '[]' ELSE waived END)), '[]') FROM robots_gateway.member
             WHERE changed > own.applied AND store <> own.store),
-        'silent', (SELECT coalesce(jsonb_agg(jsonb_build_array(store, beats, extract(epoch FROM lease))), '[]')
+        -- And for how long to wait by the own clock: it and that of the database have to agree.
+        'silent', (SELECT coalesce(jsonb_agg(jsonb_build_array(store, beats, extract(epoch FROM
+                CASE WHEN gone IS NULL THEN lease ELSE greatest(lease, robots_gateway.held(notice)) END), gone IS NOT NULL)), '[]')
             FROM robots_gateway.member
             WHERE store <> own.store AND (gone IS NULL AND seen < clock_timestamp() - interval '3 seconds'
-                OR gone_because = 'silent' AND tables <> '{}' AND gone < clock_timestamp() - notice)));
+                OR gone_because = 'silent' AND tables <> '{}')));
 END $$;
 
 -- A member stops serving: cleanly, because it was silent by the clock of another one, or by the operator's word.
@@ -517,7 +525,8 @@ BEGIN
     UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'silent', changed = robots_gateway.next_stamp()
     WHERE store = p_store AND beats = p_beats AND gone IS NULL AND seen < clock_timestamp() - lease;
     UPDATE robots_gateway.member SET tables = '{}', changed = robots_gateway.next_stamp()
-    WHERE store = p_store AND beats = p_beats AND gone_because = 'silent' AND gone < clock_timestamp() - notice;
+    WHERE store = p_store AND beats = p_beats AND gone_because = 'silent' AND tables <> '{}'
+        AND gone < clock_timestamp() - robots_gateway.held(notice);
 END $$;
 CREATE FUNCTION robots_gateway.forget(p_name text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -525,7 +534,8 @@ DECLARE
     forgotten bigint;
 BEGIN
     PERFORM FROM robots_gateway.member WHERE name = p_name ORDER BY store FOR UPDATE;
-    UPDATE robots_gateway.member SET gone = coalesce(gone, clock_timestamp()), gone_because = 'forgotten',
+    UPDATE robots_gateway.member SET gone_because = 'forgotten',
+        gone = CASE WHEN coalesce(gone_because, 'silent') = 'silent' THEN clock_timestamp() ELSE gone END,
         tables = '{}', changed = robots_gateway.next_stamp(), role = NULL
     WHERE name = p_name AND gone_because IS DISTINCT FROM 'forgotten';
     GET DIAGNOSTICS forgotten = ROW_COUNT;
@@ -601,7 +611,9 @@ BEGIN
                 jsonb_each(said.tables) AS host, jsonb_array_elements_text(host.value) AS file)
         FOR UPDATE SKIP LOCKED);
     DELETE FROM robots_gateway.member WHERE store IN (SELECT store FROM robots_gateway.member
-        WHERE gone < now() - interval '30 days' FOR UPDATE SKIP LOCKED);
+        WHERE gone < now() - interval '30 days' AND tables = '{}' FOR UPDATE SKIP LOCKED);
+    DELETE FROM robots_gateway.word
+    WHERE said < now() - interval '90 days' AND store NOT IN (SELECT store FROM robots_gateway.member);
     -- Last, so that members wait for this row no longer than for a stamp.
     UPDATE robots_gateway.fleet SET kept_on = current_date;
 END $$;

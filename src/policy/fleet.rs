@@ -196,12 +196,7 @@ impl FleetLedger for Reloader {
     }
 
     fn take_generation(&self, number: i64, document: &str) -> Result<(), String> {
-        let generation = FleetGeneration::parse(document)?;
-        if generation.number != number {
-            return Err(format!("its document says that it is generation {}", generation.number));
-        }
-        let folder = &self.current().config.state_dir;
-        generation.save(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        FleetGeneration::keep(number, document, &self.current().config.state_dir)?;
         // What keeps it from coming into force is told by the reload, and shown by `fleet`.
         self.reload(Trigger::Fleet, false).map(drop).map_err(|busy| busy.to_string())
     }

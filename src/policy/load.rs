@@ -216,6 +216,14 @@ impl LoadingSite<'_> {
             if path.as_os_str().is_empty() { self.config.path.clone().unwrap_or_default() } else { path };
         let error = ConfigError::whole(&path, unfit.to_string());
         let Some(former) = self.former.filter(|former| former.robots.is_some()) else {
+            if self.published.robots(&self.site.name).is_some() {
+                // What a fleet published does not fit what this site puts beside it: its own file is served.
+                let why = format!("what the fleet published does not fit this site: {unfit}");
+                tracing::error!(site = self.site.name, "{why}");
+                let (mut site, _) = LoadingSite { published: &FleetGeneration::default(), ..*self }.site()?;
+                site.error = Some(why);
+                return Ok((site, None));
+            }
             return Err(error.with_hint(unfit.hint()));
         };
         let hint = unfit.hint_while_running();

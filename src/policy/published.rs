@@ -65,18 +65,18 @@ impl FleetGeneration {
         })
     }
 
-    /// Whether one was taken before.
-    #[must_use]
-    pub fn is_kept(state_dir: &Path) -> bool {
-        state_dir.join(FILE).exists()
-    }
-
-    /// Keeps it for the next start, whole or not at all.
+    /// Keeps the document that was published under a number for the next start, whole or not at all.
     ///
     /// # Errors
-    /// Where it cannot be written.
-    pub fn save(&self, state_dir: &Path) -> io::Result<()> {
-        replace_file(&state_dir.join(FILE), self.document().as_bytes())
+    /// Why it is not kept.
+    pub fn keep(number: i64, document: &str, state_dir: &Path) -> Result<(), String> {
+        let generation = Self::parse(document)?;
+        if generation.number != number {
+            return Err(format!("its document says that it is generation {}", generation.number));
+        }
+        let file = state_dir.join(FILE);
+        replace_file(&file, generation.document().as_bytes())
+            .map_err(|error| format!("{}: {error}", file.display()))
     }
 
     /// It as a document.
@@ -116,7 +116,38 @@ impl FleetGeneration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Arguments, Config};
     use crate::enforce::Mode;
+    use crate::policy::check;
+    use std::time::SystemTime;
+
+    #[test]
+    fn what_does_not_fit_beside_a_site_s_own_parts_leaves_its_file_in_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        write("robots.txt", "User-agent: *\nDisallow: /own\n");
+        write(
+            "gateway.toml",
+            "state_dir = \"state\"\n[fleet]\ndatabase = \"postgresql://gateway@127.0.0.1/x\"\n[[sites]]\n\
+             origin = \"http://127.0.0.1:9\"\nrobots = { file = \"robots.txt\", block = [\"ai-train\"] }\n",
+        );
+        let state = folder.path().join("state");
+        std::fs::create_dir(&state).unwrap();
+        let published = |number| {
+            let mut one = FleetGeneration { number, ..FleetGeneration::default() };
+            let large = format!("User-agent: *\n{}", "Disallow: /of-the-fleet\n".repeat(200_000));
+            one.set_robots("default", Some(large.as_bytes()));
+            one.document()
+        };
+        assert!(FleetGeneration::keep(10, &published(3), &state).unwrap_err().contains("it is generation 3"));
+        FleetGeneration::keep(3, &published(3), &state).unwrap();
+        let file = folder.path().join("gateway.toml");
+        let config = Config::load(&Arguments { config: Some(file), ..Arguments::default() }).unwrap();
+        let policy = check(config, SystemTime::now()).unwrap();
+        let [site] = policy.sites() else { panic!("one site") };
+        assert!(site.error.as_ref().unwrap().contains("does not fit this site"), "{:?}", site.error);
+        assert!(site.robots.as_ref().unwrap().own().ends_with(b"Disallow: /own\n"));
+    }
 
     #[test]
     fn a_generation_is_robots_txt_and_modes_and_nothing_else() {
@@ -150,7 +181,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(FleetGeneration::load(folder.path()), FleetGeneration::default());
         let one = FleetGeneration { number: 3, ..FleetGeneration::default() };
-        one.save(folder.path()).unwrap();
+        FleetGeneration::keep(one.number, &one.document(), folder.path()).unwrap();
         assert_eq!(FleetGeneration::load(folder.path()), one);
         std::fs::write(folder.path().join(FILE), "{").unwrap();
         assert_eq!(FleetGeneration::load(folder.path()), FleetGeneration::default());

@@ -42,17 +42,19 @@ impl FleetTask {
     /// until its notice is over.
     async fn expire(&mut self, client: &Client, answer: &BeatAnswer) -> Result<(), FleetError> {
         let known = std::mem::take(&mut self.silent);
-        for (store, beats, lease) in &answer.silent {
+        for (store, beats, wait, is_gone) in &answer.silent {
             let since = known
                 .get(store)
                 .filter(|(last, _)| last == beats)
                 .map_or_else(Instant::now, |(_, since)| *since);
-            let lease = Duration::try_from_secs_f64(*lease).unwrap_or(self.who.lease);
-            if since.elapsed() > lease.mul_f64(1.02) {
-                tracing::warn!(
-                    store,
-                    "a member of the fleet was silent for its whole lease: nobody waits for it any more"
-                );
+            let wait = Duration::try_from_secs_f64(*wait).unwrap_or(self.who.lease);
+            if since.elapsed() > wait.mul_f64(1.02) {
+                if !is_gone {
+                    tracing::warn!(
+                        store,
+                        "a member of the fleet was silent for its whole lease: nobody waits for it any more"
+                    );
+                }
                 within(client.query_one("SELECT robots_gateway.expire($1, $2)", &[store, beats])).await?;
             }
             self.silent.insert(store.clone(), (*beats, since));
