@@ -36,7 +36,8 @@ package: ## Build the Debian package, target/debian/*.deb
 
 test: ## Run all tests
 	@.ci/dependencies test
-	$(CARGO) test --locked --no-fail-fast
+	@# Many tests wait for leases and time limits: one more of them at once than there are processors.
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 1))} $(CARGO) test --locked --no-fail-fast
 
 soak: ## Run the long models: 100,000 steps of fair notice, alone and in a fleet, 1,000 sites from origins, ten million requests of crawlers that keep their delay, a million made-up crawlers; some minutes
 	@.ci/dependencies test
