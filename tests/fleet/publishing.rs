@@ -160,7 +160,8 @@ fn only_the_publisher_publishes_and_only_what_it_signed_is_taken() {
     let refused = ctl_of(&a, &["fleet", "publish", &file]).exits(2);
     assert!(refused.stderr.contains("--key FILE"), "{}", refused.stderr);
     let refused = ctl_of(&a, &["fleet", "publish", &file, "--key", &key]).exits(2);
-    assert!(refused.stderr.contains("permission denied"), "{}", refused.stderr);
+    let says = |text: &str| refused.stderr.contains(text);
+    assert!(says("permission denied") && says("GRANT robots_gateway_publisher"), "{}", refused.stderr);
     // The publisher's user without the key is not enough.
     scene.publisher(&["fleet", "publish", &file]).exits(0);
     tells(&a, "is not signed");
