@@ -47,7 +47,7 @@ pub use proof::{
     QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, refresh_regularly, root_certs,
 };
 pub use published::FleetGeneration;
-pub use reload::{Busy, LastReload, ReloadCounts, Reloader, Trigger};
+pub use reload::{LastReload, ReloadCounts, ReloadError, Reloader, Trigger};
 pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secrets::{Secret, Webhook};

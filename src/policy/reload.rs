@@ -81,13 +81,19 @@ pub(super) struct ReloadState {
     pub(super) unwatched: Option<String>,
 }
 
-/// Another reload is under way, and takes its time.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "another reload is under way, and was not done within {} s; the policy is as it was, try again later",
-    PATIENCE.as_secs()
-)]
-pub struct Busy;
+/// Why nothing came of a reload; the policy is as it was.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReloadError {
+    /// Another reload takes its time.
+    #[error(
+        "another reload is under way, and was not done within {} s; the policy is as it was, try again later",
+        PATIENCE.as_secs()
+    )]
+    Busy,
+    /// A file may have been read in half.
+    #[error("a file changed while it was read; the policy is as it was")]
+    FileChanged,
+}
 
 /// How many reloads there were, by what came of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -181,18 +187,31 @@ impl Reloader {
     ///
     /// # Errors
     /// When another reload is under way, and does not end soon: two never interleave. Then nothing was read.
-    pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, Busy> {
-        let mut turn = self.turn.try_lock_for(PATIENCE).ok_or(Busy)?;
+    pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, ReloadError> {
+        self.reload_if(trigger, accept_empty, &|| true)
+    }
+
+    /// The same where the files, once they are read, are found to have been left alone (`are_unchanged`).
+    ///
+    /// # Errors
+    /// As [`Self::reload`], and when they were not. Then nothing comes of what was read.
+    pub(super) fn reload_if(
+        &self,
+        trigger: Trigger,
+        accept_empty: bool,
+        are_unchanged: &dyn Fn() -> bool,
+    ) -> Result<ReloadReport, ReloadError> {
+        let mut turn = self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?;
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names, ..LoadOptions::default() };
-        let (mut swap, mut errors) = self.attempt(options);
+        let (mut swap, mut errors) = self.attempt(options, are_unchanged)?;
         if self.reads.fleet.has_wanted() {
             // What the others answer is taken up in a turn of its own.
             drop(turn);
             self.reads.fleet.wait(fleet::PATIENCE);
-            turn = self.turn.try_lock_for(PATIENCE).ok_or(Busy)?;
-            let waited = self.attempt(options);
+            turn = self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?;
+            let waited = self.attempt(options, are_unchanged)?;
             (swap.current, errors) = (waited.0.current, waited.1);
         }
         let _turn = turn;
@@ -220,7 +239,7 @@ impl Reloader {
     ///
     /// # Errors
     /// As [`Self::reload`].
-    pub fn reload_now(&self, accept_empty: bool) -> Result<ReloadReport, Busy> {
+    pub fn reload_now(&self, accept_empty: bool) -> Result<ReloadReport, ReloadError> {
         self.reads.fleet.force(true);
         let report = self.reload(Trigger::Control, accept_empty);
         self.reads.fleet.force(false);
@@ -228,11 +247,18 @@ impl Reloader {
     }
 
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
-    fn attempt(&self, options: LoadOptions) -> (PolicySwap, Vec<ReportedFault>) {
+    fn attempt(
+        &self,
+        options: LoadOptions,
+        are_unchanged: &dyn Fn() -> bool,
+    ) -> Result<(PolicySwap, Vec<ReportedFault>), ReloadError> {
         let (previous, now) = (self.current.get(), SystemTime::now());
         let loaded = Config::load(&self.arguments)
             .and_then(|config| load(config, Some(&previous), &self.origin_files, options, now));
-        match loaded {
+        if !are_unchanged() {
+            return Err(ReloadError::FileChanged);
+        }
+        Ok(match loaded {
             Ok(LoadedPolicy { mut policy, unfit }) => {
                 let faults = unfit.iter().chain(&policy.evidence.faults);
                 let mut errors: Vec<ReportedFault> = faults.map(ReportedFault::from).collect();
@@ -251,7 +277,7 @@ impl Reloader {
                 faults.extend(changes_held_back(&previous, errors.first()));
                 (PolicySwap { former: Arc::clone(&previous), current: previous }, faults)
             }
-        }
+        })
     }
 
     /// Puts a policy in force, if it differs from the one that is, once the ledger has what it serves. A mode that was

@@ -105,48 +105,55 @@ impl Watch {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             let now = Instant::now();
-            let mut reload = settling.take_due(now);
+            let mut marks = settling.take_due(now).then(|| self.marks_now());
             if now >= next_look {
                 if self.folders.trouble().is_some() {
                     self.update_watches();
                 }
                 next_look = now + if self.folders.trouble().is_some() { LOOK_INSTEAD } else { LOOK_AGAIN };
-                reload |= settling.is_empty() && self.differs_and_is_quiet();
+                if marks.is_none() && settling.is_empty() {
+                    marks = self.differing_and_quiet();
+                }
             }
             let Some(reloader) = self.reloader.upgrade() else { return };
-            if reload {
-                self.reload(&reloader);
+            if let Some(marks) = marks {
+                self.reload(&reloader, marks);
                 drop(reloader);
                 self.update_watches();
             }
         }
     }
 
-    /// Reads the files. A panic there is a fault of ours, and must not end the watching.
-    fn reload(&mut self, reloader: &Reloader) {
-        // Taken before the files are read, so that no later change can pass for this one.
-        self.marks = self.marks_now();
+    /// Reads the files, which looked like `marks`. A panic there is a fault of ours, and must not end the watching.
+    ///
+    /// Nothing comes of it where a file is changed meanwhile, or was between the look and the reading: its writer may
+    /// have come to half of it. What the writer does next sets another reload off.
+    fn reload(&mut self, reloader: &Reloader, marks: Vec<Option<FileMark>>) {
         self.unanswered = reading::unanswered();
+        // Taken before the files are read, so that no later change can pass for this one.
+        self.marks = marks;
+        let are_unchanged = || self.marks_now() == self.marks;
         // The hook has reported where.
-        let done = catch_unwind(AssertUnwindSafe(|| reloader.reload(Trigger::Watch, false)));
+        let done = catch_unwind(AssertUnwindSafe(|| reloader.reload_if(Trigger::Watch, false, &are_unchanged)));
         if let Ok(Err(_)) = done {
-            // Somebody else's reload takes its time: look again soon.
+            // Look again soon.
             self.marks.clear();
         }
     }
 
-    /// Whether any file looks different, where nothing told us, and is not being written this moment; or
-    /// whether something is still to be read, or a name to be resolved.
-    fn differs_and_is_quiet(&self) -> bool {
+    /// What the files look like, where one looks different, nothing told us, and none is being written this moment; or
+    /// where something is still to be read, or a name to be resolved.
+    fn differing_and_quiet(&self) -> Option<Vec<Option<FileMark>>> {
         let now = self.marks_now();
         if now == self.marks {
             let policy = self.reloader.upgrade().map(|reloader| reloader.current());
-            return reading::unanswered() != self.unanswered
+            let is_incomplete = reading::unanswered() != self.unanswered
                 || policy
                     .is_some_and(|policy| policy.sites().iter().any(|site| site.origin.has_unresolved()));
+            return is_incomplete.then_some(now);
         }
         std::thread::sleep(QUIET);
-        self.marks_now() == now
+        (self.marks_now() == now).then_some(now)
     }
 
     fn marks_now(&self) -> Vec<Option<FileMark>> {
@@ -254,7 +261,11 @@ impl ChangedFiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Arguments, Config};
+    use crate::policy::{CurrentPolicy, NoticeHistory, OriginFiles, check};
+    use crate::record::Recorder;
     use notify::event::{CreateKind, RemoveKind};
+    use std::time::SystemTime;
 
     #[test]
     fn a_finished_save_is_told_from_an_unfinished_one() {
@@ -299,6 +310,49 @@ mod tests {
             settling.note(FileChange::UnderWay, path("/a"), start + QUIET * step / 2);
         }
         assert!(settling.take_due(start + PATIENCE));
+    }
+
+    /// A writer may come between the last look at a file and its reading.
+    #[test]
+    fn a_file_that_has_changed_since_it_was_looked_at_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let robots = folder.path().join("robots.txt");
+        std::fs::write(&robots, "User-agent: *\nDisallow: /old\n").unwrap();
+        let reloader = Arc::new(reloader(folder.path(), &robots));
+        let mut watch = Watch {
+            folders: Folders::new(channel().0),
+            names: BTreeSet::new(),
+            marks: Vec::new(),
+            unanswered: 0,
+            reloader: Arc::downgrade(&reloader),
+        };
+        let served = || reloader.current().sites()[0].version().map(|version| version.to_string());
+        let (before, marks) = (served(), watch.differing_and_quiet().unwrap());
+        std::fs::write(&robots, "User-agent: *\nDisall").unwrap();
+        watch.reload(&reloader, marks);
+        assert_eq!(served(), before);
+        assert!(watch.marks.is_empty(), "it is looked at again");
+
+        std::fs::write(&robots, "User-agent: *\nDisallow: /new\n").unwrap();
+        let marks = watch.differing_and_quiet().unwrap();
+        watch.reload(&reloader, marks);
+        assert_ne!(served(), before);
+        assert_eq!(watch.differing_and_quiet(), None);
+        reloader.recorder.close();
+    }
+
+    fn reloader(state_dir: &Path, robots: &Path) -> Reloader {
+        let arguments = Arguments {
+            origin: Some("http://127.0.0.1:9".into()),
+            robots: Some(robots.to_owned()),
+            state_dir: Some(state_dir.to_owned()),
+            ..Arguments::default()
+        };
+        let config = Config::load(&arguments).unwrap();
+        let recorder = Arc::new(Recorder::start(&config.store).unwrap());
+        let (history, origins) = (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
+        let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
+        Reloader::new(current, arguments, Arc::default(), recorder, history, origins)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::{NewHosts, NoticeHistory, OriginWord};
 use crate::decide::{FormerVersion, NoticeTime, Replacement, SiteRules};
-use crate::policy::{Busy, HostSlot, Policy, ReloadReport, ReloadResult, Reloader, Site};
+use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
 use crate::record::{LedgerChange, LedgerError, RobotsTxtSpans, timestamp};
 use std::fmt;
 use std::io;
@@ -86,7 +86,7 @@ pub enum BindNowError {
     Ledger(LedgerError),
     /// A reload is under way.
     #[error("{0}")]
-    Busy(Busy),
+    Busy(ReloadError),
 }
 
 /// A robots.txt that was in force, and when by the time of day; without bytes where there was none.
@@ -200,7 +200,7 @@ impl Reloader {
         if report.result == ReloadResult::Refused {
             return Ok(());
         }
-        let _turn = self.turn.try_lock_for(PATIENCE).ok_or(BindNowError::Busy(Busy))?;
+        let _turn = self.turn.try_lock_for(PATIENCE).ok_or(BindNowError::Busy(ReloadError::Busy))?;
         let policy = self.current();
         let index = site
             .map(|name| {
