@@ -134,7 +134,8 @@ impl Watch {
         self.marks = marks;
         let are_unchanged = || self.marks_now() == self.marks;
         // The hook has reported where.
-        let done = catch_unwind(AssertUnwindSafe(|| reloader.reload_if(Trigger::Watch, false, &are_unchanged)));
+        let done =
+            catch_unwind(AssertUnwindSafe(|| reloader.reload_if(Trigger::Watch, false, &are_unchanged)));
         if let Ok(Err(_)) = done {
             // Look again soon.
             self.marks.clear();
@@ -350,7 +351,8 @@ mod tests {
         };
         let config = Config::load(&arguments).unwrap();
         let recorder = Arc::new(Recorder::start(&config.store).unwrap());
-        let (history, origins) = (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
+        let (history, origins) =
+            (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
         let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
         Reloader::new(current, arguments, Arc::default(), recorder, history, origins)
     }

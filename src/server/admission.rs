@@ -4,14 +4,19 @@
 //! A connection of HTTP/1 carries one request at a time, so that its own place among the connections is enough. One of
 //! HTTP/2 carries a hundred, each of which can be made to hold what its client does not take (RFC 9113 §10.5).
 //! A request costs two counters and no lock; the table is looked at once per connection.
+//!
+//! Where places are short, connections that wait for a request stand in a queue, and the one that has waited longest
+//! makes room for a new one. So a crowd that only stays connected keeps nobody out.
 
 use crate::config::ConnectionLimits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::request::address::{Network, NetworkList};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
 
 /// The table of clients in parts, so that two accepts seldom meet at one lock. Nothing is done under it but looking one up.
 const SHARDS: usize = 16;
@@ -26,7 +31,15 @@ pub(super) struct Admission {
     requests: AtomicUsize,
     /// Those who have a connection or a request.
     clients: [ClientShard; SHARDS],
+    idle: Mutex<IdleQueue>,
     pub(super) totals: Arc<ConnectionTotals>,
+}
+
+/// The connections that wait for a request and may have to make room, by when they were put here.
+#[derive(Debug, Default)]
+struct IdleQueue {
+    last: u64,
+    wakers: BTreeMap<NonZeroU64, Waker>,
 }
 
 /// One client, or one connection of somebody who has no limit of his own.
@@ -43,6 +56,9 @@ pub(super) struct AdmittedClient {
 pub(super) struct Permit {
     admission: Arc<Admission>,
     client: Option<Arc<AdmittedClient>>,
+    /// Its place in the queue of those that may have to make room. If that is gone, so is its place among the
+    /// connections.
+    queued: Option<NonZeroU64>,
 }
 
 /// A place among the requests that may be under way; dropping it gives it back.
@@ -60,12 +76,24 @@ impl Admission {
         self.totals.count(ConnectionEvent::Accepted);
         let before = self.open.fetch_add(1, Ordering::Relaxed);
         // From here on the permit sees to it that the count goes down again.
-        let permit = Permit { admission: Arc::clone(self), client: None };
-        if before >= limits.connections {
+        let permit = Permit { admission: Arc::clone(self), client: None, queued: None };
+        if before >= limits.connections && !self.free_idle() {
             self.totals.count(ConnectionEvent::OverTotal);
             return None;
         }
         Some(permit)
+    }
+
+    /// Has the connection that has waited longest give up its place; `false` where none waits.
+    fn free_idle(&self) -> bool {
+        let Some((_, waker)) = self.idle().wakers.pop_first() else { return false };
+        self.open.fetch_sub(1, Ordering::Relaxed);
+        waker.wake();
+        true
+    }
+
+    fn idle(&self) -> MutexGuard<'_, IdleQueue> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The client that all connections from `network` share; for `None` one that only the totals hold for.
@@ -143,9 +171,30 @@ impl Permit {
         self.client.clone().unwrap_or_else(|| self.admission.client(None))
     }
 
-    /// Whether so many connections are open that idle ones should make room.
-    pub(super) fn is_crowded(&self, limits: &ConnectionLimits) -> bool {
-        self.admission.open.load(Ordering::Relaxed) > limits.connections / 4 * 3
+    /// Whether the connection, which waits for a request, has to make room for another. Where places are short it is put
+    /// in the queue, and `waker` is woken when its turn has come.
+    pub(super) fn must_make_room(&mut self, limits: &ConnectionLimits, waker: &Waker) -> bool {
+        if self.queued.is_none() && self.admission.open.load(Ordering::Relaxed) <= limits.connections / 4 * 3
+        {
+            return false;
+        }
+        let mut idle = self.admission.idle();
+        if let Some(queued) = self.queued {
+            let known = idle.wakers.get_mut(&queued);
+            return known.map(|known| known.clone_from(waker)).is_none();
+        }
+        idle.last += 1;
+        self.queued = NonZeroU64::new(idle.last);
+        idle.wakers.extend(self.queued.map(|queued| (queued, waker.clone())));
+        false
+    }
+
+    /// The connection waits no longer. A request that came when its place had just been given away has one all the same.
+    pub(super) fn leave_queue(&mut self) {
+        let Some(queued) = self.queued.take() else { return };
+        if self.admission.idle().wakers.remove(&queued).is_none() {
+            self.admission.open.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Where what becomes of connections is counted.
@@ -156,6 +205,7 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
+        self.leave_queue();
         if let Some(client) = &self.client {
             client.connections.fetch_sub(1, Ordering::Relaxed);
         }
@@ -207,6 +257,35 @@ mod tests {
         let of = |event| counts.of(event);
         let (accepted, over) = (of(ConnectionEvent::Accepted), of(ConnectionEvent::OverTotal));
         assert_eq!((counts.open(), accepted, over), (0, 4, 1));
+    }
+
+    #[test]
+    fn the_connection_that_has_waited_longest_makes_room() {
+        let (admission, limits) = (Arc::new(Admission::default()), limits(4, 4));
+        let waker = Waker::noop();
+        let mut permits = [(); 4].map(|()| admission.enter(&limits).unwrap());
+        for permit in &mut permits {
+            assert!(!permit.must_make_room(&limits, waker));
+        }
+        let [mut first, mut second, mut third, fourth] = permits;
+        first.leave_queue();
+        assert!(!first.must_make_room(&limits, waker), "it waits anew, behind the others");
+        let _fifth = admission.enter(&limits).unwrap();
+        assert!(second.must_make_room(&limits, waker));
+        assert!(!third.must_make_room(&limits, waker));
+        drop(second);
+        assert_eq!(admission.open.load(Ordering::Relaxed), 4);
+
+        let _sixth = admission.enter(&limits).unwrap();
+        third.leave_queue();
+        assert_eq!(admission.open.load(Ordering::Relaxed), 5, "its request came in time");
+        drop((third, fourth));
+        assert_eq!(admission.open.load(Ordering::Relaxed), 3);
+        assert_eq!(admission.idle().wakers.len(), 1);
+        first.leave_queue();
+        let _seventh = admission.enter(&limits).unwrap();
+        assert!(admission.enter(&limits).is_none(), "all are at work");
+        assert!(admission.idle().wakers.is_empty());
     }
 
     #[test]

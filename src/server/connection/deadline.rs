@@ -7,7 +7,7 @@
 //! | sends the header of the PROXY protocol | `client_header` | `server::handler` |
 //! | does the TLS handshake | `tls_handshake` | `server::handler` |
 //! | sends a head | `client_header` | `heads::patience`, `heads::poll_head` |
-//! | is silent between two requests | `keepalive`, or 5 s where room is short | `heads::patience`, `heads::poll_head` |
+//! | is silent between two requests | `keepalive`, less where room is short | `heads::patience`, `Permit::must_make_room` |
 //! | sends a body | `client_read` of silence, and `body_rate` | `body::BodyMeter` |
 //! | takes a piece of an answer | `client_write` | `client::poll_stall` |
 //! | acknowledges its robots.txt | `client_write` | `server::delivery` |

@@ -15,25 +15,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// How long an idle connection is left alone where others need the room.
-const CROWDED: Duration = Duration::from_secs(5);
-
-/// How often an idle connection asks whether it should make room.
+/// How often a connection that waits for a request looks whether others need the room.
 pub(in crate::server) const LOOK: Duration = Duration::from_secs(5);
 
 /// How long a client may be silent of whom a head is awaited, or the next request, and what it is called when it was for
 /// longer.
-pub(in crate::server) fn patience(
-    timeouts: &Timeouts,
-    awaits_head: bool,
-    is_crowded: bool,
-) -> (Duration, ConnectionEvent) {
-    let (patience, event) = if awaits_head {
+pub(in crate::server) fn patience(timeouts: &Timeouts, awaits_head: bool) -> (Duration, ConnectionEvent) {
+    if awaits_head {
         (timeouts.client_header, ConnectionEvent::HeaderTimeout)
     } else {
         (timeouts.keepalive, ConnectionEvent::Closed)
-    };
-    if is_crowded { (patience.min(CROWDED), ConnectionEvent::MadeRoom) } else { (patience, event) }
+    }
 }
 
 /// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
@@ -87,6 +79,7 @@ impl<S: ClientStream> Http1Connection<S> {
         let limits = HeadLimits { bytes: self.limits.header_size, fields: self.limits.header_fields };
         let (mut reader, mut since) = (HeadReader::new(limits), None);
         let next = poll_fn(|context| self.poll_head(context, &mut reader, &mut since, closing)).await;
+        self.permit.leave_queue();
         match next {
             Ok(head) => match self.check_body(head.body, head.end) {
                 Ok(()) => NextRequest::Request(reader, head),
@@ -157,11 +150,16 @@ impl<S: ClientStream> Http1Connection<S> {
         since: Option<Instant>,
         closing: &mut Closing<'_, F>,
     ) -> Poll<NextRequest> {
-        // A head that has begun is in flight, and answered still: its own time limit bounds it.
-        if since.is_none() && closing.poll(context).is_ready() {
+        if since.is_some() {
+            // A head that has begun is in flight, and answered still: its own time limit bounds it.
+            self.permit.leave_queue();
+        } else if closing.poll(context).is_ready() {
             return Poll::Ready(NextRequest::End);
         }
         loop {
+            if since.is_none() && self.permit.must_make_room(&self.limits, context.waker()) {
+                return Poll::Ready(NextRequest::Late { event: ConnectionEvent::MadeRoom, since });
+            }
             let now = lately();
             let (at, event) = self.patience(since, now);
             let wake = if since.is_none() { at.min(now + LOOK) } else { at };
@@ -179,12 +177,11 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Until when the client may be silent, and what it is called when it was for longer.
     fn patience(&mut self, since: Option<Instant>, now: Instant) -> (Instant, ConnectionEvent) {
-        let is_crowded = since.is_none() && self.permit.is_crowded(&self.limits);
         let is_first = self.requests == 0;
         // The first head from the moment of connecting.
         let idle_since = *self.idle_since.get_or_insert(now);
         let from = since.filter(|_| !is_first).unwrap_or(idle_since);
-        let (patience, event) = patience(&self.timeouts, is_first || since.is_some(), is_crowded);
+        let (patience, event) = patience(&self.timeouts, is_first || since.is_some());
         (from + patience, event)
     }
 

@@ -3,7 +3,7 @@
 use super::fragment::FragmentGuard;
 use super::frames::FrameMeter;
 use super::places::Backlog;
-use super::state::{ConnectionState, Phase};
+use super::state::ConnectionState;
 use crate::record::ConnectionEvent;
 use crate::server::admission::Permit;
 use crate::server::connection::{Deadline, LOOK};
@@ -49,15 +49,18 @@ impl<S> Guarded<S> {
     /// Whether the client has been silent for too long; sets the timer where it has not.
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEvent> {
         loop {
-            let is_crowded = self.permit.is_crowded(&self.state.limits);
-            let Some((at, event)) = self.state.deadline(is_crowded) else { return Poll::Pending };
+            let Some((at, event)) = self.state.deadline() else {
+                self.permit.leave_queue();
+                return Poll::Pending;
+            };
+            if self.permit.must_make_room(&self.state.limits, context.waker()) {
+                return Poll::Ready(ConnectionEvent::MadeRoom);
+            }
             let now = Instant::now();
             if at <= now {
                 return Poll::Ready(event);
             }
-            let may_make_room = self.state.phase() != Phase::Busy;
-            let wake = if may_make_room { at.min(now + LOOK) } else { at };
-            ready!(self.deadline.poll(context, wake));
+            ready!(self.deadline.poll(context, at.min(now + LOOK)));
         }
     }
 

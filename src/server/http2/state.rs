@@ -163,10 +163,10 @@ impl ConnectionState {
     }
 
     /// Until when the client may be silent, and what it is called when it was for longer.
-    pub(super) fn deadline(&self, is_crowded: bool) -> Option<(Instant, ConnectionEvent)> {
+    pub(super) fn deadline(&self) -> Option<(Instant, ConnectionEvent)> {
         let since = self.start + Duration::from_millis(self.since.load(Ordering::Relaxed));
         let phase = self.phase();
-        let (patience, event) = patience(&self.timeouts, phase == Phase::Fresh, is_crowded);
+        let (patience, event) = patience(&self.timeouts, phase == Phase::Fresh);
         (phase != Phase::Busy).then(|| (since + patience, event))
     }
 }
@@ -189,14 +189,12 @@ mod tests {
     #[test]
     fn silence_has_an_end_before_and_between_requests() {
         let state = state();
-        let called = |is_crowded| state.deadline(is_crowded).map(|(_, event)| event);
-        assert_eq!(called(false), Some(ConnectionEvent::HeaderTimeout));
-        assert_eq!(called(true), Some(ConnectionEvent::MadeRoom));
+        let called = || state.deadline().map(|(_, event)| event);
+        assert_eq!(called(), Some(ConnectionEvent::HeaderTimeout));
         state.begin();
-        assert_eq!(called(false), None, "the origin may take its time");
+        assert_eq!(called(), None, "the origin may take its time");
         state.end();
-        assert_eq!(called(false), Some(ConnectionEvent::Closed));
-        assert_eq!(called(true), Some(ConnectionEvent::MadeRoom));
+        assert_eq!(called(), Some(ConnectionEvent::Closed));
     }
 
     #[test]
