@@ -143,6 +143,16 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
         };
         FileFinding::whole(path, Severity::Warning, "unknown-crawler", message, hint)
     }));
+    let of_fleet = config.fleet.iter().flat_map(|fleet| {
+        [("password_file", fleet.password_file.as_ref()), ("ca_file", fleet.ca_file.as_ref())]
+    });
+    complaints.extend(of_fleet.filter_map(|(key, file)| {
+        let file = file?;
+        let error = reading::read(file, MOST_BYTES).err()?;
+        let message = format!("cannot read the `{key}` of [fleet]: {error}");
+        let hint = "until it can be read, the gateway stays apart from its fleet; check the path, and the permissions of the gateway's user";
+        Some(FileFinding::whole(file, Severity::Warning, "fleet-file", message, hint))
+    }));
     complaints
 }
 

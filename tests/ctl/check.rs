@@ -162,6 +162,17 @@ fn choices_that_cost_something_are_warned_of() {
 }
 
 #[test]
+fn files_of_the_fleet_that_cannot_be_read_are_warned_of() {
+    let fleet = "[fleet]\ndatabase = \"postgresql://a@db.example/robots\"\npassword_file = \"password\"\nca_file = \"ca.pem\"\n";
+    let ended = check("check-fleet-files", &format!("{SITE}{fleet}"), ROBOTS, &[], 0);
+    assert_eq!(
+        format!("{}{}", ended.stdout, ended.stderr).matches("warning: cannot read the `").count(),
+        2,
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn what_google_makes_of_a_refusal_is_said_where_somebody_is_refused() {
     let said = |settings: &str, site: &str| {
         let folder = Folder::new();
