@@ -65,6 +65,11 @@ impl Summary {
         if summary.crawlers == 0 && report.named().next().is_some() {
             "no request of a crawler was judged".clone_into(&mut summary.headline);
         }
+        if summary.violations == 0 && summary.refused > 0 {
+            // Of targets that an origin may read in another way, and of rules without their notice.
+            let refused = amount(summary.refused, "request was refused", "requests were refused");
+            summary.headline.push_str(&format!("; {refused} that could not be called a violation"));
+        }
         if !rest.entries.is_empty() {
             summary.headline.push_str(&of_rest(&rest, summary.crawlers));
         }

@@ -111,6 +111,21 @@ fn who_only_read_is_not_said_to_have_obeyed() {
 }
 
 #[test]
+fn refusals_of_what_is_no_violation_are_told() {
+    let scene = ReportScene::new();
+    let ruling = Some(Ruling { group: vec!["*"], token: "*", rule: None });
+    let version = Some(VersionId::of(ROBOTS));
+    for outcome in [VerdictOutcome::Stale(Notice::Waived), VerdictOutcome::Variant] {
+        let verdict = Verdict { outcome, reason: VerdictReason::Rule, ruling: ruling.clone(), version };
+        scene.count(&bot("Onebot"), Proof::Unchecked, "/x", (&verdict, Action::Refuse), noon());
+    }
+    assert_eq!(
+        scene.headline(),
+        "the only crawler that was seen broke no rule; 2 requests were refused that could not be called a violation"
+    );
+}
+
+#[test]
 fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
     let scene = ReportScene::new();
     scene.requests("Spoofed", Proof::Contradicted, READ, 9);
