@@ -198,8 +198,8 @@ impl Permit {
     }
 
     /// Where what becomes of connections is counted.
-    pub(super) fn totals(&self) -> Arc<ConnectionTotals> {
-        Arc::clone(&self.admission.totals)
+    pub(super) fn totals(&self) -> &Arc<ConnectionTotals> {
+        &self.admission.totals
     }
 }
 

@@ -22,7 +22,7 @@ use super::stream::ClientStream;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::http::BodyReader;
-use crate::record::{ConnectionEvent, ConnectionTotals};
+use crate::record::ConnectionEvent;
 use heads::{Closing, NextRequest};
 use std::future::Future;
 use std::io;
@@ -80,7 +80,6 @@ pub(super) struct Http1Connection<S> {
     permit: Permit,
     limits: ConnectionLimits,
     timeouts: Arc<Timeouts>,
-    totals: Arc<ConnectionTotals>,
     /// Bytes that were read and belong to what comes next.
     unread: Vec<u8>,
     /// Whether the client has ended its side.
@@ -105,7 +104,6 @@ impl<S: ClientStream> Http1Connection<S> {
         Box::new(Self {
             stream,
             socket,
-            totals: permit.totals(),
             permit,
             limits,
             timeouts,
@@ -213,7 +211,7 @@ impl<S: ClientStream> Http1Connection<S> {
     }
 
     fn count(&mut self, event: ConnectionEvent) {
-        self.totals.count(event);
+        self.permit.totals().count(event);
         self.is_counted = true;
     }
 

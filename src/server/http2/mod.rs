@@ -40,7 +40,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     mut lifetime: Lifetime,
 ) {
     let NewConnection { stream, socket, permit, limits, timeouts, .. } = opened;
-    let (places, totals) = (Places::of(permit.client()), permit.totals());
+    let (places, totals) = (Places::of(permit.client()), Arc::clone(permit.totals()));
     let state = Arc::new(ConnectionState::new(limits, timeouts, info, places, socket, totals));
     let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));
     let connection = tokio::select! {
