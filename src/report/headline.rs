@@ -68,7 +68,8 @@ impl Summary {
         if summary.violations == 0 && summary.refused > 0 {
             // Of targets that an origin may read in another way, and of rules without their notice.
             let refused = amount(summary.refused, "request was refused", "requests were refused");
-            summary.headline.push_str(&format!("; {refused} that could not be called a violation"));
+            let refused = format!("; {refused} that could not be called a violation");
+            summary.headline.push_str(&refused);
         }
         if !rest.entries.is_empty() {
             summary.headline.push_str(&of_rest(&rest, summary.crawlers));

@@ -99,7 +99,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
             if self.interim > MOST_INTERIM {
                 return Err(RelayError::Origin(OriginFault::Malformed));
             }
-            // HTTP/1.0 knows none (RFC 9110 §15.2), and pingora passes none on over HTTP/2.
+            // HTTP/1.0 knows none (RFC 9110 §15.2), and over HTTP/2 none is passed on.
             if self.request.version == HttpVersion::Http11 {
                 write_interim(&mut self.out, &head);
             }
