@@ -10,6 +10,7 @@ use super::output::Output;
 use super::{VerbResult, origin_copy, which_config};
 use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling};
 use crate::enforce::{Mode, RefusalPolicy};
+use crate::fleet;
 use crate::policy::{self, Policy, Site};
 use crate::robots::{Finding, Severity};
 use std::collections::BTreeSet;
@@ -143,15 +144,10 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
         };
         FileFinding::whole(path, Severity::Warning, "unknown-crawler", message, hint)
     }));
-    let of_fleet = config.fleet.iter().flat_map(|fleet| {
-        [("password_file", fleet.password_file.as_ref()), ("ca_file", fleet.ca_file.as_ref())]
-    });
-    complaints.extend(of_fleet.filter_map(|(key, file)| {
-        let file = file?;
-        let error = reading::read(file, MOST_BYTES).err()?;
-        let message = format!("cannot read the `{key}` of [fleet]: {error}");
+    let of_fleet = config.fleet.as_ref().and_then(|fleet| fleet::check_files(fleet).err());
+    complaints.extend(of_fleet.map(|error| {
         let hint = "until it can be read, the gateway stays apart from its fleet; check the path, and the permissions of the gateway's user";
-        Some(FileFinding::whole(file, Severity::Warning, "fleet-file", message, hint))
+        FileFinding::whole(path, Severity::Warning, "fleet-file", error.to_string(), hint)
     }));
     complaints
 }

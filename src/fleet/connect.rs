@@ -132,6 +132,15 @@ pub(super) async fn connect_to_schema(
     Ok(client)
 }
 
+/// Reads the files that a connection takes, as [`connect`] does each time.
+///
+/// # Errors
+/// When one cannot be read, or holds nothing of its kind.
+pub fn check_files(config: &FleetConfig) -> Result<(), FleetError> {
+    settings(config)?;
+    DatabaseTls::new(config).map(drop)
+}
+
 fn settings(config: &FleetConfig) -> Result<Config, FleetError> {
     // What the parser says of an error could hold a part of the URL that is not for a log.
     let parsed = config.database.parse::<Config>().map_err(|_| {

@@ -201,18 +201,22 @@ impl Reloader {
         accept_empty: bool,
         are_unchanged: &dyn Fn() -> bool,
     ) -> Result<ReloadReport, ReloadError> {
-        let mut turn = self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?;
+        let mut turn = Some(self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?);
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names, ..LoadOptions::default() };
         let (mut swap, mut errors) = self.attempt(options, are_unchanged)?;
         if self.reads.fleet.has_wanted() {
             // What the others answer is taken up in a turn of its own.
-            drop(turn);
+            drop(turn.take());
             self.reads.fleet.wait(fleet::PATIENCE);
-            turn = self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?;
-            let waited = self.attempt(options, are_unchanged)?;
-            (swap.current, errors) = (waited.0.current, waited.1);
+            turn = self.turn.try_lock_for(PATIENCE);
+            // Where this attempt comes to nothing, what came of the first one stands and is told.
+            if turn.is_some()
+                && let Ok(waited) = self.attempt(options, are_unchanged)
+            {
+                (swap.current, errors) = (waited.0.current, waited.1);
+            }
         }
         let _turn = turn;
         let report = self.report(&swap.former, &swap.current, &errors);

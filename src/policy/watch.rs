@@ -7,7 +7,7 @@
 
 mod folders;
 
-use super::reload::{Reloader, Trigger};
+use super::reload::{ReloadError, Reloader, Trigger};
 use crate::config::reading::{self, FileMark};
 use folders::Folders;
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
@@ -37,7 +37,8 @@ pub fn watch(reloader: &Arc<Reloader>) {
         // It keeps the channel open, whether or not anything can be watched.
         folders: Folders::new(sender),
         names: BTreeSet::new(),
-        marks: Vec::new(),
+        marks: FileMarks::new(),
+        held_up: None,
         unanswered: 0,
         reloader: Arc::downgrade(reloader),
     };
@@ -68,13 +69,18 @@ fn watched_paths(event: &Event, names: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
     event.paths.iter().filter(|path| names.contains(*path)).cloned().collect()
 }
 
+/// Files, and what each looked like.
+type FileMarks = BTreeMap<PathBuf, Option<FileMark>>;
+
 struct Watch {
     folders: Folders,
     /// Every name on the way to a file of ours, folders and links included.
     names: BTreeSet<PathBuf>,
     /// What the files looked like before they were last read. Empty at first: what changed while the
     /// gateway started is found at the first look.
-    marks: Vec<Option<FileMark>>,
+    marks: FileMarks,
+    /// Since when nothing came of a reload, because files changed while they were read.
+    held_up: Option<Instant>,
     /// How often a file system had not answered before the files were last read.
     unanswered: u64,
     reloader: Weak<Reloader>,
@@ -85,6 +91,10 @@ fn names(file: &Path) -> Vec<PathBuf> {
     let owned = file.to_owned();
     let found = reading::with_timeout(file, move || folders::names(&owned));
     found.unwrap_or_else(|_| vec![file.to_owned()])
+}
+
+fn mark_of(file: &Path) -> Option<FileMark> {
+    reading::metadata(file).map(|metadata| FileMark::of(&metadata))
 }
 
 impl Watch {
@@ -127,24 +137,32 @@ impl Watch {
     /// Reads the files, which looked like `marks`. A panic there is a fault of ours, and must not end the watching.
     ///
     /// Nothing comes of it where a file is changed meanwhile, or was between the look and the reading: its writer may
-    /// have come to half of it. What the writer does next sets another reload off.
-    fn reload(&mut self, reloader: &Reloader, marks: Vec<Option<FileMark>>) {
+    /// have come to half of it. What the writer does next sets another reload off. One that never rests holds the others
+    /// up for [`PATIENCE`].
+    fn reload(&mut self, reloader: &Reloader, marks: FileMarks) {
         self.unanswered = reading::unanswered();
         // Taken before the files are read, so that no later change can pass for this one.
         self.marks = marks;
-        let are_unchanged = || self.marks_now() == self.marks;
+        let is_enough = self.held_up.is_some_and(|since| since.elapsed() > PATIENCE);
+        let are_unchanged = || is_enough || self.marks.iter().all(|(file, mark)| mark_of(file) == *mark);
         // The hook has reported where.
         let done =
             catch_unwind(AssertUnwindSafe(|| reloader.reload_if(Trigger::Watch, false, &are_unchanged)));
-        if let Ok(Err(_)) = done {
-            // Look again soon.
-            self.marks.clear();
+        match done {
+            Ok(Err(error)) => {
+                if error == ReloadError::FileChanged {
+                    self.held_up.get_or_insert_with(Instant::now);
+                }
+                // Look again soon.
+                self.marks.clear();
+            }
+            _ => self.held_up = None,
         }
     }
 
     /// What the files look like, where one looks different, nothing told us, and none is being written this moment; or
     /// where something is still to be read, or a name to be resolved.
-    fn differing_and_quiet(&self) -> Option<Vec<Option<FileMark>>> {
+    fn differing_and_quiet(&self) -> Option<FileMarks> {
         let now = self.marks_now();
         if now == self.marks {
             let policy = self.reloader.upgrade().map(|reloader| reloader.current());
@@ -157,9 +175,12 @@ impl Watch {
         (self.marks_now() == now).then_some(now)
     }
 
-    fn marks_now(&self) -> Vec<Option<FileMark>> {
-        let mark = |file: &PathBuf| reading::metadata(file).map(|metadata| FileMark::of(&metadata));
-        self.files().iter().map(mark).collect()
+    fn marks_now(&self) -> FileMarks {
+        let marked = |file: PathBuf| {
+            let mark = mark_of(&file);
+            (file, mark)
+        };
+        self.files().into_iter().map(marked).collect()
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -323,7 +344,8 @@ mod tests {
         let mut watch = Watch {
             folders: Folders::new(channel().0),
             names: BTreeSet::new(),
-            marks: Vec::new(),
+            marks: FileMarks::new(),
+            held_up: None,
             unanswered: 0,
             reloader: Arc::downgrade(&reloader),
         };
@@ -333,12 +355,20 @@ mod tests {
         watch.reload(&reloader, marks);
         assert_eq!(served(), before);
         assert!(watch.marks.is_empty(), "it is looked at again");
+        // Of a writer that never rests half a file is taken in the end.
+        let marks = watch.marks_now();
+        std::fs::write(&robots, "User-agent: *\nDisallow: /ne").unwrap();
+        watch.held_up = watch.held_up.and_then(|since| since.checked_sub(PATIENCE * 2));
+        watch.reload(&reloader, marks);
+        assert_ne!(served(), before);
+        assert_eq!(watch.held_up, None);
+        let before = served();
 
         std::fs::write(&robots, "User-agent: *\nDisallow: /new\n").unwrap();
         let marks = watch.differing_and_quiet().unwrap();
         watch.reload(&reloader, marks);
         assert_ne!(served(), before);
-        assert_eq!(watch.differing_and_quiet(), None);
+        assert_eq!(watch.marks, watch.marks_now());
         reloader.recorder.close();
     }
 

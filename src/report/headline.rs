@@ -67,9 +67,14 @@ impl Summary {
         }
         if summary.violations == 0 && summary.refused > 0 {
             // Of targets that an origin may read in another way, and of rules without their notice.
-            let refused = amount(summary.refused, "request was refused", "requests were refused");
-            let refused = format!("; {refused} that could not be called a violation");
-            summary.headline.push_str(&refused);
+            let requests = amount(summary.refused, "request", "requests");
+            let were = match (report.is_replay, summary.refused) {
+                (true, _) => "would be",
+                (false, 1) => "was",
+                (false, _) => "were",
+            };
+            let more = format!("; {requests} {were} refused that could not be called a violation");
+            summary.headline.push_str(&more);
         }
         if !rest.entries.is_empty() {
             summary.headline.push_str(&of_rest(&rest, summary.crawlers));

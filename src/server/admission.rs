@@ -5,8 +5,9 @@
 //! HTTP/2 carries a hundred, each of which can be made to hold what its client does not take (RFC 9113 §10.5).
 //! A request costs two counters and no lock; the table is looked at once per connection.
 //!
-//! Where places are short, connections that wait for a request stand in a queue, and the one that has waited longest
-//! makes room for a new one. So a crowd that only stays connected keeps nobody out.
+//! Once half of the places are taken, connections that wait for a request stand in a queue, which costs each wait a lock.
+//! Once all are, the one that has waited longest makes room for a new one. So a crowd that only stays connected keeps
+//! nobody out.
 
 use crate::config::ConnectionLimits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
@@ -15,11 +16,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
+use std::time::Instant;
 
 /// The table of clients in parts, so that two accepts seldom meet at one lock. Nothing is done under it but looking one up.
 const SHARDS: usize = 16;
+
+/// Of how many connections that may be open one may have been told to make room, and not be gone yet.
+const LEAVING: usize = 64;
+
+/// Times in the queue run from here.
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The clients of one part, by address, or by the /64 that one subscriber of IPv6 usually has to himself.
 type ClientShard = Mutex<HashMap<Network, Weak<AdmittedClient>>>;
@@ -35,11 +43,25 @@ pub(super) struct Admission {
     pub(super) totals: Arc<ConnectionTotals>,
 }
 
-/// The connections that wait for a request and may have to make room, by when they were put here.
+/// The connections that wait for a request and may have to make room.
 #[derive(Debug, Default)]
 struct IdleQueue {
-    last: u64,
+    /// By [`IdleQueue::key`].
     wakers: BTreeMap<NonZeroU64, Waker>,
+    /// How many were put here, which tells two of one millisecond apart.
+    number: u32,
+    /// How many were told to make room and are still open.
+    leaving: usize,
+}
+
+impl IdleQueue {
+    /// That of a connection which has waited since then: milliseconds in the upper bits, in the lower ones a number.
+    fn key(&mut self, since: Instant) -> NonZeroU64 {
+        self.number = self.number.wrapping_add(1) % (1 << 24);
+        let waiting = since.saturating_duration_since(*START).as_millis();
+        let waiting = u64::try_from(waiting).unwrap_or_default();
+        NonZeroU64::MIN.saturating_add((waiting << 24) + u64::from(self.number))
+    }
 }
 
 /// One client, or one connection of somebody who has no limit of his own.
@@ -56,8 +78,7 @@ pub(super) struct AdmittedClient {
 pub(super) struct Permit {
     admission: Arc<Admission>,
     client: Option<Arc<AdmittedClient>>,
-    /// Its place in the queue of those that may have to make room. If that is gone, so is its place among the
-    /// connections.
+    /// Its place in the queue of those that may have to make room. If that is gone, it has to.
     queued: Option<NonZeroU64>,
 }
 
@@ -70,26 +91,32 @@ impl Admission {
         Self { totals, ..Self::default() }
     }
 
-    /// A place for one more connection, not yet counted for any address; `None`, and counted, when there is
-    /// none.
-    pub(super) fn enter(self: &Arc<Self>, limits: &ConnectionLimits) -> Option<Permit> {
+    /// One more connection, not yet counted for any address, and how many are open beside it.
+    pub(super) fn enter(self: &Arc<Self>) -> (Permit, usize) {
         self.totals.count(ConnectionEvent::Accepted);
-        let before = self.open.fetch_add(1, Ordering::Relaxed);
+        let others = self.open.fetch_add(1, Ordering::Relaxed);
         // From here on the permit sees to it that the count goes down again.
-        let permit = Permit { admission: Arc::clone(self), client: None, queued: None };
-        if before >= limits.connections && !self.free_idle() {
-            self.totals.count(ConnectionEvent::OverTotal);
-            return None;
-        }
-        Some(permit)
+        (Permit { admission: Arc::clone(self), client: None, queued: None }, others)
     }
 
-    /// Has the connection that has waited longest give up its place; `false` where none waits.
-    fn free_idle(&self) -> bool {
-        let Some((_, waker)) = self.idle().wakers.pop_first() else { return false };
-        self.open.fetch_sub(1, Ordering::Relaxed);
-        waker.wake();
-        true
+    /// Whether there is a place beside so many `others`; has those that have waited longest make room for it.
+    fn has_room(&self, others: usize, limits: &ConnectionLimits) -> bool {
+        if others < limits.connections {
+            return true;
+        }
+        loop {
+            let mut idle = self.idle();
+            if others < limits.connections + idle.leaving {
+                return true;
+            }
+            if idle.leaving > limits.connections / LEAVING {
+                return false;
+            }
+            let Some((_, waker)) = idle.wakers.pop_first() else { return false };
+            idle.leaving += 1;
+            drop(idle);
+            waker.wake();
+        }
     }
 
     fn idle(&self) -> MutexGuard<'_, IdleQueue> {
@@ -171,11 +198,25 @@ impl Permit {
         self.client.clone().unwrap_or_else(|| self.admission.client(None))
     }
 
-    /// Whether the connection, which waits for a request, has to make room for another. Where places are short it is put
-    /// in the queue, and `waker` is woken when its turn has come.
-    pub(super) fn must_make_room(&mut self, limits: &ConnectionLimits, waker: &Waker) -> bool {
-        if self.queued.is_none() && self.admission.open.load(Ordering::Relaxed) <= limits.connections / 4 * 3
-        {
+    /// Whether there is a place for the connection beside so many `others`, which may have to make room for it; counted
+    /// where there is none.
+    pub(super) fn has_room(&self, others: usize, limits: &ConnectionLimits) -> bool {
+        let has_room = self.admission.has_room(others, limits);
+        if !has_room {
+            self.admission.totals.count(ConnectionEvent::OverTotal);
+        }
+        has_room
+    }
+
+    /// Whether the connection, which has waited for a request since then, has to make room for another. Where places are
+    /// short it is put in the queue, and `waker` is woken when its turn has come.
+    pub(super) fn must_make_room(
+        &mut self,
+        since: Instant,
+        limits: &ConnectionLimits,
+        waker: &Waker,
+    ) -> bool {
+        if self.queued.is_none() && self.admission.open.load(Ordering::Relaxed) <= limits.connections / 2 {
             return false;
         }
         let mut idle = self.admission.idle();
@@ -183,17 +224,18 @@ impl Permit {
             let known = idle.wakers.get_mut(&queued);
             return known.map(|known| known.clone_from(waker)).is_none();
         }
-        idle.last += 1;
-        self.queued = NonZeroU64::new(idle.last);
-        idle.wakers.extend(self.queued.map(|queued| (queued, waker.clone())));
+        let key = idle.key(since);
+        idle.wakers.insert(key, waker.clone());
+        self.queued = Some(key);
         false
     }
 
-    /// The connection waits no longer. A request that came when its place had just been given away has one all the same.
+    /// The connection waits no longer. If it was told to make room it stays all the same, since its request has come.
     pub(super) fn leave_queue(&mut self) {
         let Some(queued) = self.queued.take() else { return };
-        if self.admission.idle().wakers.remove(&queued).is_none() {
-            self.admission.open.fetch_add(1, Ordering::Relaxed);
+        let mut idle = self.admission.idle();
+        if idle.wakers.remove(&queued).is_none() {
+            idle.leaving -= 1;
         }
     }
 
@@ -237,6 +279,8 @@ impl Drop for AdmittedClient {
 mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
+    use std::collections::VecDeque;
+    use std::time::Duration;
 
     fn limits(connections: usize, per_address: usize) -> ConnectionLimits {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
@@ -244,14 +288,19 @@ mod tests {
         ConnectionLimits { connections, connections_per_address: per_address, ..limits }
     }
 
+    fn enter(admission: &Arc<Admission>, limits: &ConnectionLimits) -> Option<Permit> {
+        let (permit, others) = admission.enter();
+        permit.has_room(others, limits).then_some(permit)
+    }
+
     #[test]
     fn places_are_counted_and_given_back() {
         let (admission, limits) = (Arc::new(Admission::default()), limits(2, 2));
-        let first = admission.enter(&limits).unwrap();
-        let second = admission.enter(&limits).unwrap();
-        assert!(admission.enter(&limits).is_none());
+        let first = enter(&admission, &limits).unwrap();
+        let second = enter(&admission, &limits).unwrap();
+        assert!(enter(&admission, &limits).is_none());
         drop(first);
-        assert!(admission.enter(&limits).is_some());
+        assert!(enter(&admission, &limits).is_some());
         drop(second);
         let counts = admission.totals.snapshot();
         let of = |event| counts.of(event);
@@ -262,29 +311,70 @@ mod tests {
     #[test]
     fn the_connection_that_has_waited_longest_makes_room() {
         let (admission, limits) = (Arc::new(Admission::default()), limits(4, 4));
-        let waker = Waker::noop();
-        let mut permits = [(); 4].map(|()| admission.enter(&limits).unwrap());
-        for permit in &mut permits {
-            assert!(!permit.must_make_room(&limits, waker));
-        }
-        let [mut first, mut second, mut third, fourth] = permits;
+        let (start, waker) = (Instant::now(), Waker::noop());
+        let waits = |permit: &mut Permit, seconds| {
+            permit.must_make_room(start + Duration::from_secs(seconds), &limits, waker)
+        };
+        let [mut first, mut second, mut third, fourth] =
+            [(); 4].map(|()| enter(&admission, &limits).unwrap());
+        assert!(!waits(&mut second, 2) && !waits(&mut third, 3) && !waits(&mut first, 1));
         first.leave_queue();
-        assert!(!first.must_make_room(&limits, waker), "it waits anew, behind the others");
-        let _fifth = admission.enter(&limits).unwrap();
-        assert!(second.must_make_room(&limits, waker));
-        assert!(!third.must_make_room(&limits, waker));
+        assert!(!waits(&mut first, 4), "it waits anew, behind the others");
+        let _fifth = enter(&admission, &limits).unwrap();
+        assert!(waits(&mut second, 2));
+        assert!(!waits(&mut third, 3));
+        assert!(enter(&admission, &limits).is_none(), "one at most is on its way out");
         drop(second);
-        assert_eq!(admission.open.load(Ordering::Relaxed), 4);
+        assert_eq!((admission.open.load(Ordering::Relaxed), admission.idle().leaving), (4, 0));
 
-        let _sixth = admission.enter(&limits).unwrap();
+        let sixth = enter(&admission, &limits).unwrap();
         third.leave_queue();
-        assert_eq!(admission.open.load(Ordering::Relaxed), 5, "its request came in time");
-        drop((third, fourth));
-        assert_eq!(admission.open.load(Ordering::Relaxed), 3);
-        assert_eq!(admission.idle().wakers.len(), 1);
-        first.leave_queue();
-        let _seventh = admission.enter(&limits).unwrap();
-        assert!(admission.enter(&limits).is_none(), "all are at work");
+        assert_eq!((admission.open.load(Ordering::Relaxed), admission.idle().leaving), (5, 0));
+        assert!(
+            enter(&admission, &limits).is_none(),
+            "its request came in time, so that there is one too many"
+        );
+        assert!(waits(&mut first, 4));
+        drop((third, fourth, sixth, first));
+        assert_eq!((admission.open.load(Ordering::Relaxed), admission.idle().leaving), (1, 0));
+        assert!(admission.idle().wakers.is_empty());
+    }
+
+    #[test]
+    fn connections_are_queued_once_half_of_the_places_are_taken() {
+        let (admission, limits) = (Arc::new(Admission::default()), limits(4, 4));
+        let mut held: Vec<Permit> = Vec::new();
+        for queued in [0, 0, 1, 2] {
+            let mut permit = enter(&admission, &limits).unwrap();
+            assert!(!permit.must_make_room(Instant::now(), &limits, Waker::noop()));
+            held.push(permit);
+            assert_eq!(admission.idle().wakers.len(), queued);
+        }
+    }
+
+    /// Connections, requests and newcomers on threads of their own, and in the end nothing is left of them.
+    #[test]
+    fn a_crowd_leaves_no_place_behind() {
+        let (admission, limits) = (Arc::new(Admission::default()), limits(128, 128));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut held = VecDeque::new();
+                    for number in 0..20_000 {
+                        held.extend(enter(&admission, &limits));
+                        assert!(admission.open.load(Ordering::Relaxed) <= 128 + 3 + 4);
+                        held.retain_mut(|permit: &mut Permit| {
+                            !permit.must_make_room(Instant::now(), &limits, Waker::noop())
+                        });
+                        if number % 3 == 0 {
+                            held.iter_mut().take(5).for_each(Permit::leave_queue);
+                        }
+                        held.truncate(40);
+                    }
+                });
+            }
+        });
+        assert_eq!((admission.open.load(Ordering::Relaxed), admission.idle().leaving), (0, 0));
         assert!(admission.idle().wakers.is_empty());
     }
 
@@ -292,7 +382,7 @@ mod tests {
     fn one_client_is_one_address_or_one_64() {
         let (admission, limits) = (Arc::new(Admission::default()), limits(100, 1));
         let claim = |address: &str, trusted: &str| {
-            let mut permit = admission.enter(&limits).unwrap();
+            let mut permit = enter(&admission, &limits).unwrap();
             let trusted = trusted.parse::<Network>().into_iter().collect();
             permit.claim(address.parse().unwrap(), &limits, &trusted).then_some(permit)
         };

@@ -65,16 +65,16 @@ pub(super) fn acceptor(settings: Arc<ServerConfig>) -> Acceptor {
 
 impl ConnectionHandler {
     /// A place for one more connection, if there is one. It is taken when the connection is accepted, so that those which
-    /// still wait to be served are counted, and counted for its address: what one address has too many of takes no place
-    /// from others, not even until somebody looks at it.
+    /// still wait to be served are counted, and counted for its address first: for what one address has too many of nobody
+    /// makes room.
     pub(super) fn enter(&self, peer: Option<IpAddr>) -> Option<Permit> {
         let config = &self.current.get().config;
         let limits = self.limits(config);
-        let mut permit = self.admission.enter(&limits)?;
+        let (mut permit, others) = self.admission.enter();
         // Whom a proxy names is read later.
         let client = peer.filter(|_| !self.proxy_protocol);
         let is_in = client.is_none_or(|client| permit.claim(client, &limits, &config.trusted_proxies));
-        is_in.then_some(permit)
+        (is_in && permit.has_room(others, &limits)).then_some(permit)
     }
 
     /// Serves a connection to its end.

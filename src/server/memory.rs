@@ -35,7 +35,7 @@ impl MemoryServer {
             let config = &self.gateway.current.get().config;
             (config.limits, Arc::clone(&config.timeouts))
         };
-        let Some(permit) = self.admission.enter(&limits) else { return };
+        let (permit, _) = self.admission.enter();
         let opened = NewConnection { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
         let lifetime = Lifetime { stopping: self.running.subscribe(), closing: self.running.subscribe() };
         let info = ConnectionInfo::new(Some(client), false, true);

@@ -163,13 +163,13 @@ fn choices_that_cost_something_are_warned_of() {
 
 #[test]
 fn files_of_the_fleet_that_cannot_be_read_are_warned_of() {
-    let fleet = "[fleet]\ndatabase = \"postgresql://a@db.example/robots\"\npassword_file = \"password\"\nca_file = \"ca.pem\"\n";
-    let ended = check("check-fleet-files", &format!("{SITE}{fleet}"), ROBOTS, &[], 0);
-    assert_eq!(
-        format!("{}{}", ended.stdout, ended.stderr).matches("warning: cannot read the `").count(),
-        2,
-        "{ended:?}"
-    );
+    let fleet = format!("{SITE}[fleet]\ndatabase = \"postgresql://a@db.example/robots\"\n");
+    for (key, wrong) in [("password_file", "missing"), ("ca_file", "missing"), ("ca_file", "robots.txt")] {
+        let ended =
+            check(&format!("check-{key}-{wrong}"), &format!("{fleet}{key} = \"{wrong}\"\n"), ROBOTS, &[], 0);
+        let warning = format!("{wrong}: cannot read `{key}`: ");
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(&warning), "{ended:?}");
+    }
 }
 
 #[test]

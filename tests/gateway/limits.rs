@@ -227,13 +227,15 @@ fn connections_at_work_keep_their_places() {
         client.write(b"GET /page HTTP/1.1\r\nHost: a\r\n");
     }
     is_counted(&gateway, "open", 20);
-    // The heads of half of them have begun, and the other half waits for the origin.
+    // Half of them wait for the origin, and of the others a head has begun.
     for client in clients.iter_mut().take(10) {
         client.write(b"\r\n");
     }
     until("all are at work", || {
         let over = counted(&gateway, "over_total");
-        let _ = open(gateway.address()).read(&mut [0; 1]);
+        let mut newcomer = open(gateway.address());
+        newcomer.set_read_timeout(Some(Duration::from_secs(1))).expect("a limit");
+        let _ = newcomer.read(&mut [0; 1]);
         (counted(&gateway, "over_total") > over).then_some(())
     });
     for client in clients.iter_mut().skip(10) {

@@ -123,6 +123,13 @@ fn refusals_of_what_is_no_violation_are_told() {
         scene.headline(),
         "the only crawler that was seen broke no rule; 2 requests were refused that could not be called a violation"
     );
+    let replayed = Report { is_replay: true, ..scene.report(&question()) };
+    assert!(
+        replayed
+            .summary()
+            .headline
+            .ends_with("; 2 requests would be refused that could not be called a violation")
+    );
 }
 
 #[test]

@@ -157,11 +157,12 @@ impl<S: ClientStream> Http1Connection<S> {
             return Poll::Ready(NextRequest::End);
         }
         loop {
-            if since.is_none() && self.permit.must_make_room(&self.limits, context.waker()) {
+            let now = lately();
+            let idle_since = *self.idle_since.get_or_insert(now);
+            if since.is_none() && self.permit.must_make_room(idle_since, &self.limits, context.waker()) {
                 return Poll::Ready(NextRequest::Late { event: ConnectionEvent::MadeRoom, since });
             }
-            let now = lately();
-            let (at, event) = self.patience(since, now);
+            let (at, event) = self.patience(since, idle_since);
             let wake = if since.is_none() { at.min(now + LOOK) } else { at };
             if self.deadline.poll_from(context, wake, now).is_pending() {
                 return Poll::Pending;
@@ -176,10 +177,9 @@ impl<S: ClientStream> Http1Connection<S> {
     }
 
     /// Until when the client may be silent, and what it is called when it was for longer.
-    fn patience(&mut self, since: Option<Instant>, now: Instant) -> (Instant, ConnectionEvent) {
+    fn patience(&self, since: Option<Instant>, idle_since: Instant) -> (Instant, ConnectionEvent) {
         let is_first = self.requests == 0;
         // The first head from the moment of connecting.
-        let idle_since = *self.idle_since.get_or_insert(now);
         let from = since.filter(|_| !is_first).unwrap_or(idle_since);
         let (patience, event) = patience(&self.timeouts, is_first || since.is_some());
         (from + patience, event)

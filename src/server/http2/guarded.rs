@@ -7,11 +7,11 @@ use super::state::ConnectionState;
 use crate::record::ConnectionEvent;
 use crate::server::admission::Permit;
 use crate::server::connection::{Deadline, LOOK};
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
+use std::{io, mem};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// `S` under guard.
@@ -26,6 +26,8 @@ pub(super) struct Guarded<S> {
     /// Since when a write or flush has been waited for, and the timer of that wait.
     stalled: Option<Instant>,
     stall_deadline: Deadline,
+    /// Whether anything was read since the client's silence was last looked at.
+    has_read: bool,
     /// Whether the guard has ended the connection.
     is_over: bool,
 }
@@ -41,22 +43,29 @@ impl<S> Guarded<S> {
             backlog: Backlog::default(),
             stalled: None,
             stall_deadline: Deadline::default(),
+            has_read: false,
             is_over: false,
             state: Arc::clone(state),
         }
     }
 
     /// Whether the client has been silent for too long; sets the timer where it has not.
+    ///
+    /// The library may still have answers that the client takes a while later, so that a connection has some seconds before
+    /// it has to make room. One whose client takes nothing could not be ended here, and a request that was just read is not
+    /// known yet.
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEvent> {
         loop {
-            let Some((at, event)) = self.state.deadline() else {
+            let Some((since, patience, event)) = self.state.silence() else {
                 self.permit.leave_queue();
                 return Poll::Pending;
             };
-            if self.permit.must_make_room(&self.state.limits, context.waker()) {
+            let (now, at) = (Instant::now(), since + patience);
+            let has_read = mem::take(&mut self.has_read);
+            let may_make_room = !has_read && self.stalled.is_none() && since + LOOK <= now;
+            if may_make_room && self.permit.must_make_room(since, &self.state.limits, context.waker()) {
                 return Poll::Ready(ConnectionEvent::MadeRoom);
             }
-            let now = Instant::now();
             if at <= now {
                 return Poll::Ready(event);
             }
@@ -82,6 +91,7 @@ impl<S> Guarded<S> {
             self.stalled = None;
             return step;
         }
+        self.permit.leave_queue();
         let end = *self.stalled.get_or_insert_with(Instant::now) + self.state.timeouts.client_write;
         ready!(self.stall_deadline.poll(context, end));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -106,6 +116,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                 this.fragments.read(bytes);
                 if !bytes.is_empty() {
                     this.state.speak();
+                    this.permit.leave_queue();
+                    this.has_read = true;
                 }
                 let state = &this.state;
                 let is_calm = this.meter.read(bytes, |stream| state.endings.cancelled(stream));

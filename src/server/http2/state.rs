@@ -162,12 +162,12 @@ impl ConnectionState {
         self.since.store(since, Ordering::Relaxed);
     }
 
-    /// Until when the client may be silent, and what it is called when it was for longer.
-    pub(super) fn deadline(&self) -> Option<(Instant, ConnectionEvent)> {
+    /// Since when the client has been silent, how long it may be, and what it is called when it was for longer.
+    pub(super) fn silence(&self) -> Option<(Instant, Duration, ConnectionEvent)> {
         let since = self.start + Duration::from_millis(self.since.load(Ordering::Relaxed));
         let phase = self.phase();
         let (patience, event) = patience(&self.timeouts, phase == Phase::Fresh);
-        (phase != Phase::Busy).then(|| (since + patience, event))
+        (phase != Phase::Busy).then_some((since, patience, event))
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn silence_has_an_end_before_and_between_requests() {
         let state = state();
-        let called = || state.deadline().map(|(_, event)| event);
+        let called = || state.silence().map(|(_, _, event)| event);
         assert_eq!(called(), Some(ConnectionEvent::HeaderTimeout));
         state.begin();
         assert_eq!(called(), None, "the origin may take its time");
