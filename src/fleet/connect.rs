@@ -132,7 +132,7 @@ pub(super) async fn connect_to_schema(
     Ok(client)
 }
 
-/// Reads the files that a connection takes, as [`connect`] does each time.
+/// Reads the files that a connection to the database takes, as is done for each.
 ///
 /// # Errors
 /// When one cannot be read, or holds nothing of its kind.
