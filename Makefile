@@ -26,8 +26,9 @@ replay: ## Say what blocking AI training would have refused: LOG=access.log; BLO
 	$(CARGO) build --profile demo --locked --bin gatewayctl
 	@exec target/demo/gatewayctl replay $(LOG) $(if $(BLOCK),--block $(BLOCK)) $(if $(ROBOTS),--robots $(ROBOTS))
 
-# What of SQLite the store does not use, 0.4 MB: search in texts, and R-trees.
-package: export LIBSQLITE3_FLAGS = -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 -USQLITE_ENABLE_RTREE
+# What of SQLite the store does not use, 0.4 MB: search in texts, R-trees, statistics of tables, and checks of its callers.
+package: export LIBSQLITE3_FLAGS = -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 \
+	-USQLITE_ENABLE_RTREE -USQLITE_ENABLE_STAT4 -USQLITE_ENABLE_DBSTAT_VTAB -USQLITE_SOUNDEX -USQLITE_ENABLE_API_ARMOR
 package: ## Build the Debian package, target/debian/*.deb
 	@.ci/dependencies package
 	$(CARGO) build --release --locked --bin robots-gateway

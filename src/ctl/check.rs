@@ -144,10 +144,10 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
         };
         FileFinding::whole(path, Severity::Warning, "unknown-crawler", message, hint)
     }));
-    let of_fleet = config.fleet.as_ref().and_then(|fleet| fleet::check_files(fleet).err());
+    let of_fleet = config.fleet.iter().flat_map(fleet::faults);
     complaints.extend(of_fleet.map(|error| {
-        let hint = "until it can be read, the gateway stays apart from its fleet; check the path, and the permissions of the gateway's user";
-        FileFinding::whole(path, Severity::Warning, "fleet-file", error.to_string(), hint)
+        let hint = "until that is mended, the gateway stays apart from its fleet";
+        FileFinding::whole(path, Severity::Warning, "fleet", error.to_string(), hint)
     }));
     complaints
 }

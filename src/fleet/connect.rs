@@ -132,13 +132,10 @@ pub(super) async fn connect_to_schema(
     Ok(client)
 }
 
-/// Reads the files that a connection to the database takes, as is done for each.
-///
-/// # Errors
-/// When one cannot be read, or holds nothing of its kind.
-pub fn check_files(config: &FleetConfig) -> Result<(), FleetError> {
-    settings(config)?;
-    DatabaseTls::new(config).map(drop)
+/// Reads the files that a connection to the database takes, as is done for each; what is wrong with them.
+pub fn faults(config: &FleetConfig) -> Vec<FleetError> {
+    let of_tls = DatabaseTls::new(config).err();
+    settings(config).err().into_iter().chain(of_tls).collect()
 }
 
 fn settings(config: &FleetConfig) -> Result<Config, FleetError> {

@@ -64,7 +64,7 @@ mod setup;
 mod signature;
 mod tls;
 
-pub use connect::check_files;
+pub use connect::faults;
 pub use error::FleetError;
 pub use members::{FleetMember, FleetOverview, forget, overview};
 pub use membership::{Fleet, FleetStatus};

@@ -138,7 +138,7 @@ impl Watch {
     ///
     /// Nothing comes of it where a file is changed meanwhile, or was between the look and the reading: its writer may
     /// have come to half of it. What the writer does next sets another reload off. One that never rests holds the others
-    /// up for [`PATIENCE`].
+    /// up for [`PATIENCE`] more than its events do.
     fn reload(&mut self, reloader: &Reloader, marks: FileMarks) {
         self.unanswered = reading::unanswered();
         // Taken before the files are read, so that no later change can pass for this one.

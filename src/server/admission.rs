@@ -88,6 +88,8 @@ pub(super) struct RequestPlace(Arc<AdmittedClient>);
 
 impl Admission {
     pub(super) fn new(totals: Arc<ConnectionTotals>) -> Self {
+        // Before any connection waits.
+        LazyLock::force(&START);
         Self { totals, ..Self::default() }
     }
 
@@ -247,11 +249,12 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.leave_queue();
         if let Some(client) = &self.client {
             client.connections.fetch_sub(1, Ordering::Relaxed);
         }
         self.admission.open.fetch_sub(1, Ordering::Relaxed);
+        // Afterwards, so that nobody else is told to make room for whom this one did.
+        self.leave_queue();
         self.admission.totals.count(ConnectionEvent::Closed);
     }
 }
@@ -338,6 +341,19 @@ mod tests {
         drop((third, fourth, sixth, first));
         assert_eq!((admission.open.load(Ordering::Relaxed), admission.idle().leaving), (1, 0));
         assert!(admission.idle().wakers.is_empty());
+    }
+
+    #[test]
+    fn who_waited_before_places_were_short_is_told_by_when_it_began() {
+        let (admission, limits) = (Arc::new(Admission::new(Arc::default())), limits(2, 2));
+        let (since, waker) = (Instant::now(), Waker::noop());
+        let [mut first, mut second] = [(); 2].map(|()| enter(&admission, &limits).unwrap());
+        let later = since + Duration::from_millis(1);
+        assert!(!second.must_make_room(later, &limits, waker));
+        assert!(!first.must_make_room(since, &limits, waker));
+        let _third = enter(&admission, &limits).unwrap();
+        assert!(!second.must_make_room(later, &limits, waker));
+        assert!(first.must_make_room(since, &limits, waker));
     }
 
     #[test]

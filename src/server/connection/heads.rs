@@ -79,7 +79,11 @@ impl<S: ClientStream> Http1Connection<S> {
         let limits = HeadLimits { bytes: self.limits.header_size, fields: self.limits.header_fields };
         let (mut reader, mut since) = (HeadReader::new(limits), None);
         let next = poll_fn(|context| self.poll_head(context, &mut reader, &mut since, closing)).await;
-        self.permit.leave_queue();
+        // Its place is given back once it is closed.
+        let makes_room = matches!(next, Err(NextRequest::Late { event: ConnectionEvent::MadeRoom, .. }));
+        if !makes_room {
+            self.permit.leave_queue();
+        }
         match next {
             Ok(head) => match self.check_body(head.body, head.end) {
                 Ok(()) => NextRequest::Request(reader, head),

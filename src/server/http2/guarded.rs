@@ -7,11 +7,11 @@ use super::state::ConnectionState;
 use crate::record::ConnectionEvent;
 use crate::server::admission::Permit;
 use crate::server::connection::{Deadline, LOOK};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use std::{io, mem};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// `S` under guard.
@@ -26,8 +26,8 @@ pub(super) struct Guarded<S> {
     /// Since when a write or flush has been waited for, and the timer of that wait.
     stalled: Option<Instant>,
     stall_deadline: Deadline,
-    /// Whether anything was read since the client's silence was last looked at.
-    has_read: bool,
+    /// When anything was read last.
+    last_read: Option<Instant>,
     /// Whether the guard has ended the connection.
     is_over: bool,
 }
@@ -43,7 +43,7 @@ impl<S> Guarded<S> {
             backlog: Backlog::default(),
             stalled: None,
             stall_deadline: Deadline::default(),
-            has_read: false,
+            last_read: None,
             is_over: false,
             state: Arc::clone(state),
         }
@@ -51,9 +51,8 @@ impl<S> Guarded<S> {
 
     /// Whether the client has been silent for too long; sets the timer where it has not.
     ///
-    /// The library may still have answers that the client takes a while later, so that a connection has some seconds before
-    /// it has to make room. One whose client takes nothing could not be ended here, and a request that was just read is not
-    /// known yet.
+    /// The library may still have answers that the client takes a while later, and what was just read may be a request, so
+    /// that a connection has some seconds before it has to make room. One whose client takes nothing could not be ended here.
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEvent> {
         loop {
             let Some((since, patience, event)) = self.state.silence() else {
@@ -61,8 +60,8 @@ impl<S> Guarded<S> {
                 return Poll::Pending;
             };
             let (now, at) = (Instant::now(), since + patience);
-            let has_read = mem::take(&mut self.has_read);
-            let may_make_room = !has_read && self.stalled.is_none() && since + LOOK <= now;
+            let is_at_rest = self.last_read.unwrap_or(since).max(since) + LOOK <= now;
+            let may_make_room = is_at_rest && self.stalled.is_none();
             if may_make_room && self.permit.must_make_room(since, &self.state.limits, context.waker()) {
                 return Poll::Ready(ConnectionEvent::MadeRoom);
             }
@@ -117,7 +116,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                 if !bytes.is_empty() {
                     this.state.speak();
                     this.permit.leave_queue();
-                    this.has_read = true;
+                    this.last_read = Some(Instant::now());
                 }
                 let state = &this.state;
                 let is_calm = this.meter.read(bytes, |stream| state.endings.cancelled(stream));
