@@ -199,8 +199,14 @@ fn idle_connections_make_room_for_others_after_some_seconds() {
     };
     let _newcomer = until("a newcomer is served", newcomer);
     assert!(begun.elapsed() >= Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert!(idle[0].closes() < Duration::from_secs(5), "it has waited longest");
-    assert_eq!(counted(&gateway, "made_room"), 1);
+    is_counted(&gateway, "made_room", 1);
+    // Which of them it was depends on which was seen to rest first.
+    let closed = idle.iter_mut().map(|client| {
+        client.be_patient_for(Duration::from_millis(300));
+        while client.next().is_some() {}
+        !client.is_silent()
+    });
+    assert_eq!(closed.filter(|is_closed| *is_closed).count(), 1);
 }
 
 #[test]

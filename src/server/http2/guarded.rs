@@ -60,15 +60,16 @@ impl<S> Guarded<S> {
                 return Poll::Pending;
             };
             let (now, at) = (Instant::now(), since + patience);
-            let is_at_rest = self.last_read.unwrap_or(since).max(since) + LOOK <= now;
-            let may_make_room = is_at_rest && self.stalled.is_none();
+            let rest = self.last_read.unwrap_or(since).max(since) + LOOK;
+            let may_make_room = rest <= now && self.stalled.is_none();
             if may_make_room && self.permit.must_make_room(since, &self.state.limits, context.waker()) {
                 return Poll::Ready(ConnectionEvent::MadeRoom);
             }
             if at <= now {
                 return Poll::Ready(event);
             }
-            ready!(self.deadline.poll(context, at.min(now + LOOK)));
+            let look = if rest > now { rest } else { now + LOOK };
+            ready!(self.deadline.poll(context, at.min(look)));
         }
     }
 
