@@ -226,7 +226,8 @@ impl Gateway {
         let occurrence = occurrence(input, judged);
         let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
         let is_told = kind != EventKind::Allowed || policy.config.log_allowed;
-        let has_line = is_told && self.journal.admits(&judged.identity, facts.address, input.uptime);
+        let has_line =
+            is_told && self.journal.admits(&judged.identity, judged.proof, facts.address, input.uptime);
         let line = has_line.then(event);
         if let Some(reason) = partial_reads::reason(incoming, &policy.config, &site.config) {
             self.recorder.reads_go_unseen(&site.config.name, reason, now);

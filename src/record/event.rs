@@ -1,5 +1,6 @@
 //! One event, as it is written to the journal: field names and their order are public API.
 
+use super::bytes::start_within;
 use super::json::{JsonLine, key};
 use super::phrases;
 use crate::decide::{Verdict, VerdictOutcome, VerdictReason};
@@ -174,7 +175,8 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
     })
 }
 
-/// How much is written of a field that a client fills, in bytes. With all of it, a few requests would fill the disk and
+/// How much is written of a field that a client fills, in bytes of the line: what is escaped takes up to six times its
+/// own. With all of it, a few requests would fill the disk and
 /// leave no room for what others did.
 const LONGEST: usize = 2_048;
 
@@ -186,16 +188,16 @@ impl CutText {
     /// As much of a field as is written. What is UTF-8 stays so: no character is cut in two.
     #[inline]
     fn whole_or_start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
-        if value.len() <= LONGEST { value } else { self.start(name, value) }
+        // No byte takes more than six where it is escaped.
+        if value.len() <= LONGEST / 6 { value } else { self.start(name, value) }
     }
 
-    #[cold]
     fn start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
-        self.0.push(name);
-        let is_inside = |at: &usize| value.get(*at).is_some_and(|byte| byte & 0xc0 == 0x80);
-        // A character has four bytes at most.
-        let end = (LONGEST - 3..=LONGEST).rev().find(|at| !is_inside(at)).unwrap_or(LONGEST);
-        value.get(..end).unwrap_or(value)
+        let start = start_within(value, LONGEST);
+        if start.len() < value.len() {
+            self.0.push(name);
+        }
+        start
     }
 }
 
@@ -341,7 +343,7 @@ mod tests {
             let facts = RequestFacts {
                 method: "GET",
                 target: Cow::Borrowed(text.as_bytes()),
-                user_agent: Some(Cow::Borrowed(&text.as_bytes()[..LONGEST])),
+                user_agent: Some(Cow::Owned(b"a".repeat(LONGEST))),
                 ..facts()
             };
             let line = event_of(&facts, AddressDetail::Full).line(None);
@@ -360,8 +362,9 @@ mod tests {
         let line = event_of(&facts, AddressDetail::Full).line(None);
         let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["cut"], serde_json::json!(["method", "target", "user_agent"]));
-        assert_eq!(value["target"], "\\xFF".repeat(LONGEST));
-        assert!(line.len() < 32 * 1_024, "{}", line.len());
+        assert_eq!(value["target"], "\\xFF".repeat(LONGEST / "\\\\xFF".len()));
+        // Three such fields, and what is not a client's.
+        assert!(line.len() < 3 * LONGEST + 1_024, "{}", line.len());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::files::make_folder;
 use super::lines::{LineQueue, QueueRoom};
 use super::rate::{JournalRate, LineSender, RateTable};
 use super::rotation::{RotatedFile, first_line, whole_lines};
-use crate::identify::Identity;
+use crate::identify::{Identity, Proof};
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -148,9 +148,9 @@ impl Journal {
 
     /// Whether an event of this client may have a line `now`, by the machine's uptime; one that may not is counted as dropped. It is asked before the
     /// line is put together, which is half of what judging costs.
-    pub fn admits(&self, identity: &Identity, address: Option<IpAddr>, now: Duration) -> bool {
+    pub fn admits(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>, now: Duration) -> bool {
         let Some(rates) = &self.rates else { return true };
-        let sender = LineSender::new(identity, address);
+        let sender = LineSender::new(identity, proof, address);
         if rates.admits(sender, now) {
             return true;
         }

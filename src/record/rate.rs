@@ -1,11 +1,10 @@
-//! How many lines of the journal one sender may have: a crawler of one network, or whoever makes names up there.
+//! How many lines of the journal one sender may have: a crawler of one network whose name is confirmed, or all others there.
 //!
 //! Bounded: senders have places in a table, by a keyed hash. A place is free again once its sender could send a whole
 //! period's lines at once, so forgetting it changes nothing. Who finds no place shares one with others like that.
 
 use super::network::NetworkId;
-use super::tally::is_known;
-use crate::identify::{ClientKind, Identity};
+use crate::identify::{Identity, Proof};
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
@@ -24,21 +23,20 @@ pub struct JournalRate {
 /// Who has a line written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LineSender<'a> {
-    client: ClientKind,
-    /// `None` for a name that a client made up: it could make up another for each line.
-    crawler: Option<&'a str>,
+    /// `None` for a name that is not confirmed: a client could use another for each line, the catalogue's too.
+    confirmed: Option<&'a str>,
     network: NetworkId,
 }
 
 impl<'a> LineSender<'a> {
-    pub(super) fn new(identity: &'a Identity, address: Option<IpAddr>) -> Self {
-        let crawler = identity.crawler.as_deref().filter(|_| is_known(identity));
-        Self { client: identity.client, crawler, network: NetworkId::of(address) }
+    pub(super) fn new(identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
+        let confirmed = identity.crawler.as_deref().filter(|_| proof == Proof::Confirmed);
+        Self { confirmed, network: NetworkId::of(address) }
     }
 
     /// What it is called in a message.
     pub(super) fn name(self) -> &'a str {
-        self.crawler.unwrap_or("made-up names, or none")
+        self.confirmed.unwrap_or("a network, under names that are not confirmed")
     }
 }
 
@@ -119,6 +117,8 @@ impl RateTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identify::{Basis, ClientKind};
+    use std::sync::Arc;
 
     const START: Duration = Duration::from_secs(1_000);
 
@@ -126,7 +126,32 @@ mod tests {
 
     fn sender(crawler: &str, network: u8) -> LineSender<'_> {
         let network = NetworkId::of(Some(IpAddr::from([192, 0, network, 1])));
-        LineSender { client: ClientKind::Crawler, crawler: Some(crawler), network }
+        LineSender { confirmed: Some(crawler), network }
+    }
+
+    /// As many lines as the whole catalogue would have, one name after the other.
+    #[test]
+    fn names_that_are_not_confirmed_share_the_lines_of_their_network() {
+        let lines = |proof, address: [u8; 4]| {
+            let table = RateTable::new(RATE);
+            let names = (0..336).map(|number| format!("bot{number}"));
+            let kinds = [ClientKind::Crawler, ClientKind::Tool, ClientKind::Monitor, ClientKind::Fetcher];
+            let sum = |(name, client): (String, ClientKind)| {
+                let identity = Identity {
+                    client,
+                    crawler: Some(name.into()),
+                    purpose: None,
+                    tokens: Arc::new([]),
+                    star: true,
+                    basis: Basis::Catalogue,
+                };
+                admitted(&table, LineSender::new(&identity, proof, Some(address.into())), 150, START)
+            };
+            names.zip(kinds.into_iter().cycle()).map(sum).sum::<usize>()
+        };
+        assert_eq!(lines(Proof::Unchecked, [192, 0, 2, 1]), 100);
+        assert_eq!(lines(Proof::Contradicted, [192, 0, 2, 1]), 100);
+        assert_eq!(lines(Proof::Confirmed, [192, 0, 2, 1]), 336 * 100);
     }
 
     /// How many of `count` lines at once are admitted.
