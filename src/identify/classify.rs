@@ -5,6 +5,7 @@
 //! be a nameless tool, and a guard is heard before any generic sign. Pure; not
 //! here: the second opinion (`user_agent`) and the operator's own tokens.
 
+use super::catalogue::Crawler;
 use super::find::{SignFinds, SignHit, SignMeaning};
 use super::header;
 use super::identity::{Basis, ClientKind};
@@ -198,21 +199,17 @@ impl<'a> Rules<'a> {
     /// Whether a framework stands in the place of the version, `Googlebot/Nutch-1.7`: who runs one writes
     /// any name there. A crawler that can be proved has its operator's own software.
     fn is_borrowed(&self, hit: SignHit) -> bool {
-        let crawler = |hit: SignHit| match self.scanner.meaning(hit)? {
-            SignMeaning::Named(entry) => self.knowledge.catalogue.crawlers().get(entry as usize),
-            _ => None,
-        };
-        let framework = |other: &&SignHit| crawler(**other).is_some_and(|named| named.framework);
+        let framework = |other: &&SignHit| self.crawler(**other).is_some_and(|named| named.framework);
         let mut frameworks = self.found.named.as_slice().iter().filter(framework);
         self.header.get(hit.end()) == Some(&b'/')
-            && crawler(hit).is_some_and(|named| named.verify.is_possible())
+            && self.crawler(hit).is_some_and(|named| named.verify.is_possible())
             && frameworks.any(|framework| framework.start() == hit.end() + 1)
     }
 
     /// Whether a word among model names is a product all the same: it has a
-    /// version (`Storebot-Google/1.0`), or a link follows. Models have neither;
-    /// `Build/` and fingerprints (`brand/name/device`) do not count, unless the
-    /// catalogue knows the name.
+    /// version (`Storebot-Google/1.0`), or a link follows, or it is the token of
+    /// a crawler. Models have neither; `Build/` and fingerprints
+    /// (`brand/name/device`) do not count, unless the catalogue knows the name.
     fn is_product(&self, hit: SignHit, named: bool) -> bool {
         let word = header::word_range(self.header, hit);
         if word.start.checked_sub(1).and_then(|i| self.header.get(i)) == Some(&b'/') {
@@ -222,7 +219,26 @@ impl<'a> Rules<'a> {
             if self.header.get(hit.end().wrapping_sub(1)) == Some(&b'/') { hit.end() - 1 } else { word.end };
         match self.header.get(end..).unwrap_or_default() {
             [b'/', version, ..] => named || version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v'),
-            rest => rest.starts_with(b" http"),
+            rest => rest.starts_with(b" http") || self.is_token_of_crawler(hit),
+        }
+    }
+
+    /// Whether the whole word around a find is a product token of the crawler that it names.
+    fn is_token_of_crawler(&self, hit: SignHit) -> bool {
+        let is_crawler =
+            |named: &&Crawler| matches!(named.client, ClientKind::Crawler | ClientKind::SpecialCase);
+        let Some(crawler) = self.crawler(hit).filter(is_crawler) else {
+            return false;
+        };
+        let word = self.header.get(header::word_range(self.header, hit)).unwrap_or_default();
+        crawler.tokens.iter().any(|token| token.as_bytes().eq_ignore_ascii_case(word))
+    }
+
+    /// The entry that a find names.
+    fn crawler(&self, hit: SignHit) -> Option<&Crawler> {
+        match self.scanner.meaning(hit)? {
+            SignMeaning::Named(entry) => self.knowledge.catalogue.crawlers().get(entry as usize),
+            _ => None,
         }
     }
 
@@ -280,7 +296,7 @@ impl<'a> Rules<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::catalogue::{Catalogue, Crawler, Obeys, TokenBasis, Verify};
+    use super::super::catalogue::{Catalogue, Obeys, TokenBasis, Verify};
     use super::super::identity::Purpose;
     use super::super::sign::Sign;
     use super::super::words::{Guard, Words};

@@ -278,7 +278,8 @@ mod tests {
         assert_eq!(told(phone).0, ClientKind::Browser);
         assert_eq!(told(&format!("{phone} (compatible; FooBot/2.1)")).1.as_deref(), Some("FooBot"));
         assert_eq!(told(&phone.replace("M bot 54", "FooBot/1.0")).1.as_deref(), Some("FooBot"));
-        assert_eq!(told(&phone.replace("M bot 54", "FooBot")).0, ClientKind::Browser);
+        assert_eq!(told(&phone.replace("M bot 54", "FooBot Build/X")).1.as_deref(), Some("FooBot"));
+        assert_eq!(told(&phone.replace("M bot 54", "FooBot-5")).0, ClientKind::Browser);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::corpus::{CorpusRecord, identifier, percent, records};
 use robots_gateway::config::catalogue::bundled;
 use robots_gateway::identify::{ClientKind, Identifier};
+use std::sync::Arc;
 
 fn automated(identifier: &Identifier, records: &[CorpusRecord]) -> usize {
     let hit = |record: &&CorpusRecord| {
@@ -22,6 +23,33 @@ fn ninety_nine_in_a_hundred_are_automated() {
         percent(found, records.len())
     );
     assert!(percent(found, records.len()) >= 99.0);
+}
+
+/// No maker calls a device by the token of a crawler, so that such a word in the place of a model is the crawler.
+#[test]
+fn the_token_of_a_crawler_is_no_model() {
+    let (mut tried, mut people) = (0, Vec::new());
+    for crawler in bundled().catalogue.crawlers() {
+        let is_crawler = matches!(crawler.client, ClientKind::Crawler | ClientKind::SpecialCase);
+        let Some(token) = crawler.tokens.first().filter(|_| is_crawler) else { continue };
+        // Not where the sign needs a version or the start of the header, or where another entry goes first.
+        let own = |header: &str| {
+            let identity = identifier().recognise_uncached(Some(header.as_bytes()));
+            identity.crawler == Some(Arc::clone(&crawler.name))
+        };
+        if !own(&format!("Mozilla/5.0 (X11; {token}) AppleWebKit/537.36")) {
+            continue;
+        }
+        tried += 1;
+        for model in [format!("{token} Build/UP1A"), token.clone().into(), format!("{token}; wv")] {
+            let header = format!(
+                "Mozilla/5.0 (Linux; Android 14; {model}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Mobile Safari/537.36"
+            );
+            people.extend((!own(&header)).then_some(header));
+        }
+    }
+    println!("{tried} tokens in the place of a model: {} not recognised {people:#?}", people.len());
+    assert!(tried > 300 && people.is_empty());
 }
 
 /// A whole browser's header with one more product: only the name in the catalogue tells it from a person's.

@@ -128,6 +128,15 @@ fn words_of_crawlers_do_not_convict_people() {
     }
 }
 
+/// What a CDN or a proxy sends in place of the header of every visitor says nothing about one of them.
+#[test]
+fn what_stands_for_all_visitors_is_never_judged() {
+    for header in ["Amazon CloudFront", "amazon cloudfront ", "Nutscrape/1.0 (CP/M; 8-bit)"] {
+        let identity = identifier().recognise(Some(header.as_bytes()));
+        assert!(!identity.is_judged(), "{} {:?}: {header}", identity.client, identity.crawler);
+    }
+}
+
 /// Handsets of the 2000s open with network, maker and model, whoever made them; builds of browsers before a release
 /// send their code name.
 #[test]

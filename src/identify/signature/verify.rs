@@ -213,10 +213,9 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
         }
         let (nonce, ends) = (parameters.nonce, parameters.ends());
         check.check(&SignedStatement { agent: &agent, key, base: &base, signature, nonce, ends })?;
-        // Rules match path and query.
-        let has_query = self.message.target.contains(&b'?');
-        let covers_target = covers(&["@target-uri", "@request-target"])
-            || covers(&["@path"]) && (!has_query || covers(&["@query"]));
+        // Rules match path and query. A signature of a path alone was perhaps made for a target that had a query, too.
+        let covers_target =
+            covers(&["@target-uri", "@request-target"]) || covers(&["@path"]) && covers(&["@query"]);
         trace.note(|| {
             let agent = agent.as_str();
             if covers_target {

@@ -38,7 +38,7 @@ pub(super) struct Trial {
 }
 
 pub(super) fn components() -> String {
-    "\"@authority\" \"@method\" \"@path\" \"signature-agent\";key=\"sig1\"".to_owned()
+    "\"@authority\" \"@method\" \"@path\" \"@query\" \"signature-agent\";key=\"sig1\"".to_owned()
 }
 
 pub(super) fn parameters() -> String {
