@@ -47,11 +47,10 @@ const LAYERS: [&[&str]; 13] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 28] = [
+const HOMES: [(&str, &str); 27] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
     ("h2", "src/server/http2/"),
-    ("httparse", "src/http/head/"),
     ("ring", "src/identify/signature/"),
     ("ring", "src/fleet/signature.rs"),
     ("ring", "src/alerts/"),
@@ -79,7 +78,7 @@ const HOMES: [(&str, &str); 28] = [
 ];
 
 /// What layer 0 may name from outside.
-const BOTTOM: [&str; 14] = [
+const BOTTOM: [&str; 13] = [
     "std",
     "core",
     "alloc",
@@ -87,7 +86,6 @@ const BOTTOM: [&str; 14] = [
     "aho_corasick",
     "bytes",
     "http",
-    "httparse",
     "ipnet",
     "itoa",
     "prefix_trie",

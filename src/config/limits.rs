@@ -57,8 +57,8 @@ impl Default for ConnectionLimits {
             // Browsers send about twenty, and every proxy adds a few.
             header_fields: 100,
             body_size: None,
-            // Below what the worst mobile line sends.
-            body_rate: 500,
+            // Some clients send as people speak or type; what is left is who sends next to nothing.
+            body_rate: 1,
             // What RFC 9113 §6.5.2 recommends as the least.
             h2_streams: 100,
             // Where clients take nothing of large answers, each holds 256 KiB: 1 GiB at most. At a tenth of a second
@@ -141,6 +141,9 @@ pub struct Timeouts {
     /// Time for an origin to take a piece of a request.
     #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub origin_write: Duration,
+    /// Silence of both sides of a WebSocket.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    pub tunnel: Duration,
     /// How long an idle connection to an origin is kept.
     #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub origin_idle: Duration,
@@ -162,8 +165,10 @@ impl Default for Timeouts {
             // Long enough for a slow page.
             origin_read: Duration::from_secs(60),
             origin_write: Duration::from_secs(60),
-            // Below the 60 to 75 seconds after which common origins close an idle connection themselves.
-            origin_idle: Duration::from_secs(50),
+            // Nothing need happen on one that is open.
+            tunnel: Duration::from_secs(3_600),
+            // Below the five seconds after which Apache, Node and uvicorn close an idle connection themselves.
+            origin_idle: Duration::from_secs(4),
         }
     }
 }

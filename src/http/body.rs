@@ -41,6 +41,15 @@ impl BodyReader {
         }
     }
 
+    /// The same of an answer.
+    #[must_use]
+    pub fn of_answer(body: Body) -> Self {
+        match body {
+            Body::UnknownLength => Self::Chunked(Box::new(ChunkedReader::of_answer())),
+            body => Self::new(body),
+        }
+    }
+
     /// Whether the body is over.
     #[must_use]
     pub const fn is_done(&self) -> bool {

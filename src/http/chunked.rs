@@ -36,6 +36,11 @@ enum ChunkState {
         digits: usize,
         size: u64,
     },
+    /// In blanks behind a size.
+    Padding {
+        length: usize,
+        size: u64,
+    },
     /// In an extension, in quotes or not.
     Extension {
         length: usize,
@@ -66,15 +71,27 @@ pub struct ChunkedReader {
     /// The trailer line that is not whole yet.
     line: Vec<u8>,
     trailers: usize,
+    /// Whether blanks may stand behind a size.
+    allows_padding: bool,
 }
 
 impl Default for ChunkedReader {
     fn default() -> Self {
-        Self { state: ChunkState::Size { digits: 0, size: 0 }, line: Vec::new(), trailers: 0 }
+        Self {
+            state: ChunkState::Size { digits: 0, size: 0 },
+            line: Vec::new(),
+            trailers: 0,
+            allows_padding: false,
+        }
     }
 }
 
 impl ChunkedReader {
+    /// A reader of an answer's body. Some origins fill a field of a fixed width with blanks behind each size.
+    pub(super) fn of_answer() -> Self {
+        Self { allows_padding: true, ..Self::default() }
+    }
+
     /// Whether the body is over.
     #[must_use]
     pub const fn is_done(&self) -> bool {
@@ -117,8 +134,17 @@ impl ChunkedReader {
                 let digit = char::from(byte).to_digit(16).unwrap_or_default();
                 ChunkState::Size { digits: digits + 1, size: size << 4 | u64::from(digit) }
             }
-            (ChunkState::Size { digits: 1.., size }, b'\r') => ChunkState::SizeEnd { size: *size },
-            (ChunkState::Size { digits: 1.., size }, b';') => {
+            (ChunkState::Size { digits: 1.., size } | ChunkState::Padding { size, .. }, b'\r') => {
+                ChunkState::SizeEnd { size: *size }
+            }
+            (ChunkState::Size { digits: 1.., size }, b' ' | b'\t') if self.allows_padding => {
+                ChunkState::Padding { length: 1, size: *size }
+            }
+            // No digit follows: whoever skips blanks would read another size.
+            (ChunkState::Padding { length, size }, b' ' | b'\t') if *length < EXTENSION => {
+                ChunkState::Padding { length: length + 1, size: *size }
+            }
+            (ChunkState::Size { digits: 1.., size } | ChunkState::Padding { size, .. }, b';') => {
                 ChunkState::Extension { length: 0, quoted: false, escaped: false, size: *size }
             }
             (ChunkState::Extension { .. }, _) => self.extension(byte)?,
@@ -226,6 +252,17 @@ mod tests {
         }
         let long = format!("1;{}\r\na", "x".repeat(300));
         assert_eq!(whole(long.as_bytes()), Err(HttpFault::Chunk));
+    }
+
+    #[test]
+    fn sizes_of_an_answer_may_be_padded_behind_and_no_digit_follows() {
+        let answer = |body: &str| ChunkedReader::of_answer().read(body.as_bytes(), |_| {});
+        let padded = "1  \t\r\na\r\n1 ;x\r\na\r\n0 \r\n\r\n";
+        assert_eq!(answer(padded), Ok(padded.len()));
+        let long = format!("1{}\r\na", " ".repeat(300));
+        for bad in ["1 0\r\na\r\n", "1 x\r\na\r\n", "1 \na\r\n", " 1\r\na\r\n", &long] {
+            assert_eq!(answer(bad), Err(HttpFault::Chunk), "{bad:?}");
+        }
     }
 
     #[test]

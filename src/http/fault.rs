@@ -26,8 +26,6 @@ pub enum HttpFault {
     FieldName,
     /// A field value holds a control character (RFC 9110 §5.5).
     FieldValue,
-    /// A field value of HTTP/2 begins or ends with a blank (RFC 9113 §8.2.1).
-    FieldBlanks,
     /// A field line is folded (RFC 9112 §5.2).
     Folding,
     /// `Host` is missing, doubled or no host (RFC 9112 §3.2).
@@ -87,7 +85,6 @@ impl HttpFault {
             Self::Connect => "this is not a tunnel",
             Self::FieldName => "a header field has no proper name",
             Self::FieldValue => "a header field holds a control character",
-            Self::FieldBlanks => "the value of a header field begins or ends with a blank",
             Self::Folding => "a header field is folded",
             Self::Host => "the request names no host that could be one, or several",
             Self::Authority => "the request target and Host name different hosts",

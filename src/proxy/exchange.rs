@@ -6,16 +6,20 @@ use super::pool::{OriginConnection, OriginConnections};
 use super::relay::{Progress, Relay, RelayError, RelayRequest};
 use crate::config::Timeouts;
 use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
-use crate::http::{Body, RequestHead};
+use crate::http::{Body, HttpVersion, RequestHead};
 use crate::policy::{Site, Upstream};
 use crate::record::Totals;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// How many attempts there are to get a connection for one request. Nothing has been sent where connecting fails, so a
 /// second attempt is safe for every method. A kept connection that proved stale counts as one.
 const ATTEMPTS: usize = 2;
+
+/// How long a connection may have been idle that carries a request which cannot be sent twice. Common origins close an
+/// idle connection after two seconds at the earliest.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// What has become of a request at its origin.
 #[derive(Debug)]
@@ -127,7 +131,9 @@ impl Exchanger {
             match result {
                 Ok(()) => {
                     if progress.keeps_origin {
-                        self.connections.keep(connection, attempt.idle());
+                        let idle = attempt.idle();
+                        let idle = progress.origin_idle.map_or(idle, |theirs| theirs.min(idle));
+                        self.connections.keep(connection, idle);
                     }
                     return (progress, None);
                 }
@@ -155,7 +161,8 @@ impl Exchanger {
             let index = site.origin.next(&attempt.tried).ok_or(OriginFault::NoAddress)?;
             let server = site.origin.servers.get(index).ok_or(OriginFault::NoAddress)?;
             self.totals.origins.attempt();
-            if may_be_kept && let Some(kept) = self.connections.take(site, server) {
+            let most = if attempt.may_be_sent_twice() { Duration::MAX } else { FRESH };
+            if may_be_kept && let Some(kept) = self.connections.take(site, server, most) {
                 attempt.tried.push(index);
                 return Ok((kept, Arc::clone(server)));
             }
@@ -192,7 +199,15 @@ impl ExchangeAttempt<'_> {
             },
             read_timeout: own.read.unwrap_or(self.timeouts.origin_read),
             write_timeout: own.write.unwrap_or(self.timeouts.origin_write),
+            tunnel_timeout: self.timeouts.tunnel,
+            expects_to_be_asked: head.version == HttpVersion::Http11
+                && head.get("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue")),
         }
+    }
+
+    /// Whether it can be sent again where a kept connection proves closed: with its body nothing is left to send.
+    fn may_be_sent_twice(&self) -> bool {
+        is_idempotent(self.incoming.head.method()) && self.incoming.head.body == Body::None
     }
 
     /// Whether it is for the robots.txt of an origin of which nothing is known yet: the answer is passed on unseen.
@@ -202,7 +217,7 @@ impl ExchangeAttempt<'_> {
             && RequestTarget::new(&target(), self.site.config.path_parameters).is_robots_txt()
     }
 
-    fn idle(&self) -> std::time::Duration {
+    fn idle(&self) -> Duration {
         self.site.config.origin.timeouts.idle.unwrap_or(self.timeouts.origin_idle)
     }
 

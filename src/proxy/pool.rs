@@ -52,10 +52,19 @@ impl OriginConnections {
         Self { connector: TransportConnector::new(None), authorities, most, kept: Mutex::default() }
     }
 
-    /// A kept connection to `server` that the origin has not closed; the one that was used last.
-    pub(super) fn take(&self, site: &Site, server: &Arc<Upstream>) -> Option<OriginConnection> {
+    /// A kept connection to `server` that the origin has not closed; the one that was used last, if that was less than
+    /// `most` ago.
+    pub(super) fn take(
+        &self,
+        site: &Site,
+        server: &Arc<Upstream>,
+        most: Duration,
+    ) -> Option<OriginConnection> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(index) = kept.iter().rposition(|kept| kept.connection.is_for(site, server)) {
+            if kept.get(index)?.since.elapsed() > most {
+                return None;
+            }
             let IdleConnection { mut connection, since, idle } = kept.remove(index);
             if since.elapsed() < idle && connection.is_at_its_place() && connection.is_quiet() {
                 connection.is_kept = true;

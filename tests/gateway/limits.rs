@@ -138,7 +138,7 @@ fn an_origin_that_thinks_is_not_mistaken_for_a_slow_client() {
 fn a_body_that_drips_has_an_end_and_a_steady_one_is_let_through() {
     // It answers nobody, so that nothing but the client's slowness can end the request.
     let origin = RawOrigin::holding();
-    let gateway = impatient(&origin.url()).start();
+    let gateway = impatient(&origin.url()).table("[limits]\nbody_rate = \"500B\"").start();
     let mut stream = open(gateway.address());
     stream.write_all(b"POST /form HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n").expect("sent");
     let (answer, took) = drip(stream, b"a", Duration::from_millis(20));

@@ -19,6 +19,7 @@ mod grammar;
 mod h2;
 mod http1;
 mod keeper;
+mod lenient;
 mod pipelining;
 mod resolving;
 #[expect(

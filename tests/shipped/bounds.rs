@@ -3,7 +3,7 @@
 use crate::{path, text};
 
 /// A bound, and the test that reaches it: its file and its name.
-const BOUNDS: [(&str, &str, &str); 41] = [
+const BOUNDS: [(&str, &str, &str); 42] = [
     ("journal_max_size", "tests/gateway/bounds.rs", "journal_and_access_log_are_rotated_and_the_oldest_go"),
     ("journal_keep", "tests/gateway/bounds.rs", "journal_and_access_log_are_rotated_and_the_oldest_go"),
     ("access_log", "tests/gateway/bounds.rs", "journal_and_access_log_are_rotated_and_the_oldest_go"),
@@ -65,6 +65,7 @@ const BOUNDS: [(&str, &str, &str); 41] = [
         "tests/rightness/bodies.rs",
         "an_early_answer_arrives_though_the_origin_does_not_read_on",
     ),
+    ("tunnel", "tests/rightness/lenient.rs", "a_websocket_may_be_idle_and_ends_without_a_fault"),
     ("origin_idle", "tests/gateway/bounds.rs", "an_idle_connection_to_the_origin_has_an_end"),
     ("connections", "tests/gateway/limits.rs", "idle_connections_make_room_and_nobody_waits_behind_them"),
     (

@@ -2,10 +2,17 @@
 
 use super::request::{ConnectionOptions, HttpVersion};
 use super::{Body, is_hop_by_hop, is_token, trimmed};
-use std::mem::MaybeUninit;
+use std::time::Duration;
 
 /// More fields than an answer may have.
-const MOST_FIELDS: usize = 256;
+const MOST_FIELDS: usize = 2_048;
+
+/// Room for the fields of a usual answer.
+const USUAL_FIELDS: usize = 16;
+
+/// More interim answers than one request has use for, and more bytes of them.
+const MOST_INTERIM: usize = 32;
+const MOST_INTERIM_BYTES: usize = 64 * 1024;
 
 /// How large the head of an answer may be, in bytes.
 const MOST_BYTES: usize = 256 * 1024;
@@ -30,35 +37,82 @@ pub struct AnswerHead<'a> {
     pub options: ConnectionOptions,
     content_length: Option<u64>,
     is_chunked: bool,
+    /// Whether it names the coding that is none.
+    is_identity: bool,
+}
+
+/// What has come of interim answers before an answer. An origin that sends them without end answers nobody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterimAnswers {
+    count: usize,
+    bytes: usize,
+}
+
+impl InterimAnswers {
+    /// Takes note of one.
+    ///
+    /// # Errors
+    /// When they are more, or more bytes, than one request has use for.
+    pub const fn note(&mut self, head: &AnswerHead<'_>) -> Result<(), AnswerError> {
+        self.count += 1;
+        self.bytes += head.length;
+        if self.count > MOST_INTERIM || self.bytes > MOST_INTERIM_BYTES { Err(AnswerError) } else { Ok(()) }
+    }
 }
 
 impl<'a> AnswerHead<'a> {
-    /// Reads a head at the beginning of `bytes`; `None` where more bytes are needed.
+    /// Reads a head at the beginning of `bytes`; `None` where more bytes are needed. It is read as nginx reads it, who
+    /// takes what leaves no doubt about where lines and messages end.
     ///
     /// # Errors
     /// When there is no head, or one that recipients could frame in two ways.
     pub fn read(bytes: &'a [u8]) -> Result<Option<Self>, AnswerError> {
-        let mut room = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; MOST_FIELDS];
-        let mut parsed = httparse::Response::new(&mut []);
-        let config = httparse::ParserConfig::default();
-        let status = config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut room);
-        let length = match status.map_err(|_| AnswerError)? {
-            httparse::Status::Complete(length) => length,
-            httparse::Status::Partial if bytes.len() < MOST_BYTES => return Ok(None),
-            httparse::Status::Partial => return Err(AnswerError),
-        };
+        if !bytes.starts_with(b"HTTP/") && !b"HTTP/".starts_with(bytes) {
+            return Err(AnswerError);
+        }
+        let mut lines = AnswerLines { bytes, at: 0 };
+        let Some(line) = lines.next()? else { return lines.more() };
+        let (version, status, reason) = status_line(line).ok_or(AnswerError)?;
+        let mut fields = Vec::with_capacity(USUAL_FIELDS);
+        loop {
+            let Some(line) = lines.next()? else { return lines.more() };
+            if line.is_empty() {
+                break;
+            }
+            if fields.len() >= MOST_FIELDS {
+                return Err(AnswerError);
+            }
+            fields.push(field(line).ok_or(AnswerError)?);
+        }
         let mut head = Self {
-            length,
-            status: parsed.code.filter(|status| (100..=999).contains(status)).ok_or(AnswerError)?,
-            reason: parsed.reason.unwrap_or_default(),
-            version: if parsed.version == Some(0) { HttpVersion::Http10 } else { HttpVersion::Http11 },
-            fields: parsed.headers.iter().map(|field| (field.name.as_bytes(), field.value)).collect(),
+            length: lines.at,
+            status,
+            reason,
+            version,
+            fields,
             options: ConnectionOptions::default(),
             content_length: None,
             is_chunked: false,
+            is_identity: false,
         };
         head.note_framing()?;
         Ok(Some(head))
+    }
+
+    /// Reads the head behind interim answers (RFC 9110 §15.2), and what follows it.
+    ///
+    /// # Errors
+    /// When there is none, or too much before it.
+    pub fn read_final(mut bytes: &'a [u8]) -> Result<Option<(Self, &'a [u8])>, AnswerError> {
+        let mut interim = InterimAnswers::default();
+        while let Some(head) = Self::read(bytes)? {
+            bytes = bytes.get(head.length..).unwrap_or_default();
+            if !head.is_interim() {
+                return Ok(Some((head, bytes)));
+            }
+            interim.note(&head)?;
+        }
+        Ok(None)
     }
 
     fn note_framing(&mut self) -> Result<(), AnswerError> {
@@ -73,17 +127,22 @@ impl<'a> AnswerHead<'a> {
                     }
                 }
                 14 if name.eq_ignore_ascii_case(b"content-length") => {
-                    let number = number(value).ok_or(AnswerError)?;
                     // RFC 9112 §6.3: the same number twice is one.
-                    if length.replace(number).is_some_and(|before| before != number) {
-                        return Err(AnswerError);
+                    for digits in value.split(|byte| *byte == b',').map(trimmed) {
+                        let number = number(digits).ok_or(AnswerError)?;
+                        if length.replace(number).is_some_and(|before| before != number) {
+                            return Err(AnswerError);
+                        }
                     }
                 }
                 17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                    if is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
-                        return Err(AnswerError);
+                    let coding = (is_chunked, self.is_identity, value.to_ascii_lowercase());
+                    match (coding.0, coding.1, &*coding.2) {
+                        (false, false, b"chunked") => is_chunked = true,
+                        // RFC 2616 §3.6: no coding at all.
+                        (false, false, b"identity") => self.is_identity = true,
+                        _ => return Err(AnswerError),
                     }
-                    is_chunked = true;
                 }
                 _ => {}
             }
@@ -125,8 +184,21 @@ impl<'a> AnswerHead<'a> {
     pub const fn keeps_alive(&self) -> bool {
         match self.version {
             HttpVersion::Http10 => self.options.keep_alive && !self.options.close,
-            _ => !self.options.close,
+            // Who is told of a coding that is none may have meant another end.
+            _ => !self.options.close && !self.is_identity,
         }
+    }
+
+    /// For how long a connection may be used again that the origin keeps for a time which it names (RFC 2068 §19.7.1.1): a
+    /// fifth less, since it counts from another moment.
+    #[must_use]
+    pub fn keep_alive_timeout(&self) -> Option<Duration> {
+        let parameters = self.text("keep-alive")?.split(',');
+        let mut seconds = parameters.filter_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("timeout").then(|| value.trim().parse::<u32>().ok())?
+        });
+        seconds.next().map(|seconds| Duration::from_secs(seconds.into()) * 4 / 5)
     }
 
     /// The protocol that the origin switches to.
@@ -166,6 +238,61 @@ impl<'a> AnswerHead<'a> {
     }
 }
 
+/// The lines of a head, each ended by LF, and CR before it or not (RFC 9112 §2.2).
+struct AnswerLines<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> AnswerLines<'a> {
+    /// The next line without its end; `None` where it is not whole. NUL and CR may stand in none: recipients disagree on
+    /// what they mean.
+    fn next(&mut self) -> Result<Option<&'a [u8]>, AnswerError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let Some(end) = memchr::memchr(b'\n', rest) else { return Ok(None) };
+        self.at += end + 1;
+        let line = rest.get(..end).unwrap_or_default();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.at > MOST_BYTES || memchr::memchr2(b'\0', b'\r', line).is_some() {
+            return Err(AnswerError);
+        }
+        Ok(Some(line))
+    }
+
+    /// More is needed, unless there is too much already.
+    const fn more<T>(&self) -> Result<Option<T>, AnswerError> {
+        if self.bytes.len() < MOST_BYTES { Ok(None) } else { Err(AnswerError) }
+    }
+}
+
+/// `HTTP-version SP status-code SP reason-phrase` (RFC 9112 §4). Any version counts: the origin answers what was asked in
+/// HTTP/1.1. Words that are no plain text are left out.
+fn status_line(line: &[u8]) -> Option<(HttpVersion, u16, &str)> {
+    let rest = line.strip_prefix(b"HTTP/")?;
+    let (version, rest) = rest.split_at_checked(memchr::memchr(b' ', rest)?)?;
+    let version = match version {
+        b"1.0" | b"0.9" => HttpVersion::Http10,
+        [major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => HttpVersion::Http11,
+        _ => return None,
+    };
+    let (digits, reason) = trimmed(rest).split_at_checked(3)?;
+    if !digits.iter().all(u8::is_ascii_digit) || !matches!(reason, [] | [b' ', ..]) {
+        return None;
+    }
+    let status = digits.iter().fold(0, |status, digit| status * 10 + u16::from(*digit - b'0'));
+    let reason = std::str::from_utf8(trimmed(reason)).unwrap_or_default();
+    let reason = if reason.contains(|letter: char| letter.is_control()) { "" } else { reason };
+    (status >= 100).then_some((version, status, reason))
+}
+
+/// A field line (RFC 9112 §5). A name is what stands before the colon, without blanks and control bytes; a value is what
+/// stands behind it.
+fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (name, value) = line.split_at_checked(memchr::memchr(b':', line)?)?;
+    let is_name = !name.is_empty() && name.iter().all(|byte| *byte > b' ' && *byte != 0x7f);
+    is_name.then(|| (name, trimmed(value.get(1..).unwrap_or_default())))
+}
+
 fn number(digits: &[u8]) -> Option<u64> {
     let is_number = (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
     is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + u64::from(*digit - b'0')))
@@ -191,6 +318,19 @@ mod tests {
             Body::UnknownLength
         );
         assert_eq!(read("HTTP/1.0 200 OK\r\n\r\n").body("GET"), Body::UntilClose);
+        assert_eq!(read("HTTP/2.0 200 OK\r\nContent-Length: 2, 2\r\n\r\n").body("GET"), Body::Length(2));
+        let head = read("HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n");
+        assert_eq!((head.body("GET"), head.keeps_alive()), (Body::Length(2), false));
+    }
+
+    #[test]
+    fn an_origin_says_for_how_long_it_keeps_a_connection() {
+        let said = |value: &str| {
+            read(&format!("HTTP/1.1 200 OK\r\nKeep-Alive: {value}\r\n\r\n")).keep_alive_timeout()
+        };
+        assert_eq!(said("timeout=5"), Some(Duration::from_secs(4)));
+        assert_eq!(said("max=100, Timeout = 2"), Some(Duration::from_millis(1_600)));
+        assert_eq!((said("timeout=x"), said("5"), said("timeout=-1")), (None, None, None));
     }
 
     #[test]
@@ -198,7 +338,16 @@ mod tests {
         for fields in [
             "Content-Length: 5\r\nContent-Length: 6",
             "Content-Length: +5",
-            "Content-Length: 5, 5",
+            "Content-Length: 5, 6",
+            "Content-Length: 5,",
+            "Content-Length: 5\0",
+            "A: b\0c",
+            "A: b\rc",
+            " A: b",
+            "A\x01: b",
+            "no colon",
+            "Transfer-Encoding: identity, chunked",
+            "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked",
             "Content-Length: 5\r\nTransfer-Encoding: chunked",
             "Transfer-Encoding: gzip, chunked",
             "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",

@@ -11,7 +11,7 @@ mod parts;
 mod reader;
 mod request;
 
-pub use answer::{AnswerError, AnswerHead};
+pub use answer::{AnswerError, AnswerHead, InterimAnswers};
 pub use authority::is_host;
 pub use parts::{PseudoHeaders, check};
 pub use reader::{CompleteHead, HeadLimits, HeadProgress, HeadReader};

@@ -2,7 +2,7 @@
 
 use super::field::Field;
 use super::framing::Framing;
-use super::{Body, SIGNATURE_INPUT};
+use super::{Body, SIGNATURE_INPUT, trimmed};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -119,7 +119,7 @@ impl RequestHead {
         let fields = fields.map(|(name, value)| {
             is_signed |=
                 name.len() == SIGNATURE_INPUT.len() && name.eq_ignore_ascii_case(SIGNATURE_INPUT.as_bytes());
-            FieldSpans { name: put(name), value: put(value) }
+            FieldSpans { name: put(name), value: put(trimmed(value)) }
         });
         let fields = fields.collect();
         let options = ConnectionOptions::default();
@@ -263,14 +263,10 @@ mod tests {
     #[test]
     fn a_head_in_parts_is_the_same_as_one_in_text() {
         let fields = [(&b"host"[..], &b"a"[..]), (b"cookie", b"x")];
+        let sent = [(&b"host"[..], &b"a"[..]), (b"cookie", b"x \t")];
         let parts = [&b"GET"[..], b"/"];
-        let head = RequestHead::from_parts(
-            parts,
-            Some(b"https"),
-            HttpVersion::Http2,
-            Body::None,
-            fields.into_iter(),
-        );
+        let head =
+            RequestHead::from_parts(parts, Some(b"https"), HttpVersion::Http2, Body::None, sent.into_iter());
         assert_eq!((head.method(), head.target(), head.scheme()), ("GET", &b"/"[..], Some(&b"https"[..])));
         assert_eq!(head.fields().collect::<Vec<_>>(), fields);
     }

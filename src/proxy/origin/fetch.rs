@@ -331,32 +331,21 @@ fn request(policy: &Policy, step: &FetchStep, validators: Option<&CopyValidators
     text
 }
 
-/// The head behind interim answers (RFC 9110 §15.2), and what follows it.
-fn head(mut read: &[u8]) -> Result<Option<(AnswerHead<'_>, &[u8])>, &'static str> {
-    loop {
-        let head = AnswerHead::read(read).map_err(|_| "answers with something that is not HTTP")?;
-        let Some(head) = head else {
-            return if read.len() > MOST_HEAD { Err("answers with a head without end") } else { Ok(None) };
-        };
-        let rest = read.get(head.length..).unwrap_or_default();
-        if !head.is_interim() {
-            return Ok(Some((head, rest)));
-        }
-        read = rest;
-    }
-}
-
 /// Reads an answer to its end.
 pub(super) async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> Result<FetchedResponse, String> {
     let mut read = Vec::with_capacity(PIECE);
     let (mut answered, mut reader) = loop {
-        if let Some((head, rest)) = head(&read)? {
+        let head = AnswerHead::read_final(&read).map_err(|_| "answers with something that is not HTTP")?;
+        if let Some((head, rest)) = head {
             let (framing, answered) = (head.body("GET"), answered(&head));
             if matches!(framing, Body::Length(length) if length > MOST_BYTES as u64) {
                 return Err(TOO_LONG.to_owned());
             }
             read = rest.to_vec();
-            break (answered, BodyReader::new(framing));
+            break (answered, BodyReader::of_answer(framing));
+        }
+        if read.len() > MOST_HEAD {
+            return Err("answers with a head without end".to_owned());
         }
         if more(stream, &mut read).await? == 0 {
             return Err(TORN.to_owned());
@@ -400,6 +389,20 @@ fn answered(head: &AnswerHead<'_>) -> FetchedResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// More hints than anybody reads: it is given up before they fill the memory.
+    #[tokio::test]
+    async fn an_origin_that_only_hints_is_given_up() {
+        for hint in [
+            "HTTP/1.1 103 Early Hints\r\n\r\n".to_owned(),
+            format!("HTTP/1.1 103 \r\nX: {}\r\n\r\n", "y".repeat(9_000)),
+        ] {
+            let hints = hint.repeat(1_000_000 / hint.len());
+            let mut left = hints.as_bytes();
+            assert!(answer(&mut left).await.is_err());
+            assert!(hints.len() - left.len() <= 4 * MOST_HEAD, "{} are left", left.len());
+        }
+    }
 
     #[tokio::test]
     async fn an_answer_is_whole_when_its_framing_says_so() {

@@ -1,8 +1,8 @@
 //! The answer of an origin on its way to the client: its head written anew, its body framed anew.
 
-use super::{Answer, LARGE_PIECE, MOST_INTERIM, PIECE, Relay, RelayError, RelayRequest, SentFraming};
+use super::{Answer, LARGE_PIECE, PIECE, Relay, RelayError, RelayRequest, SentFraming};
 use crate::gateway::date;
-use crate::http::head::AnswerHead;
+use crate::http::head::{AnswerHead, InterimAnswers};
 use crate::http::{Body, BodyReader, HttpVersion, ResponseWriter, push_chunk};
 use crate::proxy::client::ExchangeClient;
 use crate::proxy::fault::OriginFault;
@@ -81,6 +81,8 @@ impl<C: ExchangeClient> Relay<'_, C> {
             Answer::Tunnel => {
                 let rest = self.origin.buffer.get(self.origin.start..).unwrap_or_default();
                 self.out.extend_from_slice(rest);
+                self.progress.sent += rest.len();
+                self.out_body = rest.len();
                 self.origin.start = self.origin.buffer.len();
                 Ok(())
             }
@@ -95,14 +97,13 @@ impl<C: ExchangeClient> Relay<'_, C> {
         let Some(head) = AnswerHead::read(bytes).map_err(malformed)? else { return Ok(false) };
         let length = head.length;
         if head.is_interim() {
-            self.interim += 1;
-            if self.interim > MOST_INTERIM {
-                return Err(RelayError::Origin(OriginFault::Malformed));
-            }
-            // HTTP/1.0 knows none (RFC 9110 §15.2), and over HTTP/2 none is passed on.
-            if self.request.version == HttpVersion::Http11 {
+            self.interim.note(&head).map_err(malformed)?;
+            // HTTP/1.0 knows none (RFC 9110 §15.2), and over HTTP/2 none is passed on. A client is asked for its body once.
+            let is_said_again = head.status == 100 && self.is_asked;
+            if self.request.version == HttpVersion::Http11 && !is_said_again {
                 write_interim(&mut self.out, &head);
             }
+            self.is_asked |= head.status == 100;
             self.origin.start += length;
             return Ok(true);
         }
@@ -121,8 +122,11 @@ impl<C: ExchangeClient> Relay<'_, C> {
         let has_length = !matches!(body, Body::UnknownLength | Body::UntilClose);
         self.framing = if has_length || !can_chunk { SentFraming::AsItIs } else { SentFraming::Chunks };
         self.progress.keeps_client = self.request.keeps_alive && (has_length || can_chunk);
-        self.progress.keeps_origin = head.keeps_alive() && body != Body::UntilClose;
-        let reader = BodyReader::new(body);
+        self.progress.origin_idle = head.keep_alive_timeout();
+        // An origin that does not read such a body takes it for the next request (RFC 9110 §9.3.1, RFC 9112 §11.2).
+        let is_body_read = self.request.body == Body::None || !has_no_use_for_a_body(self.request.method);
+        self.progress.keeps_origin = head.keeps_alive() && body != Body::UntilClose && is_body_read;
+        let reader = BodyReader::of_answer(body);
         if self.request.version == HttpVersion::Http2 {
             let fields = fields(&head, &self.request);
             let sent = self.client.send_head(head.status, fields, reader.is_done());
@@ -194,13 +198,19 @@ impl<C: ExchangeClient> Relay<'_, C> {
     fn broken(&self, kind: io::ErrorKind) -> RelayError {
         let is_unanswered =
             matches!(self.answer, Answer::Head) && self.origin.buffer.len() == self.origin.start;
-        let is_retried = self.origin.is_kept && is_unanswered && self.interim == 0 && !self.upload.has_body;
+        let is_silent = is_unanswered && self.interim == InterimAnswers::default();
+        let is_retried = self.origin.is_kept && is_silent && !self.upload.has_body;
         match kind {
             io::ErrorKind::TimedOut => RelayError::Origin(OriginFault::Timeout),
             _ if is_retried => RelayError::StaleConnection,
             _ => RelayError::Origin(OriginFault::Closed),
         }
     }
+}
+
+/// The methods whose body means nothing (RFC 9110 §9.3).
+fn has_no_use_for_a_body(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "DELETE" | "TRACE")
 }
 
 fn write_interim(out: &mut Vec<u8>, head: &AnswerHead<'_>) {

@@ -10,6 +10,7 @@ mod tests;
 use super::client::{ClientFault, ExchangeClient};
 use super::fault::OriginFault;
 use super::pool::OriginConnection;
+use crate::http::head::InterimAnswers;
 use crate::http::{Body, BodyReader, HttpVersion, push_chunk};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -24,8 +25,8 @@ const LARGE_PIECE: usize = 32 * 1024;
 /// How much of a request's body waits for the origin to take it.
 const MOST_WAITING: usize = 64 * 1024;
 
-/// More interim answers than one request has use for.
-const MOST_INTERIM: usize = 32;
+/// How long a client that expects to be asked for its body waits for the origin to ask (RFC 9110 §10.1.1).
+const ASKED_WITHIN: Duration = Duration::from_millis(100);
 
 /// What an exchange needs to know of its request.
 #[derive(Debug)]
@@ -45,6 +46,10 @@ pub(super) struct RelayRequest<'a> {
     /// How long the origin may be silent, and take nothing.
     pub(super) read_timeout: Duration,
     pub(super) write_timeout: Duration,
+    /// How long both sides of a tunnel may be silent.
+    pub(super) tunnel_timeout: Duration,
+    /// Whether the client waits to be asked for its body (RFC 9110 §10.1.1).
+    pub(super) expects_to_be_asked: bool,
 }
 
 /// Why an exchange ended before its end.
@@ -73,6 +78,8 @@ pub(super) struct Progress {
     pub(super) keeps_client: bool,
     /// Whether the origin's connection can carry a next request.
     pub(super) keeps_origin: bool,
+    /// For how long the origin keeps it, where it says so.
+    pub(super) origin_idle: Option<Duration>,
 }
 
 /// The request on its way to the origin.
@@ -120,7 +127,11 @@ pub(super) struct Relay<'a, C> {
     is_held: bool,
     /// How much of `out` is body.
     out_body: usize,
-    interim: usize,
+    interim: InterimAnswers,
+    /// Whether the client was asked for its body, or waits for no such thing.
+    is_asked: bool,
+    /// Whether the client sends no more through the tunnel, and the origin was told so.
+    is_half_closed: bool,
     piece: usize,
     /// When something last went on.
     since: Instant,
@@ -138,6 +149,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         origin: &'a mut OriginConnection,
     ) -> Self {
         let is_whole = request.body == Body::None;
+        let is_asked = !request.expects_to_be_asked;
         let upload =
             Upload { bytes: head, sent: 0, is_whole, is_broken: false, is_held: true, has_body: false };
         Self {
@@ -151,7 +163,9 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             out_sent: 0,
             is_held: false,
             out_body: 0,
-            interim: 0,
+            interim: InterimAnswers::default(),
+            is_asked,
+            is_half_closed: false,
             piece: PIECE,
             since: Instant::now(),
             progress: Progress::default(),
@@ -173,9 +187,8 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         loop {
             let mut has_moved = self.poll_upload(context)?;
             has_moved |= self.poll_answer(context)?;
-            let is_left =
-                matches!(self.answer, Answer::Tunnel) && self.upload.is_whole && self.upload.is_sent();
-            if (is_left || matches!(self.answer, Answer::Over)) && self.out.is_empty() {
+            has_moved |= self.poll_half_close(context);
+            if matches!(self.answer, Answer::Over) && self.out.is_empty() {
                 return self.client.poll_flush(context).map_err(RelayError::Client);
             }
             if has_moved {
@@ -183,8 +196,37 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
                 continue;
             }
             self.flush(context)?;
-            return self.poll_silence(context);
+            if !self.poll_asking(context) {
+                return self.poll_silence(context);
+            }
         }
+    }
+
+    /// Asks for the body in the origin's place, where that takes its time; whether it is asked now.
+    fn poll_asking(&mut self, context: &mut Context<'_>) -> bool {
+        if self.is_asked || self.upload.has_body || !matches!(self.answer, Answer::Head) {
+            return false;
+        }
+        let is_due = self.client.poll_deadline(context, self.since + ASKED_WITHIN).is_ready();
+        if is_due {
+            self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
+            self.is_asked = true;
+        }
+        is_due
+    }
+
+    /// Tells the origin that the client sends no more through the tunnel; whether it was told now. It may have more to
+    /// say itself, for as long as it may be silent (RFC 9293 §3.6).
+    fn poll_half_close(&mut self, context: &mut Context<'_>) -> bool {
+        let is_due = matches!(self.answer, Answer::Tunnel)
+            && self.upload.is_whole
+            && self.upload.is_sent()
+            && !self.is_half_closed;
+        if !is_due || Pin::new(&mut self.origin.stream).poll_shutdown(context).is_pending() {
+            return false;
+        }
+        self.is_half_closed = true;
+        true
     }
 
     /// Sends what the client's stream holds back, as one over TLS may: the rest of the answer can take its time.
@@ -273,10 +315,16 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             return Poll::Pending;
         }
         let is_stuck = !self.upload.is_sent() && !self.upload.is_broken;
-        let RelayRequest { read_timeout, write_timeout, .. } = self.request;
-        let patience = if is_stuck { write_timeout.min(read_timeout) } else { read_timeout };
+        let RelayRequest { read_timeout, write_timeout, tunnel_timeout, .. } = self.request;
+        // Nothing need happen in a tunnel that both sides hold open (RFC 6455 §5.5.2 leaves it to them to ask).
+        let is_idle_tunnel = matches!(self.answer, Answer::Tunnel) && !is_stuck;
+        let patience = match (is_stuck, is_idle_tunnel && !self.is_half_closed) {
+            (true, _) => write_timeout.min(read_timeout),
+            (false, true) => tunnel_timeout,
+            (false, false) => read_timeout,
+        };
         ready!(self.client.poll_deadline(context, self.since + patience));
-        Poll::Ready(Err(RelayError::Origin(OriginFault::Timeout)))
+        Poll::Ready(if is_idle_tunnel { Ok(()) } else { Err(RelayError::Origin(OriginFault::Timeout)) })
     }
 }
 

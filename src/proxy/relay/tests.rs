@@ -88,6 +88,8 @@ fn request(method: &str, body: Body) -> RelayRequest<'_> {
         most: usize::MAX,
         read_timeout: Duration::from_secs(10),
         write_timeout: Duration::from_secs(10),
+        tunnel_timeout: Duration::from_secs(10),
+        expects_to_be_asked: false,
     }
 }
 
@@ -206,8 +208,10 @@ async fn interim_answers_come_before_the_answer() {
     let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     let came = got(&format!("{hints}HTTP/1.1 204 No Content\r\n\r\n"), false).await;
     assert_eq!(came.heard, format!("{hints}HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\n\r\n"));
-    let endless = "HTTP/1.1 100 Continue\r\n\r\n".repeat(MOST_INTERIM + 1);
-    assert_eq!(got(&endless, false).await.result, Err(RelayError::Origin(OriginFault::Malformed)));
+    let large = format!("HTTP/1.1 103 Early Hints\r\nLink: {}\r\n\r\n", "x".repeat(30_000));
+    for endless in ["HTTP/1.1 100 Continue\r\n\r\n".repeat(33), large.repeat(3)] {
+        assert_eq!(got(&endless, false).await.result, Err(RelayError::Origin(OriginFault::Malformed)));
+    }
 }
 
 #[tokio::test]
@@ -248,11 +252,15 @@ async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
 }
 
 #[tokio::test]
-async fn a_tunnel_carries_both_ways_and_ends_with_the_client() {
-    let handshake = RelayRequest { is_handshake: true, ..request("GET", Body::None) };
-    let client = Player { body: [Ok(b"ping".to_vec())].into(), is_whole: true, ..Player::default() };
+async fn a_tunnel_carries_both_ways_and_waits_for_the_origin_once_the_client_is_done() {
+    let read_timeout = Duration::from_millis(50);
+    let handshake = RelayRequest { is_handshake: true, read_timeout, ..request("GET", Body::None) };
+    let body = [Ok(b"ping".to_vec())].into();
+    let client = Player { body, is_whole: true, is_patient: true, ..Player::default() };
+    let start = Instant::now();
     let switch = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\npong";
     let came = exchanged(handshake, client, false, switch, false).await;
+    assert!(start.elapsed() >= read_timeout, "{:?}", start.elapsed());
     assert!(came.heard.ends_with("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\npong"), "{}", came.heard);
     assert!(came.at_origin.ends_with("\r\n\r\nping"), "{}", came.at_origin);
     assert_eq!((came.result, came.progress.status, came.progress.keeps_client), (Ok(()), Some(101), false));

@@ -156,6 +156,9 @@ const CLOSED: &str =
 const TRAILER: &str =
     "the HTTP/2 library takes it for a trailer; the gateway passes no trailers on, so nobody reads it";
 
+const BLANKS: &str =
+    "blanks mean nothing there and are left out, as in HTTP/1.1: some people's browsers send them";
+
 /// What is not as asked, and why.
 const EXPLAINED: &[Explained] = &[
     ("9113 §3.4", "preface and another frame than SETTINGS", "ignored", EARLY),
@@ -185,6 +188,7 @@ const EXPLAINED: &[Explained] = &[
     ("9113 §5.1", "HEADERS behind RST_STREAM", "connection: PROTOCOL_ERROR", CLOSED),
     ("9113 §5.1", "HEADERS on a closed stream", "connection: PROTOCOL_ERROR", CLOSED),
     ("9113 §8.1", "a pseudo-header in a trailer", "200", TRAILER),
+    ("9113 §8.2.1", "a value with a space before it", "200", BLANKS),
 ];
 
 #[test]
