@@ -2,6 +2,7 @@
 
 mod beside;
 mod generation;
+mod turn;
 
 use super::FleetError;
 use super::beat::{BEAT, BeatAnswer, BeatState, Speaker, beat};
@@ -11,11 +12,12 @@ use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
 use crate::record::{FleetNews, FleetStanding, OfferedFiles, UnlearntNews, file_bytes};
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 use tokio_postgres::{Client, Statement};
+use turn::ReloadTurn;
 
 /// How often a member says that it lives.
 const PULSE: Duration = Duration::from_secs(1);
@@ -385,14 +387,13 @@ impl FleetTask {
         let knows = |floor: u64| floor >= answer.changed;
         let is_acknowledged = is_said && answer.floor.is_none_or(knows);
         standing.acknowledge(files, answer.behind.clone(), is_acknowledged);
-        if is_acknowledged && standing.may_go_on() && !self.is_reloading.swap(true, Ordering::AcqRel) {
-            let (ledger, is_reloading) = (Arc::clone(&self.shared.ledger), Arc::clone(&self.is_reloading));
+        if is_acknowledged
+            && standing.may_go_on()
+            && let Some(turn) = ReloadTurn::take(&self.is_reloading)
+        {
+            let ledger = Arc::clone(&self.shared.ledger);
             // A reload may take its time, and the next beat must not wait for it.
-            let reload = move || {
-                ledger.go_on();
-                is_reloading.store(false, Ordering::Release);
-            };
-            let _ = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(reload);
+            turn.spawn(move || ledger.go_on());
         }
     }
 }

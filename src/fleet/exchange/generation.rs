@@ -1,8 +1,9 @@
 //! Following what is published.
 
-use super::{BeatAnswer, FleetTask};
+use super::{BeatAnswer, FleetTask, ReloadTurn};
 use crate::fleet::beat::PublishedDocument;
 use crate::fleet::signature::has_signed;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -35,25 +36,18 @@ impl FleetTask {
             self.refuse_generation(Some((number, why, Instant::now())));
             return;
         }
-        if self.is_reloading.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let ledger = Arc::clone(&self.shared.ledger);
-        let (is_reloading, refused) = (Arc::clone(&self.is_reloading), Arc::clone(&self.refused_generation));
-        let take = move || {
-            let taken = ledger.take_generation(number, &document);
+        let Some(turn) = ReloadTurn::take(&self.is_reloading) else { return };
+        let (ledger, refused) = (Arc::clone(&self.shared.ledger), Arc::clone(&self.refused_generation));
+        turn.spawn(move || {
+            let take = AssertUnwindSafe(|| ledger.take_generation(number, &document));
+            let taken = catch_unwind(take).unwrap_or_else(|_| Err("a thread panicked".to_owned()));
             let told = taken.err().map(|error| format!("generation {number} is not taken: {error}"));
             if let Some(told) = &told {
                 tracing::error!("{told}");
             }
             *refused.lock().unwrap_or_else(PoisonError::into_inner) =
                 told.map(|told| (number, told, Instant::now()));
-            is_reloading.store(false, Ordering::Release);
-        };
-        let thread = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(take);
-        if thread.is_err() {
-            self.is_reloading.store(false, Ordering::Release);
-        }
+        });
     }
 
     /// Why the last generation was refused.
