@@ -52,8 +52,8 @@ pub(super) fn build(
     let removed_fields = removed_fields(&file, &mut faults);
     file.limits.check(&mut faults);
     check_log(&file, &mut faults);
+    let (state_dir, control) = state_and_control_paths(&mut file, base, arguments, &mut faults);
     faults.none()?;
-    let (state_dir, control) = state_and_control_paths(&mut file, base, arguments);
     let journal = journal(&file, arguments, &state_dir);
     Ok(Config {
         path: path.map(Path::to_owned),
@@ -109,11 +109,21 @@ fn is_own(url: &OriginUrl, listen: &[SocketAddr]) -> bool {
 }
 
 /// The state folder and the control socket.
-fn state_and_control_paths(file: &mut ConfigFile, base: &Path, arguments: &Arguments) -> (PathBuf, PathBuf) {
+fn state_and_control_paths(
+    file: &mut ConfigFile,
+    base: &Path,
+    arguments: &Arguments,
+    faults: &mut Faults<'_>,
+) -> (PathBuf, PathBuf) {
     let state_dir = file.state_dir.take().map(|folder| base.join(folder));
-    let state_dir = arguments.state_dir.clone().or(state_dir).unwrap_or_else(defaults::state_dir);
+    let state_dir = arguments.state_dir.clone().or(state_dir).map_or_else(defaults::state_dir, Ok);
+    let state_dir = state_dir.unwrap_or_else(|error| {
+        faults.push_whole(error.to_string(), "name a folder with `state_dir` or --state-dir");
+        PathBuf::new()
+    });
     let control = file.control.take().map(|socket| base.join(socket));
-    let control = arguments.control.clone().or(control).unwrap_or_else(defaults::control);
+    let control = arguments.control.clone().or(control).map_or_else(defaults::control, Ok);
+    let control = control.unwrap_or_else(|_| state_dir.join("control.sock"));
     (state_dir, control)
 }
 

@@ -63,27 +63,40 @@ pub const VERIFY_CACHE_NEGATIVE: Duration = Duration::from_secs(3_600);
 /// day, and never more than one an hour.
 pub const VERIFY_REFRESH_LEAST: Duration = Duration::from_secs(3_600);
 
-/// Where state is kept when nobody says where.
-pub fn state_dir() -> PathBuf {
+/// No folder of the user's own is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no folder to keep state in: neither HOME nor XDG_STATE_HOME is set")]
+pub struct NoHome;
+
+/// Where state is kept when nobody says where. Never below a folder that all users share: another one could have made it.
+///
+/// # Errors
+/// When no folder of the user's own is known.
+pub fn state_dir() -> Result<PathBuf, NoHome> {
     if let Some(folder) = folder_variable("STATE_DIRECTORY") {
-        return folder;
+        return Ok(folder);
     }
     if runs_as_root() {
-        return PathBuf::from("/var/lib/robots-gateway");
+        return Ok(PathBuf::from("/var/lib/robots-gateway"));
     }
-    xdg("XDG_STATE_HOME", ".local/state").join("robots-gateway")
+    below_home("XDG_STATE_HOME", ".local/state").ok_or(NoHome)
 }
 
 /// Where the control socket is when nobody says where.
-pub fn control() -> PathBuf {
-    let folder = folder_variable("RUNTIME_DIRECTORY").unwrap_or_else(|| {
-        if runs_as_root() {
-            PathBuf::from("/run/robots-gateway")
-        } else {
-            folder_variable("XDG_RUNTIME_DIR").map_or_else(state_dir, |run| run.join("robots-gateway"))
-        }
-    });
-    folder.join("control.sock")
+///
+/// # Errors
+/// When no folder of the user's own is known.
+pub fn control() -> Result<PathBuf, NoHome> {
+    let folder = if let Some(folder) = folder_variable("RUNTIME_DIRECTORY") {
+        folder
+    } else if runs_as_root() {
+        PathBuf::from("/run/robots-gateway")
+    } else if let Some(run) = folder_variable("XDG_RUNTIME_DIR") {
+        run.join("robots-gateway")
+    } else {
+        state_dir()?
+    };
+    Ok(folder.join("control.sock"))
 }
 
 /// One worker for each processor.
@@ -95,11 +108,11 @@ fn folder_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-fn xdg(variable: &str, below_home: &str) -> PathBuf {
-    folder_variable(variable)
+fn below_home(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let folder = folder_variable(variable)
         .filter(|folder| folder.is_absolute())
-        .or_else(|| folder_variable("HOME").map(|home| home.join(below_home)))
-        .unwrap_or_else(std::env::temp_dir)
+        .or_else(|| folder_variable("HOME").map(|home| home.join(below_home)));
+    folder.map(|folder| folder.join("robots-gateway"))
 }
 
 /// Whether this process is root's, told by the owner of its own entry in `/proc`.

@@ -185,9 +185,15 @@ impl Config {
         let bytes = reading::contents(path, MOST_BYTES, "configuration")?;
         let text = String::from_utf8_lossy(&bytes);
         let table = toml::from_str(&text).ok().or_else(|| control_line(&text)).unwrap_or_default();
-        let written = table.get("control").and_then(toml::Value::as_str);
         let base = path.parent().unwrap_or_else(|| Path::new(""));
-        Ok(written.map_or_else(defaults::control, |socket| base.join(socket)))
+        let written = |key| table.get(key).and_then(toml::Value::as_str).map(|written| base.join(written));
+        let default = || {
+            let below = |_| written("state_dir").map(|folder| folder.join("control.sock"));
+            defaults::control().or_else(|error| below(error).ok_or(error))
+        };
+        written("control").map_or_else(default, Ok).map_err(|error| {
+            ConfigErrors(vec![ConfigError::whole(path, error.to_string())])
+        })
     }
 
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,

@@ -29,8 +29,10 @@ impl Cli {
         if let Some(socket) = &self.control {
             return Ok(socket.clone());
         }
-        let Some(path) = self.config_file() else { return Ok(defaults::control()) };
         let hint = "--control SOCKET names the socket without a configuration";
+        let Some(path) = self.config_file() else {
+            return defaults::control().map_err(|error| VerbFailure::with_hint(error, hint));
+        };
         Config::control_of(&path).map_err(|errors| VerbFailure::with_hint(errors, hint))
     }
 }

@@ -201,11 +201,9 @@ impl Gateway {
         let JudgeInput { incoming, facts, policy, site, rules, target, now, uptime, .. } = input;
         let reads = |who: &Identity, proof| self.reads.of(&reader(facts, who, proof));
         let proof = |identity: &Identity| {
-            let is_relayed = if policy.config.trusted_proxies.is_empty() {
-                facts::is_relayed(incoming.head)
-            } else {
-                facts::comes_from_further(incoming.head, incoming.way_field(&policy.config), facts.address)
-            };
+            // What a client writes to the left of the address that a trusted proxy saw changes nothing.
+            let is_vouched_for = incoming.connection.trusted_peer(&policy.config).is_some();
+            let is_relayed = !is_vouched_for && facts::is_relayed(incoming.head);
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
         let is_new = input.decided_for != DecidedFor::RefusalPage;

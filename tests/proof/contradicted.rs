@@ -111,3 +111,13 @@ fn ignored_it_is_not_worth_a_line_of_its_own() {
     // Counts are split by proof whatever is done about it.
     assert_eq!(scene.event("/private/a")["proof"], "contradicted");
 }
+
+#[test]
+fn what_a_client_writes_to_the_left_of_its_address_does_not_change_the_proof() {
+    let scene = ContradictedScene::new("audit", "audit");
+    let mut client = scene.gateway.client();
+    for before in ["junk", "192.0.2.1", TRUE, "", "\"", "for=a", "10.0.0.1", "127.0.0.1"] {
+        let way = format!("{before}, {FALSE}");
+        assert_eq!(crate::scene::proof(&mut client, GOOGLEBOT, &way), "contradicted", "{way}");
+    }
+}
