@@ -191,9 +191,9 @@ impl Config {
             let below = |_| written("state_dir").map(|folder| folder.join("control.sock"));
             defaults::control().or_else(|error| below(error).ok_or(error))
         };
-        written("control").map_or_else(default, Ok).map_err(|error| {
-            ConfigErrors(vec![ConfigError::whole(path, error.to_string())])
-        })
+        written("control")
+            .map_or_else(default, Ok)
+            .map_err(|error| ConfigErrors(vec![ConfigError::whole(path, error.to_string())]))
     }
 
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,

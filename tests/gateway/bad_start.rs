@@ -198,3 +198,27 @@ fn several_faults_are_told_at_once() {
     let ended = gateway.fails_to_start().exits(2);
     assert!(ended.stderr.contains(&host) && ended.stderr.contains(&origin), "{}", ended.stderr);
 }
+
+#[test]
+fn without_a_home_no_folder_that_all_users_share_is_used() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt, symlink};
+    use std::os::unix::process::CommandExt as _;
+    let shared = tempfile::tempdir().expect("a folder");
+    let foreign = shared.path().join("foreign");
+    for folder in [shared.path(), &foreign] {
+        std::fs::create_dir_all(folder).expect("a folder");
+        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o777)).expect("its owner");
+    }
+    symlink(&foreign, shared.path().join("robots-gateway")).expect("a link");
+    let mut command = crate::support::command::daemon();
+    command.env_clear().env("TMPDIR", shared.path());
+    command.args(["--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--admin", "off"]);
+    if std::fs::metadata("/proc/self").expect("Linux").uid() == 0 {
+        // Root has a place of its own.
+        command.uid(65_534);
+    }
+    let ended = crate::support::command::run(command).exits(2);
+    assert!(ended.stderr.contains("neither HOME nor XDG_STATE_HOME is set"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--state-dir"), "{}", ended.stderr);
+    assert_eq!(std::fs::read_dir(&foreign).expect("a folder").count(), 0);
+}
