@@ -37,9 +37,9 @@ pub enum DoorFault {
     /// Such a field came twice.
     #[strum(serialize = "double-field")]
     Twice,
-    /// Such a field holds nothing that can be judged.
-    #[strum(serialize = "unusable-field")]
-    Unusable,
+    /// Nothing is answered at its path.
+    #[strum(serialize = "unknown-path")]
+    Path,
     /// The question itself cannot be read.
     Head,
 }
@@ -86,7 +86,7 @@ mod tests {
     fn each_fault_is_told_once_and_counted_always() {
         let doors = DoorTotals::default();
         assert!(doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Missing, 1));
-        assert!(!doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Unusable, 0));
+        assert!(!doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Path, 0));
         let count = |wanted| doors.faults().find(|(fault, _)| *fault == wanted).map(|(_, count)| count);
         assert_eq!((count(DoorFault::Missing), count(DoorFault::Peer)), (Some(3), Some(0)));
         doors.ask(ProxyDoor::Envoy);

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How long robots.txt is taken to come through after it last did.
 const SEEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 
-/// How many hosts are kept: with a wildcard or a default site clients make them up.
+/// How many hosts are kept that the configuration does not name: with a wildcard or a default site clients make them up.
 const HOSTS: usize = 4_096;
 
 /// The file, in the state folder.
@@ -58,7 +58,15 @@ struct Line<'a> {
     last: u64,
 }
 
-type SeenHosts = HashMap<Box<str>, RobotsTxtSpan>;
+/// What was seen of a host.
+#[derive(Clone, Copy, Debug)]
+struct SeenHost {
+    span: RobotsTxtSpan,
+    /// Whether the configuration names it.
+    is_named: bool,
+}
+
+type SeenHosts = HashMap<Box<str>, SeenHost>;
 
 /// The spans of all hosts.
 #[derive(Debug, Default)]
@@ -71,26 +79,27 @@ impl RobotsTxtSpans {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the robots.txt of `host` was asked for.
-    pub fn note(&self, host: &str, now: NoticeTime) {
+    /// Notes that the robots.txt of `host` was asked for. A host that the configuration names is never given up for others.
+    pub fn note(&self, host: &str, is_named: bool, now: NoticeTime) {
         let mut hosts = self.hosts();
-        if let Some(span) = hosts.get_mut(host) {
-            *span = span.with(RobotsTxtSpan { since: now, last: now });
+        let span = RobotsTxtSpan { since: now, last: now };
+        if let Some(seen) = hosts.get_mut(host) {
+            *seen = SeenHost { span: seen.span.with(span), is_named };
             return;
         }
-        add(&mut hosts, host.into(), RobotsTxtSpan { since: now, last: now });
+        add(&mut hosts, host.into(), SeenHost { span, is_named }, now);
     }
 
     /// What was seen of `host`; `None` where that was nothing, or is too long ago to say that it goes on.
     pub fn of(&self, host: &str, now: NoticeTime) -> Option<RobotsTxtSpan> {
-        self.hosts().get(host).copied().filter(|span| !span.has_ended(now))
+        self.hosts().get(host).map(|seen| seen.span).filter(|span| !span.has_ended(now))
     }
 
     /// Everything that goes on.
     pub fn all(&self, now: NoticeTime) -> Vec<(Box<str>, RobotsTxtSpan)> {
         let hosts = self.hosts();
-        let open = hosts.iter().filter(|(_, span)| !span.has_ended(now));
-        open.map(|(host, span)| (host.clone(), *span)).collect()
+        let open = hosts.iter().filter(|(_, seen)| !seen.span.has_ended(now));
+        open.map(|(host, seen)| (host.clone(), seen.span)).collect()
     }
 
     /// Takes up what was seen before. What lies ahead of the clock is another clock's.
@@ -98,7 +107,7 @@ impl RobotsTxtSpans {
         let mut hosts = self.hosts();
         for (host, span) in read(folder) {
             if span.since <= span.last && span.last <= now {
-                add(&mut hosts, host, span);
+                add(&mut hosts, host, SeenHost { span, is_named: false }, now);
             }
         }
     }
@@ -107,21 +116,24 @@ impl RobotsTxtSpans {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn save(&self, folder: &Path) -> io::Result<()> {
+    pub fn save(&self, folder: &Path, now: NoticeTime) -> io::Result<()> {
         let mut known = self.hosts().clone();
         if known.is_empty() {
             return Ok(());
         }
         let written = read(folder);
-        if known.len() == written.len() && written.iter().all(|(host, span)| known.get(host) == Some(span)) {
+        let is_known = |(host, span): &(Box<str>, _)| known.get(host).is_some_and(|seen| seen.span == *span);
+        if known.len() == written.len() && written.iter().all(is_known) {
             return Ok(());
         }
         for (host, other) in written {
-            let both = known.get(&host).map_or(other, |span| span.with(other));
-            add(&mut known, host, both);
+            match known.get_mut(&host) {
+                Some(seen) => seen.span = seen.span.with(other),
+                None => add(&mut known, host, SeenHost { span: other, is_named: false }, now),
+            }
         }
         let mut text = Vec::new();
-        for (host, RobotsTxtSpan { since, last }) in &known {
+        for (host, SeenHost { span: RobotsTxtSpan { since, last }, .. }) in &known {
             let line =
                 Line { host: (&**host).into(), since: whole_micros(since.0), last: whole_micros(last.0) };
             serde_json::to_writer(&mut text, &line).map_err(io::Error::other)?;
@@ -131,15 +143,23 @@ impl RobotsTxtSpans {
     }
 }
 
-/// Adds a host; where there is no room, half of the others go, those that were seen longest ago.
-fn add(hosts: &mut SeenHosts, host: Box<str>, span: RobotsTxtSpan) {
-    if hosts.len() >= HOSTS && !hosts.contains_key(&host) {
-        let mut times: Vec<NoticeTime> = hosts.values().map(|span| span.last).collect();
-        let middle = times.len() / 2;
-        let bound = *times.select_nth_unstable(middle).1;
-        hosts.retain(|_, span| span.last > bound);
+/// Adds a host. Where there is no room, one goes that the configuration does not name: one whose span has ended, else the
+/// newest, and of those that were seen only once where there are any. So hosts that clients make up push out each other,
+/// and none that has been seen for a day.
+fn add(hosts: &mut SeenHosts, host: Box<str>, seen: SeenHost, now: NoticeTime) {
+    if hosts.len() >= HOSTS {
+        let others = hosts.iter().filter(|(_, other)| !other.is_named);
+        let newest = others.max_by_key(|(_, SeenHost { span, .. })| {
+            (span.has_ended(now), span.since == span.last, span.since)
+        });
+        let is_old = |span: RobotsTxtSpan| now.since(span.since) >= SEEN_FOR && !span.has_ended(now);
+        match newest.filter(|(_, newest)| !is_old(newest.span)).map(|(newest, _)| newest.clone()) {
+            Some(newest) => drop(hosts.remove(&newest)),
+            None if seen.is_named => {}
+            None => return,
+        }
     }
-    hosts.insert(host, span);
+    hosts.insert(host, seen);
 }
 
 fn read(folder: &Path) -> Vec<(Box<str>, RobotsTxtSpan)> {
@@ -174,12 +194,12 @@ mod tests {
     fn robots_txt_comes_through_until_a_day_goes_by_without() {
         let spans = RobotsTxtSpans::default();
         assert_eq!(spans.of("a", at(0)), None);
-        spans.note("a", at(10));
-        spans.note("a", at(9 + DAY));
+        spans.note("a", false, at(10));
+        spans.note("a", false, at(9 + DAY));
         assert_eq!(spans.of("a", at(8 + 2 * DAY)), Some(span(10, 9 + DAY)));
         assert_eq!(spans.of("a", at(9 + 2 * DAY)), None);
         assert_eq!(spans.of("b", at(10)), None);
-        spans.note("a", at(10 + 2 * DAY));
+        spans.note("a", false, at(10 + 2 * DAY));
         assert_eq!(spans.all(at(10 + 2 * DAY)), [("a".into(), span(10 + 2 * DAY, 10 + 2 * DAY))]);
     }
 
@@ -187,16 +207,16 @@ mod tests {
     fn what_was_seen_is_known_after_a_restart_and_what_two_processes_saw_is_one() {
         let folder = tempfile::tempdir().unwrap();
         let [first, second, third] = [(); 3].map(|()| RobotsTxtSpans::default());
-        first.save(folder.path()).unwrap();
+        first.save(folder.path(), at(50)).unwrap();
         assert!(!folder.path().join(FILE).exists(), "nothing was seen");
-        first.note("a", at(10));
-        first.save(folder.path()).unwrap();
+        first.note("a", false, at(10));
+        first.save(folder.path(), at(50)).unwrap();
         second.restore(folder.path(), at(20));
-        second.note("a", at(30));
-        second.note("b", at(40));
-        second.save(folder.path()).unwrap();
-        first.note("a", at(20));
-        first.save(folder.path()).unwrap();
+        second.note("a", false, at(30));
+        second.note("b", false, at(40));
+        second.save(folder.path(), at(50)).unwrap();
+        first.note("a", false, at(20));
+        first.save(folder.path(), at(50)).unwrap();
         third.restore(folder.path(), at(50));
         assert_eq!((third.of("a", at(50)), third.of("b", at(50))), (Some(span(10, 30)), Some(span(40, 40))));
         let other_clock = RobotsTxtSpans::default();
@@ -207,12 +227,44 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_clients_make_up_find_an_end() {
+    fn hosts_that_clients_make_up_find_an_end_and_push_out_no_other() {
         let spans = RobotsTxtSpans::default();
-        for number in 0..(HOSTS as u64 + 10) {
-            spans.note(&number.to_string(), at(number));
+        let flood = |word: &str, from: u64| {
+            for number in 0..(HOSTS as u64 + 100) {
+                spans.note(&format!("{word}{number}"), false, at(from + number / 1_000));
+            }
+        };
+        spans.note("early", false, at(0));
+        flood("a", 1);
+        assert!(spans.hosts().len() <= HOSTS && spans.of("early", at(10)).is_some());
+        spans.note("named", true, at(10));
+        spans.note("new", false, at(11));
+        spans.note("new", false, at(12));
+        flood("b", 13);
+        for host in ["early", "named", "new"] {
+            assert!(spans.of(host, at(20)).is_some(), "{host}");
         }
-        let last = HOSTS as u64 + 9;
-        assert!(spans.hosts().len() <= HOSTS && spans.of(&last.to_string(), at(last)).is_some());
+        // Those of the flood have ended.
+        for second in [DAY / 2, DAY] {
+            spans.note("early", false, at(second));
+        }
+        flood("c", DAY + 100);
+        assert!(spans.of("early", at(DAY + 110)).is_some() && spans.of("a1", at(DAY + 110)).is_none());
+        assert!(spans.of("c1", at(DAY + 110)).is_some() && spans.hosts().len() <= HOSTS);
+    }
+
+    #[test]
+    fn hosts_that_have_been_seen_for_a_day_stay_and_those_of_the_configuration_always_find_room() {
+        let spans = RobotsTxtSpans::default();
+        for second in [0, DAY / 2, DAY] {
+            for number in 0..HOSTS {
+                spans.note(&number.to_string(), false, at(second));
+            }
+        }
+        spans.note("new", false, at(DAY));
+        spans.note("named", true, at(DAY));
+        assert_eq!(spans.of("new", at(DAY)), None);
+        assert!(spans.of("named", at(DAY)).is_some() && spans.hosts().len() == HOSTS + 1);
+        assert!((0..HOSTS).all(|number| spans.of(&number.to_string(), at(DAY)).is_some()));
     }
 }

@@ -197,11 +197,13 @@ pub(crate) fn keeps_its_promises(port: u16, host: &str, gateway: &Daemon) {
         (&event["address"], &event["method"], &event["host"]),
         (&"127.0.0.2".into(), &"GET".into(), &host.into())
     );
-    // What the gateway cannot read is no reason to send a person away.
+    // However large a field is, it is read.
     let page = get("/private/odd", &["-A", &format!("{CHROME} {}", "a".repeat(5_000))]);
     assert!(page.status == 200 && page.text.contains("origin: GET /private/odd"), "{page:?}");
     let status: Value = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
-    assert_eq!(status["authorize"]["faults"]["head"], 1);
+    assert_eq!(status["authorize"]["faults"]["head"], 0);
+    let padded = get("/private/odd", &["-A", &format!("{} {GPTBOT}", "a".repeat(5_000))]);
+    assert_eq!(padded.status, 403, "{padded:?}");
     let posted = get("/open/form", &["-A", CURL, "-d", "a=b"]);
     assert!(posted.text.contains("origin: POST /open/form"), "{posted:?}");
     // A read counts, and what comes after it is a violation after reading.

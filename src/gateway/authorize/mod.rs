@@ -14,6 +14,7 @@ use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
 use crate::policy::Site;
 use crate::record::{DoorFault, ProxyDoor};
+use crate::request::host;
 use question::{AuthorizeQuestion, FIELDS, QuestionFault};
 use std::net::IpAddr;
 
@@ -63,11 +64,26 @@ impl Gateway {
             AuthorizeQuestion::Refusal => {
                 self.judge_for(asked, ProxyDoor::Nginx, DecidedFor::RefusalPage, context)
             }
-            // What is said here a proxy may show to its client.
-            AuthorizeQuestion::None | AuthorizeQuestion::Health => {
-                Advice::only(Response::page(404, "not found"))
-            }
+            AuthorizeQuestion::None | AuthorizeQuestion::Health => Advice::only(self.unknown_path(asked)),
         })
+    }
+
+    /// Whether a door reads the field of this name. All others are left out of a question before anything is looked at.
+    pub fn is_read_of_question(name: &[u8]) -> bool {
+        question::is_read(name)
+    }
+
+    /// The answer at a path where nothing is asked. Proxies take a 404 for a refusal of their client.
+    fn unknown_path(&self, asked: Incoming<'_>) -> Response {
+        if self.totals.doors.fault(DoorFault::Path, 0) {
+            let target = String::from_utf8_lossy(asked.head.target());
+            tracing::warn!(
+                ?target,
+                "a proxy asks at a path that is not answered, so what it asks about passes unjudged; its configuration has \
+                 to ask at /forward, /nginx, /envoy/ or /robots.txt"
+            );
+        }
+        Response::page(503, "nothing is answered at this path")
     }
 
     /// Answers a question that cannot be read, so that the proxy takes it for an error and not for a refusal of its client;
@@ -81,8 +97,7 @@ impl Gateway {
         if self.totals.doors.fault(DoorFault::Head, 0) {
             tracing::warn!(
                 why,
-                "a proxy asks in a way that cannot be read, and is answered 503: what it asks about has to pass. It should \
-                 send no more of its client's fields than the gateway reads"
+                "a proxy asks in a way that cannot be read, and is answered 503: what it asks about passes unjudged"
             );
         }
         Some(Response::page(503, why))
@@ -99,7 +114,7 @@ impl Gateway {
         if decided_for == DecidedFor::Proxy {
             self.totals.doors.ask(door);
         }
-        let head = match question::described(door, asked.head) {
+        let head = match question::described(door, asked.head, &|host| is_of_site(host, context)) {
             Ok(head) => head,
             Err(fault) => return Advice::only(self.unjudged_answer(door, decided_for, &fault)),
         };
@@ -128,24 +143,20 @@ impl Gateway {
         let QuestionFault { kind, field, place } = *fault;
         if decided_for == DecidedFor::Proxy && self.totals.doors.fault(kind, door as usize * FIELDS + place) {
             let door = <&str>::from(door);
-            match kind {
-                DoorFault::Missing => tracing::warn!(
-                    door,
-                    field,
-                    "a proxy asks without a field that describes the request, so what it asks about passes unjudged; \
-                     its configuration has to set the field"
-                ),
-                DoorFault::Twice => tracing::warn!(
+            if kind == DoorFault::Twice {
+                tracing::warn!(
                     door,
                     field,
                     "a proxy asks with a field that comes twice, and is told to refuse: one of the two may be its \
                      client's; its configuration has to set the field, not add to it"
-                ),
-                _ => tracing::warn!(
+                );
+            } else {
+                tracing::warn!(
                     door,
                     field,
-                    "a proxy asks with a field that holds nothing to be judged, so what it asks about passes unjudged"
-                ),
+                    "a proxy asks without a field that describes the request, so what it asks about passes unjudged; \
+                     its configuration has to set the field"
+                );
             }
         }
         match kind {
@@ -159,7 +170,7 @@ impl Gateway {
     /// is noted, and only then it is known that the proxy passes such requests on: anybody on this machine could ask here.
     fn give_robots_txt(&self, asked: Incoming<'_>, context: &mut RequestContext) -> Advice {
         self.totals.doors.ask(ProxyDoor::RobotsTxt);
-        let (head, fault) = question::for_robots_txt(asked.head);
+        let (head, fault) = question::for_robots_txt(asked.head, &|host| is_of_site(host, context));
         let incoming = Incoming { head: &head, connection: asked.connection };
         let decision = self.decide(incoming, context);
         let is_unknown = context.site().is_some_and(|site| site.is_unknown);
@@ -194,10 +205,10 @@ impl Gateway {
         let slot = context.slot.and_then(|slot| policy.hosts.slots.get(slot));
         let slot = slot.filter(|_| matches!(head.method(), "GET" | "HEAD"));
         let (Some(slot), Some(host)) = (slot, facts::requested_host(head)) else { return };
-        self.reads.robots_seen.note(&host, policy.clock.now());
+        self.reads.robots_seen.note(&host, *slot.pattern == *host, policy.clock.now());
         if &*slot.pattern == "*" {
             // Who names no host gets what the others get there.
-            self.reads.robots_seen.note("", policy.clock.now());
+            self.reads.robots_seen.note("", true, policy.clock.now());
         }
     }
 
@@ -263,6 +274,13 @@ impl Gateway {
             );
         }
     }
+}
+
+/// Whether a site names this host, or a wildcard that it falls under.
+fn is_of_site(host: &[u8], context: &RequestContext) -> bool {
+    let hosts = &context.policy.hosts;
+    let found = std::str::from_utf8(host).ok().and_then(|host| hosts.find(&host::normalise(host)));
+    found.and_then(|slot| hosts.slots.get(slot)).is_some_and(|slot| &*slot.pattern != "*")
 }
 
 /// What lets a request pass.

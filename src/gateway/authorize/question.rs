@@ -1,7 +1,7 @@
 //! A proxy's question → the request that it describes.
 //!
 //! Of the fields that describe a request each has to come exactly once. The values are the client's, as far as the proxy
-//! took them: they are judged as they stand, whatever stands in them.
+//! took them: they are judged as they stand, whatever stands in them. All fields but those of [`is_read`] are ignored.
 
 use crate::http::head::is_token;
 use crate::http::{Body, HttpVersion, RequestHead, head};
@@ -44,6 +44,9 @@ const OF_CLIENT: [&str; 5] = ["user-agent", "accept", "signature-input", "signat
 const OF_READER: [&str; 6] =
     ["user-agent", "if-none-match", "if-modified-since", "signature-input", "signature", "signature-agent"];
 
+/// Whether a site names this host, or a wildcard that it falls under.
+pub(super) type IsOfSite<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// The names of the fields that describe a request: method, target, host, scheme, addresses.
 type FieldNames = [&'static str; FIELDS];
 
@@ -54,6 +57,14 @@ const FORWARDED: FieldNames =
     ["X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For"];
 const ORIGINAL: FieldNames =
     ["X-Original-Method", "X-Original-URI", "X-Original-Host", "X-Original-Proto", "X-Original-For"];
+
+/// Whether a door reads the field of this name.
+pub(super) fn is_read(name: &[u8]) -> bool {
+    let is = |own: &&str| name.eq_ignore_ascii_case(own.as_bytes());
+    let of_proxy = ["host", "x-authorize-secret"];
+    let described = FORWARDED.iter().chain(&ORIGINAL).chain(&of_proxy);
+    described.chain(&OF_CLIENT).chain(&OF_READER).any(is)
+}
 
 impl AuthorizeQuestion {
     /// What is asked at `target`.
@@ -81,13 +92,16 @@ fn below_envoy(target: &[u8]) -> Option<&[u8]> {
 }
 
 /// The request that `asked` describes at `door`.
-pub(super) fn described(door: ProxyDoor, asked: &RequestHead) -> Result<RequestHead, QuestionFault> {
+pub(super) fn described(
+    door: ProxyDoor,
+    asked: &RequestHead,
+    is_of_site: IsOfSite<'_>,
+) -> Result<RequestHead, QuestionFault> {
     let names = if door == ProxyDoor::Nginx { &ORIGINAL } else { &FORWARDED };
     let field = |place: usize| once(asked, names, place);
     let (scheme, addresses) = (field(3)?, field(4)?);
     let (method, target, host) = if door == ProxyDoor::Envoy {
-        // The reader of heads has seen to it that there is one host at most.
-        let host = asked.get("host").unwrap_or_default();
+        let host = only_host(asked)?;
         (asked.method().as_bytes(), below_envoy(asked.target()).unwrap_or_default(), host)
     } else {
         // A client that names no host is not the proxy's mistake.
@@ -97,21 +111,48 @@ pub(super) fn described(door: ProxyDoor, asked: &RequestHead) -> Result<RequestH
         };
         (field(0)?, field(1)?, host)
     };
-    let unusable = |place: usize| QuestionFault { kind: DoorFault::Unusable, ..fault(names, place) };
-    if !is_token(method) {
-        return Err(unusable(0));
-    }
-    let target = path_and_query(target);
-    let is_about_server = method == b"OPTIONS" && *target == *b"*";
-    if !is_about_server && origin_form(&target).is_none() {
-        return Err(unusable(1));
-    }
-    // As a name that no site has, or that of the default site.
-    let host = if head::is_host(host) { host } else { b"" };
-    let told = [("host", host), ("x-forwarded-proto", scheme), ("x-forwarded-for", addresses)];
-    Ok(head_of([method, &target], &told, asked, |name| {
+    let (method, target) = (readable_method(method), path_and_query(target));
+    let is_about_server = *method == *b"OPTIONS" && *target == *b"*";
+    // What is no path is judged as one, so that nothing passes because of it.
+    let has_no_path = !is_about_server && origin_form(&target).is_none();
+    let target = if has_no_path { Cow::Owned([b"/", &*target].concat()) } else { target };
+    let host = readable_host(host, is_of_site);
+    let told = [("host", &*host), ("x-forwarded-proto", scheme), ("x-forwarded-for", addresses)];
+    Ok(head_of([&method, &target], &told, asked, |name| {
         OF_CLIENT.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
     }))
+}
+
+/// A method that can be recorded: `_` takes the place of each byte that no method has.
+fn readable_method(method: &[u8]) -> Cow<'_, [u8]> {
+    if method.is_empty() || is_token(method) {
+        return Cow::Borrowed(if method.is_empty() { b"_" } else { method });
+    }
+    Cow::Owned(method.iter().map(|byte| if is_token(&[*byte]) { *byte } else { b'_' }).collect())
+}
+
+/// A host as far as it can be read: as sent, or a site's that is left without the bytes that no host has, or before the
+/// first of them. Else it is empty, and names the default site.
+fn readable_host<'a>(host: &'a [u8], is_of_site: IsOfSite<'_>) -> Cow<'a, [u8]> {
+    if head::is_host(host) {
+        return Cow::Borrowed(host);
+    }
+    let may_stand = |byte: &u8| *byte == b':' || head::is_host(&[*byte]);
+    let without: Vec<u8> = host.iter().copied().filter(may_stand).collect();
+    let before = host.split(|byte| !may_stand(byte)).next().unwrap_or_default().to_vec();
+    let name = |host: &[u8]| host.split(|byte| *byte == b':').next().unwrap_or_default().to_vec();
+    let readings = [name(&without), without, before];
+    let found = readings.into_iter().find(|host| head::is_host(host) && is_of_site(host));
+    Cow::Owned(found.unwrap_or_default())
+}
+
+/// The host of a question that has it in `Host`, which a proxy sends once.
+fn only_host(asked: &RequestHead) -> Result<&[u8], QuestionFault> {
+    let mut hosts = asked.all("host");
+    match (hosts.next(), hosts.next()) {
+        (_, Some(_)) => Err(QuestionFault { kind: DoorFault::Twice, field: "Host", place: 2 }),
+        (host, None) => Ok(host.unwrap_or_default()),
+    }
 }
 
 /// What proxies make of targets that a client would not get past the gateway itself: they leave out the authority of any
@@ -139,16 +180,20 @@ fn path_and_query(target: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// A request for robots.txt that a proxy passes on, and what is wrong with how it says whose it is.
-pub(super) fn for_robots_txt(asked: &RequestHead) -> (RequestHead, Option<QuestionFault>) {
-    let host = asked.get("host").unwrap_or_default();
+pub(super) fn for_robots_txt(
+    asked: &RequestHead,
+    is_of_site: IsOfSite<'_>,
+) -> (RequestHead, Option<QuestionFault>) {
+    let host = only_host(asked);
+    let readable = readable_host(host.unwrap_or_default(), is_of_site);
     let scheme = once(asked, &FORWARDED, 3).unwrap_or(b"http");
     let addresses = once(asked, &FORWARDED, 4);
-    let mut told = vec![("host", host), ("x-forwarded-proto", scheme)];
+    let mut told = vec![("host", &*readable), ("x-forwarded-proto", scheme)];
     told.extend(addresses.ok().map(|addresses| ("x-forwarded-for", addresses)));
     let head = head_of([asked.method().as_bytes(), asked.target()], &told, asked, |name| {
         OF_READER.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
     });
-    (head, addresses.err())
+    (head, addresses.err().or_else(|| host.err()))
 }
 
 /// A head of `told`, and those fields of `asked` that are `kept`.
@@ -186,6 +231,10 @@ fn fault(names: &FieldNames, place: usize) -> QuestionFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn is_of_site(host: &[u8]) -> bool {
+        host == b"example.org"
+    }
 
     fn asked(target: &str, fields: &[(&str, &str)]) -> RequestHead {
         let fields = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
@@ -238,7 +287,7 @@ mod tests {
             ("Referer", "/other"),
             ("CDN-Loop", "a"),
         ]);
-        let head = described(ProxyDoor::Forward, &asked("/forward", &fields)).unwrap();
+        let head = described(ProxyDoor::Forward, &asked("/forward", &fields), &is_of_site).unwrap();
         assert_eq!((head.method(), head.target()), ("POST", "//a/%2e%2E/b?c=<\u{e9}>".as_bytes()));
         let names: Vec<_> =
             head.fields().map(|(name, _)| String::from_utf8_lossy(name).to_lowercase()).collect();
@@ -254,9 +303,9 @@ mod tests {
             let mut fields = WHOLE.to_vec();
             fields.extend(ORIGINAL.into_iter().zip(["GET", "/a", "a", "https", "192.0.2.1"]));
             let target = if door == ProxyDoor::Envoy { "/envoy/a" } else { "/" };
-            assert!(!described(door, &asked(target, &fields)).unwrap().is_signed);
+            assert!(!described(door, &asked(target, &fields), &is_of_site).unwrap().is_signed);
             fields.extend(signed);
-            let head = described(door, &asked(target, &fields)).unwrap();
+            let head = described(door, &asked(target, &fields), &is_of_site).unwrap();
             let shown = signed.iter().all(|(name, value)| head.get(name) == Some(value.as_bytes()));
             assert!(head.is_signed && shown, "{door:?}");
         }
@@ -266,38 +315,56 @@ mod tests {
     fn each_field_comes_exactly_once() {
         for name in FORWARDED {
             let without: Vec<_> = WHOLE.into_iter().filter(|(other, _)| *other != name).collect();
-            let fault = described(ProxyDoor::Forward, &asked("/forward", &without)).unwrap_err();
+            let fault = described(ProxyDoor::Forward, &asked("/forward", &without), &is_of_site).unwrap_err();
             assert_eq!((fault.kind, fault.field), (DoorFault::Missing, name));
             let mut empty = without.clone();
             empty.push((name, ""));
-            let of_empty = described(ProxyDoor::Forward, &asked("/forward", &empty));
+            let of_empty = described(ProxyDoor::Forward, &asked("/forward", &empty), &is_of_site);
             if name != "X-Forwarded-Host" {
                 let fault = of_empty.unwrap_err();
                 assert_eq!((fault.kind, fault.field), (DoorFault::Missing, name));
             }
             let mut twice = WHOLE.to_vec();
             twice.push((name, "GET"));
-            let fault = described(ProxyDoor::Forward, &asked("/forward", &twice)).unwrap_err();
+            let fault = described(ProxyDoor::Forward, &asked("/forward", &twice), &is_of_site).unwrap_err();
             assert_eq!((fault.kind, fault.field), (DoorFault::Twice, name));
         }
     }
 
     #[test]
-    fn what_cannot_be_judged_is_unusable() {
-        for (place, value) in [(0, "GET /x"), (1, "private"), (1, "*"), (1, "a:80"), (1, "://a/b")] {
+    fn what_is_no_method_no_path_or_no_host_is_judged_as_far_as_it_can_be_read() {
+        for (place, value, read) in [
+            (0, "GET /x", "GET_/x /"),
+            (1, "private", "POST /private"),
+            (1, "*", "POST /*"),
+            (1, "a:80", "POST /a:80"),
+            (1, "://a/b", "POST /://a/b"),
+        ] {
             let mut fields = WHOLE;
+            fields[2].1 = "/";
             fields[place + 1].1 = value;
-            let fault = described(ProxyDoor::Forward, &asked("/forward", &fields)).unwrap_err();
-            assert_eq!((fault.kind, fault.field), (DoorFault::Unusable, FORWARDED[place]), "{value}");
+            let head = described(ProxyDoor::Forward, &asked("/forward", &fields), &is_of_site).unwrap();
+            let shown = format!("{} {}", head.method(), String::from_utf8_lossy(head.target()));
+            assert_eq!(shown, read.replace("GET_/x", "GET__x"), "{value}");
+        }
+        for (host, read) in [("example.org:x", "example.org"), ("example.org,b", "example.org")] {
+            assert_eq!(*readable_host(host.as_bytes(), &is_of_site), *read.as_bytes(), "{host}");
+        }
+        for byte in 0..=u8::MAX {
+            let host = [b"example", &[byte][..], b".org"].concat();
+            let read = readable_host(&host, &is_of_site);
+            if !head::is_host(&host) && byte != b':' {
+                assert_eq!(*read, *b"example.org", "{byte}");
+            }
         }
     }
 
     #[test]
     fn a_client_that_names_no_host_asks_for_the_default_site() {
-        for host in ["", "a b", "a, b", "u@a"] {
+        for host in ["", "a b", "a, b", "u@a", "a:b:c"] {
             let mut fields = WHOLE;
             fields[3].1 = host;
-            let head = described(ProxyDoor::Forward, &asked("/forward", &fields)).unwrap();
+            let head = described(ProxyDoor::Forward, &asked("/forward", &fields), &is_of_site).unwrap();
             assert_eq!((head.get("host"), head.version), (Some(&b""[..]), HttpVersion::Http10), "{host}");
         }
     }
@@ -323,9 +390,16 @@ mod tests {
     fn envoy_asks_with_the_request_itself() {
         let fields =
             [("Host", "example.org"), ("X-Forwarded-Proto", "http"), ("X-Forwarded-For", "192.0.2.1")];
-        let head = described(ProxyDoor::Envoy, &asked("/envoy//x?y", &fields)).unwrap();
+        let head = described(ProxyDoor::Envoy, &asked("/envoy//x?y", &fields), &is_of_site).unwrap();
         assert_eq!((head.target(), head.get("host")), (&b"//x?y"[..], Some(&b"example.org"[..])));
-        let fault = described(ProxyDoor::Envoy, &asked("/envoy/x", &fields[..2])).unwrap_err();
+        let fault = described(ProxyDoor::Envoy, &asked("/envoy/x", &fields[..2]), &is_of_site).unwrap_err();
         assert_eq!((fault.kind, fault.field), (DoorFault::Missing, "X-Forwarded-For"));
+        let two = [&fields[..], &[("Host", "example.org")]].concat();
+        let fault = described(ProxyDoor::Envoy, &asked("/envoy/x", &two), &is_of_site).unwrap_err();
+        assert_eq!((fault.kind, fault.field), (DoorFault::Twice, "Host"));
+        assert_eq!(
+            for_robots_txt(&asked("/robots.txt", &two), &is_of_site).1.unwrap().kind,
+            DoorFault::Twice
+        );
     }
 }

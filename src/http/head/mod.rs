@@ -8,12 +8,14 @@ mod authority;
 mod field;
 mod framing;
 mod parts;
+mod question;
 mod reader;
 mod request;
 
 pub use answer::{AnswerError, AnswerHead, InterimAnswers};
 pub use authority::is_host;
 pub use parts::{PseudoHeaders, check};
+pub use question::QuestionReader;
 pub use reader::{CompleteHead, HeadLimits, HeadProgress, HeadReader};
 pub use request::{ConnectionOptions, HttpVersion, RequestHead};
 

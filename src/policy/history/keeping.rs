@@ -323,7 +323,7 @@ impl Reloader {
 
     /// Without them nobody is accused after the next start until one comes.
     fn keep_robots_seen(&self) {
-        if let Err(error) = self.reads.robots_seen.save(&self.started.state_dir) {
+        if let Err(error) = self.reads.robots_seen.save(&self.started.state_dir, self.current().clock.now()) {
             tracing::debug!("what other proxies passed on cannot be kept for the next start: {error}");
         }
     }

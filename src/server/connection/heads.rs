@@ -4,8 +4,8 @@ use super::deadline::lately;
 use super::requests::Service;
 use super::{Http1Connection, linger};
 use crate::config::Timeouts;
-use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, date, malformed_answer};
-use crate::http::head::{CompleteHead, HeadLimits, HeadProgress, HeadReader};
+use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, Gateway, date, malformed_answer};
+use crate::http::head::{CompleteHead, HeadLimits, HeadProgress, HeadReader, QuestionReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
 use crate::server::stream::ClientStream;
@@ -31,7 +31,7 @@ pub(in crate::server) fn patience(timeouts: &Timeouts, awaits_head: bool) -> (Du
 /// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
 pub(super) enum NextRequest {
     /// A whole head without a fault, which [`Http1Connection::take_head`] takes.
-    Request(HeadReader, CompleteHead),
+    Request(ServiceReader, CompleteHead),
     /// A head that is none.
     Fault { fault: HttpFault, since: Option<Instant> },
     /// The client has had its time.
@@ -40,6 +40,28 @@ pub(super) enum NextRequest {
     Left { since: Option<Instant> },
     /// No request will come, and none has begun.
     End,
+}
+
+/// Reads the heads of requests strictly, and those of questions so that no field of a client is in the way.
+pub(super) enum ServiceReader {
+    Request(HeadReader),
+    Question(Box<QuestionReader>),
+}
+
+impl ServiceReader {
+    fn read(&mut self, bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
+        match self {
+            Self::Request(reader) => reader.read(bytes),
+            Self::Question(reader) => reader.read(bytes),
+        }
+    }
+
+    fn into_head(self, bytes: &[u8], head: CompleteHead) -> RequestHead {
+        match self {
+            Self::Request(reader) => reader.into_head(bytes, head),
+            Self::Question(reader) => reader.into_head(bytes, head),
+        }
+    }
 }
 
 /// The signal to close a connection between two requests.
@@ -74,10 +96,16 @@ impl<'a, F: Future<Output = ()>> Closing<'a, F> {
 impl<S: ClientStream> Http1Connection<S> {
     pub(super) async fn next_head<F: Future<Output = ()>>(
         &mut self,
+        service: &Service,
         closing: &mut Closing<'_, F>,
     ) -> NextRequest {
         let limits = HeadLimits { bytes: self.limits.header_size, fields: self.limits.header_fields };
-        let (mut reader, mut since) = (HeadReader::new(limits), None);
+        let is_asked = matches!(service, Service::Doors(_));
+        let (mut reader, mut since) = if is_asked {
+            (ServiceReader::Question(Box::new(QuestionReader::new(Gateway::is_read_of_question))), None)
+        } else {
+            (ServiceReader::Request(HeadReader::new(limits)), None)
+        };
         let next = poll_fn(|context| self.poll_head(context, &mut reader, &mut since, closing)).await;
         // Its place is given back once it is closed.
         let makes_room = matches!(next, Err(NextRequest::Late { event: ConnectionEvent::MadeRoom, .. }));
@@ -85,6 +113,8 @@ impl<S: ClientStream> Http1Connection<S> {
             self.permit.leave_queue();
         }
         match next {
+            // Nobody reads the body of a question.
+            Ok(head) if is_asked => NextRequest::Request(reader, head),
             Ok(head) => match self.check_body(head.body, head.end) {
                 Ok(()) => NextRequest::Request(reader, head),
                 Err(fault) => NextRequest::Fault { fault, since },
@@ -94,7 +124,7 @@ impl<S: ClientStream> Http1Connection<S> {
     }
 
     /// Takes a head that is whole from what was read.
-    pub(super) fn take_head(&mut self, reader: HeadReader, head: CompleteHead) -> RequestHead {
+    pub(super) fn take_head(&mut self, reader: ServiceReader, head: CompleteHead) -> RequestHead {
         let request = reader.into_head(&self.unread, head);
         self.consume(head.end);
         request
@@ -112,7 +142,7 @@ impl<S: ClientStream> Http1Connection<S> {
     fn poll_head<F: Future<Output = ()>>(
         &mut self,
         context: &mut Context<'_>,
-        reader: &mut HeadReader,
+        reader: &mut ServiceReader,
         since: &mut Option<Instant>,
         closing: &mut Closing<'_, F>,
     ) -> Poll<Result<CompleteHead, NextRequest>> {

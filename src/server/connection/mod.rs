@@ -147,7 +147,7 @@ impl<S: ClientStream> Http1Connection<S> {
     ) -> impl Future<Output = ()> + Send {
         async move {
             loop {
-                match self.next_head(&mut closing).await {
+                match self.next_head(service, &mut closing).await {
                     NextRequest::Request(reader, head) => {
                         let head = self.take_head(reader, head);
                         // On the heap for as long as it takes: an idle connection has no room for it.

@@ -98,18 +98,10 @@ fn answer_to(gateway: &Daemon, bytes: &[u8]) -> String {
 
 /// Questions that cannot be read.
 fn unreadable() -> Vec<Vec<u8>> {
-    let large = "a".repeat(40_000);
-    let many = "X-A: b\r\n".repeat(200);
-    [
-        "Host: b\r\n",
-        "X-Forwarded-Uri : /a\r\n",
-        "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
-        "User-Agent: a\u{1}\r\n",
-        &format!("User-Agent: {large}\r\n"),
-        &many,
-    ]
-    .map(|fields| format!("GET /forward HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes())
-    .into()
+    let large = format!("GET /forward HTTP/1.1\r\nX: {}", "a".repeat(2 * 1024 * 1024));
+    ["GET /forward\r\n\r\n", "GET /forward HTTP/2.0\r\n\r\n", &large]
+        .map(|text| text.as_bytes().to_vec())
+        .into()
 }
 
 #[test]

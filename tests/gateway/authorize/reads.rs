@@ -100,3 +100,17 @@ fn what_is_not_known_yet_is_not_served_and_says_nothing_of_the_proxy() {
         assert_eq!(status(&gateway)["authorize"]["robots_txt"][0]["seconds_ago"], Value::Null);
     }
 }
+
+#[test]
+fn hosts_that_a_crawler_makes_up_switch_nothing_off() {
+    let gateway = seen(beside(""));
+    let mut client = Client::to(doors(&gateway));
+    let refused = Door::Forward.asks("GET", "/private").by(GPTBOT);
+    assert_eq!(client.send(&refused).status, 403);
+    for number in 0..4_200 {
+        let question = get("/robots.txt").by(GPTBOT).for_host(&format!("h{number}.example"));
+        let question = question.with("X-Forwarded-For", "203.0.113.9").with("X-Forwarded-Proto", "https");
+        assert_eq!(client.send(&question).status, 200);
+    }
+    assert_eq!(client.send(&refused).status, 403);
+}
