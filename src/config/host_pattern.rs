@@ -3,6 +3,7 @@
 
 use crate::request::host;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// `example.org`, or `*.example.org` for every name below it.
@@ -34,10 +35,16 @@ impl HostPattern {
 
 /// Why a text is no [`HostPattern`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "invalid host `{0}`: expected a name such as `example.org` or `*.example.org`, without scheme and port"
-)]
-pub struct HostPatternError(String);
+pub enum HostPatternError {
+    /// It is no name.
+    #[error(
+        "invalid host `{0}`: expected a name such as `example.org` or `*.example.org`, without scheme and port"
+    )]
+    Name(String),
+    /// It is an address as no client sends it (RFC 3986 §3.2.2).
+    #[error("invalid host `{0}`: write an address of IPv6 in brackets: `[{1}]`")]
+    Brackets(String, Ipv6Addr),
+}
 
 impl fmt::Display for HostPattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +59,10 @@ impl FromStr for HostPattern {
     type Err = HostPatternError;
 
     fn from_str(text: &str) -> Result<Self, HostPatternError> {
-        let error = || HostPatternError(text.to_owned());
+        if let Ok(address) = text.parse() {
+            return Err(HostPatternError::Brackets(text.to_owned(), address));
+        }
+        let error = || HostPatternError::Name(text.to_owned());
         let (name, below) = match text.strip_prefix("*.") {
             Some(domain) => (domain, true),
             None => (text, false),
@@ -107,6 +117,17 @@ mod tests {
     fn what_is_no_host_is_refused() {
         for bad in ["", "*", "*.", "a.*.b", "http://example.org", "example.org:80", "a b", "."] {
             assert_eq!(shown(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv6_is_told_to_stand_in_brackets() {
+        for (text, written) in [("::1", "[::1]"), ("2001:DB8::1", "[2001:db8::1]")] {
+            let error = text.parse::<HostPattern>().unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("invalid host `{text}`: write an address of IPv6 in brackets: `{written}`")
+            );
         }
     }
 

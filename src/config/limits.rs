@@ -54,8 +54,8 @@ impl Default for ConnectionLimits {
             requests_per_connection: 1_000,
             // Common servers take between 8 and 32 KiB, and cookies keep growing.
             header_size: 32 * 1024,
-            // Browsers send about twenty, and every proxy adds a few.
-            header_fields: 100,
+            // Browsers send about twenty. Common servers bound the size alone, and the number where it costs them.
+            header_fields: 1_000,
             body_size: None,
             // Some clients send as people speak or type; what is left is who sends next to nothing.
             body_rate: 1,
@@ -84,7 +84,7 @@ impl ConnectionLimits {
             ("connections", self.connections, 1..=1_000_000),
             ("connections_per_address", self.connections_per_address, 1..=1_000_000),
             ("requests_per_connection", self.requests_per_connection as usize, 1..=u32::MAX as usize),
-            ("header_fields", self.header_fields, 32..=256),
+            ("header_fields", self.header_fields, 32..=10_000),
             ("h2_streams", self.h2_streams as usize, 1..=u32::MAX as usize),
             ("h2_requests", self.h2_requests, 1..=1_000_000),
             ("h2_requests_per_address", self.h2_requests_per_address, 1..=1_000_000),

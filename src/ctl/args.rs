@@ -5,6 +5,7 @@ use crate::identify::Purpose;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -256,7 +257,7 @@ pub(super) struct ExplainArgs {
     pub(super) token: Option<String>,
     /// The request target: path and query
     #[arg(long, value_name = "PATH", required_unless_present_any = ["batch", "request"])]
-    pub(super) target: Option<String>,
+    pub(super) target: Option<OsString>,
     /// Judge by this file instead of the configured one
     #[arg(long, value_name = "FILE")]
     pub(super) robots: Option<PathBuf>,

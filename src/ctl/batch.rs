@@ -11,6 +11,7 @@ use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::decide::Ruling;
 use crate::identify::Proof;
 use crate::policy::Site;
+use crate::record::printable;
 use crate::request::target::RequestTarget;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,7 +28,8 @@ struct BatchQuestion {
     token: Option<String>,
     user_agent: Option<String>,
     user_agent_b64: Option<String>,
-    target: String,
+    target: Option<String>,
+    target_b64: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -93,6 +95,8 @@ impl QuestionBatch {
             return Err("no `robots` in the line, and neither --robots nor --config".to_owned());
         }
         let user_agent = bytes(question.user_agent.as_deref(), question.user_agent_b64.as_deref())?;
+        let sent = bytes(question.target.as_deref(), question.target_b64.as_deref())?;
+        let sent = sent.ok_or("missing field `target`")?;
         let trial = &self.trial;
         let site = match robots {
             None => &trial.site,
@@ -107,11 +111,10 @@ impl QuestionBatch {
         };
         match (&question.token, user_agent) {
             (Some(_), Some(_)) => Err("give either `token` or `user_agent`".to_owned()),
-            (Some(token), None) => Ok(judge_by_token(site, token, question.target.as_bytes())),
+            (Some(token), None) => Ok(judge_by_token(site, token, &sent)),
             (None, user_agent) => {
-                let sent = &question.target;
-                let facts = facts(&trial.host, sent.as_bytes(), user_agent.as_deref(), None);
-                let facts = facts.ok_or_else(|| invalid_target(sent))?;
+                let facts = facts(&trial.host, &sent, user_agent.as_deref(), None);
+                let facts = facts.ok_or_else(|| invalid_target(&printable(&sent)))?;
                 let target = RequestTarget::new(&facts.target, site.config.path_parameters);
                 let proof = Proof::Unchecked;
                 let judged = judge_trial(&trial.policy, site, &facts, &target, None, None, proof);

@@ -103,7 +103,7 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     let asked = head.as_ref().filter(|_| arguments.site.is_none()).and_then(|head| head.text("host"));
     let trial = TrialPolicy::load(cli, arguments, asked)?;
     let sent = match (&arguments.target, &head) {
-        (Some(target), _) => target.as_bytes(),
+        (Some(target), _) => target.as_encoded_bytes(),
         (None, Some(head)) => head.target(),
         (None, None) => b"/",
     };

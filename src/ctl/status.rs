@@ -174,9 +174,10 @@ fn when_seen(seen: &RobotsTxtSeen) -> String {
 }
 
 /// Why connections end before their time, for people.
-const AWAY: [(ConnectionEvent, &str); 15] = [
+const AWAY: [(ConnectionEvent, &str); 16] = [
     (ConnectionEvent::OverTotal, "too many at once"),
     (ConnectionEvent::OverAddress, "too many from one address"),
+    (ConnectionEvent::OverErrors, "after too many errors of HTTP/2 from one address"),
     (ConnectionEvent::MadeRoom, "idle, to make room"),
     (ConnectionEvent::Silent, "silent"),
     (ConnectionEvent::NoRequest, "without a request"),

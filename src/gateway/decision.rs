@@ -75,7 +75,8 @@ impl Gateway {
             self.connections.count(ConnectionEvent::BodyTooLarge);
             return Decision::Answer(Response::page(413, BODY_TOO_LARGE));
         }
-        if let Some(answer) = forwarding::last_stop(incoming.head) {
+        let is_for_client = context.decided_for == DecidedFor::Client;
+        if let Some(answer) = forwarding::last_stop(incoming.head, is_for_client) {
             return Decision::Answer(answer);
         }
         self.judged_decision(incoming, context)
@@ -93,7 +94,9 @@ impl Gateway {
             HeadFacts::Malformed(fault) => {
                 self.totals.malformed();
                 context.fault = Some(fault);
-                return Decision::Answer(malformed::answer(fault));
+                // For the access log.
+                context.slot = facts::requested_host(incoming.head).and_then(|host| policy.hosts.find(&host));
+                return Decision::Answer(malformed::answer(fault, &policy.config.limits));
             }
         };
         self.look_for_unnamed_proxy(incoming, &policy);
@@ -168,11 +171,12 @@ impl Gateway {
                 return Some(Decision::Forward);
             }
             if let Some(count) = told {
-                let host = &*facts.host;
+                let host = Some(&*facts.host).filter(|host| !host.is_empty());
+                let which = host.map_or("that name no host", |_| "for a host that is no site's");
                 tracing::warn!(
                     host,
                     count,
-                    "requests for a host that is no site's are answered 421; `hosts` names them"
+                    "requests {which} are answered 421; `hosts` names those of a site"
                 );
             }
             return Some(Decision::Answer(Response::page(421, "no site of this name is served here")));

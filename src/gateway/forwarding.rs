@@ -70,6 +70,23 @@ pub fn forward(
     put_verdict(context, put);
 }
 
+/// Whether it is a request of gRPC. `application/grpc-web` is none: it does without HTTP/2 and trailers.
+fn is_grpc(head: &RequestHead) -> bool {
+    const KIND: &[u8] = b"application/grpc";
+    let (kind, rest) = head.get("content-type").and_then(|kind| kind.split_at_checked(KIND.len())).unzip();
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case(KIND))
+        && matches!(rest, Some([] | [b'+' | b';' | b' ' | b'\t', ..]))
+}
+
+/// What a client of gRPC is told: `UNIMPLEMENTED` is 12, in an answer of fields alone, with the status 200.
+fn no_grpc() -> Response {
+    let text = "gRPC is not served here: the gateway asks origins in HTTP/1.1 and drops trailers";
+    Response::new(200, bytes::Bytes::new())
+        .with("Content-Type", "application/grpc")
+        .with("Grpc-Status", "12")
+        .with("Grpc-Message", text)
+}
+
 /// Tells the origin of the verdict, where the operator wants that.
 fn put_verdict(context: &RequestContext, put: &mut dyn FnMut(&[u8], &[u8])) {
     let Some(labels) = &context.labels else { return };
@@ -208,8 +225,12 @@ fn max_forwards(head: &RequestHead) -> Option<u32> {
     head.text("max-forwards")?.parse().ok()
 }
 
-/// The answer to a request that was to come no further than here. What it asks about is then the gateway.
-pub(super) fn last_stop(head: &RequestHead) -> Option<Response> {
+/// The answer to a request that can come no further than here, where it `is_for_client`, or that was to come no further.
+/// What the latter asks about is the gateway.
+pub(super) fn last_stop(head: &RequestHead, is_for_client: bool) -> Option<Response> {
+    if is_for_client && is_grpc(head) {
+        return Some(no_grpc());
+    }
     max_forwards(head).filter(|left| *left == 0)?;
     // Nothing is sent back that a client could not read itself (RFC 9110 §9.3.8).
     let (status, sentence) = match head.method() {

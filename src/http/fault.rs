@@ -16,7 +16,7 @@ pub enum HttpFault {
     Version,
     /// The target has one of the four forms for no method that may have it (RFC 9112 §3.2).
     Target,
-    /// The target holds bytes that no URI may hold (RFC 3986 §2; RFC 9112 §3.2 asks for 400).
+    /// The target holds a control character, a space or a fragment (RFC 9112 §3.2 asks for 400).
     TargetBytes,
     /// The scheme is another one than `http` and `https` (RFC 9110 §4.2).
     Scheme,
@@ -48,8 +48,10 @@ pub enum HttpFault {
     Trailer,
     /// The request line is larger than this gateway takes (RFC 9112 §3).
     LineSize,
-    /// The head is larger, or has more lines, than this gateway takes (RFC 6585 §5).
+    /// The head is larger than this gateway takes (RFC 6585 §5).
     HeadSize,
+    /// The head has more fields than this gateway takes (RFC 6585 §5).
+    HeadFields,
 }
 
 impl HttpFault {
@@ -59,9 +61,15 @@ impl HttpFault {
         match self {
             Self::Connect => 405,
             Self::LineSize => 414,
-            Self::HeadSize => 431,
+            Self::HeadSize | Self::HeadFields => 431,
             _ => 400,
         }
+    }
+
+    /// Whether the head is larger than a limit allows. It may be well-formed.
+    #[must_use]
+    pub const fn is_size(self) -> bool {
+        matches!(self, Self::LineSize | Self::HeadSize | Self::HeadFields)
     }
 
     /// One word for a log or a label.
@@ -80,7 +88,7 @@ impl HttpFault {
             Self::Method => "the method is not a token",
             Self::Version => "this version of HTTP is not spoken here",
             Self::Target => "the request target is not a path",
-            Self::TargetBytes => "the request target holds characters that must be percent-encoded",
+            Self::TargetBytes => "the request target holds a control character, a space or a fragment",
             Self::Scheme => "the scheme of the request is neither http nor https",
             Self::Connect => "this is not a tunnel",
             Self::FieldName => "a header field has no proper name",
@@ -97,6 +105,7 @@ impl HttpFault {
             Self::Trailer => "a trailer field is malformed",
             Self::LineSize => "the request target is too long",
             Self::HeadSize => "the header of the request is too large",
+            Self::HeadFields => "the request has too many header fields",
         }
     }
 }

@@ -96,7 +96,7 @@ impl Exchanger {
         if let Some(ExchangeFailure::Origin(fault)) = failure {
             attempt.blame(fault);
             self.totals.origins.failed(fault as usize);
-            self.faults.note(&site.config.name, fault.status(), fault.as_str());
+            self.faults.note(&site.config.name, fault);
         }
         ExchangeOutcome {
             status: progress.status,

@@ -26,6 +26,8 @@ pub enum OriginFault {
     Closed,
     /// What it answers is no HTTP.
     Malformed,
+    /// It speaks HTTP/2 alone.
+    Http2Only,
     /// Anything else.
     Other,
 }
@@ -42,9 +44,20 @@ impl OriginFault {
             ConnectRefused => Self::Refused,
             ConnectTimedout => Self::ConnectTimeout,
             ConnectNoRoute => Self::NoRoute,
+            // Its alert (RFC 7301 §3.2), which the library of TLS has as text only.
+            TLSHandshakeFailure if format!("{error:?}").contains("NoApplicationProtocol") => Self::Http2Only,
             TLSHandshakeFailure | TLSHandshakeTimedout => Self::Tls,
             InvalidCert => Self::Certificate,
             _ => Self::Other,
+        }
+    }
+
+    /// The fault of an origin that answers with these bytes, which are no HTTP/1.1. One of HTTP/2 begins with a frame
+    /// of type SETTINGS, on stream 0, whose length is a multiple of six (RFC 9113 §3.4, §6.5).
+    pub(crate) fn of_no_http(bytes: &[u8]) -> Self {
+        match bytes {
+            [0, 0, length, 4, 0, 0, 0, 0, 0, ..] if length % 6 == 0 => Self::Http2Only,
+            _ => Self::Malformed,
         }
     }
 
@@ -81,6 +94,7 @@ impl OriginFault {
             Self::Timeout => "ReadTimedout",
             Self::Closed => "ConnectionClosed",
             Self::Malformed => "InvalidHTTPHeader",
+            Self::Http2Only => "Http2Only",
             Self::Other => "Other",
         }
     }
@@ -98,6 +112,9 @@ impl OriginFault {
             Self::Timeout => "it does not answer in time",
             Self::Closed => "it closes the connection before it has answered",
             Self::Malformed => "what it answers is not HTTP",
+            Self::Http2Only => {
+                "an origin that speaks only HTTP/2 cannot be asked: origins are asked in HTTP/1.1"
+            }
             Self::Other => "requests to it fail",
         }
     }
@@ -128,9 +145,10 @@ impl OriginFaults {
     }
 
     /// Tells of a failure, if that is due.
-    pub fn note(&self, site: &str, status: u16, kind: &str) {
+    pub fn note(&self, site: &str, fault: OriginFault) {
+        let (status, kind, cause) = (fault.status(), fault.as_str(), fault.cause());
         if let Some(count) = self.due(site, status, Instant::now()) {
-            tracing::warn!(site, status, count, kind, "requests failed at the origin");
+            tracing::warn!(site, status, count, kind, cause, "requests failed at the origin");
         }
     }
 }

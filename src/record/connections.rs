@@ -20,9 +20,11 @@ pub enum ConnectionEvent {
     OverTotal,
     /// Turned away: its address has as many open as it may.
     OverAddress,
-    /// It never sent a byte, whoever lost patience first.
+    /// Turned away: connections of its address end in errors of HTTP/2 again and again.
+    OverErrors,
+    /// It never sent a byte, and was closed for that. Whoever leaves before is not counted.
     Silent,
-    /// It sent something, and never a request that could be read.
+    /// It sent something, and left before that was a request. What is malformed is counted as that.
     NoRequest,
     /// A request's head did not arrive in time.
     #[strum(message = "header_timeouts")]
@@ -152,7 +154,7 @@ mod tests {
             "proxy_headers_refused",
             "h2_over_address",
         ];
-        assert!(names.iter().all(|name| counts[name] == 0) && counts.as_object().unwrap().len() == 17);
+        assert!(names.iter().all(|name| counts[name] == 0) && counts.as_object().unwrap().len() == 18);
         totals.count(ConnectionEvent::Closed);
         assert_eq!(totals.snapshot().open(), 0);
         assert!(totals.snapshot().faults().any(|fault| fault == ("h2-error", 1)));

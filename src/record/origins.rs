@@ -5,7 +5,7 @@ use super::sharded::Sharded;
 use std::time::Duration;
 
 /// Why a request failed at its origin, in words for a label.
-pub const ORIGIN_FAULTS: [&str; 10] = [
+pub const ORIGIN_FAULTS: [&str; 11] = [
     "no-address",
     "refused",
     "connect-timeout",
@@ -15,6 +15,7 @@ pub const ORIGIN_FAULTS: [&str; 10] = [
     "timeout",
     "closed",
     "malformed",
+    "http2-only",
     "other",
 ];
 

@@ -9,6 +9,7 @@
 //! Once all are, the one that has waited longest makes room for a new one. So a crowd that only stays connected keeps
 //! nobody out.
 
+use super::offenders::Offenders;
 use crate::config::ConnectionLimits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::request::address::{Network, NetworkList};
@@ -42,6 +43,7 @@ pub(super) struct Admission {
     /// Those who have a connection or a request.
     clients: [ClientShard; SHARDS],
     idle: Mutex<IdleQueue>,
+    offenders: Offenders,
     pub(super) totals: Arc<ConnectionTotals>,
 }
 
@@ -154,6 +156,13 @@ impl Admission {
 }
 
 impl AdmittedClient {
+    /// A connection of the client has ended in an error of HTTP/2.
+    pub(super) fn note_error(&self) {
+        if let Some(network) = self.network {
+            self.admission.offenders.note(network, Instant::now());
+        }
+    }
+
     /// A place for one more request, or under what it is counted that there is none.
     pub(super) fn enter(
         self: &Arc<Self>,
@@ -175,7 +184,7 @@ impl AdmittedClient {
 
 impl Permit {
     /// Counts the connection for the address of its client; `false`, and counted, when that has as many as
-    /// it may. Trusted proxies have no limit of their own: behind one address of theirs are all clients,
+    /// it may, or has lately had too many that ended in errors. Trusted proxies have no limit of their own: behind one address of theirs are all clients,
     /// and they are the ones to count them.
     pub(super) fn claim(
         &mut self,
@@ -186,7 +195,12 @@ impl Permit {
         if trusted.contain(address) {
             return true;
         }
-        let client = self.admission.client(Some(Network::around(address, 32, 64)));
+        let network = Network::around(address, 32, 64);
+        if self.admission.offenders.contain(network, Instant::now()) {
+            self.admission.totals.count(ConnectionEvent::OverErrors);
+            return false;
+        }
+        let client = self.admission.client(Some(network));
         let before = client.connections.fetch_add(1, Ordering::Relaxed);
         // From here on the permit sees to it that this count goes down again, too.
         self.client = Some(client);

@@ -8,6 +8,7 @@ mod demo;
 mod handler;
 mod http2;
 mod memory;
+mod offenders;
 mod pages;
 mod room;
 mod self_test;

@@ -81,14 +81,19 @@ fn accepted(seed: u64, count: usize) -> Vec<Vec<u8>> {
     messages.take(count).collect()
 }
 
-/// All that is accepted here httparse accepts as well.
+/// All that is accepted here httparse accepts as well, but for targets that no string of Rust can hold.
 #[test]
 fn httparse_reads_every_head_in_the_same_way_that_is_accepted() {
     let (mut random, mut accepted) = (Random(0x9e37_79b9_7f4a_7c15), 0);
     for _ in 0..200_000 {
         let bytes = message(&mut random);
         let Some((own, _)) = own_head(&bytes) else { continue };
-        assert_eq!(httparse_reader::read(&bytes), Some(own), "{}", bytes.escape_ascii());
+        let other = httparse_reader::read(&bytes);
+        if std::str::from_utf8(&own.target).is_err() {
+            assert_eq!(other, None, "{}", bytes.escape_ascii());
+            continue;
+        }
+        assert_eq!(other, Some(own), "{}", bytes.escape_ascii());
         accepted += 1;
     }
     assert!(accepted > 50_000, "{accepted}");

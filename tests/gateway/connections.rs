@@ -1,7 +1,8 @@
 //! What becomes of a connection, and heads that are nearly requests.
 
+use crate::limits::counted;
 use crate::support::agents::{CHROME, GPTBOT};
-use crate::support::{Daemon, Nginx, RawOrigin, get};
+use crate::support::{Daemon, Nginx, RawOrigin, configured, get, until};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -94,4 +95,75 @@ fn a_proxy_that_nobody_named_is_told_of_once() {
     }
     gateway.log.line_with(&["trusted_proxies", "127.0.0.1"]);
     assert_eq!(gateway.log.text().matches("trusted_proxies").count(), 1, "{}", gateway.log.text());
+}
+
+/// What the status says was malformed.
+fn malformed(gateway: &Daemon) -> u64 {
+    gateway.ctl(&["status", "--format", "json"]).json()["totals"]["malformed"].as_u64().expect("a number")
+}
+
+#[test]
+fn a_malformed_request_is_counted_once() {
+    let origin = Nginx::start();
+    let gateway = Daemon::with(ROBOTS).in_front_of(&origin).start();
+    let good = head("GET /page HTTP/1.1", "Host: a\r\n");
+    let bad = head("GET /page HTTP/1.1", "Host: a\r\nHost: b\r\n");
+    until_closed(gateway.address(), &bad);
+    until_closed(gateway.address(), &[good, bad].concat());
+    assert_eq!((malformed(&gateway), counted(&gateway, "no_request")), (2, 0));
+}
+
+/// A health check of a load balancer connects and leaves; a browser connects ahead.
+#[test]
+fn who_leaves_by_himself_was_not_silent_for_too_long() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with(ROBOTS).in_front_of(&origin).table("[timeouts]\nclient_header = \"500ms\"").start();
+    for _ in 0..3 {
+        drop(TcpStream::connect(gateway.address()).expect("connected"));
+    }
+    until("they are gone", || {
+        (counted(&gateway, "accepted") == 3 && counted(&gateway, "open") == 0).then_some(())
+    });
+    assert_eq!((counted(&gateway, "silent"), counted(&gateway, "no_request")), (0, 0));
+    until_closed(gateway.address(), b"");
+    assert_eq!(counted(&gateway, "silent"), 1);
+}
+
+#[test]
+fn a_request_without_a_host_is_told_of_as_such() {
+    let origin = Nginx::start();
+    let config =
+        format!("[[sites]]\nhosts = [\"a.example\"]\norigin = \"{}\"\nrobots = \"robots.txt\"", origin.url());
+    let gateway = configured(&config).file("robots.txt", ROBOTS).start();
+    assert!(until_closed(gateway.address(), &head("GET /page HTTP/1.0", "")).contains(" 421 "));
+    let text = gateway.ctl(&["status"]).stdout;
+    assert!(text.contains("  requests that name no host: answered 421, 1 time since "), "{text}");
+    let line = gateway.log.line_with(&["421"]);
+    assert!(line.contains("requests that name no host") && !line.contains("\"host\":\"\""), "{line}");
+}
+
+#[test]
+fn a_head_may_have_hundreds_of_short_fields_and_hears_of_its_limit() {
+    let origin = RawOrigin::start();
+    let gateway = Daemon::with(ROBOTS).at(&origin.url()).start();
+    let numbered = |fields: usize| {
+        let fields: Vec<String> = (0..fields).map(|number| format!("X-{number}: a\r\n")).collect();
+        let fields = fields.concat();
+        until_closed(
+            gateway.address(),
+            &head("GET /page HTTP/1.1", &format!("Host: a\r\nConnection: close\r\n{fields}")),
+        )
+    };
+    assert!(numbered(150).starts_with("HTTP/1.1 200 "), "{}", numbered(150));
+    let answer = numbered(997);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    let answer = numbered(1_100);
+    assert!(
+        answer.starts_with("HTTP/1.1 431 ") && answer.contains("more than 1000 header fields"),
+        "{answer}"
+    );
+    let large = head("GET /page HTTP/1.1", &format!("Host: a\r\nX: {}\r\n", "a".repeat(40_000)));
+    let answer = until_closed(gateway.address(), &large);
+    assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("more than 32768 bytes"), "{answer}");
 }

@@ -8,7 +8,10 @@ use crate::support::http2::{
     fields, frame,
 };
 use crate::support::tls::{Authority, LISTENER, tls_address};
-use crate::support::{Builder, Daemon, Nginx, RawOrigin, get, until};
+use crate::support::{Builder, Daemon, Nginx, RawOrigin, configured, get, request, until};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
@@ -193,4 +196,116 @@ fn a_fragment_is_refused_under_a_name_of_the_clients_own_table_too() {
         assert_eq!(came.payload.first() == Some(&0x88), stream == 1, "{came:?}");
     }
     assert_eq!(origin.heads().len(), 1);
+}
+
+/// As nginx does: the client hears what it would have got, and then that it does not get it.
+#[test]
+fn an_answer_that_the_origin_cuts_short_keeps_its_head() {
+    for answer in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nConnection: close\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\nno size\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n",
+    ] {
+        let authority = Authority::new();
+        let gateway = site(&authority, &once(answer)).start();
+        let mut client = Http2::to(&authority, tls_address(&gateway));
+        client.request(1, "/page").expect("sent");
+        assert!(client.is_answered(1), "{answer}");
+        let mut taken = Vec::new();
+        let end = client.find(|frame| {
+            taken.extend_from_slice(if frame.kind == DATA { &frame.payload } else { &[] });
+            assert!(frame.stream == 0 || frame.flags & END_STREAM == 0, "it is not whole: {frame:?}");
+            frame.stream == 1 && frame.kind == RST_STREAM
+        });
+        assert!(end.is_some(), "{answer}");
+        assert!(
+            b"hello".starts_with(&taken) && (answer.ends_with("\r\n\r\n") || !taken.is_empty()),
+            "{taken:?}"
+        );
+    }
+}
+
+/// The address of an origin that says so much and hangs up.
+fn once(answer: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 4_096];
+            let _ = stream.read(&mut bytes);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+/// gRPC needs trailers from the origin to the client, and has a word for a server that does not serve it.
+#[test]
+fn grpc_is_told_that_it_is_not_served_here() {
+    let (authority, origin) = (Authority::new(), Nginx::start());
+    let gateway = site(&authority, &origin.url()).start();
+    let mut client = Http2::to(&authority, tls_address(&gateway));
+    for (stream, kind) in
+        [(1, "application/grpc"), (3, "application/grpc+proto"), (5, "Application/gRPC; x=y")]
+    {
+        let head =
+            [fields("POST", "/a.Service/Method"), field("content-type", kind), field("te", "trailers")];
+        client.write(&frame(HEADERS, END_HEADERS, stream, &head.concat())).expect("sent");
+        let answer = client.find(|frame| frame.kind == HEADERS && frame.stream == stream).expect("an answer");
+        assert!(answer.flags & END_STREAM != 0, "trailers alone: {answer:?}");
+        assert_eq!(answer.payload.first(), Some(&0x88), "200: {answer:?}");
+        client.write(&frame(DATA, END_STREAM, stream, &[0; 5])).expect("sent");
+    }
+    let post =
+        |kind: &str| gateway.send(&request("POST", "/x").for_host("a.example").with("Content-Type", kind));
+    let answer = post("application/grpc");
+    assert_eq!((answer.status, answer.header("grpc-status")), (200, Some("12")));
+    assert!(answer.header("grpc-message").is_some_and(|text| text.contains("HTTP/1.1")), "{answer:?}");
+    assert_eq!(answer.header("content-type"), Some("application/grpc"));
+    // It is made for what passes trailers on as part of the body.
+    post("application/grpc-web+proto").came_from_origin();
+    assert!(!origin.received().iter().any(|line| line.contains("Method")));
+}
+
+#[test]
+fn an_origin_that_speaks_only_http2_is_told_of_as_such() {
+    let authority = Authority::new();
+    // What servers of HTTP/2 begin with, whatever they are sent: SETTINGS (RFC 9113 §3.4).
+    let plain = once("\0\0\u{6}\u{4}\0\0\0\0\0\0\u{3}\0\0\0d");
+    let (plain, encrypted) = (
+        format!("\"{plain}\""),
+        format!("{{ servers = [\"https://{}\"], ca = \"ca.pem\" }}", only_http2(&authority)),
+    );
+    for origin in [plain, encrypted] {
+        let config = format!("[[sites]]\norigin = {origin}\nrobots = \"robots.txt\"");
+        let gateway = configured(&config).file("robots.txt", ROBOTS).file("ca.pem", authority.pem()).start();
+        assert_eq!(gateway.send(&get("/page")).status, 502);
+        let line = gateway.log.line_with(&["only HTTP/2"]);
+        assert!(line.contains("an origin that speaks only HTTP/2"), "{line}");
+    }
+}
+
+/// The address of an origin that agrees to HTTP/2 alone in its handshakes (RFC 7301 §3.2).
+fn only_http2(authority: &Authority) -> String {
+    let (chain, key) = authority.pair(&["127.0.0.1"]);
+    let chain =
+        CertificateDer::pem_slice_iter(chain.as_bytes()).collect::<Result<Vec<_>, _>>().expect("a chain");
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let server = rustls::ServerConfig::builder_with_provider(provider);
+    let server = server.with_safe_default_protocol_versions().expect("versions").with_no_client_auth();
+    let mut server = server.with_single_cert(chain, key).expect("a server");
+    server.alpn_protocols = vec![b"h2".to_vec()];
+    let server = std::sync::Arc::new(server);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut tls = rustls::ServerConnection::new(std::sync::Arc::clone(&server)).expect("a server");
+            while tls.is_handshaking() && tls.complete_io(&mut stream).is_ok() {}
+            let _ = tls.write_tls(&mut stream);
+        }
+    });
+    address.to_string()
 }

@@ -130,7 +130,7 @@ fn byte_by_byte_is_the_same() {
 }
 
 /// Bytes that RFC 3986 §2 lets no target hold as they are, but clients send; and a percent sign that begins nothing.
-const RAW: [(&str, &[u8]); 14] = [
+const RAW: [(&str, &[u8]); 16] = [
     ("`\"`", b"\""),
     ("`#`", b"#"),
     ("`%` and no digits", b"%g"),
@@ -145,6 +145,8 @@ const RAW: [(&str, &[u8]); 14] = [
     ("a vertical bar", b"|"),
     ("`}`", b"}"),
     ("UTF-8", "\u{e9}".as_bytes()),
+    ("bytes that are no UTF-8", b"\xff\xe9"),
+    ("a control character, a space", b"\x01 "),
 ];
 
 /// What the standard leaves open: 400, or as they are (RFC 9112 §3.2). They never arrive as something else.

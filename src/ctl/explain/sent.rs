@@ -11,6 +11,7 @@ use crate::identify::signature::{
 use crate::policy::Policy;
 use crate::request::host;
 use crate::request::target::origin_form;
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::SystemTime;
@@ -39,7 +40,8 @@ pub(super) fn head(arguments: &ExplainArgs, host: Option<&str>) -> Result<Option
     let told = told.into_iter().filter(|(name, _)| !has(name));
     let all = told.filter_map(|(name, value)| Some((name, value?))).chain(fields.iter().copied());
     let all = all.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-    let line = [b"GET", arguments.target.as_deref().unwrap_or("/").as_bytes()];
+    let target = arguments.target.as_deref().unwrap_or_else(|| OsStr::new("/"));
+    let line = [b"GET", target.as_encoded_bytes()];
     Ok(Some(RequestHead::from_parts(line, None, HttpVersion::Http11, Body::None, all)))
 }
 

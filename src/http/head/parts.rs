@@ -7,6 +7,7 @@
 use super::authority::{Form, check_bytes, form, is_host};
 use super::field::Field;
 use super::framing::Framing;
+use super::reader::LONGEST_TARGET;
 use super::{HttpFault, is_token, trimmed};
 
 /// What the pseudo-header fields say (RFC 9113 §8.3.1).
@@ -42,6 +43,9 @@ pub fn check<'a>(
         return Err(HttpFault::Connect);
     }
     check_bytes(parts.target)?;
+    if parts.target.len() > LONGEST_TARGET {
+        return Err(HttpFault::LineSize);
+    }
     // RFC 9113 §8.3.1: a path, or the asterisk; a URL would name the host twice.
     if let Form::Absolute(_) = form(parts.method, parts.target)? {
         return Err(HttpFault::Target);

@@ -25,8 +25,8 @@ const EMPTY_LINES: usize = 2;
 /// Room for the fields of a usual request.
 const USUAL_FIELDS: usize = 16;
 
-/// The longest target that pingora's URI type holds.
-const LONGEST_TARGET: usize = 65_534;
+/// The longest target. The library's type for targets of HTTP/2 holds no longer ones.
+pub(super) const LONGEST_TARGET: usize = 65_534;
 
 /// Where a whole head without a fault lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl HeadReader {
             return Ok(Some(CompleteHead { skipped: self.skipped, end, body }));
         }
         if self.fields.len() >= self.limits.fields {
-            return Err(HttpFault::HeadSize);
+            return Err(HttpFault::HeadFields);
         }
         let field = Field::read(line)?;
         // The value is a part of the line without what follows it, and blanks are all that was cut off.
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(read(long.as_bytes()), Err(HttpFault::LineSize));
         assert_eq!(read(&long.as_bytes()[..1_001]), Err(HttpFault::LineSize));
         let many = format!("GET / HTTP/1.1\r\nHost: a\r\n{}", "X: y\r\n".repeat(5));
-        assert_eq!(read(many.as_bytes()), Err(HttpFault::HeadSize));
+        assert_eq!(read(many.as_bytes()), Err(HttpFault::HeadFields));
     }
 
     #[test]

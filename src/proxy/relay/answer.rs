@@ -93,7 +93,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
     /// Takes a head, where it is whole; `false` where more of it is needed.
     fn take_head(&mut self) -> Result<bool, RelayError> {
         let bytes = self.origin.buffer.get(self.origin.start..).unwrap_or_default();
-        let malformed = |_| RelayError::Origin(OriginFault::Malformed);
+        let malformed = |_| RelayError::Origin(OriginFault::of_no_http(bytes));
         let Some(head) = AnswerHead::read(bytes).map_err(malformed)? else { return Ok(false) };
         let length = head.length;
         if head.is_interim() {

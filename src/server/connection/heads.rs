@@ -228,20 +228,20 @@ impl<S: ClientStream> Http1Connection<S> {
         since: Option<Instant>,
     ) {
         let gateway = service.gateway();
-        if matches!(fault, HttpFault::HeadSize | HttpFault::LineSize) {
-            self.count(ConnectionEvent::HeaderTooLarge);
-        } else {
-            self.count(ConnectionEvent::NoRequest);
-            if let Some(gateway) = gateway {
+        match gateway {
+            _ if fault.is_size() => self.count(ConnectionEvent::HeaderTooLarge),
+            Some(gateway) => {
                 gateway.totals.malformed();
+                self.is_counted = true;
             }
+            None => self.count(ConnectionEvent::NoRequest),
         }
         let answer = match service {
             Service::Doors(site) => match site.gateway.advise_unread(info, fault.sentence()) {
                 Some(answer) => answer,
                 None => return,
             },
-            _ => malformed_answer(fault),
+            _ => malformed_answer(fault, &self.limits),
         };
         let body = if self.is_unread_head() { 0 } else { answer.body.len() };
         let status = answer.status;

@@ -132,7 +132,7 @@ impl<S: ClientStream> Http1Connection<S> {
             let wait = pin!(async { drop(lifetime.closing.wait_for(|closing| *closing).await) });
             let closing = Closing::new(changes, wait);
             self.requests(service, &info, &lifetime.stopping, closing).await;
-            self.count_silence();
+            self.count_no_request();
         }
     }
 
@@ -215,11 +215,11 @@ impl<S: ClientStream> Http1Connection<S> {
         self.is_counted = true;
     }
 
-    /// Counts a connection on which there was never a request.
-    fn count_silence(&mut self) {
-        if self.requests == 0 && !self.is_counted {
-            let is_silent = self.unread.is_empty();
-            self.count(if is_silent { ConnectionEvent::Silent } else { ConnectionEvent::NoRequest });
+    /// Counts a connection that sent something, and never a request. One that sent nothing and left was ahead of its
+    /// time, as those of browsers and health checks are.
+    fn count_no_request(&mut self) {
+        if self.requests == 0 && !self.is_counted && !self.unread.is_empty() {
+            self.count(ConnectionEvent::NoRequest);
         }
     }
 }

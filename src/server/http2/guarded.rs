@@ -1,7 +1,7 @@
 //! An HTTP/2 connection with a guard around it: the library reads and writes as ever, and every silence has an end.
 
-use super::fragment::FragmentGuard;
 use super::frames::FrameMeter;
+use super::paths::PathGuard;
 use super::places::Backlog;
 use super::state::ConnectionState;
 use crate::record::ConnectionEvent;
@@ -21,7 +21,7 @@ pub(super) struct Guarded<S> {
     permit: Permit,
     deadline: Deadline,
     meter: FrameMeter,
-    fragments: FragmentGuard,
+    paths: PathGuard,
     backlog: Backlog,
     /// Since when a write or flush has been waited for, and the timer of that wait.
     stalled: Option<Instant>,
@@ -39,7 +39,7 @@ impl<S> Guarded<S> {
             permit,
             deadline: Deadline::default(),
             meter: FrameMeter::new(&state.limits),
-            fragments: FragmentGuard::new(),
+            paths: PathGuard::new(state.limits.header_size),
             backlog: Backlog::default(),
             stalled: None,
             stall_deadline: Deadline::default(),
@@ -79,8 +79,9 @@ impl<S> Guarded<S> {
         match event {
             // An idle connection has had its time; that is no event of its own.
             ConnectionEvent::Closed => {}
-            // Silence is counted when it is over.
-            ConnectionEvent::HeaderTimeout if !self.state.has_spoken() => {}
+            ConnectionEvent::HeaderTimeout if !self.state.has_spoken() => {
+                self.state.count_end(ConnectionEvent::Silent);
+            }
             event => self.state.count_end(event),
         }
     }
@@ -110,10 +111,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         }
         this.backlog.settle(&this.state.places);
         let before = buffer.filled().len();
+        if this.paths.give(buffer) {
+            return Poll::Ready(Ok(()));
+        }
         let event = match Pin::new(&mut this.inner).poll_read(context, buffer) {
             Poll::Ready(Ok(())) => {
-                let bytes = buffer.filled_mut().get_mut(before..).unwrap_or_default();
-                this.fragments.read(bytes);
+                let bytes = buffer.filled().get(before..).unwrap_or_default();
+                let is_end = bytes.is_empty();
                 if !bytes.is_empty() {
                     this.state.speak();
                     this.permit.leave_queue();
@@ -121,8 +125,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                 }
                 let state = &this.state;
                 let is_calm = this.meter.read(bytes, |stream| state.endings.cancelled(stream));
-                if is_calm && !this.state.is_overdrawn() {
-                    return Poll::Ready(Ok(()));
+                this.paths.read(buffer, before);
+                let has_few_paths = this.paths.found().all(|path| state.note_path(path));
+                if is_calm && has_few_paths && !this.state.is_overdrawn() {
+                    if buffer.filled().len() > before || is_end {
+                        return Poll::Ready(Ok(()));
+                    }
+                    // All of it is held back: more has to come, or is there already.
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
                 }
                 ConnectionEvent::H2Flood
             }

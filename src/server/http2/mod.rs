@@ -1,9 +1,10 @@
 //! HTTP/2 clients. The crate `h2` reads and writes frames; this module limits what a client may cost.
 
 mod endings;
-mod fragment;
 mod frames;
 mod guarded;
+mod hpack;
+mod paths;
 mod places;
 mod state;
 mod stream;
@@ -73,7 +74,8 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
             accepted = connection.accept() => match accepted {
                 Some(Ok((request, answer))) => {
                     state.begin();
-                    tokio::spawn(stream::serve(request, answer, Arc::clone(state), Arc::clone(site)));
+                    let path = state.take_path(answer.stream_id().into());
+                    tokio::spawn(stream::serve(request, answer, path, Arc::clone(state), Arc::clone(site)));
                 }
                 Some(Err(_)) | None => return,
             },

@@ -29,6 +29,11 @@ impl Places {
         self.client.enter(limits)
     }
 
+    /// The connection ends in an error.
+    pub(super) fn note_error(&self) {
+        self.client.note_error();
+    }
+
     /// Gives a place back, or keeps it for as long as the answer is held.
     pub(super) fn leave(&self, place: RequestPlace) {
         if !self.is_behind.load(Ordering::Relaxed) {

@@ -4,14 +4,16 @@
 //! A [`ConnectionState`] says in which part of its life a connection is, and since when.
 
 use super::endings::Endings;
+use super::paths::TruePath;
 use super::places::Places;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::server::connection::patience;
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -34,6 +36,8 @@ pub(super) struct ConnectionState {
     pub(super) info: ConnectionInfo,
     pub(super) places: Places,
     pub(super) endings: Endings,
+    /// Paths that the library was not given, of requests that it has not handed over.
+    paths: Mutex<BTreeMap<u32, Arc<[u8]>>>,
     /// Its socket, which the kernel is asked about.
     pub(super) socket: Option<RawFd>,
     totals: Arc<ConnectionTotals>,
@@ -47,6 +51,8 @@ pub(super) struct ConnectionState {
     has_spoken: AtomicBool,
     /// Whether what ended the connection is counted.
     is_counted: AtomicBool,
+    /// Whether the client has broken the protocol.
+    has_erred: AtomicBool,
     /// Told when the connection has carried as many requests as it may, and whenever none is open any more.
     changed: Notify,
 }
@@ -66,6 +72,7 @@ impl ConnectionState {
             info,
             places,
             endings: Endings::default(),
+            paths: Mutex::default(),
             socket,
             totals,
             start: Instant::now(),
@@ -74,6 +81,7 @@ impl ConnectionState {
             open: AtomicU32::new(0),
             has_spoken: AtomicBool::new(false),
             is_counted: AtomicBool::new(false),
+            has_erred: AtomicBool::new(false),
             changed: Notify::new(),
         }
     }
@@ -120,7 +128,32 @@ impl ConnectionState {
         self.requests.load(Ordering::Relaxed) > most
     }
 
+    /// Notes the true path of a request that is about to come; `false` where there are more of them than a client has use
+    /// for. The library holds as many requests as may be open, and as many that were cancelled.
+    #[must_use]
+    pub(super) fn note_path(&self, (stream, path): TruePath) -> bool {
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        paths.insert(stream, path);
+        paths.len() <= 2 * self.limits.h2_streams as usize
+    }
+
+    /// The true path of the request that the library hands over, where it has another one. It does so in the order of the
+    /// streams: what is left of those before was refused.
+    pub(super) fn take_path(&self, stream: u32) -> Option<Arc<[u8]>> {
+        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(first) = paths.first_entry().filter(|first| *first.key() <= stream) {
+            let (number, path) = first.remove_entry();
+            if number == stream {
+                return Some(path);
+            }
+        }
+        None
+    }
+
     pub(super) fn count(&self, event: ConnectionEvent) {
+        if event == ConnectionEvent::H2Error && !self.has_erred.swap(true, Ordering::Relaxed) {
+            self.places.note_error();
+        }
         self.totals.count(event);
     }
 
@@ -139,12 +172,12 @@ impl ConnectionState {
         self.has_spoken.load(Ordering::Relaxed)
     }
 
-    /// The connection is gone: one on which there was never a request is counted.
+    /// The connection is gone: one that said something, and never asked for anything, is counted.
     pub(super) fn close(&self) {
         self.endings.close();
         self.places.catch_up();
-        if !self.is_counted.load(Ordering::Relaxed) && self.phase() == Phase::Fresh {
-            self.count(if self.has_spoken() { ConnectionEvent::NoRequest } else { ConnectionEvent::Silent });
+        if !self.is_counted.load(Ordering::Relaxed) && self.phase() == Phase::Fresh && self.has_spoken() {
+            self.count(ConnectionEvent::NoRequest);
         }
     }
 
@@ -195,6 +228,20 @@ mod tests {
         assert_eq!(called(), None, "the origin may take its time");
         state.end();
         assert_eq!(called(), Some(ConnectionEvent::Closed));
+    }
+
+    #[test]
+    fn a_path_waits_for_its_request_and_no_longer() {
+        let state = state();
+        let path = |number: u32| Arc::from(number.to_string().into_bytes());
+        for stream in [1, 3, 7] {
+            assert!(state.note_path((stream, path(stream))));
+        }
+        assert_eq!((state.take_path(3), state.take_path(5)), (Some(path(3)), None));
+        assert_eq!((state.take_path(1), state.take_path(7)), (None, Some(path(7))), "the first was refused");
+        let most = 2 * state.limits.h2_streams;
+        assert!((0..most).all(|number| state.note_path((9 + 2 * number, path(number)))));
+        assert!(!state.note_path((9 + 2 * most, path(1))));
     }
 
     #[test]

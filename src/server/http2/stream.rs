@@ -3,8 +3,8 @@
 use super::AMONG_OTHERS;
 use super::state::ConnectionState;
 use crate::config::ConnectionLimits;
-use crate::gateway::{Incoming, RequestContext, date};
-use crate::http::{Body, HttpVersion, RequestHead, Response};
+use crate::gateway::{Incoming, RequestContext, date, malformed_answer};
+use crate::http::{Body, HttpFault, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure};
 use crate::record::ConnectionEvent;
 use crate::server::admission::RequestPlace;
@@ -30,14 +30,15 @@ const HURRY: Duration = Duration::from_secs(5);
 /// How much of an answer is handed over at a time.
 const PIECE: usize = 16 * 1024;
 
-/// Answers a request that has begun.
+/// Answers a request that has begun, with its path, where that is another one than the library has.
 pub(super) async fn serve(
     request: http::Request<RecvStream>,
     answer: SendResponse<Bytes>,
+    path: Option<Arc<[u8]>>,
     state: Arc<ConnectionState>,
     site: Arc<WorkerContext>,
 ) {
-    let head = head(&request);
+    let head = head(&request, path.as_deref());
     let info = state.info.clone();
     let incoming = Incoming { head: &head, connection: &info };
     let mut context = RequestContext::new(site.gateway.current.held());
@@ -48,6 +49,9 @@ pub(super) async fn serve(
         stream.finish();
         // One who is still sending is not cut off at once: it may not look at its answer before.
         stream.is_drained(&head).await;
+    } else if stream.writer.is_some() {
+        // The library drops what is not written once the stream is reset. The client gets what the origin sent.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -101,10 +105,9 @@ impl Stream {
                 return self.send_answer(&turn_away(), head).await;
             }
         }
-        if is_head_too_large(head, &self.state.limits) {
+        if let Some(fault) = size_fault(head, &self.state.limits) {
             self.state.count(ConnectionEvent::HeaderTooLarge);
-            let sentence = "the head of the request is larger than this server takes";
-            return self.respond(&Response::page(431, sentence), head, false).await;
+            return self.respond(&malformed_answer(fault, &self.state.limits), head, false).await;
         }
         // Where none is announced, one that comes is a fault (RFC 9113 §8.1.1), which an origin is not to answer before.
         if head.body == Body::Length(0)
@@ -274,8 +277,8 @@ impl Recipient for Stream {
     }
 }
 
-/// The head of a request as `gateway` reads it.
-fn head(request: &http::Request<RecvStream>) -> RequestHead {
+/// The head of a request as `gateway` reads it, with its path, where that is another one than the library has.
+fn head(request: &http::Request<RecvStream>, path: Option<&[u8]>) -> RequestHead {
     let (uri, headers) = (request.uri(), request.headers());
     let declared = headers.get(CONTENT_LENGTH);
     let length = declared.and_then(|length| length.to_str().ok()?.parse().ok());
@@ -289,9 +292,10 @@ fn head(request: &http::Request<RecvStream>) -> RequestHead {
     // RFC 9113 §8.3.1: they may say the same. Where they do not, there are two.
     let is_said_again = hosts.next().is_some_and(|host| Some(host) == authority) && hosts.next().is_none();
     let own = authority.filter(|_| !is_said_again).map(|host| (&b"host"[..], host));
+    let sent = || uri.path_and_query().map_or("", PathAndQuery::as_str).as_bytes();
     let fields = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
     RequestHead::from_parts(
-        [request.method().as_str(), uri.path_and_query().map_or("", PathAndQuery::as_str)].map(str::as_bytes),
+        [request.method().as_str().as_bytes(), path.unwrap_or_else(sent)],
         uri.scheme_str().map(str::as_bytes),
         HttpVersion::Http2,
         body,
@@ -305,10 +309,14 @@ fn turn_away() -> Response {
     Response::new(503, Bytes::new()).with("cache-control", "no-store").with("retry-after", "10")
 }
 
-fn is_head_too_large(head: &RequestHead, limits: &ConnectionLimits) -> bool {
+/// Which limit a head exceeds.
+fn size_fault(head: &RequestHead, limits: &ConnectionLimits) -> Option<HttpFault> {
     let line = head.method().len() + head.target().len();
     let fields = head.fields().map(|(name, value)| name.len() + value.len() + ": \r\n".len());
-    count_fields(head) > limits.header_fields || fields.sum::<usize>() + line > limits.header_size
+    if count_fields(head) > limits.header_fields {
+        return Some(HttpFault::HeadFields);
+    }
+    (fields.sum::<usize>() + line > limits.header_size).then_some(HttpFault::HeadSize)
 }
 
 /// How many fields a head has. A cookie may come in pieces, each a field of its own (RFC 9113 §8.2.3).

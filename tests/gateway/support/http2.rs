@@ -76,10 +76,19 @@ pub(crate) fn fields(method: &str, target: &str) -> Vec<u8> {
 impl Http2 {
     /// Connects and says hello, without waiting for the answer.
     pub(crate) fn to(authority: &Authority, address: SocketAddr) -> Self {
-        let mut http2 = Self::silent(authority, address);
+        Self::silent(authority, address).introduced()
+    }
+
+    /// The same; none where there is no handshake.
+    pub(crate) fn try_to(authority: &Authority, address: SocketAddr) -> Option<Self> {
+        let stream = authority.connect(address, "a.example", HTTP_2).ok()?;
+        Some(Self { stream, unread: Vec::new(), is_silent: false }.introduced())
+    }
+
+    fn introduced(mut self) -> Self {
         let hello = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
-        http2.write(&hello).expect("sent");
-        http2
+        self.write(&hello).expect("sent");
+        self
     }
 
     /// Connects and says nothing.

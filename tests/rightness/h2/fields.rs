@@ -135,10 +135,10 @@ fn sizes() -> Vec<HostileRow> {
         };
         [vec![head], (0..count).map(piece).collect()].concat().concat()
     };
-    let many: Vec<(String, &str)> = (0..101).map(|number| (format!("x-{number}"), "y")).collect();
+    let many: Vec<(String, &str)> = (0..1_001).map(|number| (format!("x-{number}"), "y")).collect();
     let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     vec![
-        row("a hundred and one fields", "RFC 6585 §5", with(&many), Refused(431)),
+        row("a thousand and one fields", "RFC 6585 §5", with(&many), Refused(431)),
         row("a head over its limit", "RFC 9113 §10.5.1", pieces(3, END_HEADERS), Refused(431)),
         row("a head without end", "RFC 9113 §6.10", pieces(40, 0), Malformed),
         row("a head many times over its limit", "RFC 9113 §10.5.1", pieces(40, END_HEADERS), Malformed),

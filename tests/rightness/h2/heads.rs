@@ -152,6 +152,7 @@ pub(super) fn authorities() -> Vec<HostileRow> {
 }
 
 pub(super) fn targets() -> Vec<HostileRow> {
+    let latin = Forwarded("GET /caf\\xe9 HTTP/1.1", PLAIN, "");
     let (form, bytes) = ("RFC 9113 §8.3.1", "RFC 3986 §2");
     let path = |name, clause, path: &str| row(name, clause, changed(":path", path), Malformed);
     let forwarded = |name, clause, path: &str, line| {
@@ -185,9 +186,9 @@ pub(super) fn targets() -> Vec<HostileRow> {
         path("tab in :path", bytes, "/a\tb"),
         path("control byte in :path", bytes, "/a\x01b"),
         path("DEL in :path", bytes, "/a\x7fb"),
-        path("angle brackets in :path", bytes, "/<a>"),
-        path("quotation mark in the query", bytes, "/a?\"b\""),
-        row("bytes that are no UTF-8 in :path", bytes, raw(b"/caf\xe9"), Malformed),
+        forwarded("signs of no URI in :path", bytes, "/<a>`b`?<c>", "GET /<a>`b`?<c> HTTP/1.1"),
+        forwarded("quotation mark in the query", bytes, "/a?\"b", "GET /a?\\\"b HTTP/1.1"),
+        row("bytes that are no UTF-8 in :path", bytes, raw(b"/caf\xe9"), latin),
         forwarded(
             "UTF-8 in :path",
             "RFC 3986 §2.5",

@@ -1,0 +1,385 @@
+//! Paths that the HTTP/2 library does not take: with `"`, `<`, `>`, a backtick, a byte that is no UTF-8, a control. It resets
+//! their streams or ends the connection, and cuts a path off at `#`. HTTP/1 has an answer to all of them.
+//!
+//! Field sections are read along as they pass by, just enough to find a path (RFC 9113 §4.3, RFC 7541). In the place of one
+//! that the library does not take, it is given one that takes as much room, here and in the client's table; the gateway
+//! judges, and forwards or refuses, the true one. Of that table no more is followed than under which indices a path is found.
+
+use super::frames::{CONTINUATION, HEAD, HEADERS, PREFACE};
+use super::hpack::{HpackReader, HpackTable};
+use std::sync::Arc;
+use tokio::io::ReadBuf;
+
+/// Flags of `HEADERS` (RFC 9113 §6.2).
+const PADDED: u8 = 0x8;
+const PRIORITY: u8 = 0x20;
+
+/// The true path of a request, by its stream.
+pub(super) type TruePath = (u32, Arc<[u8]>);
+
+/// Reads along what a client sends.
+#[derive(Debug)]
+pub(super) struct PathGuard {
+    /// Bytes to pass over before a block of fields, of the block, and behind it.
+    skip: usize,
+    block: usize,
+    padding: usize,
+    head: Vec<u8>,
+    stream: u32,
+    fields: HpackReader,
+    table: HpackTable,
+    /// A path that is not whole, and what came behind it: the library has not seen it. So much of it may be seen.
+    held: Vec<u8>,
+    fit: usize,
+    found: Vec<TruePath>,
+}
+
+impl PathGuard {
+    /// A guard of paths whose text is at most so long. The library refuses longer ones, however they are coded.
+    pub(super) fn new(longest: usize) -> Self {
+        Self {
+            skip: PREFACE,
+            block: 0,
+            padding: 0,
+            head: Vec::with_capacity(HEAD + 1),
+            stream: 0,
+            // No code is longer than four bytes.
+            fields: HpackReader::new(longest.saturating_mul(4)),
+            table: HpackTable::new(),
+            held: Vec::new(),
+            fit: 0,
+            found: Vec::new(),
+        }
+    }
+
+    /// Puts what was held back into `buffer`, once it may be seen; whether there was any of it.
+    pub(super) fn give(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let count = self.fit.min(buffer.remaining());
+        buffer.put_slice(self.held.get(..count).unwrap_or_default());
+        self.held.drain(..count);
+        self.fit -= count;
+        count > 0
+    }
+
+    /// Reads along what `buffer` has behind its first `before` bytes, and takes out what is held back.
+    pub(super) fn read(&mut self, buffer: &mut ReadBuf<'_>, before: usize) {
+        let bytes = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        if self.held.is_empty() {
+            let fit = self.pass(bytes, 0);
+            self.held.extend_from_slice(bytes.get(fit..).unwrap_or_default());
+            buffer.set_filled(before + fit);
+            return;
+        }
+        let mut held = std::mem::take(&mut self.held);
+        let from = held.len();
+        held.extend_from_slice(bytes);
+        self.fit = self.pass(&mut held, from);
+        self.held = held;
+        buffer.set_filled(before);
+        self.give(buffer);
+    }
+
+    /// The paths that the library was not given.
+    pub(super) fn found(&mut self) -> impl Iterator<Item = TruePath> {
+        self.found.drain(..)
+    }
+
+    /// Reads `bytes` along from the place `from`. How many of them may be seen: all but a path that is not whole.
+    fn pass(&mut self, bytes: &mut [u8], from: usize) -> usize {
+        let mut at = from;
+        while let Some(byte) = bytes.get(at).copied() {
+            let mut passed = 1;
+            if self.skip > 0 {
+                passed = self.skip.min(bytes.len() - at);
+                self.skip -= passed;
+            } else if self.block > 0 {
+                if let Some(path) = self.fields.read(byte, at, &mut self.table, bytes) {
+                    self.found.push((self.stream, path));
+                }
+                self.block -= 1;
+                if self.block == 0 {
+                    self.skip = std::mem::take(&mut self.padding);
+                }
+            } else {
+                self.head.push(byte);
+                self.begin();
+            }
+            at += passed;
+        }
+        self.fields.hold_from(bytes.len())
+    }
+
+    /// A frame begins, once its head is whole.
+    fn begin(&mut self) {
+        let [high, middle, low, kind, flags, a, b, c, d, ref rest @ ..] = *self.head else { return };
+        let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+        let flags = if kind == HEADERS { flags } else { 0 };
+        let has_padding = flags & PADDED != 0 && length > 0;
+        if has_padding && rest.is_empty() {
+            return;
+        }
+        let prefix = usize::from(has_padding) + if flags & PRIORITY == 0 { 0 } else { 5 };
+        let padding = rest.first().map_or(0, |padding| usize::from(*padding));
+        match (kind, length.checked_sub(prefix + padding)) {
+            (HEADERS | CONTINUATION, Some(block)) if block > 0 => {
+                self.skip = prefix - usize::from(has_padding);
+                (self.block, self.padding) = (block, padding);
+            }
+            _ => self.skip = length - usize::from(has_padding),
+        }
+        if kind == HEADERS {
+            self.stream = u32::from_be_bytes([a, b, c, d]) & (u32::MAX >> 1);
+            self.fields = HpackReader::new(self.fields.longest);
+        }
+        self.head.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hpack::{NAMES, TABLE, is_taken, stand_in};
+    use super::*;
+
+    fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(payload.len()).unwrap();
+        [&[0, 0, length, kind, flags, 0, 0, 0, 1], payload].concat()
+    }
+
+    /// What the library sees of `bytes`, read in pieces of so many, and the true paths.
+    fn seen(guard: &mut PathGuard, bytes: &[u8], piece: usize) -> (Vec<u8>, Vec<TruePath>) {
+        let (mut seen, mut found) = (Vec::new(), Vec::new());
+        for piece in bytes.chunks(piece) {
+            let mut room = vec![0; piece.len()];
+            let mut buffer = ReadBuf::new(&mut room);
+            buffer.put_slice(piece);
+            guard.read(&mut buffer, 0);
+            found.extend(guard.found());
+            loop {
+                seen.extend_from_slice(buffer.filled());
+                buffer.clear();
+                if !guard.give(&mut buffer) {
+                    break;
+                }
+            }
+        }
+        (seen, found)
+    }
+
+    /// What becomes of `frames` behind a preface, however they are cut.
+    fn guarded(frames: &[u8]) -> (Vec<u8>, Vec<TruePath>) {
+        let whole = [&[b'#'; PREFACE], frames].concat();
+        let read = |piece| {
+            let (seen, found) = seen(&mut PathGuard::new(1_000), &whole, piece);
+            (seen[PREFACE..].to_vec(), found)
+        };
+        let at_once = read(usize::MAX);
+        assert!((1..20).all(|piece| read(piece) == at_once));
+        at_once
+    }
+
+    fn text(text: &[u8]) -> Vec<u8> {
+        [&[u8::try_from(text.len()).unwrap()], text].concat()
+    }
+
+    #[test]
+    fn a_path_is_found_however_its_field_is_written() {
+        // `/p#f` in Huffman's code, and what stands there instead: `/`, eleven and ten bits, `a`.
+        let coded = [0x84, 0x62, 0xbf, 0xfa, 0x97];
+        let long = [&[0x7f, 0x49][..], &[b'x'; 199], b"\xff"].concat();
+        for name in [
+            &[0x44][..],
+            &[0x04],
+            &[0x15],
+            &[0x00, 5, b':', b'p', b'a', b't', b'h'],
+            &[0x40, 0x84, 0xb9, 0x58, 0xd3, 0x3f],
+        ] {
+            for (sent, path) in [(&text(b"/p<f")[..], &b"/p<f"[..]), (&coded, b"/p#f"), (&long, &long[2..])] {
+                // Behind other fields, among them one of the table and a change of its size.
+                let before = [&[0x82, 0x3f, 0xe1, 0x1f, 0x00, 1, b'a', 1, b'#'][..], name].concat();
+                let priority = [0, 0, 0, 0, 15];
+                for (flags, front, behind) in
+                    [(4, &[][..], &[][..]), (0x24, &priority, &[]), (0xc, &[2], b"##")]
+                {
+                    let frame = frame(HEADERS, flags, &[front, &before, sent, behind].concat());
+                    let (seen, found) = guarded(&frame);
+                    assert_eq!(found, [(1, Arc::from(path))], "{name:x?}");
+                    let at = frame.len() - behind.len() - sent.len();
+                    assert!(seen[..at] == frame[..at] && seen.ends_with(behind) && seen.len() == frame.len());
+                    assert_ne!(seen, frame);
+                    assert_eq!(guarded(&seen), (seen.clone(), Vec::new()), "the library takes it");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn everything_else_stays_as_it_is() {
+        let other =
+            [&[0x44][..], &text(b"/p"), &[0x00], &text(b":pat"), &text(b"#"), &[0x53], &text(b"#")].concat();
+        let data = frame(0, 0, b"\x44\x03/p#");
+        let frames =
+            [data.clone(), frame(HEADERS, 0, &other[..5]), frame(CONTINUATION, 4, &other[5..]), data]
+                .concat();
+        assert_eq!(guarded(&frames), (frames, Vec::new()));
+    }
+
+    #[test]
+    fn a_path_may_be_cut_by_the_head_of_a_frame() {
+        let field = [&[0x44][..], &text(b"/caf\xe9")].concat();
+        for cut in 0..field.len() {
+            let frames = [frame(HEADERS, 0, &field[..cut]), frame(CONTINUATION, 4, &field[cut..])].concat();
+            let (seen, found) = guarded(&frames);
+            assert_eq!(found, [(1, Arc::from(&b"/caf\xe9"[..]))], "{cut}");
+            assert_eq!(guarded(&seen), (seen.clone(), Vec::new()));
+        }
+    }
+
+    #[test]
+    fn signs_of_every_kind_have_a_stand_in_unless_nearly_all_are_of_the_rarest() {
+        for signs in 2..300 {
+            // From five bits a sign to twice the bits of a plain text.
+            for bytes in (5 * signs + 1_usize).div_ceil(8)..=2 * signs {
+                assert!(
+                    stand_in(signs, bytes, true).is_some_and(|path| path.len() == bytes),
+                    "{signs} {bytes}"
+                );
+            }
+            assert!(stand_in(signs, 4 * signs, true).is_none() || signs < 3);
+        }
+    }
+
+    /// Writes fields as a client may, and knows its own table (RFC 7541 §2.3.2).
+    struct Writer {
+        entries: Vec<(Vec<u8>, Vec<u8>)>,
+        most: usize,
+        seed: u64,
+    }
+
+    impl Writer {
+        fn below(&mut self, most: usize) -> usize {
+            self.seed ^= self.seed << 13;
+            self.seed ^= self.seed >> 7;
+            self.seed ^= self.seed << 17;
+            usize::try_from(self.seed >> 20).unwrap() % most
+        }
+
+        fn number(out: &mut Vec<u8>, first: u8, most: u8, mut number: usize) {
+            if number < usize::from(most) {
+                return out.push(first | u8::try_from(number).unwrap());
+            }
+            out.push(first | most);
+            number -= usize::from(most);
+            while number >= 128 {
+                out.push(u8::try_from(number % 128).unwrap() | 128);
+                number /= 128;
+            }
+            out.push(u8::try_from(number).unwrap());
+        }
+
+        /// A text, sometimes in Huffman's code (RFC 7541 appendix B), of whose signs a few will do.
+        fn text(&mut self, out: &mut Vec<u8>, text: &[u8]) {
+            let code = |sign: &u8| match sign {
+                b'a' => (0x3, 5),
+                b't' => (0x9, 5),
+                b'/' => (0x18, 6),
+                b'p' => (0x2b, 6),
+                b'h' => (0x27, 6),
+                b':' => (0x5c, 7),
+                b'#' => (0xffa, 12),
+                b'<' => (0x7ffc, 15),
+                0xe9 => (0x003f_ffeb, 22),
+                _ => panic!("{sign}"),
+            };
+            if self.below(2) == 0 {
+                Self::number(out, 0, 0x7f, text.len());
+                return out.extend_from_slice(text);
+            }
+            let mut bits: Vec<u32> = Vec::new();
+            for (code, length) in text.iter().map(code) {
+                bits.extend((0..length).rev().map(|place| code >> place & 1));
+            }
+            bits.resize(bits.len().next_multiple_of(8), 1);
+            Self::number(out, 0x80, 0x7f, bits.len() / 8);
+            out.extend(
+                bits.chunks(8)
+                    .map(|bits| u8::try_from(bits.iter().fold(0, |all, bit| all << 1 | bit)).unwrap()),
+            );
+        }
+
+        fn evict(&mut self) {
+            let size = |entry: &(Vec<u8>, Vec<u8>)| entry.0.len() + entry.1.len() + 32;
+            while self.entries.iter().map(size).sum::<usize>() > self.most {
+                self.entries.pop();
+            }
+        }
+
+        /// A field as it is sent, and the path that it has, if the library does not take that.
+        fn field(&mut self) -> (Vec<u8>, Option<Vec<u8>>) {
+            if self.below(20) == 0 {
+                self.most = self.below(4_097);
+                self.evict();
+                let mut out = Vec::new();
+                Self::number(&mut out, 0x20, 0x1f, self.most);
+                return (out, None);
+            }
+            if !self.entries.is_empty() && self.below(4) == 0 {
+                let (mut out, index) = (Vec::new(), self.below(self.entries.len()));
+                Self::number(&mut out, 0x80, 0x7f, 62 + index);
+                let (name, value) = &self.entries[index];
+                return (out, Some(value.clone()).filter(|value| name == b":path" && !is_taken(value)));
+            }
+            let index = [0, 1, 4, 5, 58, 62 + self.below(self.entries.len() + 1)][self.below(6)];
+            let signs = |writer: &mut Self, most: usize| -> Vec<u8> {
+                (0..writer.below(most)).map(|_| b"a/t#<\xe9"[writer.below(6)]).collect()
+            };
+            let name = match index.checked_sub(62) {
+                Some(place) if place < self.entries.len() => self.entries[place].0.clone(),
+                None if index != 0 => vec![b'-'; usize::from(NAMES[index])],
+                _ if self.below(2) == 0 => b":path".to_vec(),
+                _ => signs(self, 200),
+            };
+            let index = if index < 62 + self.entries.len() { index } else { 0 };
+            let is_path = name == b":path" || matches!(index, 4 | 5);
+            let name = if is_path { b":path".to_vec() } else { name };
+            let most = if self.below(10) == 0 { 5_000 } else { 300 };
+            let sent = signs(self, most);
+            let (first, most) = [(0x40, 0x3f), (0x00, 0x0f), (0x10, 0x0f)][self.below(3)];
+            let mut out = Vec::new();
+            Self::number(&mut out, first, most, index);
+            if index == 0 {
+                self.text(&mut out, &name);
+            }
+            self.text(&mut out, &sent);
+            if first == 0x40 {
+                self.entries.insert(0, (name, sent.clone()));
+                self.evict();
+            }
+            (out, Some(sent).filter(|sent| is_path && !is_taken(sent)))
+        }
+    }
+
+    #[test]
+    fn paths_are_known_by_whatever_index_a_client_has_for_them() {
+        let mut writer = Writer { entries: Vec::new(), most: TABLE, seed: 0x9e37_79b9_7f4a_7c15 };
+        let [mut guard, mut library] = [0, 1].map(|_| PathGuard::new(10_000));
+        for guard in [&mut guard, &mut library] {
+            seen(guard, &[0; PREFACE], PREFACE);
+        }
+        let mut changed = 0;
+        for number in 0..5_000 {
+            let fields: Vec<_> = (0..writer.below(5)).map(|_| writer.field()).collect();
+            let block = fields.iter().flat_map(|(field, _)| field.clone()).collect::<Vec<u8>>();
+            let length = u32::try_from(block.len()).unwrap().to_be_bytes();
+            let sent = [&length[1..], &[HEADERS, 4, 0, 0, 0, 1], &block].concat();
+            let (shown, found) = seen(&mut guard, &sent, 1 + number);
+            let expected: Vec<TruePath> =
+                fields.iter().filter_map(|(_, path)| Some((1, Arc::from(path.as_deref()?)))).collect();
+            assert_eq!(found, expected);
+            let (again, found) = seen(&mut library, &shown, 100);
+            assert_eq!((again.len(), found), (sent.len(), Vec::new()), "the library takes them");
+            assert_eq!(library.table.size, guard.table.size);
+            changed += expected.len();
+        }
+        assert!(changed > 1_000, "{changed}");
+    }
+}
