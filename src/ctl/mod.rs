@@ -4,7 +4,6 @@
 //! Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 findings, disallowed or
 //! refused, 2 could not answer.
 
-mod access_log;
 mod args;
 mod backup;
 mod batch;
@@ -18,6 +17,7 @@ mod explain;
 mod fleet;
 mod init;
 mod lint;
+mod logs;
 mod man;
 mod mode;
 mod origin_copy;

@@ -48,11 +48,6 @@ impl<'w> Output<'w> {
         self.palette
     }
 
-    /// Whether the reader has gone away.
-    pub(super) const fn is_closed(&self) -> bool {
-        self.closed
-    }
-
     pub(super) const fn is_json(&self) -> bool {
         matches!(self.format, Format::Json)
     }

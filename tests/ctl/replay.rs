@@ -105,7 +105,7 @@ fn the_report_as_text_json_and_csv() {
     assert_golden("replay", &folder, &replay(&folder, &["access.log"]).exits(0));
     assert_golden("replay-json", &folder, &replay(&folder, &["access.log", "--format", "json"]).exits(0));
     assert_golden("replay-csv", &folder, &replay(&folder, &["access.log", "--format", "csv"]).exits(0));
-    let page = replay(&folder, &["access.log", "--format", "html"]).exits(0).stdout;
+    let page = replay(&folder, &["access.log", "--published", "--format", "html"]).exits(0).stdout;
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("GPTBot once"), "{page}");
 }
 
@@ -129,7 +129,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
         combined(&(3_600, "192.0.2.7", "/cgi-bin/y", 200, Some(GOOGLEBOT))),
     ];
     let folder = folder([&log(combined), &late.concat(), "junk\n"].concat());
-    let report = as_json(&folder, &["access.log"]);
+    let report = as_json(&folder, &["access.log", "--published"]);
     let count = |field: &str| -> u64 {
         let crawlers = report["crawlers"].as_array().expect("crawlers").iter();
         let named =
@@ -137,7 +137,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
         named.map(|entry| entry[field].as_u64().expect("a number")).sum()
     };
     assert_eq!((count("violations"), count("refused")), (4, 5), "{report}");
-    let page = replay(&folder, &["access.log", "--format", "html"]).exits(0).stdout;
+    let page = replay(&folder, &["access.log", "--published", "--format", "html"]).exits(0).stdout;
     assert_eq!(number_before(&page, " in all</title>"), count("violations"), "the chart: {page}");
     for (label, field) in [
         ("Requests", "requests"),
@@ -153,7 +153,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
         "{page}"
     );
     assert!(page.contains("Nothing was refused") && page.contains("Lines not read: 1"), "{page}");
-    let text = replay(&folder, &["access.log"]).exits(0).stdout;
+    let text = replay(&folder, &["access.log", "--published"]).exits(0).stdout;
     assert!(text.starts_with("enforce mode would have refused 5 of 11 requests\n"), "{text}");
     let totals = format!(
         "all crawlers: {} requests, {} violations, {} variant, {} refused\n",
@@ -163,7 +163,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
         count("refused")
     );
     assert!(text.contains(&totals), "{totals} in {text}");
-    let table = replay(&folder, &["access.log", "--format", "csv"]).exits(0).stdout;
+    let table = replay(&folder, &["access.log", "--published", "--format", "csv"]).exits(0).stdout;
     let mut rows = table.lines().map(|line| line.trim_end().split(',').collect::<Vec<_>>());
     let head = rows.next().expect("a head");
     let rows: Vec<Vec<&str>> = rows.collect();
@@ -180,7 +180,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
 
 #[test]
 fn what_would_be_refused_and_who_would_be_spared() {
-    let report = as_json(&folder(log(combined)), &["access.log"]);
+    let report = as_json(&folder(log(combined)), &["access.log", "--published"]);
     let gptbot = crawler(&report, "GPTBot");
     assert_eq!((&gptbot["violations"], &gptbot["refused"]), (&json!(2), &json!(2)), "{gptbot}");
     assert_eq!((&gptbot["conduct"], &gptbot["reads"]), (&json!("ignored"), &json!(1)), "{gptbot}");
@@ -245,7 +245,8 @@ fn lines_that_cannot_be_read_are_counted_with_an_example() {
     let report = as_json(&folder, &["access.log"]);
     assert_eq!(report["replay"]["unread"]["count"], 2, "{report}");
     let text = replay(&folder, &["access.log"]).exits(0).stdout;
-    assert!(text.contains("lines not read: 2, such as access.log:10: \\u{0}\\xFFjunk\\u{1b}[2J"), "{text}");
+    let first = "lines not read: 2, the first access.log:10:1: expected a time: \\u{0}\\xFFjunk\\u{1b}[2J";
+    assert!(text.contains(first), "{text}");
     let none = self::folder("hello\nworld\n");
     assert_golden("replay-no-log", &none, &replay(&none, &["access.log"]).exits(2));
 }
@@ -255,14 +256,36 @@ fn a_log_without_user_agents_accuses_nobody() {
     let common = |line: &LogLine<'_>| {
         combined(line).split(" \"-\" ").next().map(|line| format!("{line}\n")).expect("a line")
     };
-    let report = as_json(&folder(log(common)), &["access.log"]);
-    assert_eq!(
-        (&report["crawlers"], &report["replay"]["without_user_agent"]),
-        (&json!([]), &json!(9)),
-        "{report}"
+    let ended = replay(&folder(log(common)), &["access.log"]).exits(2);
+    assert_eq!(ended.stdout, "");
+    assert!(ended.stderr.contains("9 lines: none of them has a User-Agent"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("hint: nginx: `access_log PATH combined`"), "{}", ended.stderr);
+    // Beside another log it is an error, too, and the other's report is shown.
+    let both = folder(log(combined));
+    both.write("common.log", log(common));
+    let ended = replay(&both, &["access.log", "common.log"]).exits(2);
+    assert!(
+        ended.stdout.contains("GPTBot") && ended.stderr.contains("common.log: 9 lines"),
+        "{}",
+        ended.stderr
     );
-    let text = replay(&folder(log(common)), &["access.log"]).exits(0).stdout;
-    assert!(text.starts_with("none of 9 requests could be judged; see what was left out\n"), "{text}");
+}
+
+#[test]
+fn the_operator_may_say_what_the_lines_look_like() {
+    let line = |line: &LogLine<'_>| {
+        let &(second, address, target, status, agent) = line;
+        let (time, agent) = (clock(second), agent.unwrap_or("-"));
+        format!("{status}|2026-11-01T{time}+00:00|{address}|{agent}|GET {target} HTTP/1.1|x\n")
+    };
+    let folder = folder(log(line));
+    let format = "$status|$time_iso8601|$remote_addr|$http_user_agent|$request|$upstream_addr";
+    let wanted = as_json(&self::folder(log(combined)), &["access.log"]);
+    assert_eq!(as_json(&folder, &["access.log", "--log-format", format]), wanted);
+    folder.write("nginx.conf", format!("http {{ log_format bars '{format}'; }}"));
+    assert_eq!(as_json(&folder, &["access.log", "--log-format", "nginx.conf:bars"]), wanted);
+    let ended = replay(&folder, &["access.log", "--log-format", "nginx.conf:other"]).exits(2);
+    assert!(ended.stderr.contains("no log_format is called `other` in nginx.conf"), "{}", ended.stderr);
 }
 
 #[test]

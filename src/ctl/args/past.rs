@@ -23,9 +23,12 @@ pub(in crate::ctl) struct ReplayArgs {
     /// Only requests since then: so long ago, or then, as for report
     #[arg(long, value_name = "T")]
     pub(in crate::ctl) since: Option<TimeArgument>,
-    /// The file was being served all the time that the log is of: conduct may be told, whatever sizes the log shows
+    /// Assert that this robots.txt was served throughout the log, so that conduct can be judged
     #[arg(long)]
     pub(in crate::ctl) published: bool,
+    /// What the lines look like, as in nginx's `log_format` or Apache's `LogFormat`; or the name of a `log_format` in nginx.conf
+    #[arg(long, value_name = "FORMAT")]
+    pub(in crate::ctl) log_format: Option<String>,
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(in crate::ctl) top: Option<usize>,
@@ -33,9 +36,6 @@ pub(in crate::ctl) struct ReplayArgs {
     #[arg(long, value_enum, default_value_t = Format::Text)]
     // The option of all verbs gets its value; here it is said that there are more.
     pub(in crate::ctl) format: Format,
-    /// Go on reading as the log grows; the report comes at the end (Ctrl-C)
-    #[arg(long)]
-    pub(in crate::ctl) follow: bool,
     /// Write each violation as a line of JSON, in the journal's form, to a file or standard output (-)
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) events: Option<PathBuf>,
@@ -55,6 +55,9 @@ pub(in crate::ctl) struct DiffArgs {
     /// Access logs: which of their requests would be judged otherwise
     #[arg(long = "log", value_name = "LOG", num_args = 1.., conflicts_with = "since")]
     pub(in crate::ctl) logs: Vec<PathBuf>,
+    /// What the lines of the logs look like, as for replay
+    #[arg(long, value_name = "FORMAT")]
+    pub(in crate::ctl) log_format: Option<String>,
     /// The same from the gateway's own store, since so long ago, or then
     #[arg(long, value_name = "T")]
     pub(in crate::ctl) since: Option<TimeArgument>,

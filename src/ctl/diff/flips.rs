@@ -114,13 +114,6 @@ impl Flips {
         self.counts.len() < MOST && self.bytes + target.len() <= BYTES && target.len() <= LONGEST_TARGET
     }
 
-    /// Adds those of another part of a log.
-    pub(super) fn merge(&mut self, other: Self) {
-        self.rest += other.rest;
-        self.unlisted += other.unlisted;
-        other.counts.into_iter().for_each(|(key, count)| self.put(key, count));
-    }
-
     pub(super) fn requests(&self) -> u64 {
         self.counts.values().sum::<u64>() + self.rest
     }

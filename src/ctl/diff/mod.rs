@@ -6,25 +6,23 @@
 
 mod flips;
 mod lines;
-mod pace;
 mod rules;
 mod stored;
 mod text;
 
-use super::access_log::sorted_by_time;
 use super::args::{Cli, DiffArgs};
+use super::logs::{LogPattern, LogWalk, in_order};
 use super::output::{Output, escape_harmful};
-use super::replay::{LineKind, OpenLogs, Sites, worker_count};
+use super::replay::{LineKind, Sites};
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
 use crate::record::{STORE_FILE, StoreReader};
 use flips::{Flip, Flips};
 use lines::DiffMemory;
-use pace::{PaceChange, PaceTotals};
 use rules::{RuleChange, changed};
 use serde::Serialize;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The answer; field names are public API.
@@ -39,8 +37,6 @@ struct Difference {
     requests: Option<JudgedRequests>,
     /// Requests that would be judged otherwise, the most frequent first.
     flips: Vec<Flip>,
-    /// Crawlers of which more or fewer requests would have been too fast; only of logs.
-    paces: Vec<PaceChange>,
     /// Search engines that would lose pages they fetch today.
     losses: Vec<OmittedFlips>,
 }
@@ -104,14 +100,14 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
     let new = with_new_file(old, &sites.policy, arguments)?;
     let pair = SitePair { policy: &sites.policy, old, new: &new };
-    let (requests, flips, paces) = if let Some(since) = arguments.since {
+    let (requests, flips) = if let Some(since) = arguments.since {
         let (requests, flips) = stored::flips(&pair, &store(cli)?, since.resolve(SystemTime::now()))?;
-        (Some(requests), flips, Vec::new())
+        (Some(requests), flips)
     } else if arguments.logs.is_empty() {
-        (None, Flips::default(), Vec::new())
+        (None, Flips::default())
     } else {
-        let (requests, flips, paces) = of_logs(&pair, &sites, arguments)?;
-        (Some(requests), flips, paces)
+        let (requests, flips) = of_logs(&pair, &sites, arguments)?;
+        (Some(requests), flips)
     };
     let version = |site: &Site| site.version().map(|version| version.to_string());
     let difference = Difference {
@@ -120,7 +116,6 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
         new_version: version(&new),
         rules: changed(&old.rules.current().robots, &new.rules.current().robots),
         requests,
-        paces,
         losses: losses(&flips),
         flips: flips.sorted(if output.is_json() { usize::MAX } else { arguments.top }),
     };
@@ -152,43 +147,40 @@ fn of_logs(
     pair: &SitePair<'_>,
     sites: &Sites,
     arguments: &DiffArgs,
-) -> Result<(JudgedRequests, Flips, Vec<PaceChange>), VerbFailure> {
-    let logs = sorted_by_time(&arguments.logs);
-    let opened = OpenLogs::open(&logs)?;
-    let workers: Vec<_> = (0..worker_count())
-        .map(|_| {
-            let mut lines = DiffMemory::new(pair, sites);
-            move |chunk: &super::access_log::Chunk| lines.chunk(chunk)
-        })
-        .collect();
-    let (mut all, mut paces) = (lines::DiffResult::default(), PaceTotals::default());
-    opened.each_part(false, &AtomicBool::new(false), workers, |mut part: lines::DiffResult| {
-        for line in std::mem::take(&mut part.paced) {
-            paces.add(&line);
-        }
-        all.add(part);
-        Ok(all.tally.of(LineKind::Lines))
+) -> Result<(JudgedRequests, Flips), VerbFailure> {
+    let pattern = arguments.log_format.as_deref().map(LogPattern::named).transpose()?.map(Arc::new);
+    let logs = in_order(&arguments.logs)?;
+    let mut memory = DiffMemory::new(pair, sites);
+    let ends = LogWalk::open(&logs, pattern)?.each(|_, line| {
+        memory.line(&line);
+        Ok(())
     })?;
-    let (lines, unread) = (all.tally.of(LineKind::Lines), all.tally.of(LineKind::Unread));
-    if lines > 0 && unread == lines {
-        return Err(VerbFailure("no line could be read as one of an access log".to_owned()));
+    let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
+    for end in &ends {
+        if let Some((what, remedy)) = end.seen.fault() {
+            return Err(VerbFailure::with_hint(
+                escape_harmful(&format!("{}: {what}", name(end.log))),
+                remedy,
+            ));
+        }
     }
-    let broken = |(log, why): (usize, String)| {
-        let log = logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
-        escape_harmful(&format!("{log}: cannot be read on: {why}"))
-    };
+    let broken = ends.iter().filter_map(|end| {
+        let (_, why) = end.broken.as_ref()?;
+        Some(escape_harmful(&format!("{}: cannot be read on: {why}", name(end.log))))
+    });
+    let DiffMemory { lines, flips, .. } = memory;
     let requests = JudgedRequests {
         source: "log",
-        judged: all.tally.of(LineKind::Judged),
+        judged: lines.of(LineKind::Judged),
         share: 1.0,
-        flipped: all.flips.requests(),
-        unread,
-        without_user_agent: all.tally.of(LineKind::WithoutUserAgent),
-        other_hosts: all.tally.of(LineKind::OtherHosts),
-        broken: all.broken.into_iter().map(broken).collect(),
-        unlisted: all.flips.unlisted(),
+        flipped: flips.requests(),
+        unread: lines.of(LineKind::Unread),
+        without_user_agent: lines.of(LineKind::WithoutUserAgent),
+        other_hosts: lines.of(LineKind::OtherHosts),
+        broken: broken.collect(),
+        unlisted: flips.unlisted(),
     };
-    Ok((requests, all.flips, paces.changes()))
+    Ok((requests, flips))
 }
 
 /// What search engines would lose.

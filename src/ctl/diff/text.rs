@@ -1,7 +1,6 @@
 //! The difference for people: what hurts first.
 
 use super::flips::Flip;
-use super::pace::PaceChange;
 use super::rules::{RuleChange, RuleLine};
 use super::{Difference, OmittedFlips, text};
 use crate::ctl::output::Output;
@@ -67,17 +66,6 @@ fn heading(changed: &RuleChange) -> String {
         }
     };
     format!("{}{moved}", changed.tokens.join(", "))
-}
-
-/// `with Crawl-delay: 10 AhrefsBot would have been slowed 4,120 times (before: without one, never)`.
-fn pace(change: &PaceChange) -> String {
-    let delay = |delay: Option<f64>| {
-        delay.map_or_else(|| "without a Crawl-delay".to_owned(), |delay| format!("with Crawl-delay: {delay}"))
-    };
-    let times = |count| if count == 0 { "never".to_owned() } else { amount(count, "time", "times") };
-    let who = change.crawler.as_deref().unwrap_or("(no name)");
-    let (new, old) = (delay(change.new_delay), delay(change.old_delay));
-    format!("{new} {who} would have been slowed {} (now, {old}: {})", times(change.new), times(change.old))
 }
 
 fn flip(flip: &Flip, widest: usize) -> String {

@@ -1,234 +1,248 @@
-//! Lines of a log through the gateway's own stages, in one thread.
+//! Lines of a log through the gateway's own stages.
 //!
-//! Nothing is shared with other threads but the policy. What costs something to find is remembered here: who a header
-//! is from, and which site a host belongs to.
+//! What costs something to find is remembered here: who a header is from, and which site a host belongs to.
 
-use super::headers::HeaderCache;
+use super::counts::ReplayCounts;
+use super::lines::{HeaderCache, LineCounts, LineKind};
 use super::notice_time;
-use super::part::{ChunkResult, ForwardReason, JudgedKind, JudgedLine, LineKind, NewSubject};
-use super::published::{LoggedAnswer, ReplayFiles};
 use super::sites::Sites;
-use crate::ctl::access_log::{Chunk, LogEntry, LoggedRequest, parse};
-use crate::decide::{Read, VerdictOutcome, VerdictReason};
-use crate::enforce::{Action, Mode, Variants};
+use crate::ctl::logs::{LogEntry, LoggedUserAgent, WalkedLine};
+use crate::decide::{NoticeTime, Read, VerdictOutcome, VerdictReason};
+use crate::enforce::{Action, Mode, PaceChoice, Variants, enforce_pace};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
-use crate::policy::{JudgedClient, JudgedRequest, Policy, Site};
+use crate::policy::{JudgedClient, JudgedRequest, Site, pace_in_force};
 use crate::record::{
-    CountedDecision, DecisionRef, Event, EventKind, ReadBook, ReaderId, SeenInstants, instant,
+    CountedDecision, DecisionRef, Event, EventKind, PaceBook, PathCounts, ReadBook, ReaderId, SeenInstants,
+    instant,
 };
+use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
-use crate::request::{RequestFacts, host};
-use hashbrown::HashMap;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-/// Where something stands in a list of the part that names it. Of another part the place says nothing.
-#[derive(Clone, Copy, Debug, Default)]
-struct PlaceInPart {
-    /// Parts are counted from 1.
-    part: u64,
-    place: u32,
+/// Why enforce mode forwards what robots.txt disallows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub(super) enum ForwardReason {
+    /// Its kind of client is only audited.
+    #[strum(serialize = "client")]
+    Kind,
+    /// The crawler has a mode of its own.
+    Crawler,
+    /// What it fetches for has a mode of its own.
+    Purpose,
+    /// The site is off, or has a mode that is left as it is.
+    Site,
+    /// It may be a person's browser after all.
+    Doubt,
+    /// The path is disallowed in another spelling only, and the site forwards those.
+    Variant,
+    /// A certificate authority's check.
+    Certificate,
 }
 
-impl PlaceInPart {
-    /// The place in the `list` of this `part`, where `new` is put if it is not there yet.
-    fn of<T>(&mut self, part: u64, list: &mut Vec<T>, new: impl FnOnce() -> T) -> u32 {
-        if self.part != part {
-            *self = Self { part, place: u32::try_from(list.len()).unwrap_or(u32::MAX) };
-            list.push(new());
-        }
-        self.place
-    }
-}
-
-/// One sender.
+/// The first line that could not be read.
 #[derive(Debug)]
-struct ReplaySender {
-    recognised: Recognised,
-    place: PlaceInPart,
+pub(super) struct UnreadLine {
+    pub(super) log: usize,
+    pub(super) number: u64,
+    pub(super) column: usize,
+    pub(super) expected: &'static str,
+    pub(super) text: Vec<u8>,
 }
 
-impl ReplaySender {
-    /// Who a header is from.
-    fn new(policy: &Policy, site: &Site, agent: &[u8]) -> Self {
-        let recognised = site.recognise(policy, Some(agent).filter(|agent| !agent.is_empty()));
-        // A value of this thread's own: counting its holders would make the threads wait for each other.
-        let own = |identity: &Arc<Identity>| Arc::new(Identity::clone(identity));
-        let recognised = Recognised::new(own(recognised.at_first()), own(&recognised.identity));
-        Self { recognised, place: PlaceInPart::default() }
-    }
-}
+/// A sender, and the number of its counts.
+type ReplaySender = (Recognised, Option<u32>);
 
-/// One thread's memory.
+/// Judges lines, and counts what came of them.
+#[derive(Debug)]
 pub(super) struct Judge<'a> {
     sites: &'a Sites,
-    files: &'a ReplayFiles,
+    /// The rules were published all the time, says the operator: whoever fetched robots.txt had read them.
+    is_published: bool,
     since: i64,
-    /// Who has read robots.txt so far, where events are to be told in full: then this thread is the only one.
-    book: Option<ReadBook>,
+    with_events: bool,
+    book: ReadBook,
+    windows: PaceBook,
     /// By site.
     senders: Vec<HeaderCache<ReplaySender>>,
-    hosts: HeaderCache<(Option<usize>, PlaceInPart)>,
-    /// As many as the rules have.
-    decisions: HashMap<CountedDecision, PlaceInPart>,
-    /// The number of the part.
-    part: u64,
+    hosts: HeaderCache<Option<usize>>,
+    pub(super) lines: LineCounts,
+    pub(super) counts: ReplayCounts,
+    /// Disallowed requests that enforce mode would forward, by reason and subject.
+    pub(super) spared: BTreeMap<(ForwardReason, u32), u64>,
+    /// Requests that would be answered 429 where pace is enforced, by subject, with the rule.
+    pub(super) slowed: BTreeMap<u32, (Option<String>, u64)>,
+    pub(super) unread: Option<UnreadLine>,
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(sites: &'a Sites, files: &'a ReplayFiles, since: i64, with_events: bool) -> Self {
+    pub(super) fn new(sites: &'a Sites, is_published: bool, since: i64, with_events: bool) -> Self {
         Self {
             sites,
-            files,
+            is_published,
             since,
-            book: with_events.then(ReadBook::default),
+            with_events,
+            book: ReadBook::default(),
+            windows: PaceBook::default(),
             senders: sites.all.iter().map(|_| HeaderCache::default()).collect(),
             hosts: HeaderCache::default(),
-            decisions: HashMap::new(),
-            part: 0,
+            lines: LineCounts::default(),
+            counts: ReplayCounts::default(),
+            spared: BTreeMap::new(),
+            slowed: BTreeMap::new(),
+            unread: None,
         }
     }
 
-    /// Judges a chunk.
-    pub(super) fn chunk(&mut self, chunk: &Chunk) -> ChunkResult {
-        self.part += 1;
-        let mut part = ChunkResult { log: chunk.log, broken: chunk.broken.clone(), ..ChunkResult::default() };
-        for _ in 0..chunk.overlong {
-            part.physical += 1;
-            part.tally.count(LineKind::Lines);
-            part.unreadable(b"(a line of more than 128 KiB)");
-        }
-        let (mut from, bytes) = (0, chunk.bytes.as_slice());
-        for end in memchr::memchr_iter(b'\n', bytes).chain(std::iter::once(bytes.len())) {
-            let line = bytes.get(from..end).unwrap_or_default();
-            part.physical += u64::from(from < bytes.len());
-            from = end + 1;
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if !line.is_empty() {
-                self.line(line, &mut part);
+    /// Judges a line; where it is an event and events are wanted, as a line of the journal.
+    pub(super) fn line(&mut self, (log, number): (usize, u64), line: &WalkedLine<'_>) -> Option<Vec<u8>> {
+        self.lines.count(LineKind::Lines);
+        match line {
+            WalkedLine::Entry(entry) => self.entry(entry),
+            WalkedLine::Unread { expected, column, line } => {
+                self.lines.count(LineKind::Unread);
+                let unread = || UnreadLine { log, number, column: *column, expected, text: line.to_vec() };
+                self.unread.get_or_insert_with(unread);
+                None
             }
         }
-        part
     }
 
-    fn line(&mut self, line: &[u8], part: &mut ChunkResult) {
-        part.tally.count(LineKind::Lines);
-        let mut lossy = String::new();
-        let Some(entry) = parse(line, &mut lossy) else { return part.unreadable(line) };
+    fn entry(&mut self, entry: &LogEntry<'_>) -> Option<Vec<u8>> {
         if entry.at < self.since {
-            part.tally.count(LineKind::BeforeSince);
-            return;
+            self.lines.count(LineKind::BeforeSince);
+            return None;
         }
-        let (site, host) = self.host(entry.host.as_deref(), part);
-        let Some(site) = site else {
-            part.tally.count(LineKind::OtherHosts);
-            return;
+        let Some(site) = self.site(entry.host.as_deref()) else {
+            self.lines.count(LineKind::OtherHosts);
+            return None;
         };
-        SeenInstants::once(entry.at).add_to(&mut part.span);
-        let Some(request) = &entry.request else {
-            part.tally.count(LineKind::NoRequest);
-            return;
+        SeenInstants::once(entry.at).add_to(&mut self.counts.span);
+        let Some(facts) = entry.facts() else {
+            self.lines.count(LineKind::NoRequest);
+            return None;
         };
-        self.answer(&entry, request, site, part);
-        let Some(agent) = entry.agent.header() else {
-            part.tally.count(LineKind::WithoutUserAgent);
-            return;
+        let agent = match &entry.agent {
+            LoggedUserAgent::Sent(agent) => &**agent,
+            LoggedUserAgent::Absent => b"",
+            LoggedUserAgent::Unlogged => {
+                self.lines.count(LineKind::WithoutUserAgent);
+                return None;
+            }
         };
-        let Some((senders, of)) = self.senders.get_mut(site).zip(self.sites.all.get(site)) else { return };
-        let policy = &self.sites.policy;
-        let sender = senders.of(agent, || ReplaySender::new(policy, of, agent));
-        let identity = &sender.recognised.identity;
-        match identity.client {
-            ClientKind::App => part.tally.count(LineKind::Apps),
-            kind if !kind.is_judged() => part.tally.count(LineKind::Browsers),
+        let (sites, of) = (self.sites, self.sites.all.get(site)?);
+        let new = || (of.recognise(&sites.policy, Some(agent).filter(|agent| !agent.is_empty())), None);
+        let (recognised, number) = self.senders.get_mut(site)?.of(agent, new);
+        match recognised.identity.client {
+            ClientKind::App => self.lines.count(LineKind::Apps),
+            kind if !kind.is_judged() => self.lines.count(LineKind::Browsers),
             _ => {
-                let new = || NewSubject { site, identity: Arc::clone(identity) };
-                let subject = sender.place.of(self.part, &mut part.subjects, new);
-                let recognised = sender.recognised.clone();
-                self.request(&entry, request, (site, host, subject), recognised, part);
+                let counts = &mut self.counts;
+                let number = *number.get_or_insert_with(|| counts.subject(of, &recognised.identity));
+                let recognised = recognised.clone();
+                return self.request(entry, &facts, of, (number, recognised));
             }
         }
+        None
     }
 
-    /// Notes what robots.txt was answered with, whoever asked. Another spelling of the path may have had another answer.
-    fn answer(&self, entry: &LogEntry<'_>, request: &LoggedRequest<'_>, site: usize, part: &mut ChunkResult) {
-        if *request.target != *b"/robots.txt" || *request.method != *b"GET" || entry.status != Some(200) {
-            return;
-        }
-        let answered = self.files.answered(site, entry);
-        let told = entry.size.filter(|_| entry.is_encoded != Some(true));
-        part.answers.push(LoggedAnswer { site, at: entry.at, answered, size: told });
-    }
-
-    /// The site of a host, and the place of the host's name.
-    fn host(&mut self, named: Option<&str>, part: &mut ChunkResult) -> (Option<usize>, u32) {
-        let named = named.unwrap_or_default();
-        let site = || self.sites.of(Some(named).filter(|named| !named.is_empty()));
-        let (site, place) = self.hosts.of(named.as_bytes(), || (site(), PlaceInPart::default()));
-        (*site, place.of(self.part, &mut part.hosts, || host::normalise(named).into()))
+    /// The site of a host.
+    fn site(&mut self, named: Option<&[u8]>) -> Option<usize> {
+        let (sites, named) = (self.sites, named.unwrap_or_default());
+        let site = || sites.of(std::str::from_utf8(named).ok().filter(|named| !named.is_empty()));
+        *self.hosts.of(named, site)
     }
 
     fn request(
         &mut self,
         entry: &LogEntry<'_>,
-        request: &LoggedRequest<'_>,
-        (site, host, subject): (usize, u32, u32),
-        recognised: Recognised,
-        part: &mut ChunkResult,
-    ) {
-        let method = std::str::from_utf8(&request.method).unwrap_or_default();
-        let Some(facts) = entry.facts(request, method).filter(|_| !method.is_empty()) else {
-            part.tally.count(LineKind::NoRequest);
-            return;
-        };
-        let sites = self.sites;
-        let Some(of) = sites.all.get(site) else { return };
-        let now = notice_time(entry.at);
-        let target = RequestTarget::new(&facts.target, of.config.path_parameters);
-        let reads = |who: &Identity, proof| {
-            self.book.as_ref().map_or_else(Vec::new, |book| book.of(&reader(&facts, who, proof)))
-        };
-        let (policy, proof) = (&sites.policy, |_: &Identity| Proof::Unchecked.into());
-        let (facts, target) = (&facts, &target);
-        let client = JudgedClient { policy, site: of, rules: &of.rules, facts, target, recognised, now };
-        let judged = client.judge(proof, reads);
-        let hit =
-            |what, target| JudgedLine { at: entry.at, subject, what, target, host, address: entry.address };
+        facts: &RequestFacts<'_>,
+        site: &'a Site,
+        (number, recognised): (u32, Recognised),
+    ) -> Option<Vec<u8>> {
+        let (policy, now) = (&self.sites.policy, notice_time(entry.at));
+        let target = RequestTarget::new(&facts.target, site.config.path_parameters);
+        let reads = |who: &Identity, proof| self.book.of(&reader(facts, who, proof));
+        let proof = |_: &Identity| Proof::Unchecked.into();
+        let client =
+            JudgedClient { policy, site, rules: &site.rules, facts, target: &target, recognised, now };
+        let mut judged = client.judge(proof, reads);
         match judged.verdict.reason {
             VerdictReason::RobotsTxt => {
-                part.tally.count(LineKind::RobotsTxt);
+                self.lines.count(LineKind::RobotsTxt);
                 // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
-                if method == "GET" && matches!(entry.status, Some(200 | 304)) {
-                    let answered = self.files.answered(site, entry);
-                    let is_read = self.files.is_read(answered);
-                    if let (Some(book), Some(_), true) = (&self.book, of.version(), is_read) {
-                        let reader = reader(facts, &judged.identity, judged.proof);
-                        book.note(reader, Read { rules: of.rules.current().rules, sequence: 0, at: now });
+                if facts.method == "GET" && matches!(entry.status, Some(200 | 304)) {
+                    let reader = reader(facts, &judged.identity, judged.proof);
+                    let is_read = self.is_published && site.version().is_some();
+                    self.counts.fetch(number, entry, Some(&reader).filter(|_| is_read));
+                    if is_read {
+                        let rules = site.rules.current().rules;
+                        self.book.note(reader, Read { rules, sequence: 0, at: now });
                     }
-                    part.hits.push(hit(JudgedKind::Fetched(answered), 0..0));
                 }
+                None
             }
-            VerdictReason::Exempt => part.tally.count(LineKind::Exempt),
-            _ if judged.mode == Mode::Off => part.tally.count(LineKind::Off),
+            VerdictReason::Exempt => {
+                self.lines.count(LineKind::Exempt);
+                None
+            }
+            _ if judged.mode == Mode::Off => {
+                self.lines.count(LineKind::Off);
+                None
+            }
             _ => {
-                part.tally.count(LineKind::Judged);
-                let kind = EventKind::of(&judged.verdict, judged.proof);
-                let occurrence = judged.occurrence(facts, of, instant(entry.at));
-                let decision = DecisionRef::of(&occurrence, kind);
-                let place = match self.decisions.get_mut(&decision) {
-                    Some(known) => known,
-                    None => self.decisions.entry((&decision).into()).or_default(),
-                };
-                let place = place.of(self.part, &mut part.decisions, || (&decision).into());
-                let what = JudgedKind::Decided(place, reason_to_forward(of, &judged, target));
-                let target = part.target(&facts.target);
-                part.hits.push(hit(what, target));
-                if self.book.is_some() && kind != EventKind::Allowed {
-                    // What the gateway would have written to its journal.
-                    part.events.extend(Event::of(kind, &occurrence).line(entry.status));
+                self.lines.count(LineKind::Judged);
+                if let Some(reason) = reason_to_forward(site, &judged, &target) {
+                    *self.spared.entry((reason, number)).or_default() += 1;
                 }
+                let kind = self.kind_by_pace(facts, site, number, &target, &mut judged, now);
+                let occurrence = judged.occurrence(facts, site, instant(entry.at));
+                let counts = PathCounts::one(kind, judged.action);
+                let decided = DecisionRef::of(&occurrence, kind);
+                self.counts.request(number, entry.at, (&facts.target, counts), &decided);
+                // What the gateway would have written to its journal.
+                let is_event = self.with_events && kind != EventKind::Allowed;
+                is_event.then(|| Event::of(kind, &occurrence).line(entry.status))
             }
         }
     }
+
+    /// What a request is counted as, once its client's pace is known. What is disallowed already stays that.
+    fn kind_by_pace(
+        &mut self,
+        facts: &RequestFacts<'_>,
+        site: &'a Site,
+        number: u32,
+        target: &RequestTarget<'_>,
+        judged: &mut JudgedRequest<'a>,
+        now: NoticeTime,
+    ) -> EventKind {
+        let kind = EventKind::of(&judged.verdict, judged.proof);
+        let may_be_slowed =
+            judged.action == Action::Forward && judged.verdict.is_judged() && !target.is_acme_challenge();
+        // By the version in force: a log does not say which others there were.
+        let pace = pace_in_force(&self.sites.policy, &site.rules, &judged.identity);
+        let Some(pace) = pace.filter(|_| may_be_slowed) else { return kind };
+        let who = reader(facts, &judged.identity, judged.proof);
+        let is_exceeded = self.windows.admit(&who, &pace.limit, target.judged(), now.0, true).is_err();
+        if !is_exceeded || kind != EventKind::Allowed {
+            return kind;
+        }
+        judged.verdict = pace.verdict(&judged.verdict);
+        let by = |choice| enforce_pace(judged.mode, choice, &judged.identity, target);
+        if by(PaceChoice::Enforce) == Action::Refuse {
+            let rule = rule_of(&DecisionRef::new(EventKind::Pace, Action::Refuse, &judged.verdict, None));
+            let (_, count) = self.slowed.entry(number).or_insert((rule, 0));
+            *count += 1;
+        }
+        judged.action = by(site.config.choices.crawl_delay);
+        EventKind::Pace
+    }
+}
+
+/// The rule of a decision, as it is counted.
+fn rule_of(decided: &DecisionRef<'_>) -> Option<String> {
+    CountedDecision::from(decided).rule.as_deref().map(str::to_owned)
 }
 
 /// Whom a read counts for.
@@ -268,48 +282,4 @@ fn reason_to_forward(
     } else {
         ForwardReason::Site
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::headers::HEADERS;
-    use super::super::ledger::ReplayTotals;
-    use super::*;
-    use crate::ctl::args::Cli;
-    use clap::Parser as _;
-
-    #[test]
-    fn names_are_forgotten_and_counted_all_the_same() {
-        let folder = tempfile::tempdir().unwrap();
-        let robots = folder.path().join("robots.txt");
-        std::fs::write(&robots, "User-agent: *\nDisallow: /private\n").unwrap();
-        let cli = Cli::try_parse_from(["gatewayctl", "replay", "access.log"]).unwrap();
-        let sites = Sites::load(&cli, Some(&robots), None, &[]).unwrap();
-        let files = ReplayFiles::of(&sites, false);
-        let mut judge = Judge::new(&sites, &files, i64::MIN, false);
-        let mut ledger = ReplayTotals::new(&sites, &files, 1);
-        let line = |name: usize| {
-            format!(
-                "192.0.2.1 - - [01/Nov/2026:00:00:00 +0000] \"GET /private HTTP/1.1\" 200 5 \"-\" \
-                 \"Bot-{}{}/1.0 (+https://bot.example/)\"\n",
-                char::from(b'a' + u8::try_from(name / 26).unwrap()),
-                char::from(b'a' + u8::try_from(name % 26).unwrap())
-            )
-        };
-        for _ in 0..3 {
-            for first in (0..300).step_by(30) {
-                let bytes: String = (first..first + 30).map(line).collect();
-                let chunk = Chunk { bytes: bytes.into_bytes(), ..Chunk::default() };
-                ledger.add(&judge.chunk(&chunk));
-                assert!(judge.senders[0].len() <= HEADERS);
-            }
-        }
-        let counts: Vec<u64> = ledger
-            .accounts
-            .iter()
-            .map(|account| account.decisions.values().map(|seen| seen.count).sum())
-            .collect();
-        assert_eq!(counts, vec![3; 300], "each name by itself");
-        assert_eq!(ledger.timeline.counts().map(|(_, _, count)| count).sum::<u64>(), 900);
-    }
 }

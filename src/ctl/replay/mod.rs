@@ -1,31 +1,23 @@
-//! `gatewayctl replay`: an access log through the gateway's own stages, and the report of what it would have
-//! done in enforce mode.
+//! `gatewayctl replay`: access logs through the gateway's own stages, and the report of what it would have done in enforce
+//! mode.
 //!
-//! Every line is judged by the functions the daemon calls. What a log does not hold is not made up: nobody's name
-//! is proved, and a fetch of robots.txt is a read of the file that is judged by only where the log shows that this was the
-//! one being served.
+//! Every line is judged by the functions the daemon calls. What a log does not hold is not made up: nobody's name is
+//! proved, and a fetch of robots.txt is a read of the file that is judged by only where the operator says that this file was
+//! published all the time.
 
+mod counts;
 mod events;
-mod headers;
 mod judge;
-mod ledger;
-mod logs;
-mod pace;
-mod part;
-mod publication;
-mod published;
+mod lines;
 mod sites;
 mod timeline;
 mod told;
-mod totals;
 
-pub(super) use headers::HeaderCache;
-pub(super) use logs::{OpenLogs, worker_count};
-pub(super) use part::{LineCounts, LineKind};
+pub(super) use lines::{HeaderCache, LineCounts, LineKind};
 pub(super) use sites::Sites;
 
-use super::access_log::sorted_by_time;
 use super::args::{Cli, Format, ReplayArgs};
+use super::logs::{EndOfLog, LogPattern, LogWalk, in_order};
 use super::output::{Output, escape_harmful};
 use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
@@ -34,90 +26,80 @@ use crate::identify::Purpose;
 use crate::record::micros;
 use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, purpose_label};
 use judge::Judge;
-use ledger::ReplayTotals;
-use published::ReplayFiles;
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 use told::ReplayFields;
 
 pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &arguments.block)?;
-    let files = ReplayFiles::of(&sites, arguments.published);
-    let logs = sorted_by_time(&arguments.logs);
-    let stop = Arc::new(AtomicBool::new(false));
-    if arguments.follow {
-        stop_on_signal(&stop)?;
+    let pattern = arguments.log_format.as_deref().map(LogPattern::named).transpose()?.map(Arc::new);
+    let logs = in_order(&arguments.logs)?;
+    let walk = LogWalk::open(&logs, pattern)?;
+    let since = arguments.since.map_or(i64::MIN, |since| micros(since.resolve(SystemTime::now())));
+    let mut judge = Judge::new(&sites, arguments.published, since, arguments.events.is_some());
+    let ends = read(walk, &logs, arguments, &mut judge, output)?;
+    let told = ReplayFields::of(&judge, &ends, &logs, arguments.published);
+    let faults = faults(&ends, &logs);
+    if !faults.is_empty() && ends.iter().all(|end| end.seen.fault().is_some() || end.seen.lines == 0) {
+        return Err(failure(&faults, &told));
     }
-    let events_are_data = arguments.events.as_deref() == Some(Path::new("-"));
-    let opened = OpenLogs::open(&logs)?;
-    let named = arguments.events.as_deref().filter(|_| !events_are_data);
-    let mut file = named.map(|path| events::create(path, &logs)).transpose()?;
-    let ledger = read((&sites, &files), (opened, logs.len()), arguments, &stop, |events| {
-        if let Some(file) = &mut file {
-            return file.write_all(events);
-        }
-        if events_are_data {
-            output.bytes(events)?;
-            output.flush()?;
-            // Where nobody reads on, there is nothing to go on for.
-            stop.fetch_or(output.is_closed(), Ordering::Relaxed);
-        }
-        Ok(())
-    });
-    if let Some((file, path)) = file.as_mut().zip(arguments.events.as_deref()) {
-        file.flush().map_err(|error| VerbFailure(format!("{}: {error}", path.display())))?;
-    }
-    let ledger = ledger?;
-    let told = ReplayFields::of(&ledger, &logs);
-    let lines = ledger.tally.of(LineKind::Lines);
-    if lines > 0 && lines == ledger.tally.of(LineKind::Unread) {
-        let example = escape_harmful(told.example());
-        return Err(VerbFailure(format!("no line could be read as one of an access log: {example}")));
-    }
-    if !events_are_data {
-        print(cli, arguments, &ledger, &sites, &told, output)?;
+    if arguments.events.as_deref() != Some(Path::new("-")) {
+        print(cli, arguments, &judge, &sites, &told, output)?;
         output.flush()?;
+    }
+    if !faults.is_empty() {
+        return Err(failure(&faults, &told));
     }
     match told.losses().as_slice() {
         [] => Ok(VerbOutcome::Fine),
         losses => {
             let losses = escape_harmful(&losses.join("; "));
-            Err(VerbFailure::with_hint(losses, "what is told is of the lines before"))
+            Err(VerbFailure::with_hint(losses, "the report is of the lines before"))
         }
     }
 }
 
-/// Judges all lines. `events` is given the events of each chunk, in order.
-fn read<'a>(
-    (sites, files): (&'a Sites, &'a ReplayFiles),
-    (logs, how_many): (OpenLogs, usize),
+/// Judges all lines, and writes the events where they are wanted.
+fn read(
+    walk: LogWalk,
+    logs: &[PathBuf],
     arguments: &ReplayArgs,
-    stop: &AtomicBool,
-    mut events: impl FnMut(&[u8]) -> io::Result<()>,
-) -> Result<ReplayTotals<'a>, VerbFailure> {
-    let since = arguments.since.map(|since| since.resolve(SystemTime::now()));
-    let since = since.map_or(i64::MIN, micros);
-    let with_events = arguments.events.is_some();
-    // To tell each event in full, what was read before it has to be known when it is judged.
-    let count = if with_events { 1 } else { worker_count() };
-    let judges: Vec<_> = (0..count)
-        .map(|_| {
-            let mut judge = Judge::new(sites, files, since, with_events);
-            move |chunk: &super::access_log::Chunk| judge.chunk(chunk)
-        })
-        .collect();
-    let mut ledger = ReplayTotals::new(sites, files, how_many);
-    logs.each_part(arguments.follow, stop, judges, |part| {
-        ledger.add(&part);
-        // A log that grows would be waited for for ever.
-        events(&part.events).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        Ok(ledger.tally.of(LineKind::Lines))
-    })
-    .map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
-    Ok(ledger)
+    judge: &mut Judge<'_>,
+    output: &mut Output<'_>,
+) -> Result<Vec<EndOfLog>, VerbFailure> {
+    let are_data = arguments.events.as_deref() == Some(Path::new("-"));
+    let named = arguments.events.as_deref().filter(|_| !are_data);
+    let mut file = named.map(|path| events::create(path, logs)).transpose()?;
+    let ends = walk.each(|place, line| match (judge.line(place, &line), &mut file) {
+        (None, _) => Ok(()),
+        (Some(event), Some(file)) => file.write_all(&event),
+        (Some(event), None) => output.bytes(&event),
+    });
+    let ends = ends.map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
+    if let Some((file, path)) = file.as_mut().zip(named) {
+        file.flush().map_err(|error| VerbFailure(format!("{}: {error}", path.display())))?;
+    }
+    output.flush()?;
+    Ok(ends)
+}
+
+/// Logs of which nothing can be judged, why, and what to do.
+fn faults(ends: &[EndOfLog], logs: &[PathBuf]) -> Vec<(String, &'static str)> {
+    let fault = |end: &EndOfLog| {
+        let (what, remedy) = end.seen.fault()?;
+        let log = logs.get(end.log).map(|path| path.display().to_string()).unwrap_or_default();
+        Some((escape_harmful(&format!("{log}: {what}")), remedy))
+    };
+    ends.iter().filter_map(fault).collect()
+}
+
+fn failure(faults: &[(String, &'static str)], told: &ReplayFields) -> VerbFailure {
+    let whats: Vec<&str> = faults.iter().map(|(what, _)| what.as_str()).collect();
+    let example = told.example().map(|example| format!("\n  the first: {}", escape_harmful(example)));
+    let what = format!("{}{}", whats.join("\n"), example.unwrap_or_default());
+    VerbFailure::with_hint(what, faults.first().map_or("", |(_, remedy)| remedy))
 }
 
 /// The moment of a line, on the clock that notice runs by: a log has no other one.
@@ -125,37 +107,19 @@ pub(super) fn notice_time(micros: i64) -> NoticeTime {
     NoticeTime(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
 }
 
-/// Sets `stop` on SIGINT or SIGTERM: the log is read no further, and the report is printed.
-fn stop_on_signal(stop: &Arc<AtomicBool>) -> Result<(), VerbFailure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let stop = Arc::clone(stop);
-    std::thread::spawn(move || {
-        runtime.block_on(async {
-            use tokio::signal::unix::{SignalKind, signal};
-            let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            stop.store(true, Ordering::Relaxed);
-        });
-    });
-    Ok(())
-}
-
 fn print(
     cli: &Cli,
     arguments: &ReplayArgs,
-    ledger: &ReplayTotals<'_>,
+    judge: &Judge<'_>,
     sites: &Sites,
     told: &ReplayFields,
     output: &mut Output<'_>,
 ) -> Result<(), VerbFailure> {
-    let window = totals::window(ledger);
+    let window = judge.counts.window();
     let known = CatalogueView::of(sites.policy.identifier.catalogue());
     let top = arguments.top.unwrap_or_else(|| report::default_top(cli.format));
     let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
-    let report = Report::of_counts(totals::counted(ledger, sites), &question, window);
+    let report = Report::of_counts(judge.counts.counted(&sites.all, !arguments.published), &question, window);
     match cli.format {
         Format::Json => output.json(&told.clone().into_report(report))?,
         Format::Csv => report::as_csv(&report, output)?,
@@ -163,7 +127,7 @@ fn print(
             let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &arguments.block));
             let notes = blocked.into_iter().chain(notes(told));
             let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
-            let series = totals::series(ledger);
+            let series = judge.counts.series();
             let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default())?;
             output.ready_line(&page)?;
         }
@@ -175,6 +139,9 @@ fn print(
             report::as_table(&report, arguments.top, false, output)?;
             output.line("")?;
             told.sentences().iter().try_for_each(|sentence| output.line(sentence))?;
+            // The answer again, for whoever sees the end of a long page.
+            output.line("")?;
+            output.painted_line(STRONG, told.headline())?;
         }
     }
     Ok(())

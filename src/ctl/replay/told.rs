@@ -1,14 +1,13 @@
 //! What a replay has to say beside the report: what would be refused, who would be spared and why, and which
 //! lines were no part of it.
 
-use super::ledger::ReplayTotals;
-use super::pace::SlowedCrawler;
-use super::part::LineKind::{
+use super::judge::{ForwardReason, Judge};
+use super::lines::LineKind::{
     Apps, BeforeSince, Browsers, Exempt, Judged, Lines, NoRequest, Off, OtherHosts, RobotsTxt,
     WithoutUserAgent,
 };
-use super::part::{ForwardReason, LineCounts, LineKind};
-use super::publication::FilePublication;
+use super::lines::{LineCounts, LineKind};
+use crate::ctl::logs::EndOfLog;
 use crate::decide::Notice;
 use crate::enforce::Action;
 use crate::record::{EventKind, printable};
@@ -35,7 +34,10 @@ pub(super) struct ReplayFields {
     unread: UnreadLog,
     refused: u64,
     violations_after_read: u64,
-    published: Vec<FilePublication>,
+    /// Whether the operator says that the rules were published all the time (`--published`).
+    published: bool,
+    /// Requests of logs that name no address of the client, such as names of hosts.
+    without_address: u64,
     spared: Vec<ForwardedDisallowed>,
     slowed: Vec<SlowedCrawler>,
     /// Logs that could not be read to their end.
@@ -67,24 +69,39 @@ struct ForwardedDisallowed {
     count: u64,
 }
 
+/// Whose requests would be answered 429 where pace is enforced; field names are public API.
+#[derive(Clone, Debug, Serialize)]
+struct SlowedCrawler {
+    site: String,
+    crawler: Option<String>,
+    /// Its `Crawl-delay` as written; null of a `rate`.
+    rule: Option<String>,
+    count: u64,
+}
+
+impl SlowedCrawler {
+    /// `with Crawl-delay: 10 AhrefsBot would have been slowed 4,120 times`.
+    fn sentence(&self) -> String {
+        let who = self.crawler.as_deref().unwrap_or("(no name)");
+        let (rule, times) = (self.rule.as_deref().unwrap_or("its rate"), amount(self.count, "time", "times"));
+        format!("with {rule} {who} would have been slowed {times} at {}", self.site)
+    }
+}
+
 impl ReplayFields {
-    pub(super) fn of(ledger: &ReplayTotals<'_>, logs: &[PathBuf]) -> Self {
+    pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], logs: &[PathBuf], is_published: bool) -> Self {
         let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
-        let example = ledger
-            .unread
-            .as_ref()
-            .map(|(log, line, text)| format!("{}:{line}: {}", name(*log), printable(text)));
-        let broken = ledger
-            .broken
-            .iter()
-            .map(|(log, lines, error)| UnfinishedLogs {
-                log: name(*log),
-                lines: *lines,
-                error: error.clone(),
-            })
-            .collect();
-        let kept = |((reason, subject), count): (&(ForwardReason, u32), &u64)| {
-            let subject = &ledger.accounts.get(*subject as usize)?.subject;
+        let example = judge.unread.as_ref().map(|unread| {
+            let place = format!("{}:{}:{}", name(unread.log), unread.number, unread.column);
+            format!("{place}: expected {}: {}", unread.expected, printable(&unread.text))
+        });
+        let broken = |end: &EndOfLog| {
+            let (lines, error) = end.broken.clone()?;
+            Some(UnfinishedLogs { log: name(end.log), lines, error })
+        };
+        let subject = |number: u32| judge.counts.subjects.get(number as usize).map(|counts| &counts.subject);
+        let kept = |((reason, number), count): (&(ForwardReason, u32), &u64)| {
+            let subject = subject(*number)?;
             Some(ForwardedDisallowed {
                 reason: reason.into(),
                 site: subject.site.to_string(),
@@ -93,20 +110,28 @@ impl ReplayFields {
                 count: *count,
             })
         };
-        let mut spared: Vec<ForwardedDisallowed> = ledger.spared.iter().filter_map(kept).collect();
+        let mut spared: Vec<ForwardedDisallowed> = judge.spared.iter().filter_map(kept).collect();
         spared.sort_by(|one, two| (two.count, &one.crawler).cmp(&(one.count, &two.crawler)));
+        let slowed = |(number, (rule, count)): (&u32, &(Option<String>, u64))| {
+            let subject = subject(*number)?;
+            let crawler = subject.crawler.as_deref().map(str::to_owned);
+            Some(SlowedCrawler { site: subject.site.to_string(), crawler, rule: rule.clone(), count: *count })
+        };
+        let mut slowed: Vec<SlowedCrawler> = judge.slowed.iter().filter_map(slowed).collect();
+        slowed.sort_by(|one, two| (two.count, &one.crawler).cmp(&(one.count, &two.crawler)));
+        let is_refused = |decided: &crate::record::CountedDecision| {
+            decided.action == Action::Refuse && decided.kind != EventKind::Pace
+        };
         Self {
-            lines: ledger.tally,
-            unread: UnreadLog { count: ledger.tally.of(LineKind::Unread), example },
-            refused: ledger
-                .count_of(|_, decided| decided.action == Action::Refuse && decided.kind != EventKind::Pace),
-            violations_after_read: ledger.count_of(|account, decided| {
-                decided.notice == Some(Notice::Read) && !ledger.is_hypothetical(account)
-            }),
-            published: FilePublication::all(ledger),
+            lines: judge.lines,
+            unread: UnreadLog { count: judge.lines.of(LineKind::Unread), example },
+            refused: judge.counts.count_of(is_refused),
+            violations_after_read: judge.counts.count_of(|decided| decided.notice == Some(Notice::Read)),
+            published: is_published,
+            without_address: ends.iter().map(|end| end.seen.read - end.seen.with_address).sum(),
             spared,
-            slowed: SlowedCrawler::all(ledger),
-            broken,
+            slowed,
+            broken: ends.iter().filter_map(broken).collect(),
         }
     }
 
@@ -120,8 +145,8 @@ impl ReplayFields {
     }
 
     /// The first line that could not be read.
-    pub(super) fn example(&self) -> &str {
-        self.unread.example.as_deref().unwrap_or("(none)")
+    pub(super) fn example(&self) -> Option<&str> {
+        self.unread.example.as_deref()
     }
 
     pub(super) fn into_report(self, report: Report) -> ReplayReport {
@@ -140,19 +165,27 @@ impl ReplayFields {
 
     /// What else there is to say, for people.
     pub(super) fn sentences(&self) -> Vec<String> {
-        let several = self.published.len() > 1;
-        let mut said: Vec<String> = self.published.iter().map(|site| site.sentence(several)).collect();
-        if self.published.iter().any(FilePublication::is_shown) {
+        let mut said = vec![if self.published {
+            "published: you say that this robots.txt was served throughout the log (--published)".to_owned()
+        } else {
+            "hypothetical: a log does not show which robots.txt was served. If it was this one throughout, add --published"
+                .to_owned()
+        }];
+        if self.published {
             said.push(format!(
-                "read, then ignored: {} of the violations came after the same crawler had fetched this very file",
+                "read, then ignored: {} of the violations came after the same crawler had fetched this file",
                 grouped(self.violations_after_read)
             ));
         }
         said.extend(self.sentences_of_forwarded());
-        said.extend(self.slowed.iter().take(NAMES).map(|slowed| slowed.sentence(several)));
+        said.extend(self.slowed.iter().take(NAMES).map(SlowedCrawler::sentence));
         if let Some(more) = self.slowed.len().checked_sub(NAMES).filter(|more| *more > 0) {
             let crawlers = amount(more as u64, "more crawler", "more crawlers");
             said.push(format!("and {crawlers} would have been slowed; see --format json"));
+        }
+        if self.without_address > 0 {
+            let count = grouped(self.without_address);
+            said.push(format!("without an address: {count} lines; log addresses, not names of hosts"));
         }
         said.push(format!(
             "never judged: {} of browsers, {} of apps",
@@ -162,7 +195,7 @@ impl ReplayFields {
         let left_out = [
             (Exempt, "of exempt addresses"),
             (Off, "of crawlers or sites whose mode is off"),
-            (WithoutUserAgent, "in lines that do not tell the User-Agent; log it to have them judged"),
+            (WithoutUserAgent, "in lines without the User-Agent; log it to have them judged"),
             (OtherHosts, "for hosts that none of the sites has; --site takes them for one"),
             (NoRequest, "that were no HTTP, or for no path"),
             (BeforeSince, "before --since"),
@@ -173,7 +206,7 @@ impl ReplayFields {
         said.extend(self.losses());
         if self.unread.count > 0 {
             let count = grouped(self.unread.count);
-            said.push(format!("lines not read: {count}, such as {}", self.example()));
+            said.push(format!("lines not read: {count}, the first {}", self.example().unwrap_or("(none)")));
         }
         said
     }

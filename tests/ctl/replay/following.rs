@@ -1,11 +1,11 @@
-//! `gatewayctl replay`: logs that grow, break off or have lines without end, and events that are written.
+//! `gatewayctl replay`: logs that break off or have lines without end, and events that are written.
 
 use super::*;
 
 #[test]
 fn events_are_lines_of_the_journal() {
     let folder = folder(log(combined));
-    replay(&folder, &["access.log", "--events", "events.jsonl"]).exits(0);
+    replay(&folder, &["access.log", "--published", "--events", "events.jsonl"]).exits(0);
     let events = fs::read_to_string(folder.join("events.jsonl")).expect("events");
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let told: Vec<_> = events
@@ -24,7 +24,7 @@ fn events_are_lines_of_the_journal() {
             json!(["variant", "Googlebot", "//cgi-bin/x", null, "refused"]),
         ]
     );
-    let same = replay(&folder, &["access.log", "--events", "-"]).exits(0).stdout;
+    let same = replay(&folder, &["access.log", "--published", "--events", "-"]).exits(0).stdout;
     assert_eq!(same.trim_end(), fs::read_to_string(folder.join("events.jsonl")).expect("events").trim_end());
 }
 
@@ -99,9 +99,9 @@ fn events_overwrite_nothing() {
 }
 
 #[test]
-fn following_ends_when_events_cannot_be_written() {
+fn events_that_cannot_be_written_end_it() {
     let folder = folder(log(combined));
-    let arguments = ["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"];
+    let arguments = ["replay", "--robots", "robots.txt", "--events", "-", "access.log"];
     let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
     let full = OpenOptions::new().write(true).open("/dev/full").expect("a full device");
     command.args(arguments).current_dir(folder.path()).stdin(Stdio::null()).stdout(full);
@@ -115,37 +115,15 @@ fn lines_that_are_too_long_do_not_move_the_first_example() {
     let long = [&b"x".repeat(3 << 20), &b"\n"[..]].concat();
     let folder = folder([b"torn\n".as_slice(), log(combined).as_bytes(), &long].concat());
     let told = as_json(&folder, &["access.log"])["replay"].clone();
-    assert_eq!(told["unread"], json!({ "count": 2, "example": "access.log:1: torn" }), "{told}");
+    assert_eq!(
+        told["unread"],
+        json!({ "count": 2, "example": "access.log:1:1: expected a time: torn" }),
+        "{told}"
+    );
     folder.write("access.log", [log(combined).as_bytes(), &long, b"torn\n"].concat());
     let told = as_json(&folder, &["access.log"])["replay"].clone();
-    let example = "access.log:10: (a line of more than 128 KiB)";
+    let example = "access.log:10:131072: expected a line of at most 128 KiB: (a longer line)";
     assert_eq!(told["unread"], json!({ "count": 2, "example": example }), "{told}");
-}
-
-#[test]
-fn a_log_that_grows_is_followed_to_the_end() {
-    let folder = folder(log(combined));
-    let mut command = program(env!("CARGO_BIN_EXE_gatewayctl"));
-    command.args(["replay", "--robots", "robots.txt", "--follow", "--events", "-", "access.log"]);
-    command.current_dir(folder.path()).stdin(Stdio::null());
-    let mut child = command.spawn().expect("it starts");
-    let said = Log::of(child.stdout.take().expect("piped"));
-    let has = |text: &'static str| move |line: &str| line.contains(text).then_some(());
-    said.find(has("\"variant\"")).expect("the last event of what was there");
-    let mut file = OpenOptions::new().append(true).open(folder.join("access.log")).expect("the log");
-    let line = combined(&(300, "192.0.2.1", "/private/new", 200, Some(GPTBOT)));
-    let (start, rest) = line.split_at(40);
-    file.write_all(start.as_bytes()).expect("the log takes it");
-    file.write_all(rest.as_bytes()).expect("the log takes it");
-    said.find(has("/private/new")).expect("the event of a line that came");
-    // Set aside and begun anew, as log rotation does it.
-    fs::rename(folder.join("access.log"), folder.join("access.log.1")).expect("renamed");
-    folder.write("access.log", combined(&(310, "192.0.2.1", "/private/next", 200, Some(GPTBOT))));
-    said.find(has("/private/next")).expect("the event of the next file");
-    let ended = std::process::Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
-    assert!(ended.is_ok_and(|status| status.success()));
-    let code = until("it ends", || child.try_wait().expect("a child can be waited for"));
-    assert_eq!(code.code(), Some(0));
 }
 
 #[test]

@@ -27,10 +27,32 @@ pub(super) fn common(text: &[u8]) -> Option<i64> {
     Some((days(at(7..11)?, month, day) * 86_400 + of_day - offset) * MICROS)
 }
 
-/// RFC 3339, the common form, or seconds since 1970 as a decimal number.
+/// RFC 3339, the common form, or seconds since 1970 as a decimal number. Without a zone it is UTC.
 pub(super) fn any(text: &str) -> Option<i64> {
+    let text = text.trim_matches(['[', ']', ' ']);
     let stamp = || text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond);
-    common(text.as_bytes()).or_else(stamp).or_else(|| text.parse().ok().and_then(seconds))
+    let number = || text.parse().ok().and_then(seconds);
+    common(text.as_bytes()).or_else(stamp).or_else(number).or_else(|| without_zone(text))
+}
+
+/// A day and a time of day that are written apart, in UTC.
+pub(super) fn day_and_clock(day: &str, clock: &str) -> Option<i64> {
+    any(&format!("{day}T{clock}Z")).or_else(|| without_zone(&format!("{day} {clock}")))
+}
+
+/// `06/Feb/2009:12:14:14.655`, `2009-02-06 12:14:14,655` and `2009/02/06 12:14:14`.
+fn without_zone(text: &str) -> Option<i64> {
+    let (seconds, part) = match text.find(['.', ',']) {
+        Some(at) => (text.get(..at)?, text.get(at + 1..)?),
+        None => (text, ""),
+    };
+    let part: i64 = if part.is_empty() { 0 } else { format!("{part:0<6}").get(..6)?.parse().ok()? };
+    if let Some(at) = common(format!("{seconds} +0000").as_bytes()) {
+        return Some(at + part);
+    }
+    let stamp: String = seconds.replacen('/', "-", 2).replacen(' ', "T", 1);
+    let stamp: Timestamp = format!("{stamp}Z").parse().ok()?;
+    Some(stamp.as_microsecond() + part)
 }
 
 /// Seconds since 1970. Some write milliseconds, micro- or nanoseconds: no log is of the year 5138.
@@ -102,5 +124,19 @@ mod tests {
         }
         assert_eq!(any("1700000000.25"), Some(1_700_000_000_250_000));
         assert_eq!(any("2023-11-14T22:13:20+00:00"), Some(1_700_000_000_000_000));
+    }
+
+    #[test]
+    fn a_time_without_a_zone_is_utc() {
+        for text in [
+            "14/Nov/2023:22:13:20.250",
+            "2023-11-14 22:13:20,250",
+            "2023/11/14 22:13:20.25",
+            "2023-11-14T22:13:20.250",
+        ] {
+            assert_eq!(any(text), Some(1_700_000_000_250_000), "{text}");
+        }
+        assert_eq!(any("[14/Nov/2023:22:13:20 +0000]"), Some(1_700_000_000_000_000));
+        assert_eq!(day_and_clock("2023-11-14", "22:13:20"), Some(1_700_000_000_000_000));
     }
 }

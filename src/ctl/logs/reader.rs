@@ -1,0 +1,577 @@
+//! One log: which format its lines have, and each line as a request.
+
+use super::columns::{LogColumns, pairs};
+use super::entry::{FieldsOfLine, LogEntry, LoggedUserAgent};
+use super::names::LogField;
+use super::pattern::LogPattern;
+use super::pieces::LogPiece;
+use super::quoted::QuotedLayout;
+use super::{json, prefix};
+use crate::report::amount;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// How many lines are looked at to find out the format.
+const LOOKED_AT: usize = 200;
+
+/// How the lines of a log are built, but for those that are objects of JSON.
+#[derive(Clone, Debug)]
+enum LogShape {
+    Quoted(QuotedLayout),
+    Columns(LogColumns),
+    /// The operator said so.
+    Pattern(Arc<LogPattern>),
+}
+
+/// Reads the lines of one log.
+#[derive(Debug)]
+pub(super) struct LogReader {
+    shape: LogShape,
+    /// Whoever connects is a proxy: it is one address, and `X-Forwarded-For` names several.
+    behind_proxy: bool,
+    pieces: Vec<LogPiece>,
+    spoken: Vec<u8>,
+    pub(super) seen: SeenOfLog,
+}
+
+/// What the lines of a log had.
+#[derive(Clone, Debug, Default)]
+pub(in crate::ctl) struct SeenOfLog {
+    /// Lines that are neither blank nor comments.
+    pub(in crate::ctl) lines: u64,
+    /// Those that were read, and of these those with a `User-Agent`, a host's name and an address.
+    pub(in crate::ctl) read: u64,
+    pub(in crate::ctl) with_agent: u64,
+    pub(in crate::ctl) with_address: u64,
+    /// What the first line that could not be read lacks.
+    lacking: Option<LogField>,
+    /// The first line, for what it says of its server.
+    first: Vec<u8>,
+}
+
+/// What a line is.
+#[derive(Debug)]
+pub(super) enum LineRead<'a> {
+    Entry(LogEntry<'a>),
+    /// A comment or a head.
+    Nothing,
+    /// It could not be read: what was expected, and the column, counted from 1.
+    Unread(&'static str, usize),
+}
+
+impl LogReader {
+    /// Reads a log that begins with `sample`. A `pattern` is the operator's word for its format.
+    pub(super) fn new(sample: &[u8], pattern: Option<&Arc<LogPattern>>) -> Self {
+        let lines: Vec<Cow<'_, [u8]>> = sample
+            .split(|byte| *byte == b'\n')
+            .map(<[u8]>::trim_ascii_end)
+            .filter(|line| !line.is_empty())
+            .take(LOOKED_AT)
+            .map(|line| prefix::without(line).0)
+            .collect();
+        let first = lines.first().cloned().unwrap_or_default();
+        let shape = match pattern {
+            Some(pattern) => LogShape::Pattern(Arc::clone(pattern)),
+            None => match LogColumns::named_by(&first).or_else(|| LogColumns::real_time(&first)) {
+                Some(columns) => LogShape::Columns(columns),
+                None => {
+                    LogShape::Quoted(QuotedLayout::of(&lines.iter().map(|line| &**line).collect::<Vec<_>>()))
+                }
+            },
+        };
+        let seen = SeenOfLog {
+            first: first.get(..first.len().min(2_048)).unwrap_or_default().to_vec(),
+            ..SeenOfLog::default()
+        };
+        let mut reader = Self { shape, behind_proxy: false, pieces: Vec::new(), spoken: Vec::new(), seen };
+        reader.behind_proxy = reader.is_behind_proxy(&lines);
+        reader
+    }
+
+    fn is_behind_proxy(&mut self, lines: &[Cow<'_, [u8]>]) -> bool {
+        let (mut peers, mut clients) = (Vec::new(), Vec::new());
+        for line in lines {
+            let lossy = String::from_utf8_lossy(line);
+            let fields = match line.first() {
+                Some(b'{') => json::read(&lossy, &mut self.spoken).ok(),
+                _ => self.fields(line).ok().flatten(),
+            };
+            if let Some((Some(peer), Some(client))) = fields.map(|fields| fields.addresses()) {
+                peers.push(peer);
+                clients.push(client);
+            }
+        }
+        peers.dedup();
+        clients.dedup();
+        peers.len() == 1 && clients.len() > 1
+    }
+
+    /// The fields of a line that is no JSON; `None` of a head.
+    fn fields<'a>(&mut self, line: &'a [u8]) -> Result<Option<FieldsOfLine<'a>>, (LogField, usize)> {
+        if line.starts_with(b"#") {
+            if let Some(columns) = LogColumns::named_by(line) {
+                self.shape = LogShape::Columns(columns);
+            }
+            return Ok(None);
+        }
+        match &self.shape {
+            LogShape::Columns(_) if LogColumns::named_by(line).is_some() => Ok(None),
+            LogShape::Columns(columns) => Ok(Some(columns.read(line))),
+            LogShape::Pattern(pattern) => {
+                pattern.read(line).map(Some).map_err(|at| (LogField::RequestLine, at))
+            }
+            LogShape::Quoted(layout) => match layout.read(line, &mut self.pieces) {
+                Ok(fields) => Ok(Some(fields)),
+                Err(error) => pairs(line).map(Some).ok_or(error),
+            },
+        }
+    }
+
+    /// Reads a line, without its end. What it holds may be put into `text`.
+    pub(super) fn read<'a>(
+        &mut self,
+        line: &'a [u8],
+        text: &'a mut Vec<u8>,
+        lossy: &'a mut String,
+    ) -> LineRead<'a> {
+        let (line, fallback) = match prefix::without(line) {
+            (Cow::Borrowed(line), at) => (line, at),
+            (Cow::Owned(line), at) => {
+                *text = line;
+                (&text[..], at)
+            }
+        };
+        let is_json = line.starts_with(b"{") && !matches!(self.shape, LogShape::Pattern(_));
+        let fields = if is_json {
+            let line = std::str::from_utf8(line).unwrap_or_else(|_| {
+                // What the bytes were is lost where a server writes JSON that is no UTF-8.
+                *lossy = String::from_utf8_lossy(line).into_owned();
+                lossy
+            });
+            json::read(line, &mut self.spoken).map(Some).map_err(|error| (None, error.column()))
+        } else {
+            self.fields(line).map_err(|(field, column)| (Some(field), column))
+        };
+        match fields {
+            Ok(None) => LineRead::Nothing,
+            Ok(Some(fields)) => self.entry(fields, fallback),
+            Err((field, column)) => {
+                self.seen.lines += 1;
+                self.seen.lacking = self.seen.lacking.or(field);
+                LineRead::Unread(field.map_or("JSON", expected), column + 1)
+            }
+        }
+    }
+
+    fn entry<'a>(&mut self, fields: FieldsOfLine<'a>, fallback: Option<i64>) -> LineRead<'a> {
+        self.seen.lines += 1;
+        match fields.entry(self.behind_proxy, fallback) {
+            Ok(entry) => {
+                self.seen.read += 1;
+                self.seen.with_agent += u64::from(matches!(entry.agent, LoggedUserAgent::Sent(_)));
+                self.seen.with_address += u64::from(entry.address.is_some());
+                LineRead::Entry(entry)
+            }
+            Err(field) => {
+                self.seen.lacking = self.seen.lacking.or(Some(field));
+                LineRead::Unread(expected(field), 1)
+            }
+        }
+    }
+}
+
+impl LogReader {
+    /// The time of a line.
+    pub(super) fn time_of(&mut self, line: &[u8]) -> Option<i64> {
+        match self.read(line, &mut Vec::new(), &mut String::new()) {
+            LineRead::Entry(entry) => Some(entry.at),
+            LineRead::Nothing | LineRead::Unread(..) => None,
+        }
+    }
+}
+
+const fn expected(field: LogField) -> &'static str {
+    match field {
+        LogField::Time => "a time",
+        LogField::Target | LogField::Path => "a path with its query",
+        _ => "a request such as \"GET / HTTP/1.1\"",
+    }
+}
+
+impl SeenOfLog {
+    /// Why nothing of this log can be judged, and what to do about it; `None` where something can.
+    pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
+        if self.lines == 0 || self.with_agent > 0 {
+            return None;
+        }
+        let (what, field) = match self.lacking {
+            _ if self.read > 0 => {
+                ("none of them has a User-Agent, so nobody can be judged", LogField::UserAgent)
+            }
+            Some(LogField::Time) => ("no time was found in any of them", LogField::Time),
+            Some(LogField::Target) => {
+                ("none of them has the path that the client asked for", LogField::Target)
+            }
+            _ => ("none of them could be read as one of an access log", LogField::RequestLine),
+        };
+        Some((format!("{}: {what}", amount(self.lines, "line", "lines")), self.remedy(field)))
+    }
+
+    /// How to have the server log what is missing.
+    fn remedy(&self, field: LogField) -> &'static str {
+        let has = |mark: &str| memchr::memmem::find(&self.first, mark.as_bytes()).is_some();
+        match field {
+            LogField::Target if has("\"uri\"") => {
+                "`uri` is what nginx made of the path; log $request_uri or $request as well"
+            }
+            LogField::Target => "log the path as the client sent it, with its query",
+            LogField::UserAgent => {
+                REMEDIES.iter().find(|(marks, _)| marks.iter().all(|mark| has(mark))).map_or(
+                    "switch on the combined format, or a field with the request's User-Agent",
+                    |(_, remedy)| remedy,
+                )
+            }
+            _ => {
+                "say what the lines look like with --log-format, as it stands in nginx's log_format or Apache's LogFormat"
+            }
+        }
+    }
+}
+
+/// By what the lines of a server are known that does not log the header, and how it is switched on.
+const REMEDIES: [(&[&str], &str); 9] = [
+    (
+        &["dyno=", "method="],
+        "Heroku's router does not log it: have the application write an access log, and replay that",
+    ),
+    (&["\"RouterName\""], "Traefik: set accessLog.fields.headers.names.User-Agent = \"keep\""),
+    (
+        &["@docker\""],
+        "Traefik: use the json format, and set accessLog.fields.headers.names.User-Agent = \"keep\"",
+    ),
+    (&["ms\n"], "Traefik: use the json format, and set accessLog.fields.headers.names.User-Agent = \"keep\""),
+    (&["#Fields:"], "IIS: tick cs(User-Agent) among the fields of the W3C log"),
+    (&["#Software: Microsoft"], "IIS: tick cs(User-Agent) among the fields of the W3C log"),
+    (&[" TCP_"], "Squid: use `access_log … logformat=combined`"),
+    (&["\"request_uri\""], "nginx: add \"http_user_agent\":\"$http_user_agent\" to the log_format"),
+    (
+        &["/", " ["],
+        "nginx: `access_log PATH combined`; Apache: `CustomLog PATH combined`; HAProxy: `capture request header User-Agent \
+         len 256` in the frontend; Traefik: accessLog.fields.headers.names.User-Agent = \"keep\"",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a log; of each line `address host target status agent`.
+    fn shown(log: &str) -> Vec<String> {
+        let mut reader = LogReader::new(log.as_bytes(), None);
+        let mut all = Vec::new();
+        for line in log.lines() {
+            let (mut text, mut lossy) = (Vec::new(), String::new());
+            let entry = match reader.read(line.as_bytes(), &mut text, &mut lossy) {
+                LineRead::Entry(entry) => entry,
+                LineRead::Nothing => continue,
+                LineRead::Unread(expected, column) => {
+                    all.push(format!("{column}: {expected}"));
+                    continue;
+                }
+            };
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let agent = match &entry.agent {
+                LoggedUserAgent::Sent(agent) => text(agent),
+                other => format!("{other:?}"),
+            };
+            let target = entry.request.as_ref().map_or_else(|| "none".to_owned(), |request| text(&request.1));
+            let host = entry.host.as_deref().map_or_else(|| "-".to_owned(), text);
+            let address = entry.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
+            all.push(format!("{address} {host} {target} {} {agent}", entry.status.unwrap_or_default()));
+        }
+        all
+    }
+
+    const GPTBOT: &str = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)";
+
+    #[track_caller]
+    fn assert_read(server: &str, log: &str, host: &str) {
+        let log = log.replace("{UA}", GPTBOT);
+        assert_eq!(shown(&log), [format!("203.0.113.7 {host} /private/a?b=c 200 {GPTBOT}")], "{server}");
+    }
+
+    #[test]
+    fn lines_of_words_and_quotes() {
+        for (server, log) in [
+            (
+                "combined",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "nginx main",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" "-""#,
+            ),
+            (
+                "forwarded last",
+                r#"10.0.0.9 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" "203.0.113.7, 10.0.0.3""#,
+            ),
+            (
+                "forwarded first",
+                r#"203.0.113.7, 198.51.100.2 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "forwarded first, quoted",
+                r#""203.0.113.7, 198.51.100.2" 10.0.0.1 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "a time in front of the referer",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 0.003 "https://x.example/" "{UA}" 0.001"#,
+            ),
+            (
+                "Apache with %D",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" 1234"#,
+            ),
+            (
+                "ingress-nginx",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" 324 0.004 [default-web-80] [] 10.1.2.3:8080 12 0.004 200 5c0d1e"#,
+            ),
+            (
+                "Traefik",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" 1 "web@docker" "http://10.0.0.1:80" 1ms"#,
+            ),
+            (
+                "Envoy",
+                r#"[2025-12-19T13:40:30.310Z] "GET /private/a?b=c HTTP/2" 200 - 0 12 4 3 "203.0.113.7" "{UA}" "cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2" "web" "tcp://10.0.2.1:80""#,
+            ),
+            (
+                "syslog",
+                r#"<134>Dec 19 13:40:30 web1 nginx: 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "syslog 5424",
+                r#"<134>1 2025-12-19T13:40:30Z web1 nginx 12 - - 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "CRI",
+                r#"2025-12-19T13:40:30.123456789Z stdout F 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "docker",
+                r#"{"log":"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] \"GET /private/a?b=c HTTP/1.1\" 200 12 \"-\" \"{UA}\"\n","stream":"stdout","time":"2025-12-19T13:40:30.1Z"}"#,
+            ),
+        ] {
+            assert_read(server, log, "-");
+        }
+    }
+
+    #[test]
+    fn lines_with_the_host() {
+        for (server, host, log) in [
+            (
+                "vhost_combined",
+                "h.example:443",
+                r#"h.example:443 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "lighttpd",
+                "h.example",
+                r#"203.0.113.7 h.example - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "Varnish",
+                "h.example",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET http://h.example/private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
+            ),
+            (
+                "ALB",
+                "h.example:443",
+                r#"h2 2025-12-19T13:40:30.356787Z app/s/cb 203.0.113.7:62611 172.16.1.1:443 0.006 0.008 0.000 200 200 498 1485 "GET https://h.example:443/private/a?b=c HTTP/2.0" "{UA}" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1-58337262-36d228ad5d99923122bbe354" "h.example" "arn:x" 0 2025-12-19T13:40:30.350000Z "forward" "-" "-" "172.16.1.1:443" "200" "-" "-""#,
+            ),
+            (
+                "classic ELB",
+                "h.example:80",
+                r#"2025-12-19T13:40:30.943958Z lb 203.0.113.7:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "GET http://h.example:80/private/a?b=c HTTP/1.1" "{UA}" - -"#,
+            ),
+            (
+                "HAProxy",
+                "h.example",
+                r#"Dec 19 13:40:30 lb haproxy[14389]: 203.0.113.7:33317 [19/Dec/2025:13:40:30.655] http-in web/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {h.example|{UA}|} {} "GET /private/a?b=c HTTP/1.1""#,
+            ),
+            (
+                "nginx with the host behind",
+                "h.example",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" h.example 0.003"#,
+            ),
+            (
+                "nginx with the host in front of the referer",
+                "h.example",
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "h.example" "-" "{UA}""#,
+            ),
+        ] {
+            assert_read(server, log, host);
+        }
+    }
+
+    #[test]
+    fn objects_of_json() {
+        for (server, host, log) in [
+            (
+                "nginx",
+                "h.example",
+                r#"{"time_iso8601":"2025-12-19T13:40:30+00:00","remote_addr":"203.0.113.7","host":"h.example","request":"GET /private/a?b=c HTTP/1.1","status":"200","http_user_agent":"{UA}","uri":"/x"}"#,
+            ),
+            (
+                "nginx, by request_uri",
+                "h.example",
+                r#"{"msec":"1766151630.000","remote_addr":"10.0.0.2","http_x_forwarded_for":"203.0.113.7","server_name":"h.example","request_method":"GET","uri":"/index.php","request_uri":"/private/a?b=c","status":200,"http_user_agent":"{UA}"}"#,
+            ),
+            (
+                "Caddy",
+                "h.example",
+                r#"{"ts":1766151630.25,"request":{"remote_ip":"10.0.0.1","client_ip":"203.0.113.7","method":"GET","host":"h.example","uri":"/private/a?b=c","headers":{"User-Agent":["{UA}"],"Accept":"*/*"}},"status":200,"size":9,"resp_headers":[]}"#,
+            ),
+            (
+                "Traefik",
+                "h.example",
+                r#"{"ClientHost":"203.0.113.7","RequestHost":"h.example","RequestMethod":"GET","RequestPath":"/private/a?b=c","DownstreamStatus":200,"request_User-Agent":"{UA}","time":"2025-12-19T13:40:30Z"}"#,
+            ),
+            (
+                "Cloudflare",
+                "h.example",
+                r#"{"ClientIP":"203.0.113.7","ClientRequestHost":"h.example","ClientRequestMethod":"GET","ClientRequestURI":"/private/a?b=c","ClientRequestUserAgent":"{UA}","EdgeResponseStatus":200,"EdgeStartTimestamp":"2025-12-19T13:40:30Z"}"#,
+            ),
+            (
+                "Google's load balancer",
+                "h.example",
+                r#"{"httpRequest":{"requestMethod":"GET","requestUrl":"https://h.example/private/a?b=c","status":200,"userAgent":"{UA}","remoteIp":"203.0.113.7"},"timestamp":"2025-12-19T13:40:30.1Z"}"#,
+            ),
+            (
+                "Azure Front Door",
+                "h.example:443",
+                r#"{"time":"2025-12-19T13:40:30Z","properties":{"httpMethod":"GET","requestUri":"https://h.example:443/private/a?b=c","clientIp":"203.0.113.7","userAgent":"{UA}","httpStatusCode":"200"}}"#,
+            ),
+            (
+                "Akamai",
+                "h.example",
+                r#"{"reqTimeSec":"1766151630.1","cliIP":"203.0.113.7","reqHost":"h.example","reqMethod":"GET","reqPath":"private/a","queryStr":"b=c","statusCode":"200","UA":"Mozilla%2F5.0%20AppleWebKit%2F537.36%20(KHTML,%20like%20Gecko;%20compatible;%20GPTBot%2F1.2;%20+https:%2F%2Fopenai.com%2Fgptbot)"}"#,
+            ),
+            (
+                "Vercel",
+                "h.example",
+                r#"{"timestamp":1766151630000,"proxy":{"method":"GET","host":"h.example","path":"/private/a?b=c","userAgent":["{UA}"],"clientIp":"203.0.113.7","statusCode":200}}"#,
+            ),
+            (
+                "ECS",
+                "h.example",
+                r#"{"@timestamp":"2025-12-19T13:40:30Z","host":{"name":"web1"},"source":{"ip":"203.0.113.7"},"http":{"request":{"method":"GET"},"response":{"status_code":200}},"url":{"path":"/private/a","query":"b=c","domain":"h.example"},"user_agent":{"original":"{UA}"}}"#,
+            ),
+            (
+                "logstash",
+                "-",
+                r#"{"@timestamp":"2025-12-19T13:40:30Z","clientip":"203.0.113.7","verb":"GET","request":"/private/a?b=c","response":200,"agent":"\"{UA}\""}"#,
+            ),
+            (
+                "pino",
+                "h.example",
+                r#"{"level":30,"time":1766151630000,"req":{"method":"GET","url":"/private/a?b=c","headers":{"host":"h.example","user-agent":"{UA}"},"remoteAddress":"203.0.113.7"},"res":{"statusCode":200}}"#,
+            ),
+            (
+                "Envoy",
+                "h.example",
+                r#"{"start_time":"2025-12-19T13:40:30.1Z","method":"GET","path":"/private/a?b=c","authority":"h.example","user_agent":"{UA}","x_forwarded_for":"203.0.113.7","response_code":200,"downstream_remote_address":"10.0.0.1:1234"}"#,
+            ),
+        ] {
+            assert_read(server, log, host);
+        }
+    }
+
+    #[test]
+    fn columns_with_a_head() {
+        let iis = "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status\n\
+                   2025-12-19 13:40:30 10.0.0.1 GET /private/a b=c 80 - 203.0.113.7 {UA} 200";
+        let plus = GPTBOT.replace(' ', "+");
+        assert_eq!(
+            shown(&iis.replace("{UA}", &plus)),
+            [format!("203.0.113.7 - /private/a?b=c 200 {GPTBOT}")]
+        );
+        let cloudfront = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header\n\
+                          2025-12-19\t13:40:30\tFRA2\t12\t203.0.113.7\tGET\td1.cloudfront.net\t/private/a\t200\t-\t{UA}\tb=c\t-\tHit\tx\th.example";
+        let twice = GPTBOT.replace(' ', "%2520");
+        assert_eq!(
+            shown(&cloudfront.replace("{UA}", &twice)),
+            [format!("203.0.113.7 h.example /private/a?b=c 200 {GPTBOT}")]
+        );
+        let real_time = format!(
+            "1766151630.002\t203.0.113.7\t0.002\t200\t12\tGET\thttps\td1.cloudfront.net\t/private/a\t9\tFRA2\tx\th.example\t0.1\tHTTP/2\tIPv4\t{}\t-\t-\tb=c",
+            GPTBOT.replace(' ', "%20")
+        );
+        assert_eq!(shown(&real_time), [format!("203.0.113.7 h.example /private/a?b=c 200 {GPTBOT}")]);
+    }
+
+    #[test]
+    fn a_log_without_the_header_says_how_to_switch_it_on() {
+        for (log, remedy) in [
+            (r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /a HTTP/1.1" 200 12"#, "combined"),
+            (
+                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /a HTTP/1.1" 200 12 "-" "-" 1 "web@docker" "http://10.0.0.1:80" 1ms"#,
+                "Traefik",
+            ),
+            (
+                r#"2025-12-19T13:40:30+00:00 heroku[router]: at=info method=GET path="/a" host=h.example fwd="203.0.113.7" dyno=web.1 status=200 bytes=5"#,
+                "Heroku",
+            ),
+            (
+                "1766151630.450 167 203.0.113.7 TCP_MISS/200 507 GET http://h.example/a - DIRECT/10.0.0.1 text/html",
+                "--log-format",
+            ),
+            (
+                r#"{"time":"2025-12-19T13:40:30Z","remote_addr":"203.0.113.7","request_method":"GET","request_uri":"/a","status":200}"#,
+                "http_user_agent",
+            ),
+            (
+                r#"{"time":"2025-12-19T13:40:30Z","remote_addr":"203.0.113.7","request_method":"GET","uri":"/a","args":"b","status":200,"http_user_agent":"x"}"#,
+                "$request_uri",
+            ),
+        ] {
+            let mut reader = LogReader::new(log.as_bytes(), None);
+            reader.read(log.as_bytes(), &mut Vec::new(), &mut String::new());
+            let (what, hint) = reader.seen.fault().unwrap_or_else(|| panic!("{log}"));
+            assert!(hint.contains(remedy), "{log}: {what}: {hint}");
+        }
+    }
+
+    #[test]
+    fn what_was_no_http_is_read_and_names_no_request() {
+        let good = r#"192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8.5.0""#;
+        for request in ["-", "", "\\x16\\x03\\x01", "GET /", "GET  HTTP/1.1", "GET /a b HTTP/1.1"] {
+            let bad = format!("192.0.2.1 - - [17/May/2015:10:05:03 +0000] \"{request}\" 400 0 \"-\" \"x/1\"");
+            assert_eq!(shown(&format!("{good}\n{bad}"))[1], "192.0.2.1 - none 400 x/1", "{request}");
+        }
+    }
+
+    #[test]
+    fn what_was_escaped_is_as_it_was_sent() {
+        let line = r#"192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET /%22\x22\"\\ HTTP/1.1" 200 1 "a\"b" "x \"y\" \x5Cn\x3""#;
+        assert_eq!(shown(line), ["192.0.2.1 - /%22\"\"\\ 200 x \"y\" \\nx3"]);
+    }
+
+    #[test]
+    fn names_of_hosts_are_no_addresses_and_no_hosts() {
+        let line =
+            r#"crawl-1.bot.example - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 1 "-" "x/1""#;
+        assert_eq!(shown(line), ["- - /a 200 x/1"]);
+    }
+
+    #[test]
+    fn other_lines_are_not_read() {
+        for line in [
+            "hello",
+            "[",
+            "{\"a\":",
+            "192.0.2.1 - - [yesterday] \"GET / HTTP/1.1\" 200 1",
+            "{\"time\":\"soon\"}",
+        ] {
+            assert!(shown(line)[0].contains(": "), "{line}: {:?}", shown(line));
+        }
+    }
+}
