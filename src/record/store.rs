@@ -22,6 +22,7 @@ mod outbox;
 mod reader;
 mod rows;
 mod schema;
+mod shares;
 mod spill;
 mod sqlite;
 mod words;

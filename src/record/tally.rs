@@ -8,7 +8,6 @@ mod account;
 mod batch;
 mod decision;
 mod instant;
-mod strangers;
 mod subject;
 
 pub use account::{PathCounts, SeenInstants};
@@ -20,7 +19,6 @@ pub use subject::{CountSubject, OTHER_CRAWLERS, is_known};
 pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenRead, SubjectCounts};
 pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce};
 pub(super) use instant::{DAY, HOUR, MINUTE, SLICE, begins, start_of};
-pub(super) use strangers::Strangers;
 pub(super) use subject::SubjectRef;
 
 use super::unseen::UnseenNotes;
@@ -35,6 +33,7 @@ const SHARDS: usize = 16;
 pub(super) const WAITING: BatchLimits = BatchLimits {
     rollups: 131_072,
     paths: 131_072,
+    details: 16 * 1024 * 1024,
     strangers: 16_384,
     samples: 16_384,
     reads: 65_536,

@@ -200,9 +200,9 @@ impl RemovableRows {
     }
 }
 
-/// What the size cap takes, in this order: the details of former days, then the oldest counts, and what is
-/// of today only when nothing else is left.
-const OLDEST: [RemovableRows; 10] = [
+/// What the size cap takes, in this order: the details of former days, then those of today, and counts of former days only
+/// when no details are left. Who fills the store today cannot take what is known of yesterday.
+const OLDEST: [RemovableRows; 12] = [
     RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
@@ -219,6 +219,22 @@ const OLDEST: [RemovableRows; 10] = [
          AND sha256 NOT IN (SELECT sha256 FROM version
          WHERE until = 0 OR until >= (?1 - 604800) * 1000000)",
     ),
+    RemovableRows::Details(
+        "DELETE FROM path WHERE violations = 0 AND (subject, day) IN
+         (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
+         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day AND violations = 0)
+         ORDER BY targets DESC LIMIT 1)",
+    ),
+    RemovableRows::Details(
+        "DELETE FROM path WHERE (subject, day) IN
+         (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
+         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
+         ORDER BY targets DESC LIMIT 1)",
+    ),
+    RemovableRows::Details(
+        "DELETE FROM sample WHERE id IN
+         (SELECT id FROM sample WHERE time >= ?1 * 1000000 ORDER BY time DESC LIMIT 2000)",
+    ),
     RemovableRows::Counts(DAY),
     RemovableRows::Counts(HOUR),
     RemovableRows::Counts(MINUTE),
@@ -226,12 +242,6 @@ const OLDEST: [RemovableRows; 10] = [
     RemovableRows::Details(
         "DELETE FROM sent WHERE (span, start) IN
          (SELECT span, start FROM sent WHERE start < ?1 ORDER BY start LIMIT 1)",
-    ),
-    RemovableRows::Details(
-        "DELETE FROM path WHERE (subject, day) IN
-         (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
-         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
-         ORDER BY targets DESC LIMIT 1)",
     ),
     RemovableRows::Reads,
 ];

@@ -32,7 +32,7 @@ const NAMED: &str = ".unwritten-";
 const PART: &str = ".part";
 
 /// The form of the files that this program writes and reads.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
 
 /// How large a file may become, in bytes. What memory may hold fits in, but for targets of the longest kind.
 const MOST: u64 = 64 * 1024 * 1024;
@@ -229,7 +229,8 @@ impl<'a> BatchLine<'a> {
 
 /// How many requests and events [`Detail::Counts`] leaves out the details of.
 fn details(account: &SubjectCounts) -> u64 {
-    let targets = account.paths.values().flatten().map(|(_, counts)| counts.requests()).sum::<u64>();
+    let days = account.paths.values().flat_map(|uses| &uses.days);
+    let targets = days.map(|(_, counts)| counts.requests()).sum::<u64>();
     targets.saturating_add(account.events.len() as u64)
 }
 

@@ -7,10 +7,14 @@
 use super::error::StoreError;
 use super::losses::{self, NotedLoss};
 use super::outbox::{self, ExportedRows, ReadRow, RowId, path_counts, word};
-use super::sqlite::{Sqlite, integer};
+use super::shares::{NetworkShares, StoredDetail};
+use super::sqlite::{Sqlite, integer, unsigned};
 use super::{schema, words};
+use crate::identify::Proof;
 use crate::record::bytes::printable;
+use crate::record::event::EventKind;
 use crate::record::hexadecimal;
+use crate::record::network::NetworkId;
 use crate::record::tally::{
     CountBatch, CountSubject, CountedDecision, DAY, HOUR, InForce, KeptEvent, PathDays, ReadKey,
     SeenInstants, SeenRead, SubjectCounts, start_of,
@@ -18,14 +22,17 @@ use crate::record::tally::{
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
+use std::collections::HashSet;
+use std::hash::Hash;
 
 /// Targets of a subject and day that are kept by name.
 const PATHS_PER_DAY: i64 = 1_000;
 
-/// Made-up names of a day that are kept, and how many of them just for having come first. The others deserve it: they
-/// came from several networks, or over time.
+/// Made-up names of a day that are kept. One network brings a few of them at most.
 const STRANGERS_PER_DAY: i64 = 1_000;
-const FIRST_STRANGERS_PER_DAY: i64 = 500;
+
+/// For how many details it is enough to measure the store once.
+const MEASURED_FOR: u32 = 16;
 
 /// Readers of a subject and version that are kept by host and network.
 const READERS_PER_VERSION: i64 = 1_000;
@@ -52,7 +59,9 @@ pub(super) fn write(
     batch: &CountBatch,
     (process, sequence): (&str, i64),
     now: i64,
+    shares: &mut NetworkShares,
 ) -> Result<(), StoreError> {
+    shares.begin(now);
     database.transaction(|| {
         schema::version(database)?;
         let last = "SELECT sequence FROM writer WHERE process = ?1";
@@ -73,7 +82,8 @@ pub(super) fn write(
             )?;
         }
         let shared = outbox::wanted(database)?;
-        let mut writing = Writing { database, now, shared };
+        let full = HashSet::new();
+        let mut writing = Writing { database, now, shared, shares, full, bytes: 0, is_measured_for: 0 };
         for version in &batch.versions {
             writing.version(version)?;
         }
@@ -93,6 +103,12 @@ struct Writing<'a> {
     now: i64,
     /// What is written, where a fleet is to have it, too.
     shared: Option<ExportedRows>,
+    shares: &'a mut NetworkShares,
+    /// Subjects and days whose named targets all have violations.
+    full: HashSet<(i64, i64)>,
+    /// How large the store was when it was measured last, and for how many more details that holds.
+    bytes: u64,
+    is_measured_for: u32,
 }
 
 /// A subject in this store, and what it is called in every one.
@@ -138,7 +154,7 @@ impl Writing<'_> {
     fn account(&mut self, subject: &CountSubject, account: &SubjectCounts) -> Result<(), StoreError> {
         let days = account.presence.iter().map(|(day, _)| *day);
         let today = days.max().unwrap_or_else(|| start_of(self.now, DAY));
-        let has_room = account.is_known || self.has_room_for(subject, account.is_deserving, today)?;
+        let has_room = account.is_known || self.has_room_for(subject, account.network, today)?;
         let named = if has_room { subject.borrowed() } else { subject.borrowed().nameless() };
         let named = words::of_subject(named);
         let id = self.database.subject(named, start_of(self.now, DAY))?;
@@ -165,23 +181,30 @@ impl Writing<'_> {
             self.database.add_sent((span, start), id, *bytes)?;
             self.share(&who, |rows, name| rows.sent.push(((span, start, name), *bytes)));
         }
-        for (target, days) in &account.paths {
-            self.paths(&who, &printable(target), days)?;
+        let is_confirmed = subject.proof == Proof::Confirmed;
+        let of = |network| Some(network).filter(|_| !is_confirmed);
+        for (target, uses) in &account.paths {
+            self.paths(&who, of(uses.network), &printable(target), &uses.days)?;
         }
-        self.paths(&who, OTHER, &account.other_paths)?;
-        account.events.iter().try_for_each(|event| self.sample(id, event))?;
-        account.reads.iter().try_for_each(|(key, read)| self.read(&who, key, *read))
+        self.paths(&who, None, OTHER, &account.other_paths)?;
+        account.events.iter().try_for_each(|event| self.sample(id, of(event.network), event))?;
+        account.reads.iter().try_for_each(|(key, read)| self.read(&who, is_confirmed, key, *read))
     }
 
     /// Whether a made-up name is kept by name today.
-    fn has_room_for(&self, subject: &CountSubject, deserves: bool, day: i64) -> Result<bool, StoreError> {
+    fn has_room_for(
+        &mut self,
+        subject: &CountSubject,
+        network: NetworkId,
+        day: i64,
+    ) -> Result<bool, StoreError> {
         let Some(name) = subject.crawler.as_deref() else { return Ok(true) };
         let known = "SELECT 1 FROM stranger WHERE day = ?1 AND name = ?2";
         if self.database.value::<i64>(known, (day, name))?.is_some() {
             return Ok(true);
         }
-        let places = if deserves { STRANGERS_PER_DAY } else { FIRST_STRANGERS_PER_DAY };
-        if self.database.number("SELECT count(*) FROM stranger WHERE day = ?1", [day])? >= places {
+        let count = "SELECT count(*) FROM stranger WHERE day = ?1";
+        if self.database.number(count, [day])? >= STRANGERS_PER_DAY || !self.shares.takes_name(network, day) {
             return Ok(false);
         }
         self.database.run("INSERT INTO stranger (day, name) VALUES (?1, ?2)", (day, name))?;
@@ -194,11 +217,20 @@ impl Writing<'_> {
         words::of_decision(decision, |words, line| self.database.decision(words, line, today))
     }
 
-    fn paths(&mut self, who: &SubjectRow, target: &str, days: &PathDays) -> Result<(), StoreError> {
+    fn paths(
+        &mut self,
+        who: &SubjectRow,
+        network: Option<NetworkId>,
+        target: &str,
+        days: &PathDays,
+    ) -> Result<(), StoreError> {
         for (day, counts) in days {
             let known = "SELECT 1 FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
             let is_known = self.database.value::<i64>(known, (who.id, day, target))?.is_some();
-            let kept = if is_known || self.has_place(who.id, *day, target)? { target } else { OTHER };
+            let is_violation = counts.violations > 0;
+            let detail = StoredDetail { network, day: *day, bytes: target.len(), is_violation };
+            let has_place = is_known || self.has_place(who.id, target, &detail)?;
+            let kept = if has_place { target } else { OTHER };
             let counts = path_counts(counts);
             self.database.add_path(who.id, *day, kept, counts)?;
             self.share(who, |rows, name| rows.paths.push(((*day, name, kept.into()), counts)));
@@ -206,14 +238,59 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Takes one of the day's places for a target, if one is left. The day is noted in any case.
-    fn has_place(&self, subject: i64, day: i64, target: &str) -> Result<bool, StoreError> {
+    /// Takes one of the day's places for a target, if one is left, or, for a violation, that of a target without one. The day
+    /// is noted in any case.
+    fn has_place(
+        &mut self,
+        subject: i64,
+        target: &str,
+        detail: &StoredDetail<NetworkId>,
+    ) -> Result<bool, StoreError> {
+        let day = detail.day;
         let noted = "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
         self.database.run(noted, [day, subject])?;
-        let places = if target == OTHER { 0 } else { PATHS_PER_DAY };
+        if target == OTHER || !self.has_room(detail)? {
+            return Ok(false);
+        }
         let taken =
             "UPDATE path_day SET targets = targets + 1 WHERE day = ?1 AND subject = ?2 AND targets < ?3";
-        Ok(self.database.run(taken, [day, subject, places])? > 0)
+        let is_free = self.database.run(taken, [day, subject, PATHS_PER_DAY])? > 0;
+        let has_place = is_free || (detail.is_violation && self.has_made_place(subject, day)?);
+        if has_place {
+            self.shares.take(detail);
+        }
+        Ok(has_place)
+    }
+
+    /// Whether network and store have room for a detail.
+    fn has_room(&mut self, detail: &StoredDetail<impl Hash + Copy>) -> Result<bool, StoreError> {
+        if self.is_measured_for == 0 {
+            self.bytes = self.database.bytes()?;
+            self.is_measured_for = MEASURED_FOR;
+        }
+        self.is_measured_for -= 1;
+        Ok(self.bytes <= self.shares.limit(detail.is_violation) && self.shares.has_room(detail))
+    }
+
+    /// Counts a target that has no violations with the rest. A fleet keeps it by name: its counts cannot be taken back.
+    fn has_made_place(&mut self, subject: i64, day: i64) -> Result<bool, StoreError> {
+        if self.full.contains(&(subject, day)) {
+            return Ok(false);
+        }
+        let least = "SELECT target, allowed, stale, variants, spoofed, refused FROM path
+                     WHERE subject = ?1 AND day = ?2 AND violations = 0 AND target <> ?3 LIMIT 1";
+        let found = self.database.rows(least, (subject, day, OTHER), |row| {
+            let counts = [row.get(1)?, 0, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?];
+            Ok((row.get(0)?, counts))
+        })?;
+        let Some((target, counts)): Option<(String, [i64; 6])> = found.into_iter().next() else {
+            self.full.insert((subject, day));
+            return Ok(false);
+        };
+        let delete = "DELETE FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
+        self.database.run(delete, (subject, day, target))?;
+        self.database.add_path(subject, day, OTHER, counts.map(unsigned))?;
+        Ok(true)
     }
 
     /// What found no room, by the hour in which that is written.
@@ -233,7 +310,19 @@ impl Writing<'_> {
     }
 
     /// Keeps an event in full: the first ones, then one now and then in place of an older one.
-    fn sample(&self, subject: i64, kept: &KeptEvent) -> Result<(), StoreError> {
+    fn sample(
+        &mut self,
+        subject: i64,
+        network: Option<NetworkId>,
+        kept: &KeptEvent,
+    ) -> Result<(), StoreError> {
+        let is_violation = kept.decision.kind == EventKind::Violation;
+        let (day, bytes) = (start_of(kept.at, DAY), kept.line.len());
+        let detail = StoredDetail { network, day, bytes, is_violation };
+        if !self.has_room(&detail)? {
+            return Ok(());
+        }
+        self.shares.take(&detail);
         let decision = self.decision(&kept.decision)?;
         let count = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2";
         if self.database.number(count, [subject, decision])? >= SAMPLES
@@ -276,7 +365,13 @@ impl Writing<'_> {
         Ok(true)
     }
 
-    fn read(&mut self, who: &SubjectRow, key: &ReadKey, read: SeenRead) -> Result<(), StoreError> {
+    fn read(
+        &mut self,
+        who: &SubjectRow,
+        is_confirmed: bool,
+        key: &ReadKey,
+        read: SeenRead,
+    ) -> Result<(), StoreError> {
         let (version, rules) = (key.version.to_string().into(), key.rules.to_string().into());
         let (network, chosen) =
             (key.network.clone().unwrap_or_default(), key.chosen.clone().unwrap_or_default());
@@ -284,7 +379,7 @@ impl Writing<'_> {
             (who.name.clone().unwrap_or_default(), version, key.in_force, key.host.clone(), network, chosen);
         let SeenInstants { first, last, count } = read.seen;
         let mut row = (reader, (rules, first, last, count, key.sequence));
-        if !self.has_room_for_reader(who.id, &row)? {
+        if !self.has_room_for_reader(who.id, is_confirmed, &row)? {
             (row.0.3, row.0.4) = (OTHER.into(), Box::default());
         }
         self.database.add_read(who.id, &row, (key.sequence, read.at))?;
@@ -296,7 +391,12 @@ impl Writing<'_> {
     }
 
     /// Whether reads of a reader are kept by its host and network.
-    fn has_room_for_reader(&self, subject: i64, (reader, _): &ReadRow) -> Result<bool, StoreError> {
+    fn has_room_for_reader(
+        &mut self,
+        subject: i64,
+        is_confirmed: bool,
+        (reader, (_, first, ..)): &ReadRow,
+    ) -> Result<bool, StoreError> {
         let (_, version, in_force, host, network, chosen) = reader;
         let known = "SELECT 1 FROM read WHERE subject = ?1 AND version = ?2 AND in_force = ?3 AND host = ?4
                      AND network = ?5 AND chosen = ?6";
@@ -305,6 +405,15 @@ impl Writing<'_> {
             return Ok(true);
         }
         let readers = "SELECT count(*) FROM read WHERE subject = ?1 AND version = ?2 AND in_force = ?3";
-        Ok(self.database.number(readers, (subject, version, in_force))? < READERS_PER_VERSION)
+        if self.database.number(readers, (subject, version, in_force))? >= READERS_PER_VERSION {
+            return Ok(false);
+        }
+        let (network, day) = (Some(&**network).filter(|_| !is_confirmed), start_of(*first, DAY));
+        let detail = StoredDetail { network, day, bytes: host.len() + chosen.len(), is_violation: true };
+        let has_room = self.has_room(&detail)?;
+        if has_room {
+            self.shares.take(&detail);
+        }
+        Ok(has_room)
     }
 }

@@ -16,10 +16,11 @@ use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping;
 use super::open::{StoreDamage, StoreFile};
 use super::outbox;
+use super::shares::NetworkShares;
 use super::spill::Spill;
 use super::sqlite::Sqlite;
 use super::write::write;
-use crate::record::tally::{CountBatch, Losses, Strangers, Tally, WAITING, micros};
+use crate::record::tally::{CountBatch, Losses, Tally, WAITING, micros};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io;
@@ -89,8 +90,8 @@ pub(in crate::record) struct StoreWriter {
     spill_fails: bool,
     /// When to look for what other processes left.
     left_due: Instant,
-    /// Made-up names that were seen lately.
-    strangers: Strangers,
+    /// What networks have taken today under names that are not confirmed.
+    shares: NetworkShares,
     /// Losses of batches that are written.
     written_losses: Losses,
     shown: Arc<ShownState>,
@@ -123,7 +124,6 @@ impl StoreWriter {
             spill: Spill::new(&options.path, &process),
             spill_fails: false,
             left_due: Instant::now(),
-            options,
             clock: StoreClock::new(&process),
             process,
             sequence: 0,
@@ -131,7 +131,7 @@ impl StoreWriter {
             frozen_at: 0,
             next: CountBatch::new(WAITING),
             taken: micros(now),
-            strangers: Strangers::default(),
+            shares: NetworkShares::new(options.max_bytes),
             written_losses: Losses::default(),
             shown: Arc::default(),
             is_suspect: false,
@@ -141,6 +141,7 @@ impl StoreWriter {
             reminder_due: Instant::now(),
             seal_due: Instant::now() + SEALED_EVERY,
             opened: 0,
+            options,
         };
         writer.with_status(|status| status.path = path);
         if let Err(error) = writer.reopen() {
@@ -180,7 +181,7 @@ impl StoreWriter {
         self.take_over_spills()?;
         while self.freeze() {
             let (Some(database), Some(batch)) = (&self.database, &self.frozen) else { return Ok(()) };
-            write(database, batch, (&self.process, self.sequence), self.frozen_at)?;
+            write(database, batch, (&self.process, self.sequence), self.frozen_at, &mut self.shares)?;
             self.written_losses = self.written_losses.plus(batch.losses());
             self.frozen = None;
         }
@@ -191,9 +192,7 @@ impl StoreWriter {
     fn freeze(&mut self) -> bool {
         if self.frozen.is_none() && !self.next.is_empty() {
             self.sequence += 1;
-            let mut batch = self.next.take();
-            self.strangers.mark_deserving(&mut batch);
-            self.frozen = Some(batch);
+            self.frozen = Some(self.next.take());
             self.frozen_at = self.taken;
         }
         self.frozen.is_some()

@@ -88,6 +88,14 @@ impl PathCounts {
 /// Counts of one target by day.
 pub(in crate::record) type PathDays = Vec<(i64, PathCounts)>;
 
+/// Who asked for a target first, and how often it was asked for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::record) struct TargetUses {
+    pub(in crate::record) network: NetworkId,
+    pub(in crate::record) days: PathDays,
+}
+
 /// Which read of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -208,36 +216,14 @@ impl SampledEvents {
     }
 }
 
-/// Up to two networks that a name came from: what is beyond makes no difference.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::record) struct FirstNetworks([NetworkId; 2]);
-
-impl FirstNetworks {
-    pub(super) fn add(&mut self, network: NetworkId) {
-        let [first, second] = &mut self.0;
-        if !first.is_known() {
-            *first = network;
-        } else if *first != network && !second.is_known() {
-            *second = network;
-        }
-    }
-
-    pub(super) const fn both(self) -> [NetworkId; 2] {
-        self.0
-    }
-}
-
 /// All that is known of one subject.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::record) struct SubjectCounts {
     /// Whether the name is the catalogue's or the operator's, and not made up by a client.
     pub(in crate::record) is_known: bool,
-    /// Where a name came from that is not known.
-    #[serde(skip)]
-    pub(super) networks: FirstNetworks,
-    /// Whether such a name deserves a place of its own.
-    pub(in crate::record) is_deserving: bool,
+    /// Where a name came from first that is not known.
+    pub(in crate::record) network: NetworkId,
     /// By day: first and last seen. A day or two, but where the store has long been broken.
     pub(in crate::record) presence: Vec<(i64, SeenInstants)>,
     #[serde(with = "pairs")]
@@ -247,7 +233,7 @@ pub(in crate::record) struct SubjectCounts {
     pub(in crate::record) sent: Vec<(RollUpPeriod, u64)>,
     /// By target, raw bytes.
     #[serde(with = "raw_keys")]
-    pub(in crate::record) paths: Map<Box<[u8]>, PathDays>,
+    pub(in crate::record) paths: Map<Box<[u8]>, TargetUses>,
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
     pub(in crate::record) events: Vec<KeptEvent>,
@@ -265,10 +251,9 @@ impl SubjectCounts {
         }
     }
 
-    /// When it was there first and last.
-    pub(super) fn first_and_last(&self) -> Option<(i64, i64)> {
-        let all = || self.presence.iter().map(|(_, seen)| seen);
-        Some((all().map(|seen| seen.first).min()?, all().map(|seen| seen.last).max()?))
+    /// Counts of all targets by day.
+    pub(in crate::record) fn path_days(&self) -> impl Iterator<Item = &(i64, PathCounts)> {
+        self.paths.values().flat_map(|uses| &uses.days).chain(&self.other_paths)
     }
 
     /// Adds reads; `false` when there is no room for them. That of a host and network goes before the read itself does:
@@ -308,12 +293,12 @@ impl SubjectCounts {
     pub(in crate::record) fn without_details(&self) -> Self {
         Self {
             is_known: self.is_known,
-            is_deserving: self.is_deserving,
+            network: self.network,
             presence: self.presence.clone(),
             decisions: self.decisions.clone(),
             sent: self.sent.clone(),
             reads: self.reads.clone(),
-            other_paths: self.paths.values().chain([&self.other_paths]).flatten().copied().collect(),
+            other_paths: self.path_days().copied().collect(),
             ..Self::default()
         }
     }
@@ -323,6 +308,8 @@ impl SubjectCounts {
         BatchLimits {
             rollups: self.sent.len() + self.decisions.values().map(|uses| uses.periods.len()).sum::<usize>(),
             paths: self.paths.len(),
+            details: self.paths.keys().map(|target| target.len()).sum::<usize>()
+                + self.events.iter().map(|event| event.line.len()).sum::<usize>(),
             strangers: usize::from(!self.is_known),
             samples: self.events.len(),
             reads: self.reads.len(),
@@ -330,14 +317,25 @@ impl SubjectCounts {
         }
     }
 
-    pub(super) fn add_path(&mut self, target: &[u8], day: i64, counts: &PathCounts, room: &mut BatchRoom) {
+    /// Adds a target of a day. Violations have twice the room, so that they are named where allowed requests fill it.
+    pub(super) fn add_path(
+        &mut self,
+        target: &[u8],
+        (day, counts): (i64, &PathCounts),
+        network: NetworkId,
+        room: &mut BatchRoom,
+    ) {
+        let share = if counts.violations > 0 { 2 } else { 1 };
+        let has_room = room.sizes.paths < room.bounds.paths.saturating_mul(share)
+            && room.sizes.details + target.len() <= room.bounds.details.saturating_mul(share);
         if target.len() > LONGEST_TARGET {
             add(&mut self.other_paths, day, counts);
-        } else if let Some(days) = self.paths.get_mut(target) {
-            add(days, day, counts);
-        } else if room.sizes.paths < room.bounds.paths {
+        } else if let Some(uses) = self.paths.get_mut(target) {
+            add(&mut uses.days, day, counts);
+        } else if has_room {
             room.sizes.paths += 1;
-            self.paths.insert(target.into(), vec![(day, *counts)]);
+            room.sizes.details += target.len();
+            self.paths.insert(target.into(), TargetUses { network, days: vec![(day, *counts)] });
         } else {
             room.drop_details(counts.requests());
             add(&mut self.other_paths, day, counts);

@@ -100,12 +100,12 @@ impl CountBatch {
         let room = &mut self.room;
         let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
         account.note_presence(SeenInstants::once(entry.at));
-        if !entry.is_known {
-            account.networks.add(entry.network);
+        if !entry.is_known && !account.network.is_known() {
+            account.network = entry.network;
         }
         let (day, counts) =
             (start_of(entry.at, DAY), PathCounts::one(entry.decision.kind, entry.decision.action));
-        account.add_path(entry.target, day, &counts, room);
+        account.add_path(entry.target, (day, &counts), entry.network, room);
         let uses = match account.decisions.entry_ref(&entry.decision) {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
@@ -126,11 +126,14 @@ impl CountBatch {
 
     /// Keeps an event in full, or counts it as dropped.
     pub(in crate::record) fn keep(&mut self, subject: SubjectRef<'_>, is_known: bool, event: KeptEvent) {
-        if self.room.sizes.samples >= self.room.bounds.samples {
+        let (sizes, bounds) = (&mut self.room.sizes, self.room.bounds);
+        // Few events are kept, so they have twice the bytes of targets.
+        if sizes.samples >= bounds.samples || sizes.details + event.line.len() > bounds.details * 2 {
             self.room.drop_details(1);
             return;
         }
-        self.room.sizes.samples += 1;
+        sizes.samples += 1;
+        sizes.details += event.line.len();
         push(&mut account(&mut self.accounts, &mut self.room, subject, is_known).events, event);
     }
 
@@ -217,7 +220,9 @@ impl CountBatch {
         let room = &mut self.room;
         let ours = account(&mut self.accounts, room, subject, is_known);
         theirs.presence.into_iter().for_each(|(_, seen)| ours.note_presence(seen));
-        theirs.networks.both().into_iter().for_each(|network| ours.networks.add(network));
+        if !ours.network.is_known() {
+            ours.network = theirs.network;
+        }
         for (decision, uses) in theirs.decisions {
             let known = ours.decisions.entry(decision).or_default();
             known.sampled.merge(uses.sampled);
@@ -228,9 +233,9 @@ impl CountBatch {
         for (period, bytes) in theirs.sent {
             ours.add_sent(period, bytes, room);
         }
-        for (target, counts) in theirs.paths {
-            for (day, counts) in counts {
-                ours.add_path(&target, day, &counts, room);
+        for (target, uses) in theirs.paths {
+            for (day, counts) in uses.days {
+                ours.add_path(&target, (day, &counts), uses.network, room);
             }
         }
         theirs.other_paths.iter().for_each(|(day, counts)| add(&mut ours.other_paths, *day, counts));
@@ -275,6 +280,8 @@ pub(in crate::record) struct BatchLimits {
     pub(in crate::record) rollups: usize,
     /// Targets by day.
     pub(in crate::record) paths: usize,
+    /// Bytes of targets and of events in full.
+    pub(in crate::record) details: usize,
     /// Made-up names.
     pub(in crate::record) strangers: usize,
     /// Events in full.
@@ -291,6 +298,7 @@ impl BatchLimits {
         Self {
             rollups: of(self.rollups, other.rollups),
             paths: of(self.paths, other.paths),
+            details: of(self.details, other.details),
             strangers: of(self.strangers, other.strangers),
             samples: of(self.samples, other.samples),
             reads: of(self.reads, other.reads),
@@ -337,7 +345,7 @@ impl BatchRoom {
     /// Takes room for all of `sizes`, or for none of it; `false` where there is too little.
     pub(super) fn take(&mut self, more: BatchLimits) -> bool {
         let all = self.sizes.with(more, |had, more| had + more);
-        // No size is larger than its bound.
+        // Where violations have taken more than the bound, it does not fit.
         let fits = all.with(self.bounds, usize::max) == self.bounds;
         if fits {
             self.sizes = all;

@@ -239,7 +239,7 @@ fn the_cap_takes_the_oldest_details_first_and_tells() {
     let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
     assert_eq!((removed.counts, removed.details % 900), (0, 0), "{removed:?}");
     assert!(removed.details >= 900);
-    tidy(&database, &kept(90, 150_000), now);
+    tidy(&database, &kept(90, 50_000), now);
     let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
     let left = number(&database, "SELECT sum(count) FROM rollup");
     assert_eq!(i64::try_from(removed.counts).unwrap() + left, counted);

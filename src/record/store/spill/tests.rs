@@ -86,11 +86,11 @@ fn contents(batch: &CountBatch) -> Vec<String> {
     let mut all = vec![format!("{:?} {:?} {}", batch.versions, batch.unseen, batch.ledger_entry)];
     for (subject, account) in &batch.accounts {
         let mut add = |entry: &dyn std::fmt::Debug| all.push(format!("{subject:?} {entry:?}"));
-        add(&(account.is_known, account.is_deserving, &account.other_paths));
+        add(&(account.is_known, account.network, &account.other_paths));
         account.presence.iter().for_each(|(day, seen)| add(&(day, seen.first, seen.last)));
         account.decisions.iter().for_each(|(decision, uses)| add(&(decision, &uses.periods)));
         add(&account.sent);
-        account.paths.iter().for_each(|path| add(&path));
+        account.paths.iter().for_each(|(target, uses)| add(&(target, uses.network, &uses.days)));
         account.events.iter().for_each(|event| add(event));
         account.reads.iter().for_each(|read| add(&read));
     }
@@ -127,7 +127,7 @@ fn what_is_kept_comes_back_whole() {
 #[test]
 fn a_file_of_this_form_that_an_earlier_build_wrote_is_read() {
     let (folder, batch) = (StoreFolder::new(), batch());
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/record/store/spill/form-2.jsonl");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/record/store/spill/form-3.jsonl");
     let mut spill = Spill::new(&folder.store(), "1-2-a");
     spill.put(&[(7, &batch)], true, 99).unwrap();
     let path = spill.path().to_owned();
@@ -177,10 +177,10 @@ fn the_file_of_another_process_or_of_a_later_program_is_not_taken_for_ones_own()
     assert!(matches!(only(&folder, SpillReader::ToRead).read(), Err(UnreadableSpill::Damaged(_))));
     let text = std::fs::read_to_string(&renamed).unwrap();
     let of_form = |form| {
-        std::fs::write(&renamed, text.replacen("\"form\":2", &format!("\"form\":{form}"), 1)).unwrap();
+        std::fs::write(&renamed, text.replacen("\"form\":3", &format!("\"form\":{form}"), 1)).unwrap();
         only(&folder, SpillReader::ToRead).read().unwrap_err()
     };
-    assert!(matches!(of_form(3), UnreadableSpill::Later));
+    assert!(matches!(of_form(4), UnreadableSpill::Later));
     assert!(matches!(of_form(1), UnreadableSpill::Damaged(why) if why.contains("earlier version")));
 }
 

@@ -36,62 +36,116 @@ fn the_first_thousand_targets_of_a_day_are_exact() {
     assert_eq!(top.len(), 3 + 1 + 1);
 }
 
-/// Half of the places of a day are for the first that come; a name that comes again, and is not only one sender's, has one
-/// of the others, also after any flood.
+/// A thousand allowed targets have all places: each violation takes one of theirs.
 #[test]
-fn a_flood_of_made_up_names_leaves_places_to_others() {
+fn violations_are_named_before_what_was_allowed() {
     let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
-    let stranger = |crawler: &str, network: u8, minutes: u64| {
-        let at = noon() + Duration::from_secs(60 * minutes);
-        SampleRequest { at, basis: Basis::Sign, network, ..SampleRequest::of(crawler, "/") }
+    for number in 0..1_100 {
+        let target = format!("/open/{number}");
+        let outcome = VerdictOutcome::Allow;
+        SampleRequest { outcome, at: noon(), ..SampleRequest::of("GPTBot", &target) }.record(&recorder);
+    }
+    recorder.flush();
+    for number in 0..50 {
+        SampleRequest { at: noon(), ..SampleRequest::of("GPTBot", &format!("/private/{number}")) }
+            .record(&recorder);
+    }
+    recorder.close();
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
+    let named = paths.iter().filter(|path| path.target.starts_with("/private/"));
+    assert_eq!(named.map(|path| path.counts.violations).sum::<u64>(), 50);
+    let other = paths.iter().find(|path| path.target == OTHER_PATHS).unwrap();
+    assert_eq!((paths.len(), other.counts.allowed, other.counts.violations), (1_001, 150, 0));
+    assert_eq!(paths.iter().map(|path| path.counts.requests()).sum::<u64>(), 1_150);
+}
+
+#[test]
+fn a_network_brings_fifty_made_up_names_of_a_day() {
+    let folder = StoreFolder::new();
+    let recorder = Recorder::start(&folder.options()).unwrap();
+    let stranger = |crawler: &str, network: u8| {
+        SampleRequest { at: noon(), basis: Basis::Sign, network, ..SampleRequest::of(crawler, "/") }
             .record(&recorder);
     };
     for number in 0..5_000 {
-        stranger(&format!("made-up-{number}"), 1, 0);
+        stranger(&format!("made-up-{number}"), 1);
     }
     recorder.flush();
-    stranger("of-two-networks", 2, 1);
-    stranger("over-time", 3, 1);
-    stranger("of-one-network-at-once", 4, 1);
-    recorder.flush();
-    stranger("of-two-networks", 5, 2);
-    stranger("over-time", 3, 12);
-    stranger("of-one-network-at-once", 4, 2);
+    ["new", "newer", "newest"].into_iter().zip(2..).for_each(|(name, network)| stranger(name, network));
     recorder.close();
     let sums = by_crawler(&StoreReader::open(&folder.store()).unwrap());
-    let of = |name: &str| sums.get(name).copied().unwrap_or_default();
-    assert_eq!((of("of-two-networks"), of("over-time"), of("of-one-network-at-once")), (1, 1, 0));
-    assert_eq!(sums.len(), 500 + 2 + 1);
-    assert_eq!(sums.values().sum::<u64>(), 5_006, "totals are exact");
+    assert_eq!(["new", "newer", "newest"].map(|name| sums.get(name).copied()), [Some(1); 3]);
+    assert_eq!(sums.len(), 50 + 3 + 1);
+    assert_eq!(sums.values().sum::<u64>(), 5_003, "totals are exact");
 }
 
 #[test]
 fn a_thousand_made_up_names_of_a_day_are_exact() {
-    let (folder, begun) = (StoreFolder::new(), std::time::Instant::now());
+    let folder = StoreFolder::new();
     let recorder = Recorder::start(&folder.options()).unwrap();
     for number in 0..1_700 {
         let (known, made_up) = (format!("known-{}", number % 40), format!("made-up-{number}"));
+        let network = u8::try_from(number % 255).unwrap();
         SampleRequest { at: noon(), ..SampleRequest::of(&known, "/") }.record(&recorder);
-        // Each from two networks, and no network has many.
-        for network in [number % 255, number % 254 + 1] {
-            let network = u8::try_from(network).unwrap();
-            SampleRequest { at: noon(), basis: Basis::Sign, network, ..SampleRequest::of(&made_up, "/") }
-                .record(&recorder);
-        }
-        if number % 600 == 599 {
-            recorder.flush();
-        }
+        SampleRequest { at: noon(), basis: Basis::Sign, network, ..SampleRequest::of(&made_up, "/") }
+            .record(&recorder);
     }
     recorder.close();
     let sums = by_crawler(&StoreReader::open(&folder.store()).unwrap());
     assert_eq!(sums.len(), 40 + 1_000 + 1);
-    // A write between the two requests of a name leaves the first among the others: one name for each write at most.
-    let writes = u64::try_from(begun.elapsed().as_millis() / 250).unwrap() + 1;
-    let split = sums.values().filter(|count| **count == 1).count() as u64;
-    assert_eq!(sums[crate::record::OTHER_CRAWLERS], 1_400 + split);
-    assert!(split <= writes, "{split} of {writes}");
-    assert_eq!(sums.values().sum::<u64>(), 5_100);
+    assert_eq!(sums[crate::record::OTHER_CRAWLERS], 700);
+    assert_eq!(sums.values().sum::<u64>(), 3_400);
+}
+
+/// One network asks for targets of 2 KB under known names. Yesterday's counts of another crawler stay, and so does the cap.
+fn flood(names: usize, targets: usize, max_bytes: u64) {
+    let folder = StoreFolder::new();
+    let options = StoreOptions { max_bytes, ..folder.options() };
+    let recorder = Recorder::start(&options).unwrap();
+    let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+    for number in 0..30 {
+        let target = format!("/private/{number}");
+        SampleRequest { at: now - day, network: 2, ..SampleRequest::of("GPTBot", &target) }.record(&recorder);
+    }
+    recorder.flush();
+    let (begun, mut most) = (std::time::Instant::now(), 0);
+    for target in 0..targets {
+        for name in 0..names {
+            let target = format!("/{target}/{name}/{}", "x".repeat(2_000));
+            let outcome =
+                if name % 2 == 0 { VerdictOutcome::Allow } else { VerdictOutcome::Violation(Notice::Read) };
+            SampleRequest { at: now, outcome, ..SampleRequest::of(&format!("bot{name}"), &target) }
+                .record(&recorder);
+        }
+        let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
+        let log = folder.store().with_file_name(format!("{STORE_FILE}-wal"));
+        most = most.max(size(folder.store()) + size(log));
+    }
+    recorder.close();
+    let requests = (names * targets) as u64;
+    println!("{requests} requests in {:.1?}: {most} bytes at most of {max_bytes}", begun.elapsed());
+    let reader = StoreReader::open(&folder.store()).unwrap();
+    let sums = by_crawler(&reader);
+    assert_eq!((sums["GPTBot"], sums.values().sum::<u64>()), (30, requests + 30), "every request is counted");
+    assert!(most <= max_bytes / 10 * 11, "{most} of {max_bytes}");
+    let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
+    let evidence = paths.iter().filter(|path| path.target.starts_with("/private/")).count();
+    assert_eq!(evidence, 30, "yesterday's targets");
+}
+
+#[test]
+fn one_network_can_neither_fill_the_store_nor_take_what_it_knows_of_others() {
+    flood(100, 80, 16 * 1024 * 1024);
+}
+
+/// `cargo test --lib three_hundred_thousand -- --ignored --nocapture`
+#[test]
+#[ignore = "counts 360,000 requests for targets of 2 KB"]
+fn the_cap_holds_over_three_hundred_thousand_targets_of_one_network() {
+    flood(336, 179, 64 * 1024 * 1024);
+    flood(336, 893, 64 * 1024 * 1024);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::super::ends;
 use super::super::error::StoreError;
+use super::super::shares::NetworkShares;
 use super::super::spill::{Other, SpillFile, SpillReader, UnreadableSpill, others};
 use super::super::sqlite::Sqlite;
 use super::super::write::write;
@@ -124,7 +125,7 @@ impl StoreWriter {
         let process = other.process.clone();
         let end = match other.read() {
             Ok(mut kept) => {
-                let requests = write_all(database, &process, &mut kept)?;
+                let requests = write_all(database, &process, &mut kept, &mut self.shares)?;
                 let end = if kept.is_all {
                     ends::clean(database, &process).map(|()| None)
                 } else {
@@ -179,7 +180,12 @@ impl StoreWriter {
 }
 
 /// Writes all batches of a process, as far as the store does not have them; how many requests they hold.
-fn write_all(database: &Sqlite, process: &str, kept: &mut SpillFile) -> Result<u64, StoreError> {
+fn write_all(
+    database: &Sqlite,
+    process: &str,
+    kept: &mut SpillFile,
+    shares: &mut NetworkShares,
+) -> Result<u64, StoreError> {
     let mut requests = 0;
     for (sequence, batch) in &mut kept.batches {
         // What came into force since then is not replaced by what was before.
@@ -189,7 +195,7 @@ fn write_all(database: &Sqlite, process: &str, kept: &mut SpillFile) -> Result<u
                 batch.versions.push(version);
             }
         }
-        write(database, batch, (process, *sequence), kept.at)?;
+        write(database, batch, (process, *sequence), kept.at, shares)?;
         requests += batch.requests();
     }
     Ok(requests)

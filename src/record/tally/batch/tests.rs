@@ -5,8 +5,15 @@ use crate::decide::{Notice, RobotsVersion, Verdict, VerdictOutcome, VerdictReaso
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof};
 
-const ROOMY: BatchLimits =
-    BatchLimits { rollups: 1_000, paths: 1_000, strangers: 100, samples: 100, reads: 100, robots: 100_000 };
+const ROOMY: BatchLimits = BatchLimits {
+    rollups: 1_000,
+    paths: 1_000,
+    details: 1_000_000,
+    strangers: 100,
+    samples: 100,
+    reads: 100,
+    robots: 100_000,
+};
 
 fn subject(crawler: &str) -> SubjectRef<'_> {
     SubjectRef {
@@ -64,10 +71,7 @@ fn read(at: i64) -> SeenRead {
 }
 
 fn path_requests(batch: &CountBatch) -> u64 {
-    let of = |account: &SubjectCounts| {
-        let days = account.paths.values().flatten().chain(&account.other_paths);
-        days.map(|(_, counts)| counts.requests()).sum::<u64>()
-    };
+    let of = |account: &SubjectCounts| account.path_days().map(|(_, counts)| counts.requests()).sum::<u64>();
     batch.accounts.values().map(of).sum()
 }
 
@@ -101,8 +105,8 @@ fn contents(batch: &CountBatch) -> Vec<String> {
         add(&account.is_known);
         account.presence.iter().for_each(|day| add(day));
         account.decisions.values().flat_map(|uses| &uses.periods).for_each(|period| add(period));
-        for (target, days) in &account.paths {
-            for day in days {
+        for (target, uses) in &account.paths {
+            for day in &uses.days {
                 add(&(target, day));
             }
         }
@@ -160,7 +164,7 @@ fn part(crawler: &str, targets: usize) -> CountBatch {
 
 #[test]
 fn an_account_that_does_not_fit_whole_is_added_as_far_as_it_goes() {
-    let merged = CountBatch::of(vec![part("a", 8), part("b", 8)], BatchLimits { paths: 10, ..ROOMY });
+    let merged = CountBatch::of(vec![part("a", 8), part("b", 8)], BatchLimits { paths: 5, ..ROOMY });
     let [first, second] =
         ["a", "b"].map(|name| merged.accounts[&CountSubject::from(&subject(name))].paths.len());
     assert_eq!((first, second), (8, 2));
@@ -170,13 +174,17 @@ fn an_account_that_does_not_fit_whole_is_added_as_far_as_it_goes() {
 
 #[test]
 fn a_table_is_taken_whole_where_all_of_it_fits_and_takes_its_room() {
-    let mut batch = CountBatch::new(BatchLimits { paths: 30, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { paths: 20, ..ROOMY });
     batch.merge(part("a", 20));
     assert_eq!((batch.room.sizes.paths, batch.room.sizes.rollups), (20, 1));
-    batch.merge(part("b", 20));
-    assert_eq!((batch.room.sizes.paths, batch.losses().details_dropped), (30, 10));
-    assert_eq!((batch.requests(), path_requests(&batch)), (40, 40));
-    let mut small = CountBatch::new(BatchLimits { paths: 10, ..ROOMY });
+    batch.merge(part("b", 30));
+    assert_eq!(
+        (batch.room.sizes.paths, batch.losses().details_dropped),
+        (40, 10),
+        "violations have twice the room"
+    );
+    assert_eq!((batch.requests(), path_requests(&batch)), (50, 50));
+    let mut small = CountBatch::new(BatchLimits { paths: 5, ..ROOMY });
     small.merge(part("a", 20));
     assert_eq!((small.room.sizes.paths, small.losses().details_dropped), (10, 10));
     assert_eq!((small.requests(), path_requests(&small)), (20, 20));
@@ -193,7 +201,7 @@ fn made_up_names_of_several_parts_find_room_in_all() {
     };
     let of_rest = |batch: &CountBatch| {
         let rest = batch.accounts.get(&CountSubject::from(&subject(super::super::OTHER_CRAWLERS)));
-        rest.map_or(0, |rest| rest.paths[&b"/"[..]][0].1.violations)
+        rest.map_or(0, |rest| rest.paths[&b"/"[..]].days[0].1.violations)
     };
     let few = BatchLimits { strangers: 2, ..ROOMY };
     let merged = CountBatch::of(vec![strangers(0, few), strangers(1, few)], ROOMY);
@@ -206,7 +214,7 @@ fn made_up_names_of_several_parts_find_room_in_all() {
 
 #[test]
 fn targets_without_room_are_counted_with_the_rest() {
-    let mut batch = CountBatch::new(BatchLimits { paths: 10, ..ROOMY });
+    let mut batch = CountBatch::new(BatchLimits { paths: 5, ..ROOMY });
     for number in 0..30 {
         count(&mut batch, "a", true, &format!("/{number}"), 0);
     }
@@ -233,7 +241,7 @@ fn made_up_names_without_room_are_counted_together_and_known_ones_never() {
     }
     assert_eq!(batch.accounts.len(), 5 + 20 + 1);
     let rest = &batch.accounts[&CountSubject::from(&subject(super::super::OTHER_CRAWLERS))];
-    assert_eq!(rest.paths[&b"/"[..]][0].1.violations, 15);
+    assert_eq!(rest.paths[&b"/"[..]].days[0].1.violations, 15);
     assert_eq!((batch.requests(), batch.losses()), (40, Losses::default()));
 }
 
