@@ -59,9 +59,9 @@ pub(super) fn write(
     batch: &CountBatch,
     (process, sequence): (&str, i64),
     now: i64,
-    shares: &mut NetworkShares,
+    networks: &mut NetworkShares,
 ) -> Result<(), StoreError> {
-    shares.begin(now);
+    networks.begin(now);
     database.transaction(|| {
         schema::version(database)?;
         let last = "SELECT sequence FROM writer WHERE process = ?1";
@@ -83,7 +83,7 @@ pub(super) fn write(
         }
         let shared = outbox::wanted(database)?;
         let full = HashSet::new();
-        let mut writing = Writing { database, now, shared, shares, full, bytes: 0, is_measured_for: 0 };
+        let mut writing = Writing { database, now, shared, networks, full, bytes: 0, is_measured_for: 0 };
         for version in &batch.versions {
             writing.version(version)?;
         }
@@ -103,7 +103,7 @@ struct Writing<'a> {
     now: i64,
     /// What is written, where a fleet is to have it, too.
     shared: Option<ExportedRows>,
-    shares: &'a mut NetworkShares,
+    networks: &'a mut NetworkShares,
     /// Subjects and days whose named targets all have violations.
     full: HashSet<(i64, i64)>,
     /// How large the store was when it was measured last, and for how many more details that holds.
@@ -204,7 +204,8 @@ impl Writing<'_> {
             return Ok(true);
         }
         let count = "SELECT count(*) FROM stranger WHERE day = ?1";
-        if self.database.number(count, [day])? >= STRANGERS_PER_DAY || !self.shares.takes_name(network, day) {
+        if self.database.number(count, [day])? >= STRANGERS_PER_DAY || !self.networks.takes_name(network, day)
+        {
             return Ok(false);
         }
         self.database.run("INSERT INTO stranger (day, name) VALUES (?1, ?2)", (day, name))?;
@@ -257,7 +258,7 @@ impl Writing<'_> {
         let is_free = self.database.run(taken, [day, subject, PATHS_PER_DAY])? > 0;
         let has_place = is_free || (detail.is_violation && self.has_made_place(subject, day)?);
         if has_place {
-            self.shares.take(detail);
+            self.networks.take(detail);
         }
         Ok(has_place)
     }
@@ -269,7 +270,7 @@ impl Writing<'_> {
             self.is_measured_for = MEASURED_FOR;
         }
         self.is_measured_for -= 1;
-        Ok(self.bytes <= self.shares.limit(detail.is_violation) && self.shares.has_room(detail))
+        Ok(self.bytes <= self.networks.limit(detail.is_violation) && self.networks.has_room(detail))
     }
 
     /// Counts a target that has no violations with the rest. A fleet keeps it by name: its counts cannot be taken back.
@@ -322,7 +323,7 @@ impl Writing<'_> {
         if !self.has_room(&detail)? {
             return Ok(());
         }
-        self.shares.take(&detail);
+        self.networks.take(&detail);
         let decision = self.decision(&kept.decision)?;
         let count = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2";
         if self.database.number(count, [subject, decision])? >= SAMPLES
@@ -412,7 +413,7 @@ impl Writing<'_> {
         let detail = StoredDetail { network, day, bytes: host.len() + chosen.len(), is_violation: true };
         let has_room = self.has_room(&detail)?;
         if has_room {
-            self.shares.take(&detail);
+            self.networks.take(&detail);
         }
         Ok(has_room)
     }
