@@ -30,7 +30,7 @@ struct NetworkShare {
 }
 
 /// What all networks have taken on the day.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::record) struct NetworkShares {
     state: DefaultHashBuilder,
     shares: Box<[NetworkShare]>,

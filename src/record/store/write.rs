@@ -62,6 +62,22 @@ pub(super) fn write(
     networks: &mut NetworkShares,
 ) -> Result<(), StoreError> {
     networks.begin(now);
+    let before = networks.clone();
+    let written = write_once(database, batch, (process, sequence), now, networks);
+    if written.is_err() {
+        // Nothing of it is in the store.
+        *networks = before;
+    }
+    written
+}
+
+fn write_once(
+    database: &Sqlite,
+    batch: &CountBatch,
+    (process, sequence): (&str, i64),
+    now: i64,
+    networks: &mut NetworkShares,
+) -> Result<(), StoreError> {
     database.transaction(|| {
         schema::version(database)?;
         let last = "SELECT sequence FROM writer WHERE process = ?1";

@@ -99,8 +99,8 @@ fn a_thousand_made_up_names_of_a_day_are_exact() {
     assert_eq!(sums.values().sum::<u64>(), 3_400);
 }
 
-/// One network asks for targets of 2 KB under known names. Yesterday's counts of another crawler stay, and so does the cap.
-fn flood(names: usize, targets: usize, max_bytes: u64) {
+/// Networks ask for targets of 2 KB under known names. Yesterday's counts of another crawler stay, and the cap holds.
+fn flood(networks: usize, [names, targets]: [usize; 2], max_bytes: u64) {
     let folder = StoreFolder::new();
     let options = StoreOptions { max_bytes, ..folder.options() };
     let recorder = Recorder::start(&options).unwrap();
@@ -110,14 +110,20 @@ fn flood(names: usize, targets: usize, max_bytes: u64) {
         SampleRequest { at: now - day, network: 2, ..SampleRequest::of("GPTBot", &target) }.record(&recorder);
     }
     recorder.flush();
+    let network = |name: usize, target: usize| u8::try_from((name + target) % networks + 3).unwrap();
     let (begun, mut most) = (std::time::Instant::now(), 0);
     for target in 0..targets {
         for name in 0..names {
+            let network = network(name, target);
             let target = format!("/{target}/{name}/{}", "x".repeat(2_000));
             let outcome =
                 if name % 2 == 0 { VerdictOutcome::Allow } else { VerdictOutcome::Violation(Notice::Read) };
-            SampleRequest { at: now, outcome, ..SampleRequest::of(&format!("bot{name}"), &target) }
+            let of_name = format!("bot{name}");
+            SampleRequest { at: now, outcome, network, ..SampleRequest::of(&of_name, &target) }
                 .record(&recorder);
+        }
+        if target % 10 == 0 {
+            recorder.flush();
         }
         let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
         let log = folder.store().with_file_name(format!("{STORE_FILE}-wal"));
@@ -132,20 +138,22 @@ fn flood(names: usize, targets: usize, max_bytes: u64) {
     assert!(most <= max_bytes / 10 * 11, "{most} of {max_bytes}");
     let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
     let evidence = paths.iter().filter(|path| path.target.starts_with("/private/")).count();
-    assert_eq!(evidence, 30, "yesterday's targets");
+    // Details of former days go before those of today, where many networks fill the store.
+    assert!(evidence == 30 || networks > 1, "{evidence} of yesterday's targets");
 }
 
 #[test]
 fn one_network_can_neither_fill_the_store_nor_take_what_it_knows_of_others() {
-    flood(100, 80, 16 * 1024 * 1024);
+    flood(1, [100, 80], 16 * 1024 * 1024);
 }
 
 /// `cargo test --lib three_hundred_thousand -- --ignored --nocapture`
 #[test]
 #[ignore = "counts 360,000 requests for targets of 2 KB"]
 fn the_cap_holds_over_three_hundred_thousand_targets_of_one_network() {
-    flood(336, 179, 64 * 1024 * 1024);
-    flood(336, 893, 64 * 1024 * 1024);
+    flood(1, [336, 179], 64 * 1024 * 1024);
+    flood(1, [336, 893], 64 * 1024 * 1024);
+    flood(250, [336, 893], 64 * 1024 * 1024);
 }
 
 #[test]

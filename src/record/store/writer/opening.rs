@@ -6,6 +6,7 @@ use crate::record::store::ends;
 use crate::record::store::error::StoreError;
 use crate::record::store::open::{OpenedStore, StoreDamage};
 use crate::record::store::outbox;
+use crate::record::store::shares::NetworkShares;
 use crate::record::tally::micros;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -39,6 +40,8 @@ impl StoreWriter {
         let OpenedStore { database, set_aside, is_new } = self.source.open(self.is_suspect)?;
         (self.is_suspect, self.is_begun) = (false, false);
         self.left_due = Instant::now();
+        // It may be another store, or an older copy of this one.
+        self.shares = NetworkShares::new(self.options.max_bytes);
         if let Some(aside) = set_aside {
             self.log_set_aside(&aside);
         }
