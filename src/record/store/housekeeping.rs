@@ -8,7 +8,7 @@
 use super::StoreOptions;
 use super::error::StoreError;
 use super::losses::{self, NotedLoss};
-use super::sqlite::{Sqlite, integer, unsigned};
+use super::sqlite::{Sqlite, integer, log_pages, unsigned};
 use crate::record::tally::{DAY, HOUR, MINUTE, SLICE, start_of};
 
 /// How long roll-ups stay by minute.
@@ -140,19 +140,21 @@ const EXPIRED: [&str; 16] = [
 ];
 
 /// Makes the store smaller by one piece when it is larger than it may be, and gives what is free back to the
-/// disk when that is much; `false` where it is small enough.
+/// disk when that is much; `false` where it is small enough. The log is put into the file before anything goes because of it.
 pub(super) fn shrink(database: &Sqlite, max_bytes: u64, now: i64) -> Result<bool, StoreError> {
+    let limit = max_bytes / 10 * TENTHS;
+    if database.bytes_on_disk()? > limit {
+        // Where a reader is at work, what is left of the log stays until the next time.
+        database.checkpoint()?;
+    }
     let pages = database.number("PRAGMA page_count", ())?;
     let free = database.number("PRAGMA freelist_count", ())?;
-    let size = database.number("PRAGMA page_size", ())?;
-    let bytes = |pages: i64| unsigned(pages.saturating_mul(size));
-    let limit = max_bytes / 10 * TENTHS;
-    let is_worth_it = free > (pages / 8).max(256) || (free > 0 && bytes(pages) > limit);
-    if is_worth_it {
-        database.number("PRAGMA incremental_vacuum(1000)", ())?;
+    let is_larger = database.bytes()? > limit;
+    if free > (pages / 8).max(256) || (free > 0 && is_larger) {
+        database.number(&format!("PRAGMA incremental_vacuum({})", log_pages(max_bytes) / 2), ())?;
         return Ok(true);
     }
-    if bytes(pages) <= limit {
+    if !is_larger {
         return Ok(false);
     }
     for piece in &OLDEST {

@@ -8,6 +8,7 @@ use super::error::{StoreError, StoreErrorKind};
 use super::schema::refuse_newer;
 #[cfg(test)]
 use super::tests::faulty::FaultOutcome;
+use crate::record::files::beside;
 use rusqlite::config::DbConfig;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
@@ -22,8 +23,14 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 /// How many prepared statements are kept.
 const STATEMENTS: usize = 64;
 
-/// The write-ahead log is cut back to this many bytes when all of it is in the database.
-const WAL_BYTES: u32 = 4 * 1024 * 1024;
+/// The size of a page, in bytes, as the library makes it.
+const PAGE: u64 = 4_096;
+
+/// How many pages of the log of a store of at most `max_bytes` are put into its file at once: a part that is small beside
+/// it, and 4 MiB at most.
+pub(super) fn log_pages(max_bytes: u64) -> u64 {
+    (max_bytes / 16).min(4 * 1024 * 1024) / PAGE
+}
 
 /// A connection to the store's file.
 #[derive(Debug)]
@@ -82,7 +89,6 @@ impl Sqlite {
             tracing::debug!(mode, "the store has no write-ahead log here; a report may have to wait");
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "journal_size_limit", WAL_BYTES)?;
         Ok(database)
     }
 
@@ -164,11 +170,31 @@ impl Sqlite {
         self.connection.progress_handler(steps, Some(is_late)).map_err(StoreError::from)
     }
 
-    /// How large the database is, in bytes, without what is free in it.
+    /// How large the database is, in bytes, once all that is written so far is in it.
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
-        let [pages, free, size] = ["page_count", "freelist_count", "page_size"]
-            .map(|name| self.number(&format!("PRAGMA {name}"), ()));
-        Ok(unsigned(pages?.saturating_sub(free?).saturating_mul(size?)))
+        let pages = self.number("PRAGMA page_count", ())?;
+        Ok(unsigned(pages.saturating_mul(self.number("PRAGMA page_size", ())?)))
+    }
+
+    /// The same, or what its file takes where that is more, with what its log takes.
+    pub(super) fn bytes_on_disk(&self) -> Result<u64, StoreError> {
+        let length = |file: &Path| file.metadata().map_or(0, |metadata| metadata.len());
+        let file = self.connection.path().map(Path::new);
+        let log = file.map_or(0, |file| length(&beside(file, "-wal")));
+        Ok(self.bytes()?.max(file.map_or(0, length)) + log)
+    }
+
+    /// Keeps the log, and what is in memory before it is in the log, small beside a store of at most `max_bytes`.
+    pub(super) fn bound_log(&self, max_bytes: u64) -> Result<(), StoreError> {
+        let pages = integer(log_pages(max_bytes));
+        for (name, value) in [
+            ("wal_autocheckpoint", pages),
+            ("journal_size_limit", pages * integer(PAGE)),
+            ("cache_size", pages / 2),
+        ] {
+            self.connection.pragma_update(None, name, value)?;
+        }
+        Ok(())
     }
 
     /// Writes all that is in the database, as of one moment, to a file that does not exist.

@@ -122,7 +122,7 @@ struct Writing<'a> {
     networks: &'a mut NetworkShares,
     /// Subjects and days whose named targets all have violations.
     full: HashSet<(i64, i64)>,
-    /// How large the store was when it was measured last, and for how many more details that holds.
+    /// How large the store and its log were when they were measured last, and for how many more details that holds.
     bytes: u64,
     is_measured_for: u32,
 }
@@ -282,7 +282,7 @@ impl Writing<'_> {
     /// Whether network and store have room for a detail.
     fn has_room(&mut self, detail: &StoredDetail<impl Hash + Copy>) -> Result<bool, StoreError> {
         if self.is_measured_for == 0 {
-            self.bytes = self.database.bytes()?;
+            self.bytes = self.database.bytes_on_disk()?;
             self.is_measured_for = MEASURED_FOR;
         }
         self.is_measured_for -= 1;

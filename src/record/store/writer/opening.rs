@@ -38,6 +38,7 @@ impl StoreWriter {
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
         let OpenedStore { database, set_aside, is_new } = self.source.open(self.is_suspect)?;
+        database.bound_log(self.options.max_bytes)?;
         (self.is_suspect, self.is_begun) = (false, false);
         self.left_due = Instant::now();
         // It may be another store, or an older copy of this one.

@@ -2,7 +2,6 @@
 
 use super::super::error::{StoreError, StoreErrorKind};
 use super::super::reader::RemovedCounts;
-use super::super::sqlite::unsigned;
 use super::StoreWriter;
 use crate::identify::Proof;
 use crate::record::event::timestamp;
@@ -136,11 +135,10 @@ impl StoreWriter {
 
     pub(super) fn show_size(&mut self) -> Result<(), StoreError> {
         let Some(database) = &self.database else { return Ok(()) };
-        let pages = database.number("PRAGMA page_count", ())?;
-        let size = database.number("PRAGMA page_size", ())?;
+        let bytes = database.bytes()?;
         let removed = RemovedCounts::of(database)?;
         let is_more = self.with_status(|status| {
-            status.bytes = unsigned(pages.saturating_mul(size));
+            status.bytes = bytes;
             let is_more = removed.details > status.details_removed || removed.counts > status.counts_removed;
             status.details_removed = removed.details;
             status.counts_removed = removed.counts;
