@@ -1,0 +1,161 @@
+//! Targets and events: kept while there is room for them, and else only counted.
+
+use super::super::error::StoreError;
+use super::super::outbox::path_counts;
+use super::super::shares::StoredDetail;
+use super::super::sqlite::unsigned;
+use super::{OTHER, SubjectRow, Writing};
+use crate::record::event::EventKind;
+use crate::record::network::NetworkId;
+use crate::record::tally::{DAY, KeptEvent, PathDays, start_of};
+use std::hash::Hash;
+
+/// Targets of a subject and day that are kept by name.
+const PATHS_PER_DAY: i64 = 1_000;
+
+/// For how many details it is enough to measure the store once.
+const MEASURED_FOR: u32 = 16;
+
+/// Events of a subject and decision that are kept in full.
+const SAMPLES: i64 = 20;
+
+/// Once there are that many, one network has so many of them at most as others come.
+const SAMPLES_OF_A_NETWORK: i64 = 5;
+
+/// How often then a newer event replaces an older one, in microseconds: of a network that has some, and of another.
+const SAMPLE_PAUSE: i64 = 60 * 1_000_000;
+const NEWCOMERS_PAUSE: i64 = 10 * 1_000_000;
+
+impl Writing<'_> {
+    pub(super) fn paths(
+        &mut self,
+        who: &SubjectRow,
+        network: Option<NetworkId>,
+        target: &str,
+        days: &PathDays,
+    ) -> Result<(), StoreError> {
+        for (day, counts) in days {
+            let known = "SELECT 1 FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
+            let is_known = self.database.value::<i64>(known, (who.id, day, target))?.is_some();
+            let is_violation = counts.violations > 0;
+            let detail = StoredDetail { network, day: *day, bytes: target.len(), is_violation };
+            let has_place = is_known || self.has_place(who.id, target, &detail)?;
+            let kept = if has_place { target } else { OTHER };
+            let counts = path_counts(counts);
+            self.database.add_path(who.id, *day, kept, counts)?;
+            self.share(who, |rows, name| rows.paths.push(((*day, name, kept.into()), counts)));
+        }
+        Ok(())
+    }
+
+    /// Takes one of the day's places for a target, if one is left, or, for a violation, that of a target without one. The day
+    /// is noted in any case.
+    fn has_place(
+        &mut self,
+        subject: i64,
+        target: &str,
+        detail: &StoredDetail<NetworkId>,
+    ) -> Result<bool, StoreError> {
+        let day = detail.day;
+        let noted = "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
+        self.database.run(noted, [day, subject])?;
+        if target == OTHER || !self.has_room(detail)? {
+            return Ok(false);
+        }
+        let taken =
+            "UPDATE path_day SET targets = targets + 1 WHERE day = ?1 AND subject = ?2 AND targets < ?3";
+        let is_free = self.database.run(taken, [day, subject, PATHS_PER_DAY])? > 0;
+        let has_place = is_free || (detail.is_violation && self.has_made_place(subject, day)?);
+        if has_place {
+            self.networks.take(detail);
+        }
+        Ok(has_place)
+    }
+
+    /// Whether network and store have room for a detail.
+    pub(super) fn has_room(&mut self, detail: &StoredDetail<impl Hash + Copy>) -> Result<bool, StoreError> {
+        if self.is_measured_for == 0 {
+            self.bytes = self.database.bytes_on_disk()?;
+            self.is_measured_for = MEASURED_FOR;
+        }
+        self.is_measured_for -= 1;
+        Ok(self.bytes <= self.networks.limit(detail.is_violation) && self.networks.has_room(detail))
+    }
+
+    /// Counts a target that has no violations with the rest. A fleet keeps it by name: its counts cannot be taken back.
+    fn has_made_place(&mut self, subject: i64, day: i64) -> Result<bool, StoreError> {
+        if self.full.contains(&(subject, day)) {
+            return Ok(false);
+        }
+        let least = "SELECT target, allowed, stale, variants, spoofed, refused FROM path
+                     WHERE subject = ?1 AND day = ?2 AND violations = 0 AND target <> ?3 LIMIT 1";
+        let found = self.database.rows(least, (subject, day, OTHER), |row| {
+            let counts = [row.get(1)?, 0, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?];
+            Ok((row.get(0)?, counts))
+        })?;
+        let Some((target, counts)): Option<(String, [i64; 6])> = found.into_iter().next() else {
+            self.full.insert((subject, day));
+            return Ok(false);
+        };
+        let delete = "DELETE FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
+        self.database.run(delete, (subject, day, target))?;
+        self.database.add_path(subject, day, OTHER, counts.map(unsigned))?;
+        Ok(true)
+    }
+
+    /// Keeps an event in full: the first ones, then one now and then in place of an older one.
+    pub(super) fn sample(
+        &mut self,
+        subject: i64,
+        network: Option<NetworkId>,
+        kept: &KeptEvent,
+    ) -> Result<(), StoreError> {
+        let is_violation = kept.decision.kind == EventKind::Violation;
+        let (day, bytes) = (start_of(kept.at, DAY), kept.line.len());
+        let detail = StoredDetail { network, day, bytes, is_violation };
+        if !self.has_room(&detail)? {
+            return Ok(());
+        }
+        self.networks.take(&detail);
+        let decision = self.decision(&kept.decision)?;
+        let count = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2";
+        if self.database.number(count, [subject, decision])? >= SAMPLES
+            && !self.has_made_room(subject, decision, kept)?
+        {
+            return Ok(());
+        }
+        let sql = "INSERT INTO sample (subject, decision, time, event, network) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let network = kept.network.number();
+        self.database.run(sql, (subject, decision, kept.at, kept.line.trim_end(), network)).map(drop)
+    }
+
+    /// Removes an older event for the sake of this one, unless it is too soon for that. What goes is of the same network
+    /// if that has its share, and else of the one that has most: nobody can wash out what others did.
+    fn has_made_room(&self, subject: i64, decision: i64, kept: &KeptEvent) -> Result<bool, StoreError> {
+        let (all, of) = ([subject, decision], [subject, decision, kept.network.number()]);
+        let own = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2 AND network = ?3";
+        let own = self.database.number(own, of)?;
+        let (newest, pause) = if own > 0 {
+            let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2 AND network = ?3";
+            (self.database.number(newest, of)?, SAMPLE_PAUSE)
+        } else {
+            let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2";
+            (self.database.number(newest, all)?, NEWCOMERS_PAUSE)
+        };
+        if kept.at < newest.saturating_add(pause) {
+            return Ok(false);
+        }
+        if own >= SAMPLES_OF_A_NETWORK {
+            let oldest = "DELETE FROM sample WHERE id IN (SELECT id FROM sample WHERE subject = ?1
+                          AND decision = ?2 AND network = ?3 ORDER BY time LIMIT 1)";
+            self.database.run(oldest, of)?;
+        } else {
+            let oldest = "DELETE FROM sample WHERE id IN (SELECT id FROM sample AS one WHERE subject = ?1
+                          AND decision = ?2 ORDER BY (SELECT count(*) FROM sample AS other
+                          WHERE other.subject = ?1 AND other.decision = ?2 AND other.network = one.network) DESC,
+                          time LIMIT 1)";
+            self.database.run(oldest, all)?;
+        }
+        Ok(true)
+    }
+}
