@@ -3,7 +3,7 @@
 use crate::{path, text};
 
 /// A bound, and the test that reaches it: its file and its name.
-const BOUNDS: [(&str, &str, &str); 42] = [
+const BOUNDS: [(&str, &str, &str); 44] = [
     ("journal_max_size", "tests/gateway/bounds.rs", "journal_and_access_log_are_rotated_and_the_oldest_go"),
     ("journal_keep", "tests/gateway/bounds.rs", "journal_and_access_log_are_rotated_and_the_oldest_go"),
     ("access_log", "tests/gateway/bounds.rs", "journal_and_access_log_are_rotated_and_the_oldest_go"),
@@ -31,9 +31,19 @@ const BOUNDS: [(&str, &str, &str); 42] = [
         "a_thousand_made_up_names_of_a_day_are_exact",
     ),
     (
-        "500 of them at first",
+        "50 of one network",
         "src/record/store/tests/bounds.rs",
-        "a_flood_of_made_up_names_leaves_places_to_others",
+        "a_network_brings_fifty_made_up_names_of_a_day",
+    ),
+    (
+        "a 64th and a 32nd of one network",
+        "src/record/store/tests/bounds.rs",
+        "one_network_can_neither_fill_the_store_nor_take_what_it_knows_of_others",
+    ),
+    (
+        "within 10 % of store_max_size",
+        "src/record/store/tests/bounds.rs",
+        "the_cap_holds_over_one_batch_of_many_networks",
     ),
     ("20 events in full", "src/record/store/tests/bounds.rs", "events_in_full_are_few_and_hold_their_line"),
     ("5 of one network", "src/record/store/tests/bounds.rs", "no_sender_washes_out_what_others_did"),
