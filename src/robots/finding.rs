@@ -80,6 +80,9 @@ pub enum FindingKind {
     /// Two groups name the same product token; their rules are combined (section 2.2.1).
     #[strum(message = "`{d}` has a group above; their rules are combined")]
     DuplicateGroup,
+    /// A file without a single byte.
+    #[strum(message = "the file is empty: everything is allowed")]
+    EmptyFile,
     /// A word so general that it names no crawler.
     #[strum(message = "`{d}` is a general word that names no crawler")]
     #[strum(detailed_message = "use the product token the crawler's operator documents")]
@@ -96,6 +99,12 @@ pub enum FindingKind {
     #[strum(message = "the license `{d}` is not a whole URL; crawlers cannot fetch it")]
     #[strum(detailed_message = "write its whole URL, beginning with `https://`")]
     LicenseUrl,
+    /// A group of so many rules with `*` that not all of them are tried on a target that is made to be slow.
+    #[strum(
+        message = "the group of `{d}` has so many rules with `*` that a long target can be made on which not all are tried"
+    )]
+    #[strum(detailed_message = "rules without `*` are always tried: write what matters most without")]
+    ManyStars,
     /// A record name that only nearly is one of the known names.
     #[strum(message = "`{d}` is misspelt; it was read as intended")]
     #[strum(detailed_message = "check the spelling; comments start with `#`")]
@@ -248,7 +257,9 @@ impl FindingKind {
             self,
             Self::ByteOrderMark
                 | Self::DisallowAll
+                | Self::EmptyFile
                 | Self::Html
+                | Self::ManyStars
                 | Self::NotUtf8
                 | Self::SitemapsSkipped
                 | Self::StagingFile
@@ -270,7 +281,9 @@ impl FindingKind {
             | Self::ControlToken
             | Self::DisallowAll
             | Self::DuplicateGroup
+            | Self::EmptyFile
             | Self::HostRecord
+            | Self::ManyStars
             | Self::MoreFindings
             | Self::PreferenceNotForAll
             | Self::PurposeAllowed

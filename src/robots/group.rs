@@ -3,6 +3,7 @@
 
 use super::delay::CrawlDelayLine;
 use super::line::RecordName;
+use super::matcher::ComparableTarget;
 use super::parse::ParsedRecord;
 use super::preference::Preference;
 use super::rule::RuleKind;
@@ -61,7 +62,10 @@ impl<'r> RuleGroup<'r> {
             return Judgement::allowed(JudgementReason::RobotsTxt, Some(*self));
         }
         let robots = self.robots;
-        let found = robots.compiled.search(self.number, robots.texts(), target);
+        let blocks = robots.naming.blocks(self.number);
+        let found = symbol::with_symbols(target, robots.index.reach(blocks), |bytes| {
+            robots.index.search(blocks, robots.texts(), &ComparableTarget::new(bytes))
+        });
         let Some(record) = found.and_then(|at| robots.file.rules.get(at as usize)) else {
             return Judgement::allowed(JudgementReason::NoRule, Some(*self));
         };

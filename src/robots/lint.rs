@@ -5,6 +5,7 @@
 use super::finding::{Finding, FindingKind, Severity};
 use super::index::{IndexedRule, Shadow};
 use super::line::{self, PhysicalLines};
+use super::matcher;
 use super::mistakes;
 use super::parse::Findings;
 use super::pattern::index;
@@ -18,6 +19,9 @@ const SITEMAP_WORK: usize = 1 << 23;
 
 /// What one sitemap costs for each byte of its path, and beside that.
 const SITEMAP_COST: usize = 16;
+
+/// The longest targets that most servers take, in bytes.
+const LONG_TARGET: usize = 8 * 1024;
 
 /// Adds the findings of a file of which `robots` holds what was read, and `rest` is what was not.
 /// `entries` are its rules taken apart.
@@ -36,6 +40,7 @@ pub(super) fn add(
     let mut seen = HashSet::new();
     shadowed(robots, shadow, &mut seen, findings);
     same_pattern(robots, entries, &mut seen, findings);
+    many_stars(robots, entries, findings);
     sitemaps(robots, entries, findings);
     delays_between_agents(robots, findings);
     mistakes::query_passes(robots, findings);
@@ -44,6 +49,9 @@ pub(super) fn add(
 
 /// What makes the file unreadable replaces the findings that follow from it.
 fn encoding(robots: &Robots, findings: &mut Findings<'_>) {
+    if robots.source.is_empty() {
+        return findings.add(FindingKind::EmptyFile, 1, 0, b"");
+    }
     if line::is_utf16(&robots.source) {
         findings.clear();
         return findings.add(FindingKind::Utf16, 1, 0, b"");
@@ -155,23 +163,10 @@ pub(super) fn is_everything(pattern: &[u8]) -> bool {
 
 /// `seen` are the rules that were reported: one line is said to be overridden once.
 fn shadowed(robots: &Robots, shadow: &Shadow, seen: &mut HashSet<u32>, findings: &mut Findings<'_>) {
-    if shadow.pairs.is_empty() {
-        return;
-    }
-    // A part of the file that several groups use may be overridden in one of them only.
-    let mut uses = vec![0_u32; robots.file.blocks.len()];
-    for block in robots.naming.groups.all() {
-        if let Some(uses) = uses.get_mut(*block as usize) {
-            *uses += 1;
-        }
-    }
     for &(rule, better) in &shadow.pairs {
         let pair = (robots.file.rules.get(rule as usize), robots.file.rules.get(better as usize));
         let (Some(record), Some(better)) = pair else { continue };
-        let groups = uses.get(record.block as usize).copied().unwrap_or_default();
-        // The same said twice in two places is a matter of duplicate groups.
-        let apart = groups == 1 && record.kind != better.kind;
-        if (record.block == better.block || apart) && seen.insert(rule) {
+        if seen.insert(rule) {
             report(robots, record, better, findings);
         }
     }
@@ -208,7 +203,7 @@ fn same_pattern(
 /// which are nearly all. In the order of the file.
 fn alike(robots: &Robots, entries: &[Option<IndexedRule>]) -> Vec<u32> {
     let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
-    let wild = wild.filter(|(entry, _)| entry.pattern.pieces.1 > 0);
+    let wild = wild.filter(|(entry, _)| entry.has_star());
     let mut prints: Vec<(u64, u32)> =
         wild.map(|(entry, at)| (entry.fingerprint(robots.texts()), at)).collect();
     prints.sort_unstable();
@@ -216,6 +211,23 @@ fn alike(robots: &Robots, entries: &[Option<IndexedRule>]) -> Vec<u32> {
     let mut alike: Vec<u32> = runs.flatten().map(|print| print.1).collect();
     alike.sort_unstable();
     alike
+}
+
+/// A group with which a target could be made that is read as often as any may be (`matcher`).
+fn many_stars(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
+    let cost = |entry: IndexedRule| LONG_TARGET + matcher::STEP * entry.pattern.pieces.1 as usize;
+    let costs = robots.file.blocks.iter().map(|block| {
+        let here = entries.get(block.rules.start as usize..block.rules.end as usize).unwrap_or_default();
+        here.iter().flatten().filter(|entry| entry.has_star()).map(|entry| cost(*entry)).sum()
+    });
+    let costs: Vec<usize> = costs.collect();
+    let cost = |block: &u32| costs.get(*block as usize).copied().unwrap_or(0);
+    let mut groups = (0..index(robots.naming.groups.len())).map(|group| robots.naming.blocks(group));
+    let found = groups.find(|blocks| blocks.iter().map(cost).sum::<usize>() > matcher::MOST_READ);
+    if let Some(agent) = found.and_then(|blocks| robots.file.agents_of(*blocks.first()?).first()) {
+        let value = agent.value(&robots.source);
+        findings.add(FindingKind::ManyStars, agent.line, agent.start, value);
+    }
 }
 
 fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &mut Findings<'_>) {
@@ -231,7 +243,7 @@ fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &
 /// but by a `Host` record: where it has one, sitemaps of other hosts are left alone.
 fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
     let Some(everyone) = robots.naming.everyone else { return };
-    let wild = entries.iter().flatten().filter(|entry| entry.pattern.pieces.1 > 0).count();
+    let wild = entries.iter().flatten().filter(|entry| entry.has_star()).count();
     let everyone = RuleGroup::new(robots, everyone, None);
     let own = robots.hosts().next().map(host);
     let mut left = SITEMAP_WORK;

@@ -145,11 +145,6 @@ impl GroupList {
         self.ends.len()
     }
 
-    /// The blocks of all groups.
-    pub(super) fn all(&self) -> &[u32] {
-        &self.blocks
-    }
-
     pub(super) fn blocks(&self, group: u32) -> &[u32] {
         let end = |at: u32| self.ends.get(at as usize).copied().unwrap_or(0) as usize;
         let start = group.checked_sub(1).map_or(0, end);

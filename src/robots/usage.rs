@@ -6,16 +6,15 @@
 
 use super::Robots;
 use super::dictionary;
-use super::index::{Choice, IndexedRule};
 use super::line::{RecordName, is_blank};
-use super::matcher::ComparableTarget;
+use super::matcher::{self, ComparableTarget};
 use super::parse::ParsedRecord;
 use super::pattern::{self, Pattern, PatternPool, index};
 use super::preference::{Preference, PreferenceKind};
 use std::borrow::Cow;
 
-/// Records that match equally and are looked at. Each costs a search. More of them state nothing: one that was not looked
-/// at might be the most restrictive.
+/// Records that match equally and are looked at. More of them state nothing: one that was not looked at might be the most
+/// restrictive.
 const MOST_EQUAL: usize = 16;
 
 /// One preference of a group.
@@ -69,55 +68,39 @@ pub(super) fn without_path(value: &[u8]) -> &[u8] {
 
 /// The preference of the most specific match; of equal matches what is most restrictive.
 pub(super) fn find<'r>(robots: &'r Robots, blocks: &[u32], target: &[u8]) -> Option<Preference<'r>> {
-    let mut found: Vec<(u32, &Usage)> = Vec::new();
-    while found.len() <= MOST_EQUAL {
-        let is_wanted = |at: u32, usage: &Usage| {
-            found.first().is_none_or(|(_, best)| best.bytes == usage.bytes)
-                && found.iter().all(|(known, _)| *known != at)
-        };
-        let Some(at) = search(robots, blocks, target, is_wanted) else { break };
-        found.push((at, robots.usages.get(at as usize)?));
+    let target = ComparableTarget::new(target);
+    let mut found: Vec<&Usage> = Vec::new();
+    for &block in blocks {
+        let first = robots.usages.partition_point(|usage| usage.block < block);
+        let here = robots.usages.iter().skip(first).take_while(|usage| usage.block == block);
+        for usage in here {
+            let best = found.first().map_or(0, |best| best.bytes);
+            let is_match = |pattern| matcher::matches(robots.texts(), pattern, &target);
+            if usage.bytes < best || found.len() > MOST_EQUAL && usage.bytes == best {
+                continue;
+            }
+            if usage.pattern.is_none_or(is_match) {
+                if usage.bytes > best {
+                    found.clear();
+                }
+                found.push(usage);
+            }
+        }
     }
     let value = |usage: &Usage| robots.source.get(usage.start as usize..usage.end as usize);
-    let (_, first) = found.first()?;
-    let is_dictionary = found.len() <= MOST_EQUAL && found.iter().any(|(_, usage)| usage.is_dictionary);
+    let first = *found.first()?;
+    let is_dictionary = found.len() <= MOST_EQUAL && found.iter().any(|usage| usage.is_dictionary);
     let mut preference = Preference {
         kind: PreferenceKind::ContentUsage,
-        lines: found.iter().map(|(_, usage)| usage.line).collect(),
+        lines: found.iter().map(|usage| usage.line).collect(),
         value: String::from_utf8_lossy(value(first)?),
         is_readable: is_dictionary,
     };
     if found.len() > 1 && preference.is_readable {
-        let all = found.iter().filter_map(|(_, usage)| dictionary::parse(value(usage)?));
+        let all = found.iter().filter_map(|usage| dictionary::parse(value(usage)?));
         preference.value = Cow::Owned(dictionary::most_restrictive(all)?);
     }
     (!preference.value.is_empty()).then_some(preference)
-}
-
-/// The most specific match among those that are wanted, the first of them on a tie. Patterns are tried like
-/// those of rules: one by one as long as that is little work, the others all at once.
-fn search(
-    robots: &Robots,
-    blocks: &[u32],
-    target: &[u8],
-    is_wanted: impl Fn(u32, &Usage) -> bool,
-) -> Option<u32> {
-    let (usages, texts) = (&robots.usages, robots.texts());
-    let target = ComparableTarget::new(target);
-    let mut best = Choice::NONE;
-    for &block in blocks {
-        let first = usages.partition_point(|usage| usage.block < block);
-        let here = usages.iter().zip(0..).skip(first).take_while(|(usage, _)| usage.block == block);
-        for (usage, at) in here.filter(|(usage, at)| is_wanted(*at, usage)) {
-            // A rank is greater than 1.
-            let choice = Choice::new(usage.bytes + 2, at);
-            best = match usage.pattern {
-                None => best.max(choice),
-                Some(pattern) => IndexedRule { choice, pattern }.try_on(texts, &target, best),
-            };
-        }
-    }
-    robots.compiled.index.decide_deferred(texts, &target, best).rule()
 }
 
 #[cfg(test)]

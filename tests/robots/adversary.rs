@@ -199,8 +199,8 @@ fn measure(shape: AdversaryShape, random: &mut Random) -> SlowDecision {
     SlowDecision { decision, passes, parsing, rules: robots.rules().count() }
 }
 
-/// Decisions take far fewer passes where optimised, and thousands if rules are tried one by one.
-const MOST: f64 = 1500.0;
+/// 700 passes are the most that was seen where optimised; without a bound it is some 15,000, and 100,000 where not.
+const MOST: f64 = if cfg!(debug_assertions) { 12_000.0 } else { 1500.0 };
 
 #[test]
 fn known_ways_to_slow_a_decision() {

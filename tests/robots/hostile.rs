@@ -2,6 +2,7 @@
 
 use crate::generate::Random;
 use crate::{judge, parse, robots};
+use robots_gateway::robots::FindingKind;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -213,6 +214,26 @@ fn rules_that_all_have_to_be_checked() {
         judge(&robots, "FooBot", &target);
     }
     assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+}
+
+/// When the target was read for 4 MiB, rules with `*` count as not matching; rules without are always tried.
+#[test]
+fn a_target_is_read_so_often_and_no_more() {
+    let slow = "Disallow: /a*zzzz*longest-and-absent\n";
+    let file = |slow_rules: usize| {
+        format!("User-agent: *\nDisallow: /b/\n{}Disallow: /*zzzz\n", slow.repeat(slow_rules))
+    };
+    let has_finding =
+        |file: &str| parse(file).findings.iter().any(|found| found.kind == FindingKind::ManyStars);
+    let (few, many) = (file(480), file(600));
+    assert!(!has_finding(&few) && has_finding(&many));
+    let long = |start: &str| format!("{start}{}longest-and-absentzzzz", "y".repeat(8150));
+    for (file, is_read) in [(&few, true), (&many, false)] {
+        let robots = robots(file);
+        assert_eq!(!judge(&robots, "FooBot", &long("/a")).allow, is_read);
+        assert!(!judge(&robots, "FooBot", &long("/b/")).allow);
+        assert!(!judge(&robots, "FooBot", "/a/zzzz").allow, "a short target is read for every rule");
+    }
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn sitemaps_do_not_multiply_with_rules() {
             let _ = writeln!(file, "sitemap:s://x/ab{}", if many { number } else { 0 });
         }
         let parsed = parse(&file);
-        assert_eq!(parsed.findings[0].kind, FindingKind::SitemapDisallowed);
+        assert!(parsed.findings.iter().any(|found| found.kind == FindingKind::SitemapDisallowed));
         assert!(parsed.robots.sitemaps().count() > 10_000);
         let skipped = parsed.findings.iter().filter(|found| found.kind == FindingKind::SitemapsSkipped);
         assert_eq!(skipped.count(), usize::from(many), "what is not looked up is said");

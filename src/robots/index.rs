@@ -1,0 +1,349 @@
+//! The rules of each part of a file, arranged so that a decision need not try them all.
+//!
+//! Rules without `*` are literals in ascending order, each linked to the longest one that is the start of it: one binary
+//! search finds all that a target starts with. Rules with `*` (RFC 9309 section 2.2.3), and all rules of a short part,
+//! are tried one by one, in the order in which they win. Where many have a `*`, an automaton (Aho and Corasick, 1975)
+//! finds those of which a piece stands in the target, and only these are tried.
+//!
+//! What is tried is bounded by the target: see `matcher`. `lint` says which group could get there.
+
+use super::matcher::{self, ComparableTarget};
+use super::parse::ParsedFile;
+use super::pattern::{Pattern, PatternPiece, PatternPool, TextSpan, Texts, index};
+use super::rule::RuleRecord;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use std::cmp::Reverse;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::ops::Range;
+
+/// Up to this many rules a list is faster than a binary search.
+const SHORT: usize = 8;
+
+/// Up to this many rules with `*` are tried without looking for their pieces first.
+const FEW: usize = 32;
+
+/// Bytes of a piece that are looked for: enough to tell rules apart. At most so many pieces end at one byte of a target.
+const NEEDLE: usize = 12;
+
+/// Needles whose marks fit on the stack.
+const MARKS: usize = 1024;
+
+/// No literal.
+const NONE: u32 = u32::MAX;
+
+/// A matching rule, or none. The greater one wins: most bytes, then allow before disallow
+/// (RFC 9309 section 2.2.2), then the first in the file, so that the answer is always the same line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Choice(u64);
+
+impl Choice {
+    pub(super) const NONE: Self = Self(0);
+
+    /// `rank` is greater than 1 for every rule that can match.
+    pub(super) const fn new(rank: u32, rule: u32) -> Self {
+        Self((rank as u64) << 32 | !rule as u64)
+    }
+
+    /// The position of the rule.
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is the rule")]
+    pub(super) const fn rule(self) -> Option<u32> {
+        if self.0 == 0 { None } else { Some(!(self.0 as u32)) }
+    }
+}
+
+/// A rule that can match something, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexedRule {
+    pub(super) choice: Choice,
+    pub(super) pattern: Pattern,
+}
+
+impl IndexedRule {
+    /// Takes the rule at position `at` of the file apart; none if it can match nothing.
+    pub(super) fn new(record: RuleRecord, at: u32, pool: &mut PatternPool<'_>) -> Option<Self> {
+        let choice = Choice::new(record.rank(), at);
+        (record.bytes > 0).then(|| Self { choice, pattern: pool.add(record) })
+    }
+
+    pub(super) const fn has_star(self) -> bool {
+        self.pattern.pieces.1 > 0
+    }
+
+    /// All literals of the pattern: what tells it from others.
+    pub(super) fn literals(self, texts: Texts<'_>) -> (bool, Vec<&[u8]>) {
+        let pieces = texts.pieces(self.pattern).iter().map(|piece| texts.get(piece.text));
+        (self.pattern.anchored, std::iter::once(texts.get(self.pattern.prefix)).chain(pieces).collect())
+    }
+
+    /// A number that is the same for equal [`literals`](Self::literals), and seldom for others.
+    pub(super) fn fingerprint(self, texts: Texts<'_>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.literals(texts).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The end of its longest piece that is the same in every reading: bytes that every target it matches has.
+    fn needle(self, texts: Texts<'_>) -> &[u8] {
+        let pieces = texts.pieces(self.pattern).iter().flat_map(|piece| runs(*piece, texts));
+        let longest = pieces.max_by_key(|run| run.len()).unwrap_or_default();
+        longest.get(longest.len().saturating_sub(NEEDLE)..).unwrap_or_default()
+    }
+}
+
+/// The parts of a piece that are the same in every reading: all of it, unless it holds an encoded `/` or `?` that is read
+/// differently in a query.
+fn runs(piece: PatternPiece, texts: Texts<'_>) -> impl Iterator<Item = &[u8]> {
+    let is_loose = piece.text != piece.in_query;
+    texts.get(piece.text).split(move |&byte| is_loose && byte >= 0xF8)
+}
+
+/// The best of `rules`, which are in the order in which they win, and `best`.
+fn first_match(
+    rules: &[IndexedRule],
+    texts: Texts<'_>,
+    target: &ComparableTarget<'_>,
+    best: Choice,
+) -> Choice {
+    let mut better = rules.iter().take_while(|rule| rule.choice > best);
+    better.find(|rule| matcher::matches(texts, rule.pattern, target)).map_or(best, |rule| rule.choice)
+}
+
+/// A literal that some rule is.
+#[derive(Clone, Copy, Debug)]
+struct Literal {
+    /// The first bytes of it, which order most literals: comparing them takes a third of the time.
+    head: u128,
+    text: TextSpan,
+    /// The best open rule of this literal or of one that is the start of it.
+    open: Choice,
+    /// The best rule that matches this path alone.
+    exact: Choice,
+    /// The longest other literal of the set that is the start of it, or [`NONE`].
+    shorter: u32,
+}
+
+/// The rules of one part of the file.
+#[derive(Clone, Debug, Default)]
+struct RuleSet {
+    literals: Range<usize>,
+    /// What is tried.
+    rules: Range<usize>,
+    needles: Option<Box<Needles>>,
+    /// How much of a target a search looks at.
+    reach: usize,
+}
+
+/// The rules of a file, by its parts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Index {
+    sets: Vec<RuleSet>,
+    literals: Vec<Literal>,
+    rules: Vec<IndexedRule>,
+}
+
+impl Index {
+    /// `entries` are the rules of `file` taken apart, none where a rule can match nothing.
+    pub(super) fn new(
+        file: &ParsedFile,
+        entries: &[Option<IndexedRule>],
+        texts: Texts<'_>,
+    ) -> (Self, Shadow) {
+        let (mut index, mut shadow) = (Self::default(), Shadow::default());
+        for block in &file.blocks {
+            let here = entries.get(block.rules.start as usize..block.rules.end as usize).unwrap_or_default();
+            index.add(here.iter().copied().flatten().collect(), texts, &mut shadow);
+        }
+        (index, shadow)
+    }
+
+    fn add(&mut self, mut rules: Vec<IndexedRule>, texts: Texts<'_>, shadow: &mut Shadow) {
+        let (start, first) = (self.literals.len(), self.rules.len());
+        rules.sort_by_key(|rule| texts.get(rule.pattern.prefix));
+        // Those that are the start of one another, the shortest first.
+        let mut open: Vec<u32> = Vec::new();
+        for run in rules.chunk_by(|a, b| texts.get(a.pattern.prefix) == texts.get(b.pattern.prefix)) {
+            let Some(text) = run.first().map(|rule| rule.pattern.prefix) else { continue };
+            let known = |at: u32| self.literals.get(start + at as usize).copied();
+            let is_start = |literal: Literal| texts.get(text).starts_with(texts.get(literal.text));
+            while open.pop_if(|at| !known(*at).is_some_and(is_start)).is_some() {}
+            let shorter = open.last().copied();
+            let above = shorter.and_then(known).map_or(Choice::NONE, |literal| literal.open);
+            let best = |anchored| {
+                let same = run.iter().filter(|rule| !rule.has_star() && rule.pattern.anchored == anchored);
+                same.map(|rule| rule.choice).max().unwrap_or_default()
+            };
+            let literal = Literal {
+                head: head(texts.get(text)),
+                text,
+                open: best(false).max(above),
+                exact: best(true),
+                shorter: shorter.unwrap_or(NONE),
+            };
+            shadow.add(run, literal);
+            if run.iter().any(|rule| !rule.has_star()) {
+                open.push(index(self.literals.len() - start));
+                self.literals.push(literal);
+            }
+        }
+        let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);
+        let reach = if rules.iter().any(|rule| rule.has_star()) { usize::MAX } else { longest + 1 };
+        if rules.len() <= SHORT {
+            self.literals.truncate(start);
+        } else {
+            rules.retain(|rule| rule.has_star());
+        }
+        rules.sort_unstable_by_key(|rule| Reverse(rule.choice));
+        let needles = if rules.len() > FEW { Needles::new(&mut rules, texts).map(Box::new) } else { None };
+        self.rules.extend(rules);
+        let (literals, rules) = (start..self.literals.len(), first..self.rules.len());
+        self.sets.push(RuleSet { literals, rules, needles, reach });
+    }
+
+    /// How much of a target a search of `blocks` looks at, in bytes of its comparable form.
+    pub(super) fn reach(&self, blocks: &[u32]) -> usize {
+        blocks
+            .iter()
+            .filter_map(|block| self.sets.get(*block as usize))
+            .map(|set| set.reach)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// The position of the rule of `blocks` that decides about a target.
+    pub(super) fn search(
+        &self,
+        blocks: &[u32],
+        texts: Texts<'_>,
+        target: &ComparableTarget<'_>,
+    ) -> Option<u32> {
+        let sets = blocks.iter().filter_map(|block| self.sets.get(*block as usize));
+        let best = sets.fold(Choice::NONE, |best, set| {
+            let literals = self.literals.get(set.literals.clone()).unwrap_or_default();
+            let best = best.max(longest(literals, texts, target.bytes()));
+            let rules = self.rules.get(set.rules.clone()).unwrap_or_default();
+            match &set.needles {
+                Some(needles) => needles.search(rules, texts, target, best),
+                None => first_match(rules, texts, target, best),
+            }
+        });
+        best.rule()
+    }
+}
+
+/// The best rule among `literals` that `target` starts with.
+fn longest(literals: &[Literal], texts: Texts<'_>, target: &[u8]) -> Choice {
+    // All literals between the longest that the target starts with and the target start with that one, too: it is the
+    // last of them, or a start of it.
+    let key = head(target);
+    let is_before =
+        |literal: &Literal| literal.head < key || (literal.head == key && texts.get(literal.text) <= target);
+    let after = literals.partition_point(is_before);
+    let Some(mut here) = after.checked_sub(1).and_then(|last| literals.get(last)) else {
+        return Choice::NONE;
+    };
+    let shared = common(texts.get(here.text), target);
+    while here.text.len() > shared {
+        let Some(shorter) = literals.get(here.shorter as usize) else { return Choice::NONE };
+        here = shorter;
+    }
+    if here.text.len() == target.len() { here.open.max(here.exact) } else { here.open }
+}
+
+/// The first bytes of a text as a number, in the order of texts.
+fn head(text: &[u8]) -> u128 {
+    let mut head = [0; 16];
+    let bytes = text.get(..16).unwrap_or(text);
+    for (slot, byte) in head.iter_mut().zip(bytes) {
+        *slot = *byte;
+    }
+    u128::from_be_bytes(head)
+}
+
+/// How many bytes two literals have in common.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    let blocks = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(a, b)| a == b).count() * 8;
+    let (a, b) = (a.get(blocks..).unwrap_or_default(), b.get(blocks..).unwrap_or_default());
+    blocks + a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// Bytes of which each rule of a set needs some in its target.
+#[derive(Clone, Debug)]
+struct Needles {
+    automaton: AhoCorasick,
+    /// Where the rules of each needle start, and where those of the last one end. Before the first stand rules without one.
+    starts: Box<[u32]>,
+}
+
+impl Needles {
+    /// Sorts `rules` by needle, and those of one needle in the order in which they win.
+    fn new(rules: &mut [IndexedRule], texts: Texts<'_>) -> Option<Self> {
+        rules.sort_by_cached_key(|rule| (rule.needle(texts), Reverse(rule.choice)));
+        let (mut needles, mut starts, mut at) = (Vec::new(), Vec::new(), 0);
+        for run in rules.chunk_by(|a, b| a.needle(texts) == b.needle(texts)) {
+            let needle = run.first().map(|rule| rule.needle(texts)).unwrap_or_default();
+            if !needle.is_empty() {
+                needles.push(needle);
+                starts.push(index(at));
+            }
+            at += run.len();
+        }
+        starts.push(index(at));
+        // The small form: a file may have hundreds of these.
+        let mut builder = AhoCorasick::builder();
+        builder.kind(Some(AhoCorasickKind::ContiguousNFA)).dense_depth(1).prefilter(false);
+        Some(Self { automaton: builder.build(needles).ok()?, starts: starts.into() })
+    }
+
+    /// The better of `best` and the best of `rules` that matches.
+    fn search(
+        &self,
+        rules: &[IndexedRule],
+        texts: Texts<'_>,
+        target: &ComparableTarget<'_>,
+        best: Choice,
+    ) -> Choice {
+        let start = |needle: usize| self.starts.get(needle).map_or(0, |start| *start as usize);
+        let row = |range: Range<usize>| rules.get(range).unwrap_or_default();
+        let mut best = first_match(row(0..start(0)), texts, target, best);
+        let (mut few, mut many) = ([0_u64; MARKS / 64], Vec::new());
+        let seen = if self.starts.len() <= MARKS {
+            &mut few[..]
+        } else {
+            many.resize(self.starts.len().div_ceil(64), 0);
+            &mut many[..]
+        };
+        target.spend(target.bytes().len());
+        for found in self.automaton.find_overlapping_iter(target.bytes()) {
+            let needle = found.pattern().as_usize();
+            let Some(marks) = seen.get_mut(needle / 64).filter(|marks| **marks >> (needle % 64) & 1 == 0)
+            else {
+                continue;
+            };
+            *marks |= 1 << (needle % 64);
+            best = first_match(row(start(needle)..start(needle + 1)), texts, target, best);
+        }
+        best
+    }
+}
+
+/// Pairs of a rule that never decides, because a better literal matches whatever it matches, and the rule that does in its
+/// place. That `/*a` has the matches of `/*ab` among its own is not noticed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shadow {
+    pub(super) pairs: Vec<(u32, u32)>,
+}
+
+impl Shadow {
+    /// Takes the rules that start with the same literal.
+    fn add(&mut self, rules: &[IndexedRule], literal: Literal) {
+        for rule in rules {
+            let is_exact = !rule.has_star() && rule.pattern.anchored;
+            let better = if is_exact { literal.open.max(literal.exact) } else { literal.open };
+            if let (Some(worse), Some(better)) =
+                (rule.choice.rule(), better.rule().filter(|_| better > rule.choice))
+            {
+                self.pairs.push((worse, better));
+            }
+        }
+    }
+}
