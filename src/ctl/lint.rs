@@ -8,7 +8,7 @@ use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::word;
-use crate::robots::{Finding, ParseLimits, Robots, Severity};
+use crate::robots::{Finding, FindingKind, ParseLimits, Robots, Severity};
 use anstyle::Style;
 use serde::Serialize;
 use std::io;
@@ -172,7 +172,9 @@ fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let unfit = fitness(&file.bytes).err().map(|unfit| {
         FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
     });
-    let odd = parsed.findings.iter().map(|finding| FileFinding {
+    let is_fit = unfit.is_none();
+    let is_told = |finding: &&Finding| is_fit || finding.kind != FindingKind::EmptyFile;
+    let odd = parsed.findings.iter().filter(is_told).map(|finding| FileFinding {
         excerpt: line_of(&file.bytes, finding.line as usize)
             .map(|line| Excerpt::new(line, finding.column as usize, marked_bytes(line, finding))),
         ..FileFinding::of(&file.path, finding)

@@ -109,8 +109,6 @@ fn what_is_unfit_or_of_no_use_leaves_the_last_good_copy() {
     assert_eq!(robots(&gateway).text(), OWN);
     origin.says("200 OK", "Content-Type: text/html\r\n", "<!doctype html><title>Not found</title>");
     assert_kept(&gateway, "a web page");
-    origin.says("200 OK", "", "");
-    assert_kept(&gateway, "is empty");
     origin.says("429 Too Many Requests", "", "");
     assert_kept(&gateway, "answers 429");
     origin.says("500 Internal Server Error", "", "");
@@ -126,6 +124,19 @@ fn what_is_unfit_or_of_no_use_leaves_the_last_good_copy() {
     // The origin keeps the connection open: only the time limit ends this.
     origin.serves(OWN);
     assert_eq!(refreshed(&gateway)["result"], "unchanged");
+    assert_eq!(site(&gateway)["error"], Value::Null);
+}
+
+#[test]
+fn an_empty_file_is_served_and_allows_everything() {
+    let origin = Scripted::serving(OWN);
+    let gateway = seldom(&origin);
+    assert_eq!(gateway.send(&get("/private").by(GPTBOT)).status, 403);
+    origin.says("200 OK", "", "");
+    assert_eq!(refreshed(&gateway)["result"], "changed");
+    let served = robots(&gateway);
+    assert_eq!((served.status, served.text().as_str()), (200, ""));
+    assert_eq!(gateway.send(&get("/private").by(GPTBOT)).status, 200);
     assert_eq!(site(&gateway)["error"], Value::Null);
 }
 

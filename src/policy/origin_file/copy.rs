@@ -5,7 +5,7 @@
 
 use crate::decide::NoticeTime;
 use crate::decide::RulesId;
-use crate::policy::robots_file::fitness;
+use crate::policy::robots_file::{Unfit, fitness};
 use crate::robots::{ParseLimits, Robots};
 use std::time::{Duration, SystemTime};
 
@@ -95,8 +95,9 @@ impl OriginCopy {
     pub(super) fn apply_answer(&mut self, answer: OriginAnswer, now: NoticeTime, time: SystemTime) -> bool {
         let before = self.file.clone();
         match answer {
+            // An answer without a byte is whole, where a file without one may be half saved: it allows everything.
             OriginAnswer::File { bytes, validators } => match fitness(&bytes) {
-                Ok(()) => self.take(bytes, validators, now, time),
+                Ok(()) | Err(Unfit::Empty) => self.take(bytes, validators, now, time),
                 Err(unfit) => self.fail(format!("what the origin serves is not taken: {unfit}"), now),
             },
             OriginAnswer::NotModified if matches!(self.file, OriginFile::File(_)) => self.confirm(now, time),
@@ -206,18 +207,27 @@ mod tests {
     #[test]
     fn what_is_fit_is_taken_and_what_is_not_leaves_what_is_known() {
         let mut scene = CopyScene::new();
-        for unfit in ["", "<html></html>", "User-agent: *\0"] {
+        for unfit in ["<html></html>", "User-agent: *\0"] {
             assert!(!scene.file(unfit));
             assert_eq!(scene.has(), None);
             assert!(scene.copy.error.as_deref().unwrap().contains("is not taken"), "{unfit:?}");
         }
         assert!(scene.file(GOOD));
         assert_eq!((scene.has(), scene.copy.error.as_deref()), (Some(GOOD), None));
-        assert!(!scene.file("<html></html>") && !scene.file(""));
+        assert!(!scene.file("<html></html>"));
         assert_eq!(scene.has(), Some(GOOD));
         assert!(scene.copy.error.as_deref().is_some());
         assert!(!scene.hears(OriginAnswer::NotModified));
         assert_eq!((scene.has(), scene.copy.error.as_deref()), (Some(GOOD), None));
+    }
+
+    #[test]
+    fn an_empty_file_is_one_that_allows_everything() {
+        let mut scene = CopyScene::new();
+        assert!(scene.file(""));
+        assert_eq!((scene.has(), scene.copy.error.as_deref()), (Some(""), None));
+        assert!(scene.file(GOOD) && scene.file(""));
+        assert_eq!((scene.has(), scene.copy.error.as_deref()), (Some(""), None));
     }
 
     #[test]
