@@ -89,3 +89,4 @@ attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 -
 readings: ## Ask live servers for targets made to get around rules, and record the corpus; READINGS_SEED=2 asks others
 	@.ci/dependencies readings
 	$(CARGO) test --locked --test readings -- --include-ignored --nocapture --test-threads=1
+	$(CARGO) test --locked --test rightness -- --ignored detours

@@ -47,6 +47,7 @@ pub(super) struct ConfigFile {
     #[serde(with = "ForwardedFieldForm")]
     pub(super) forwarded_header: ForwardedField,
     pub(super) remove_fields: Vec<Spanned<String>>,
+    pub(super) keep_fields: Vec<Spanned<String>>,
     pub(super) via: Option<bool>,
     pub(super) content_usage: bool,
     pub(super) access_log: Option<String>,

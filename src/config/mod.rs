@@ -106,6 +106,8 @@ pub struct Config {
     pub forwarding: Forwarding,
     /// Fields that are taken out of requests, beside those that always are.
     pub removed_fields: FieldPatterns,
+    /// Fields that are passed on, although they are among those that always are taken out.
+    pub kept_fields: FieldPatterns,
     /// Whether forwarded answers carry the `Content-Usage` preference that applies.
     pub content_usage: bool,
     /// The access log, if one is wanted.

@@ -5,7 +5,7 @@
 use super::request::RequestContext;
 use super::{Incoming, facts};
 use crate::config::Config;
-use crate::http::claims;
+use crate::http::claims::{self, FieldClaim};
 use crate::http::head::is_hop_by_hop;
 use crate::http::{HttpVersion, RequestHead, Response};
 use crate::policy::Upstream;
@@ -150,8 +150,7 @@ impl<'a> FieldRules<'a> {
         if is_hop_by_hop(name) || is_rewritten || self.head.options.names_fields && self.is_named(name) {
             return Treatment::Remove;
         }
-        let is_claim = claims::is_claim(name) || self.config.removed_fields.contain(name);
-        if claims::is_own(name) || is_claim && !self.is_believed(name) {
+        if claims::is_own(name) || !self.may_pass(name) {
             return Treatment::Remove;
         }
         match name.len() {
@@ -161,6 +160,19 @@ impl<'a> FieldRules<'a> {
             16 if is("x-forwarded-host") => Treatment::Told(ForwardedIdentity::Host),
             17 if is("x-forwarded-proto") => Treatment::Told(ForwardedIdentity::Scheme),
             _ => Treatment::Leave,
+        }
+    }
+
+    /// Whether a field makes no claim, or one that is believed.
+    fn may_pass(&self, name: &[u8]) -> bool {
+        if self.config.removed_fields.contain(name) {
+            return self.is_believed(name);
+        }
+        match claims::claim(name) {
+            None => true,
+            Some(_) if self.config.kept_fields.contain(name) => true,
+            Some(FieldClaim::OfProxy) => self.is_believed(name),
+            Some(FieldClaim::Detour) => false,
         }
     }
 

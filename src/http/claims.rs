@@ -4,10 +4,8 @@
 //! Names are compared as a gateway interface takes them: CGI and its successors write `-` as `_` (RFC 3875 §4.1.18), and
 //! some of them every byte that is no letter or digit. So `X.Forwarded.For` is `X-Forwarded-For`.
 
-use std::str::FromStr;
-
-/// Names of such fields, in lower case.
-pub const NAMES: [&str; 18] = [
+/// Names of such fields, in lower case. What a trusted proxy writes in them is believed.
+pub const NAMES: [&str; 19] = [
     "cf-connecting-ip",
     "cf-connecting-ipv6",
     "cf-pseudo-ipv4",
@@ -23,14 +21,52 @@ pub const NAMES: [&str; 18] = [
     "x-client-ip",
     "x-cluster-client-ip",
     "x-forwarded",
-    "x-matched-path",
+    "x-host",
+    "x-http-host-override",
     "x-real-ip",
+    "x-replaced-path",
     "x-request-id",
-    "x-rewrite-url",
 ];
 
 /// How the names of such fields begin, in lower case.
 pub const PREFIXES: [&str; 4] = ["wl-proxy-", "x-envoy-", "x-forwarded-", "x-original-"];
+
+/// Fields that have a program serve another path, file or method than those of the request line, in lower case, each with
+/// a program that believes it. They are believed of nobody: a proxy that writes none of them passes on what its clients
+/// send. An operator who needs one says so (`keep_fields`).
+pub const DETOURS: [(&str, &str); 21] = [
+    ("daphne-root-path", "Daphne"),
+    // `forwarder_headers` of gunicorn has these two by default, and believes them of 127.0.0.1.
+    ("path-info", "gunicorn"),
+    ("request-base", "Dancer"),
+    ("script-name", "gunicorn"),
+    ("x-astro-path", "Astro on Vercel"),
+    ("x-http-method", "method-override of Express"),
+    ("x-http-method-override", "Rack, Symfony, ASP.NET Core"),
+    ("x-ingress-path", "add-ons of Home Assistant"),
+    ("x-matched-path", "Next.js"),
+    ("x-method-override", "method-override of Express"),
+    ("x-middleware-override-headers", "Next.js"),
+    ("x-middleware-rewrite", "Next.js"),
+    ("x-middleware-subrequest", "Next.js"),
+    ("x-ms-original-url", "Nitro and SvelteKit on Azure"),
+    ("x-now-route-matches", "Next.js, Nitro"),
+    ("x-original-url", "Symfony, Laminas, WordPress on IIS"),
+    ("x-proxycontextpath", "Apache NiFi"),
+    ("x-request-base", "Catalyst, Mojolicious"),
+    ("x-rewrite-url", "Symfony, Laminas, WordPress on IIS"),
+    ("x-script-name", "mod_wsgi, Radicale"),
+    ("x-traversal-path", "Plack"),
+];
+
+/// How the names of such fields begin, in lower case, each with a program that believes them.
+pub const DETOUR_PREFIXES: [(&str, &str); 5] = [
+    ("x-accel-", "Rack::Sendfile, Plack"),
+    ("x-invoke-", "Next.js"),
+    ("x-sendfile", "Rack::Sendfile, Plack"),
+    ("x-vhm-", "Pyramid"),
+    ("x-waws-", "Express on Azure"),
+];
 
 /// How the names of the gateway's own fields begin, in lower case: nobody else may send one, not even a trusted proxy.
 pub const OWN_PREFIX: &str = "x-robots-";
@@ -41,12 +77,66 @@ const FRAMING: [&str; 2] = ["content-length", "transfer-encoding"];
 /// Fields without which no request can be sent.
 const NEEDED: [&str; 3] = ["host", "content-length", "transfer-encoding"];
 
-/// Whether a field of this name, in any case, is a claim unless a trusted proxy makes it.
+/// Fields that the gateway writes itself.
+const WRITTEN: [&str; 6] =
+    ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id", OWN_PREFIX];
+
+/// Who may say what a field says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldClaim {
+    /// A trusted proxy.
+    OfProxy,
+    /// Nobody: it leads to another page than the one that was judged.
+    Detour,
+}
+
+/// What a field of this name, in any case, claims; nothing, as nearly every field.
 #[must_use]
-pub fn is_claim(name: &[u8]) -> bool {
-    // Few names of ordinary requests begin like one in the lists.
-    matches!(name.first().map(u8::to_ascii_lowercase), Some(b'c' | b'f' | b'p' | b'r' | b't' | b'w' | b'x'))
-        && (NAMES.iter().any(|own| is_spelled(name, own)) || PREFIXES.iter().any(|own| begins(name, own)))
+pub fn claim(name: &[u8]) -> Option<FieldClaim> {
+    let beginning = name.first().and_then(|first| BEGINNINGS.get(usize::from(first | 0x20)))?;
+    if beginning & (1 | length_bit(name.len())) == 0 {
+        return None;
+    }
+    let is_detour = DETOURS.iter().any(|(own, _)| is_spelled(name, own))
+        || DETOUR_PREFIXES.iter().any(|(own, _)| begins(name, own));
+    if is_detour {
+        return Some(FieldClaim::Detour);
+    }
+    let is_of_proxy =
+        NAMES.iter().any(|own| is_spelled(name, own)) || PREFIXES.iter().any(|own| begins(name, own));
+    is_of_proxy.then_some(FieldClaim::OfProxy)
+}
+
+/// For each first byte, how long the names are that begin with it, as bits. The lowest says that a beginning of names does.
+/// Each field of each request is looked up here; few of ordinary requests are compared with the lists then.
+const BEGINNINGS: [u32; 128] = {
+    let mut beginnings = [0; 128];
+    let mut at = 0;
+    while at < NAMES.len() {
+        beginnings[NAMES[at].as_bytes()[0] as usize] |= length_bit(NAMES[at].len());
+        at += 1;
+    }
+    at = 0;
+    while at < DETOURS.len() {
+        beginnings[DETOURS[at].0.as_bytes()[0] as usize] |= length_bit(DETOURS[at].0.len());
+        at += 1;
+    }
+    at = 0;
+    while at < PREFIXES.len() {
+        beginnings[PREFIXES[at].as_bytes()[0] as usize] |= 1;
+        at += 1;
+    }
+    at = 0;
+    while at < DETOUR_PREFIXES.len() {
+        beginnings[DETOUR_PREFIXES[at].0.as_bytes()[0] as usize] |= 1;
+        at += 1;
+    }
+    beginnings
+};
+
+/// The longest name of the lists has 29 bytes.
+const fn length_bit(length: usize) -> u32 {
+    if length < 32 { 1 << length } else { 0 }
 }
 
 /// Whether a field of this name, in any case, could be taken for one of the gateway's own.
@@ -84,7 +174,7 @@ const fn folded(byte: u8) -> u8 {
     if byte.is_ascii_alphanumeric() { byte } else { b'-' }
 }
 
-/// Names and beginnings of names of further fields that an operator has removed.
+/// Names and beginnings of names of fields that an operator has removed, or kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPatterns(Vec<FieldPattern>);
 
@@ -111,6 +201,36 @@ pub struct FieldPattern {
 }
 
 impl FieldPattern {
+    /// One whose fields are removed.
+    pub fn to_remove(text: &str) -> Result<Self, FieldPatternError> {
+        let pattern = Self::read(text)?;
+        match NEEDED.into_iter().find(|field| pattern.is_for(field.as_bytes())) {
+            Some(field) => Err(FieldPatternError::Needed(text.to_owned(), field)),
+            None => Ok(pattern),
+        }
+    }
+
+    /// One whose fields are kept, although they are claims.
+    pub fn to_keep(text: &str) -> Result<Self, FieldPatternError> {
+        let pattern = Self::read(text)?;
+        let is_own = begins(pattern.name.as_bytes(), OWN_PREFIX).then_some(OWN_PREFIX);
+        match WRITTEN.into_iter().find(|field| pattern.is_for(field.as_bytes())).or(is_own) {
+            Some(field) => Err(FieldPatternError::Written(text.to_owned(), field)),
+            None => Ok(pattern),
+        }
+    }
+
+    fn read(text: &str) -> Result<Self, FieldPatternError> {
+        let (name, is_prefix) = text.strip_suffix('*').map_or((text, false), |name| (name, true));
+        let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'+-.^_`|~".contains(&byte);
+        if name.is_empty() || !name.bytes().all(may_stand) {
+            return Err(FieldPatternError::Name(text.to_owned()));
+        }
+        let folded =
+            name.bytes().map(|byte| char::from(folded(byte.to_ascii_lowercase()))).collect::<String>();
+        Ok(Self { name: folded.into(), is_prefix })
+    }
+
     fn is_for(&self, name: &[u8]) -> bool {
         if self.is_prefix { begins(name, &self.name) } else { is_spelled(name, &self.name) }
     }
@@ -125,25 +245,12 @@ pub enum FieldPatternError {
     /// Requests need this field, which it is for.
     #[error("`{0}` would remove `{1}`, without which no request can be sent")]
     Needed(String, &'static str),
-}
-
-impl FromStr for FieldPattern {
-    type Err = FieldPatternError;
-
-    fn from_str(text: &str) -> Result<Self, FieldPatternError> {
-        let (name, is_prefix) = text.strip_suffix('*').map_or((text, false), |name| (name, true));
-        let may_stand = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'+-.^_`|~".contains(&byte);
-        if name.is_empty() || !name.bytes().all(may_stand) {
-            return Err(FieldPatternError::Name(text.to_owned()));
-        }
-        let folded =
-            name.bytes().map(|byte| char::from(folded(byte.to_ascii_lowercase()))).collect::<String>();
-        let pattern = Self { name: folded.into(), is_prefix };
-        match NEEDED.into_iter().find(|field| pattern.is_for(field.as_bytes())) {
-            Some(field) => Err(FieldPatternError::Needed(text.to_owned(), field)),
-            None => Ok(pattern),
-        }
-    }
+    /// The gateway writes this field, which it is for.
+    #[error(
+        "`{0}` would keep `{1}` of clients, which the gateway writes itself: `trusted_proxies` names proxies that are \
+         believed in it"
+    )]
+    Written(String, &'static str),
 }
 
 #[cfg(test)]
@@ -152,13 +259,16 @@ mod tests {
 
     #[test]
     fn every_name_of_the_lists_is_a_claim_in_every_spelling() {
-        let longer = PREFIXES.map(|prefix| format!("{prefix}anything"));
-        for name in NAMES.into_iter().chain(longer.iter().map(String::as_str)) {
+        let longer = |prefix: &str| format!("{prefix}anything");
+        let of_proxy = NAMES.map(str::to_owned).into_iter().chain(PREFIXES.map(longer));
+        let detours = DETOURS.map(|(name, _)| name.to_owned()).into_iter();
+        let detours = detours.chain(DETOUR_PREFIXES.map(|(prefix, _)| longer(prefix)));
+        let of_proxy = of_proxy.map(|name| (name, FieldClaim::OfProxy));
+        for (name, expected) in of_proxy.chain(detours.map(|name| (name, FieldClaim::Detour))) {
             for between in ['-', '_', '.', '~', '!', '`', '|', '^', '*', '\'', '%'] {
-                assert!(
-                    is_claim(name.replace('-', &between.to_string()).as_bytes()),
-                    "{name} with {between}"
-                );
+                let spelled = name.replace('-', &between.to_string());
+                assert_eq!(claim(spelled.as_bytes()), Some(expected), "{spelled}");
+                assert_eq!(claim(spelled.to_uppercase().as_bytes()), Some(expected), "{spelled}");
             }
             assert!(
                 is_plain(name.as_bytes())
@@ -192,9 +302,15 @@ mod tests {
             "x-real-ip-too",
             "x-forwarde",
             "wl-proxy",
+            "script-names",
+            "x-script",
+            "x-middleware-prefetch",
+            "x-http-version",
+            "path",
+            "\u{e9}",
             "",
         ] {
-            assert!(!is_claim(name.as_bytes()) && !is_own(name.as_bytes()), "{name}");
+            assert!(claim(name.as_bytes()).is_none() && !is_own(name.as_bytes()), "{name}");
         }
     }
 
@@ -214,7 +330,7 @@ mod tests {
 
     #[test]
     fn an_operator_names_further_fields() {
-        let pattern = |text: &str| text.parse::<FieldPattern>();
+        let pattern = FieldPattern::to_remove;
         let patterns: FieldPatterns =
             ["X-User", "x_acme-*"].into_iter().filter_map(|text| pattern(text).ok()).collect();
         for name in ["x-user", "x.user", "x-acme-", "x_acme_tenant"] {
@@ -230,6 +346,18 @@ mod tests {
             [("Host", "host"), ("content_length", "content-length"), ("T*", "transfer-encoding")]
         {
             assert_eq!(pattern(needed), Err(FieldPatternError::Needed(needed.to_owned(), field)));
+        }
+        for (written, field) in [
+            ("X_Forwarded_For", "x-forwarded-for"),
+            ("X-*", "x-forwarded-for"),
+            ("X-Robots-Verdict", OWN_PREFIX),
+            ("x.robots*", OWN_PREFIX),
+        ] {
+            let error = FieldPatternError::Written(written.to_owned(), field);
+            assert_eq!(FieldPattern::to_keep(written), Err(error));
+        }
+        for kept in ["SCRIPT_NAME", "X-HTTP-Method-Override", "X-Forwarded-Prefix", "X-Accel-*"] {
+            assert!(FieldPattern::to_keep(kept).is_ok(), "{kept}");
         }
     }
 }

@@ -14,6 +14,7 @@ mod access_log;
 mod behind;
 mod bodies;
 mod conformance;
+mod detours;
 mod forwarding;
 mod grammar;
 mod h2;

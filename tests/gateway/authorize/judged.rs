@@ -1,7 +1,7 @@
 //! No byte and no field of a client lets a request through unjudged.
 
 use super::*;
-use robots_gateway::http::claims::{NAMES, PREFIXES};
+use robots_gateway::http::claims::{DETOUR_PREFIXES, DETOURS, NAMES, PREFIXES};
 use robots_gateway::http::head::is_host;
 
 /// The lines of a question about `/private`, with those of its client.
@@ -115,10 +115,12 @@ fn fields_that_are_not_read_whatever_their_number_and_size() {
 fn names_that_claim_something_in_any_spelling() {
     let gateway = seen(beside(""));
     let mut client = Asking::at(&gateway);
-    let prefixed = PREFIXES.iter().map(|prefix| format!("{prefix}uri"));
+    let prefixes = PREFIXES.into_iter().chain(DETOUR_PREFIXES.map(|(prefix, _)| prefix));
+    let prefixed = prefixes.map(|prefix| format!("{prefix}uri"));
+    let names = NAMES.into_iter().chain(DETOURS.map(|(name, _)| name));
     let framing =
         ["content-length", "transfer-encoding", "connection", "expect", "upgrade"].map(str::to_owned);
-    for name in NAMES.iter().map(|name| (*name).to_owned()).chain(prefixed).chain(framing) {
+    for name in names.map(str::to_owned).chain(prefixed).chain(framing) {
         for spelled in [
             name.replace('-', "_"),
             name.replace('-', "."),

@@ -50,7 +50,7 @@ pub(super) fn row(
 }
 
 /// A gateway with TLS in front of `origin`.
-pub(super) fn site(authority: &Authority, origin: &str) -> Builder {
+pub(crate) fn site(authority: &Authority, origin: &str) -> Builder {
     let builder = Daemon::with(ROBOTS).at(origin).table(LISTENER);
     authority.save(builder.folder(), "site", &["a.example"]);
     builder

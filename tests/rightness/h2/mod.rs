@@ -8,6 +8,9 @@ mod heads;
 mod hostile;
 mod probe;
 
+pub(crate) use hostile::site;
+pub(crate) use probe::{H2Probe, ProbeOutcome};
+
 use crate::support::http2::{END_HEADERS, END_STREAM, HEADERS, field, frame};
 
 const PUSH_PROMISE: u8 = 5;
@@ -39,7 +42,7 @@ fn request(fields: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// A good request with more fields behind.
-fn with(more: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn with(more: &[(&str, &str)]) -> Vec<u8> {
     request(&[&GOOD, more].concat())
 }
 

@@ -152,6 +152,13 @@ impl H2Probe {
         self.seen.iter().filter(is_data).map(|seen| seen.payload.len()).collect()
     }
 
+    /// The text that has come on stream 1.
+    pub(crate) fn text(&self) -> String {
+        let is_data = |seen: &&H2Frame| (seen.kind, seen.stream) == (DATA, 1);
+        let bytes: Vec<u8> = self.seen.iter().filter(is_data).flat_map(|seen| seen.payload.clone()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     fn is_settled(&self) -> bool {
         self.answer.is_some() || self.reset.is_some() || self.goodbye.is_some()
     }
