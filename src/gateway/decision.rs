@@ -137,7 +137,7 @@ impl Gateway {
             };
             let site = context.policy.site(&facts.host);
             site.is_some_and(|site| {
-                RequestTarget::new(&facts.target, site.config.path_parameters).is_robots_txt()
+                RequestTarget::new(&facts.target, site.config.path_parameters).may_be_robots_txt()
             })
         };
         self.guarded(wants).unwrap_or_default()
@@ -196,6 +196,11 @@ impl Gateway {
             outcome.event = self.count(input, &judged, request_id, outcome.class);
             let is_counted = matches!(outcome.class, RequestClass::Judged(..));
             outcome.counted = is_counted.then(|| (Arc::clone(&judged.identity), judged.proof));
+        }
+        // Let pass as another page, and the origin could still answer with its own robots.txt.
+        let is_ours = input.decided_for == DecidedFor::Client && input.target.may_be_robots_txt();
+        if is_ours && matches!(outcome.decision, Decision::Forward) {
+            outcome.decision = served(input, &judged).decision;
         }
         outcome
     }
@@ -295,7 +300,7 @@ fn unjudged(
     policy: &Policy,
     (site, rules): (&Site, &SiteRules),
 ) -> Decision {
-    if !RequestTarget::new(&facts.target, site.config.path_parameters).is_robots_txt() {
+    if !RequestTarget::new(&facts.target, site.config.path_parameters).may_be_robots_txt() {
         return Decision::Forward;
     }
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {

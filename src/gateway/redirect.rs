@@ -14,7 +14,7 @@ pub(super) fn redirect_to_https(facts: &RequestFacts<'_>, site: &Site) -> Option
         return None;
     }
     let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-    if target.is_robots_txt() || target.is_acme_challenge() {
+    if target.may_be_robots_txt() || target.is_acme_challenge() {
         return None;
     }
     // What is not ASCII stands in a URI percent-encoded (RFC 3986 §2.1).

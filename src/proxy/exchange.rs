@@ -214,7 +214,7 @@ impl ExchangeAttempt<'_> {
     fn is_unknown_robots(&self) -> bool {
         let target = || forwarded_target(self.incoming.head);
         self.site.is_unknown
-            && RequestTarget::new(&target(), self.site.config.path_parameters).is_robots_txt()
+            && RequestTarget::new(&target(), self.site.config.path_parameters).may_be_robots_txt()
     }
 
     fn idle(&self) -> Duration {

@@ -35,7 +35,7 @@ pub struct RequestTarget<'a> {
     /// Whether the path has one reading only.
     is_plain: bool,
     judged: Cow<'a, [u8]>,
-    /// Whether another program answers where the target names robots.txt.
+    /// Whether another program answers it.
     is_answered_elsewhere: bool,
     /// Found when somebody asks: most requests are of clients that are not judged.
     readings: OnceCell<Readings>,
@@ -55,8 +55,7 @@ impl<'a> RequestTarget<'a> {
         Self { sent, parameters, is_plain, judged, is_answered_elsewhere: false, readings: OnceCell::new() }
     }
 
-    /// The same target of a request that another program answers: it is [robots.txt](Self::is_robots_txt) only as any URL
-    /// parser reads it, since that program may read it in another way.
+    /// The same target of a request that another program answers.
     #[must_use]
     pub const fn answered_elsewhere(mut self) -> Self {
         self.is_answered_elsewhere = true;
@@ -79,12 +78,23 @@ impl<'a> RequestTarget<'a> {
         self.found().has_more
     }
 
-    /// Whether this is `/robots.txt` in any spelling: with a query, with encoded letters, or in one of its
-    /// readings. Whoever lets a request pass for that reason has to answer it: an origin may read it in
-    /// another way ([`Self::answered_elsewhere`]).
+    /// Whether this is `/robots.txt`, with a query, with encoded letters, behind dot segments, and nothing else: as it is
+    /// judged, and in each of its readings. Where the gateway answers it, more slashes may stand before it, as crawlers
+    /// write it that join a base and a path: no origin reads those as an authority.
     pub fn is_robots_txt(&self) -> bool {
-        let has_readings = !self.is_plain && !self.is_answered_elsewhere;
-        names_robots_txt(self.judged()) || has_readings && self.readings().any(names_robots_txt)
+        let is_read_here = !self.is_answered_elsewhere && names_robots_txt(without_slashes(self.sent));
+        is_read_here || names_robots_txt(self.judged()) && self.has_one_meaning()
+    }
+
+    /// Whether an origin could take it for `/robots.txt`: whoever has it in front never asks the origin, whose file is
+    /// another one than the file that binds.
+    pub fn may_be_robots_txt(&self) -> bool {
+        names_robots_txt(self.judged()) || !self.is_plain && self.readings().any(names_robots_txt)
+    }
+
+    /// Whether each of its readings is robots.txt.
+    fn has_one_meaning(&self) -> bool {
+        !self.has_more_readings() && self.readings().all(names_robots_txt)
     }
 
     /// Whether this is what a certificate authority asks for, as it is written there: one segment of a token's
@@ -139,6 +149,12 @@ fn resolve_dots(target: &[u8]) -> Cow<'_, [u8]> {
     let mut resolved = without_dots(path);
     resolved.extend_from_slice(query);
     Cow::Owned(resolved)
+}
+
+/// A target with one slash of those that it begins with.
+fn without_slashes(target: &[u8]) -> &[u8] {
+    let slashes = target.iter().take_while(|byte| **byte == b'/').count();
+    target.get(slashes.saturating_sub(1)..).unwrap_or(target)
 }
 
 fn names_robots_txt(target: &[u8]) -> bool {
@@ -353,29 +369,62 @@ mod tests {
         );
     }
 
+    /// What is robots.txt, what could be where the gateway answers it, and what is where another program does.
+    fn as_robots_txt(sent: &str) -> [bool; 3] {
+        let here = RequestTarget::new(sent.as_bytes(), PathParameters::Keep);
+        let elsewhere = here.clone().answered_elsewhere();
+        [here.is_robots_txt(), here.may_be_robots_txt(), elsewhere.is_robots_txt()]
+    }
+
     #[test]
     fn robots_txt_is_known_in_every_spelling() {
         for sent in [
             "/robots.txt",
             "/robots.txt?x=1",
-            "//robots.txt",
+            "/robots.txt?a%3Db=%2570/../x",
             "/./robots.txt",
             "/a/../robots.txt",
             "/%72obots.txt",
-            "/%2Frobots.txt",
             "/robots%2Etxt",
-            "\\robots.txt",
+        ] {
+            assert_eq!(as_robots_txt(sent), [true; 3], "{sent}");
+        }
+        for sent in ["//robots.txt", "///robots.txt?x", "//%72obots.txt"] {
+            assert_eq!(as_robots_txt(sent), [true, true, false], "{sent}");
+        }
+        for sent in [
+            "/ROBOTS.TXT",
+            "/robots.txt/",
+            "/robots.txtx",
+            "/robots.tx",
+            "/a/robots.txt",
+            "/?/robots.txt",
+            "/",
+        ] {
+            assert_eq!(as_robots_txt(sent), [false; 3], "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_another_page_is_no_robots_txt() {
+        for sent in [
+            "/robots.txt%2F..\\x.html\\/%2E%2e",
+            "/robots.txt/..;%252fopen%5Cx/../.%2e/x.html//..",
+            "/robots.txt/..%2Fdoc%73%5csecret.pdf%5c%2e%2e%2e/..",
+            "/private\\x/../robots.txt",
+            "/private%2fx/../robots.txt",
+            "/private%252fx/../robots.txt",
+            "/%2Frobots.txt",
             "/%2572obots.txt",
             "/robots.txt/.",
+            "/robots.txt%3F",
             "/a%2f..%5crobots.txt",
+            "//x/robots.txt",
         ] {
-            assert!(RequestTarget::new(sent.as_bytes(), PathParameters::Keep).is_robots_txt(), "{sent}");
+            assert_eq!(as_robots_txt(sent), [false, true, false], "{sent}");
         }
-        for sent in
-            ["/ROBOTS.TXT", "/robots.txt/", "/robots.txtx", "/robots.tx", "/a/robots.txt", "/?/robots.txt"]
-        {
-            assert!(!RequestTarget::new(sent.as_bytes(), PathParameters::Keep).is_robots_txt(), "{sent}");
-        }
+        let many = format!("/{}../robots.txt", "a\\b%2f/".repeat(400));
+        assert_eq!(as_robots_txt(&many)[0], false, "more readings than are followed");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::support::agents::{CHROME, CURL, GPTBOT};
 use crate::support::origin::{ORIGINS_ROBOTS, free_port};
-use crate::support::{ClientResponse, Daemon, Nginx, get, head, request};
+use crate::support::{ClientResponse, Daemon, Nginx, get, head, request, until};
 use std::time::{Duration, Instant, SystemTime};
 
 const ROBOTS: &str = "# caf\u{e9}\r\nUser-agent: *\r\nDisallow: /\r\n";
@@ -138,13 +138,37 @@ fn every_spelling_is_answered_by_the_gateway_and_allowed() {
         "/./robots.txt",
         "/a/../robots.txt",
         "/a/%2e%2e/robots.txt",
-        "/a%2f..%2frobots.txt",
-        "/%2frobots.txt",
-        "/\\robots.txt",
         "http://localhost/robots.txt",
     ] {
         let response = client.send(&get(target).by(GPTBOT));
         assert_is_the_file(&response);
+    }
+    assert_eq!(origin.received(), Vec::<String>::new());
+}
+
+/// Spellings that some origins take for robots.txt and others for another page.
+const DOUBTFUL: [&str; 6] = [
+    "/%2frobots.txt",
+    "/\\robots.txt",
+    "/a%2f..%2frobots.txt",
+    "/robots.txt/.",
+    "/robots.txt%2F..\\x.html\\/%2E%2e",
+    "/robots.txt/..%2Fopen%5csecret.pdf%5c%2e%2e%2e/..",
+];
+
+#[test]
+fn what_could_be_another_page_is_judged_and_answered_by_the_gateway() {
+    let origin = Nginx::start();
+    for (robots, refused) in [("User-agent: *\nDisallow: /secret\n", false), (ROBOTS, true)] {
+        let gateway = Daemon::with(robots).in_mode("enforce").in_front_of(&origin).start();
+        for target in DOUBTFUL {
+            let response = gateway.send(&get(target).by(GPTBOT));
+            assert_eq!(response.status, if refused { 403 } else { 200 }, "{target}");
+            assert!(refused || response.text() == robots, "{target}: {response:?}");
+            assert_eq!(gateway.send(&get(target).by(CHROME)).text(), robots, "{target} of a person");
+        }
+        let told = if refused { DOUBTFUL.len() } else { 0 };
+        until("refusals are told", || (gateway.journal().lines().len() == told).then_some(()));
     }
     assert_eq!(origin.received(), Vec::<String>::new());
 }

@@ -33,11 +33,26 @@ const SLASHES: [&str; 14] =
     ["/", "//", "///", "\\", "/\\", "\\/", "%2f", "%2F", "%5c", "%5C/", "/%2f", "%252f", "%255c", "%25%32f"];
 const UPS: [&str; 8] = ["..", "..", "..", "%2e%2e", ".%2E", "%252e%252e", "%2e.", "..;a"];
 const HERES: [&str; 4] = [".", "%2e", "%2E", "%252e"];
-const NAMES: [&str; 14] = [
-    "a", "b", "open", "docs", "private", "a\\a", "a%2fa", "a%5ca", "a\\..", "a//b", "a%3fb", "a%23b", "%3D",
+const NAMES: [&str; 15] = [
+    "a",
+    "b",
+    "open",
+    "docs",
+    "private",
+    "a\\a",
+    "a%2fa",
+    "a%5ca",
+    "a\\..",
+    "a//b",
+    "a%3fb",
+    "a%23b",
+    "%3D",
     "%26",
+    "robots.txt",
 ];
-const STARTS: [&str; 12] = [
+const STARTS: [&str; 14] = [
+    "/robots.txt",
+    "/robots.txt",
     "//x",
     "///x",
     "/\\x",

@@ -23,4 +23,5 @@ mod live;
 mod ordinary;
 mod origins;
 mod recorded;
+mod robots_txt;
 mod worst;
