@@ -20,7 +20,7 @@ use super::written::WrittenConfig;
 use super::{Config, Forwarding};
 use crate::decide::NoticePeriod;
 use crate::enforce::Mode;
-use crate::http::claims::{FieldPattern, FieldPatternError, FieldPatterns};
+use crate::http::claims::{FieldChoices, FieldPattern};
 use crate::record::{AccessLogOptions, JournalOptions, JournalTarget, STORE_FILE, StoreOptions};
 use crate::request::address::NetworkList;
 use std::collections::HashMap;
@@ -49,8 +49,7 @@ pub(super) fn build(
     let NamedSettings { purposes, crawlers, rates } = NamedSettings::of(&file, &mut faults);
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
     let sites = sites(&mut file, base, arguments, (authorize.is_some(), &listen), &mut faults);
-    let removed_fields = patterns(&file.remove_fields, FieldPattern::to_remove, &mut faults);
-    let kept_fields = patterns(&file.keep_fields, FieldPattern::to_keep, &mut faults);
+    let fields = field_choices(&file, &mut faults);
     file.limits.check(&mut faults);
     check_log(&file, &mut faults);
     let (state_dir, control) = state_and_control_paths(&mut file, base, arguments, &mut faults);
@@ -78,8 +77,7 @@ pub(super) fn build(
         trusted_proxies: networks(file.trusted_proxies.iter().chain(&arguments.trusted_proxy)),
         // RFC 9110 §7.6.3: a gateway has to say that a request came through it.
         forwarding: Forwarding { field: file.forwarded_header, via: file.via.unwrap_or(true) },
-        removed_fields,
-        kept_fields,
+        fields,
         content_usage: file.content_usage,
         exempt: networks(&file.exempt),
         addresses: file.addresses,
@@ -137,12 +135,11 @@ fn networks<'v>(values: impl IntoIterator<Item = &'v NetworkValue>) -> NetworkLi
     values.into_iter().map(|value| value.0).collect()
 }
 
-fn patterns(
-    written: &[Spanned<String>],
-    read: fn(&str) -> Result<FieldPattern, FieldPatternError>,
-    faults: &mut Faults<'_>,
-) -> FieldPatterns {
-    faults.values_or_faults(written, read).unwrap_or_default().into_iter().collect()
+fn field_choices(file: &ConfigFile, faults: &mut Faults<'_>) -> FieldChoices {
+    let removed = faults.values_or_faults(&file.remove_fields, FieldPattern::to_remove);
+    let kept = faults.values_or_faults(&file.keep_fields, FieldPattern::to_keep);
+    let all = |patterns: Option<Vec<FieldPattern>>| patterns.unwrap_or_default().into_iter().collect();
+    FieldChoices { removed: all(removed), kept: all(kept) }
 }
 
 fn check_log(file: &ConfigFile, faults: &mut Faults<'_>) {

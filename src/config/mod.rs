@@ -49,7 +49,7 @@ pub use written::{KeyChange, WrittenConfig, showable};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode, PaceRates};
-use crate::http::claims::FieldPatterns;
+use crate::http::claims::FieldChoices;
 use crate::identify::Purpose;
 use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
 use crate::request::address::NetworkList;
@@ -104,10 +104,8 @@ pub struct Config {
     pub trusted_proxies: NetworkList,
     /// How a request's way is told.
     pub forwarding: Forwarding,
-    /// Fields that are taken out of requests, beside those that always are.
-    pub removed_fields: FieldPatterns,
-    /// Fields that are passed on, although they are among those that always are taken out.
-    pub kept_fields: FieldPatterns,
+    /// Fields that are taken out of requests or passed on, beside those that always are.
+    pub fields: FieldChoices,
     /// Whether forwarded answers carry the `Content-Usage` preference that applies.
     pub content_usage: bool,
     /// The access log, if one is wanted.

@@ -165,12 +165,12 @@ impl<'a> FieldRules<'a> {
 
     /// Whether a field makes no claim, or one that is believed.
     fn may_pass(&self, name: &[u8]) -> bool {
-        if self.config.removed_fields.contain(name) {
+        if self.config.fields.removed.contain(name) {
             return self.is_believed(name);
         }
         match claims::claim(name) {
             None => true,
-            Some(_) if self.config.kept_fields.contain(name) => true,
+            Some(_) if self.config.fields.kept.contain(name) => true,
             Some(FieldClaim::OfProxy) => self.is_believed(name),
             Some(FieldClaim::Detour) => false,
         }

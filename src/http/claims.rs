@@ -109,6 +109,7 @@ pub fn claim(name: &[u8]) -> Option<FieldClaim> {
 
 /// For each first byte, how long the names are that begin with it, as bits. The lowest says that a beginning of names does.
 /// Each field of each request is looked up here; few of ordinary requests are compared with the lists then.
+#[expect(clippy::indexing_slicing, reason = "worked out while this is compiled, which a fault would end")]
 const BEGINNINGS: [u32; 128] = {
     let mut beginnings = [0; 128];
     let mut at = 0;
@@ -174,7 +175,16 @@ const fn folded(byte: u8) -> u8 {
     if byte.is_ascii_alphanumeric() { byte } else { b'-' }
 }
 
-/// Names and beginnings of names of fields that an operator has removed, or kept.
+/// What an operator has done with fields of requests, beside what the lists say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldChoices {
+    /// They are taken out like claims.
+    pub removed: FieldPatterns,
+    /// They are passed on, although they are claims or detours.
+    pub kept: FieldPatterns,
+}
+
+/// Names and beginnings of names of fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPatterns(Vec<FieldPattern>);
 
@@ -202,6 +212,10 @@ pub struct FieldPattern {
 
 impl FieldPattern {
     /// One whose fields are removed.
+    ///
+    /// # Errors
+    ///
+    /// `text` is no name, or that of a field that requests need.
     pub fn to_remove(text: &str) -> Result<Self, FieldPatternError> {
         let pattern = Self::read(text)?;
         match NEEDED.into_iter().find(|field| pattern.is_for(field.as_bytes())) {
@@ -211,6 +225,10 @@ impl FieldPattern {
     }
 
     /// One whose fields are kept, although they are claims.
+    ///
+    /// # Errors
+    ///
+    /// `text` is no name, or that of a field that the gateway writes.
     pub fn to_keep(text: &str) -> Result<Self, FieldPatternError> {
         let pattern = Self::read(text)?;
         let is_own = begins(pattern.name.as_bytes(), OWN_PREFIX).then_some(OWN_PREFIX);

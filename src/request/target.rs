@@ -424,7 +424,7 @@ mod tests {
             assert_eq!(as_robots_txt(sent), [false, true, false], "{sent}");
         }
         let many = format!("/{}../robots.txt", "a\\b%2f/".repeat(400));
-        assert_eq!(as_robots_txt(&many)[0], false, "more readings than are followed");
+        assert!(!as_robots_txt(&many)[0], "more readings than are followed");
     }
 
     #[test]
