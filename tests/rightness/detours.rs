@@ -100,7 +100,7 @@ fn one_that_the_operator_keeps_reaches_the_origin() {
     );
 }
 
-/// A server of PyPI with the application of `detours.py`, ended on drop.
+/// A server of `PyPI` with the application of `detours.py`, ended on drop.
 struct PythonServer(Child, u16);
 
 impl PythonServer {
@@ -131,7 +131,7 @@ impl Drop for PythonServer {
 }
 
 #[test]
-#[ignore = "make readings: it needs gunicorn and Daphne of PyPI"]
+#[ignore = "make readings: it needs gunicorn and Daphne"]
 fn real_servers() {
     let gunicorn = |port| vec!["-b".to_owned(), format!("127.0.0.1:{port}")];
     let daphne = |port: u16| vec!["-b".to_owned(), "127.0.0.1".to_owned(), "-p".to_owned(), port.to_string()];
