@@ -1,6 +1,7 @@
 //! What is wrong with a configuration, said so that it can be mended: file, line, column, remedy. All of it is gathered
 //! while the configuration is built.
 
+use super::user_info::without_user_info;
 use std::fmt::Display;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ pub struct ConfigError {
     pub path: PathBuf,
     /// Line and column of the fault, both counted from 1; `None` where the whole file is meant.
     pub position: Option<(usize, usize)>,
-    /// What is wrong. One line, no full stop.
+    /// What is wrong. One line, no full stop, and no password of a URL.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -32,13 +33,14 @@ impl ConfigError {
 
     /// A fault of the whole file, or of something that is no file.
     pub fn whole(path: &Path, message: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), position: None, message: message.into(), hint: None }
+        let message = without_user_info(&message.into()).into_owned();
+        Self { path: path.to_owned(), position: None, message, hint: None }
     }
 
     /// A fault at a span of bytes of `text`.
     pub fn at(path: &Path, text: &str, span: Option<Range<usize>>, message: impl Into<String>) -> Self {
         let position = span.map(|span| position(text, span.start));
-        Self { path: path.to_owned(), position, message: message.into(), hint: None }
+        Self { position, ..Self::whole(path, message) }
     }
 
     /// The same fault with a remedy.

@@ -1,5 +1,6 @@
 //! Where one server of an origin is reached, as the operator writes it.
 
+use super::user_info::without_user_info;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -77,7 +78,7 @@ impl FromStr for OriginUrl {
     type Err = OriginError;
 
     fn from_str(text: &str) -> Result<Self, OriginError> {
-        let owned = || text.to_owned();
+        let owned = || without_user_info(text).into_owned();
         if let Some(path) = text.strip_prefix("unix:") {
             let path = Path::new(path.strip_prefix("//").unwrap_or(path));
             let is_whole = path.is_absolute() && path.file_name().is_some();
@@ -132,7 +133,8 @@ mod tests {
     #[test]
     fn refuses_what_it_could_not_honour() {
         assert!(matches!("http://example.org/app".parse::<OriginUrl>(), Err(OriginError::TooMuch(_))));
-        assert!(matches!("http://u@example.org".parse::<OriginUrl>(), Err(OriginError::TooMuch(_))));
+        let told = "http://u:s3cret@example.org".parse::<OriginUrl>();
+        assert_eq!(told, Err(OriginError::TooMuch("http://(hidden)@example.org".to_owned())));
         assert!(matches!("unix:app.sock".parse::<OriginUrl>(), Err(OriginError::Relative(_))));
         for bad in [
             "",

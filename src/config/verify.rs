@@ -2,6 +2,7 @@
 
 use super::defaults;
 use super::error::{Faults, rebase};
+use super::user_info::without_user_info;
 use super::values::{DurationValue, ValueError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -96,16 +97,17 @@ impl VerifyTable {
 /// What is wrong with it. Lists prove who a client is, so plain HTTP will do only where nobody can stand
 /// between: to the machine itself and to private addresses.
 pub fn mirror_folder(url: &str) -> Result<String, String> {
+    let shown = without_user_info(url);
     let plain = url.strip_prefix("http://");
     let rest = url.strip_prefix("https://").or(plain);
     if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) || url.contains(['?', '#', ' ', '@'])
     {
         return Err(format!(
-            "invalid URL `{url}`: expected the URL of a folder, such as `https://mirror.example/lists/`"
+            "invalid URL `{shown}`: expected the URL of a folder, such as `https://mirror.example/lists/`"
         ));
     }
     if plain.is_some_and(|rest| !is_near(rest)) {
-        return Err(format!("`{url}` is plain HTTP, which anybody on the way could change: use https"));
+        return Err(format!("`{shown}` is plain HTTP, which anybody on the way could change: use https"));
     }
     Ok(format!("{}/", url.trim_end_matches('/')))
 }

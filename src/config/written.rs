@@ -1,6 +1,7 @@
 //! The keys of a configuration file as they stand there, and how two files differ.
 
 use super::error::ConfigError;
+use super::user_info::{HIDDEN, without_user_info};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,9 +33,6 @@ pub struct KeyChange {
     pub restart: bool,
 }
 
-/// What is shown in place of a secret.
-const HIDDEN: &str = "(hidden)";
-
 /// Parts of names of keys whose values are nobody's business.
 const SECRETS: [&str; 3] = ["token", "secret", "password"];
 
@@ -50,7 +48,8 @@ pub fn showable<'a>(text: &str, line: &'a str, at: usize) -> Option<&'a str> {
     }
     let lower = line.to_lowercase();
     let is_secret = ["tok", "secr", "pass"].iter().any(|part| lower.contains(part));
-    let has_credentials = lower.contains("://") && lower.contains('@');
+    // An `@` may end a password, and be written as an escape.
+    let has_credentials = lower.contains('@') || lower.contains("\\u");
     (!is_secret && !has_credentials).then_some(line)
 }
 
@@ -100,7 +99,7 @@ impl WrittenConfig {
         let value = self.0.get(key)?;
         let last = key.rsplit('.').next().unwrap_or(key);
         let is_secret = SECRETS.iter().any(|part| last.contains(part));
-        Some(if is_secret { HIDDEN.to_owned() } else { value.clone() })
+        Some(if is_secret { HIDDEN.to_owned() } else { without_user_info(value).into_owned() })
     }
 }
 
@@ -166,6 +165,9 @@ mod tests {
             ("admin_tokn = \"s3cret", 13),
             ("fleet = { database = \"postgresql://me:s3cret@db\", lease = 5 }", 52),
             ("x = \"\"\"s3cret\\q", 15),
+            ("origin = \"http:/me:s3cret@h\"", 10),
+            ("origin = [\"me:s3cret@h\", 5]", 26),
+            ("origin = \"http://me:s3cret\\u0040h\"", 10),
         ] {
             assert_eq!(shown(line, at), None, "{line}");
         }
@@ -177,5 +179,7 @@ mod tests {
     fn secrets_stay_secret() {
         let told = changes("admin_token = \"old\"", "admin_token = \"new\"");
         assert_eq!(told, [change("admin_token", Some(HIDDEN), Some(HIDDEN))]);
+        let told = changes("", "[[sites]]\norigin = \"http://me:s3cret@h\"");
+        assert_eq!(told, [change("sites[default].origin", None, Some("\"http://(hidden)@h\""))]);
     }
 }

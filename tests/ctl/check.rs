@@ -68,6 +68,66 @@ fn a_value_that_may_be_a_secret_is_not_shown() {
     }
 }
 
+/// Each with a password, and with a mistake or in a place that knows no passwords.
+const MISTAKEN: [&str; 9] = [
+    "http://me:s3cret@127.0.0.1:9",
+    "http:/me:s3cret@127.0.0.1:9",
+    "http//me:s3cret@127.0.0.1:9",
+    "htp://me:s3cret@127.0.0.1:9/x?y",
+    "http://me:pa/s3cret@127.0.0.1:9",
+    "http://me:pa@s3cret@127.0.0.1:9",
+    "http://me:pa s3cret@127.0.0.1:9",
+    "http://me:s3cret\\u0040127.0.0.1:9",
+    "me:s3cret@127.0.0.1:9",
+];
+
+/// Configurations with that in every place that could take it for a URL, and in some that could not.
+fn with_everywhere(url: &str) -> [String; 6] {
+    [
+        format!(
+            "[verify]\nmirror = \"{url}\"\n[fleet]\ndatabase = \"{url}\"\n[[sites]]\nhosts = [\"{url}\"]\norigin = \"{url}\"\n\
+             [[sites]]\nhosts = [\"a.example\"]\norigin = {{ servers = [\"http://127.0.0.1:9\", \"{url}\"] }}\n\
+             robots = {{ from = \"origin\", url = \"{url}\" }}\nrefusal = {{ contact = \"{url}\" }}\n"
+        ),
+        format!("catalogue = \"more.toml\"\n{SITE}"),
+        format!("[[sites]]\norigin = [\n\"{url}\",\n5 ]\n"),
+        format!("threads = \"{url}\"\n{SITE}"),
+        format!("listen = [\"{url}\"]\n{SITE}"),
+        format!("[alerts]\nwebhook_file = \"missing\"\nevery = \"{url}\"\n{SITE}"),
+    ]
+}
+
+#[test]
+fn a_password_in_a_mistaken_url_is_not_repeated() {
+    let folder = Folder::new();
+    folder.write("robots.txt", ROBOTS);
+    let told = |arguments: &[&str], code: i32| {
+        let ended = ctl(&folder, arguments).exits(code);
+        let told = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!told.contains("s3cret"), "{arguments:?}\n{told}");
+        told
+    };
+    for (number, url) in MISTAKEN.into_iter().enumerate() {
+        folder.write(
+            "more.toml",
+            format!(
+                "[[crawler]]\nname = \"x\"\ntokens = [\"x\"]\npurpose = \"search\"\ndocs = \"{url}\"\nverify = {{ ranges = [\"{url}\"] }}\n"
+            ),
+        );
+        // What is said of a value of another type depends little on the value.
+        let places = if number == 0 { 6 } else { 2 };
+        for config in &with_everywhere(url)[..places] {
+            folder.write("gateway.toml", config);
+            let told = told(&["check", "--offline", "--config", "gateway.toml"], 1);
+            assert!(told.contains(": error: "), "{config}\n{told}");
+        }
+        let url = url.replace("\\u0040", "@");
+        for arguments in [["init", "--origin", &url].as_slice(), &["crawlers", "refresh", "--from", &url]] {
+            assert!(told(arguments, 2).contains("error: "), "{arguments:?}");
+        }
+    }
+}
+
 #[test]
 fn an_origin_that_is_the_gateway_itself() {
     let config = |listen: &str, origin: &str| {

@@ -115,8 +115,8 @@ fn fields_that_are_not_read_whatever_their_number_and_size() {
 fn names_that_claim_something_in_any_spelling() {
     let gateway = seen(beside(""));
     let mut client = Asking::at(&gateway);
-    let prefixes = PREFIXES.into_iter().chain(DETOUR_PREFIXES.map(|(prefix, _)| prefix));
-    let prefixed = prefixes.map(|prefix| format!("{prefix}uri"));
+    let beginnings = PREFIXES.into_iter().chain(DETOUR_PREFIXES.map(|(prefix, _)| prefix));
+    let prefixed = beginnings.map(|prefix| format!("{prefix}uri"));
     let names = NAMES.into_iter().chain(DETOURS.map(|(name, _)| name));
     let framing =
         ["content-length", "transfer-encoding", "connection", "expect", "upgrade"].map(str::to_owned);

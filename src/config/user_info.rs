@@ -1,0 +1,74 @@
+//! User names and passwords in URLs (RFC 3986 §3.2.1), which no message repeats.
+//!
+//! What is hidden need not be a URL: it may be one that was mistyped.
+
+use std::borrow::Cow;
+
+/// What is shown in place of what is hidden.
+pub(super) const HIDDEN: &str = "(hidden)";
+
+/// `text` without what may be user names and passwords of URLs in it. Rather too much is hidden than too little: all
+/// before the last `@` of a line, back to `://`, or to the quotation mark where there is none and a colon stands between.
+#[must_use]
+pub fn without_user_info(text: &str) -> Cow<'_, str> {
+    if !text.contains('@') {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line_without_user_info).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+fn line_without_user_info(line: &str) -> Cow<'_, str> {
+    let Some((before, after)) = line.rsplit_once('@') else { return Cow::Borrowed(line) };
+    let scheme = before.find("://").map(|at| at + 3);
+    let Some(start) = scheme.or_else(|| start_without_scheme(before)) else { return Cow::Borrowed(line) };
+    Cow::Owned(format!("{}{HIDDEN}@{after}", before.get(..start).unwrap_or_default()))
+}
+
+/// Where what is written like `user:password` begins. An address of mail is nothing to hide.
+fn start_without_scheme(before: &str) -> Option<usize> {
+    let quotation = before.find(['`', '"']).map(|at| at + 1);
+    let word = || before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let start = quotation.unwrap_or_else(word);
+    let written = before.get(start..)?;
+    (written.contains(':') && !written.starts_with("mailto:")).then_some(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_names_and_passwords_are_hidden_however_they_are_mistyped() {
+        for (text, expected) in [
+            ("invalid origin `http://me:s3cret@h:80`", "invalid origin `http://(hidden)@h:80`"),
+            ("`http://s3cret@h`: no user", "`http://(hidden)@h`: no user"),
+            ("`http://me:s3/c?r#e@t@h/x`", "`http://(hidden)@h/x`"),
+            ("`http://me:s3 cret@h`", "`http://(hidden)@h`"),
+            ("`http://me:s3`cret@h`", "`http://(hidden)@h`"),
+            ("`http:/me:s3cret@h`", "`(hidden)@h`"),
+            ("`http//me:s3cret@h`", "`(hidden)@h`"),
+            ("`me:s3cret@h:80`", "`(hidden)@h:80`"),
+            ("string \"me:s3 cret@h\", expected a number", "string \"(hidden)@h\", expected a number"),
+            ("me:s3cret@h", "(hidden)@h"),
+            ("one\n`x://me:s3cret@h`\ntwo", "one\n`x://(hidden)@h`\ntwo"),
+        ] {
+            assert_eq!(without_user_info(text), expected, "{text}");
+            assert_eq!(without_user_info(expected), expected, "hidden once, it stays as it is");
+        }
+    }
+
+    #[test]
+    fn what_holds_no_password_is_shown() {
+        for text in [
+            "invalid contact `mailto:web@example.org`",
+            "invalid contact `web@example.org`",
+            "web@example.org: an address",
+            "invalid origin `http://example.org/a`",
+            "",
+            "@",
+        ] {
+            assert_eq!(without_user_info(text), text, "{text}");
+        }
+    }
+}
