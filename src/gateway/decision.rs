@@ -303,10 +303,8 @@ fn unjudged(
     if !RequestTarget::new(&facts.target, site.config.path_parameters).may_be_robots_txt() {
         return Decision::Forward;
     }
-    if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
-        return decision;
-    }
-    Decision::Answer(robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head).answer)
+    let serve = || robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
+    robots_txt::aside(incoming.head, policy, site).unwrap_or_else(|| Decision::Answer(serve().answer))
 }
 
 /// Whom a read of robots.txt counts for.
