@@ -8,7 +8,7 @@ mod beside;
 use super::args::{Cli, InitArgs};
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
-use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, www_sibling};
+use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, defaults, www_sibling};
 use crate::enforce::Mode;
 use crate::policy::{self, RobotsFile, fitness};
 use askama::Template;
@@ -46,7 +46,10 @@ const SAMPLE: &str = include_str!("init/robots.txt");
 pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> VerbResult {
     let plan = InitPlan::of(arguments)?;
     let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
-    let beside = beside::files(arguments.beside, &arguments.folder, &plan);
+    // Where the gateway will keep its state, unless somebody says otherwise when it is started.
+    let state_dir = named_state_dir(cli).or_else(|| defaults::state_dir().ok());
+    let state_dir = state_dir.unwrap_or_else(|| PathBuf::from("/var/lib/robots-gateway"));
+    let beside = beside::files(arguments.beside, &arguments.folder, &state_dir, &plan);
     for path in [&config, &robots].into_iter().chain(beside.iter().map(|(path, _)| path)) {
         if path.symlink_metadata().is_ok() {
             let hint = "name another folder; init overwrites nothing";
@@ -56,7 +59,8 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
     create(&robots, &plan.robots)?;
     // The template engine drops the end of the last line.
-    create(&config, format!("{}\n", GatewayToml::of(arguments, &plan).render()?).as_bytes())?;
+    let text = GatewayToml::of(cli, arguments, &plan).render()?;
+    create(&config, format!("{text}\n").as_bytes())?;
     for (path, text) in &beside {
         create(path, text.as_bytes())?;
     }
@@ -68,6 +72,11 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     let done = InitReport { config, robots, source, beside, warnings, mode };
     output.show(&done, |done, output| output.render(done))?;
     Ok(VerbOutcome::Fine)
+}
+
+/// The state folder that was named, whatever folder that was said in.
+fn named_state_dir(cli: &Cli) -> Option<PathBuf> {
+    cli.state_dir.first().map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()))
 }
 
 /// What will be written, all of it known to be good.
@@ -178,10 +187,11 @@ struct GatewayToml {
     siblings: String,
     origin: Option<String>,
     block: String,
+    state_dir: Option<String>,
 }
 
 impl GatewayToml {
-    fn of(arguments: &InitArgs, plan: &InitPlan) -> Self {
+    fn of(cli: &Cli, arguments: &InitArgs, plan: &InitPlan) -> Self {
         Self {
             is_beside: arguments.beside.is_some(),
             mode: toml_string(&arguments.mode),
@@ -189,6 +199,7 @@ impl GatewayToml {
             siblings: toml_list(missing_siblings(&plan.hosts).into_iter().map(|(_, other)| other)),
             origin: plan.origin.as_ref().map(toml_string),
             block: toml_list(&arguments.block),
+            state_dir: named_state_dir(cli).map(|folder| toml_string(&folder.display())),
         }
     }
 }

@@ -9,6 +9,7 @@
 mod certificates;
 mod changes;
 mod composition;
+mod copies;
 mod expiry;
 mod fleet;
 mod history;
@@ -31,6 +32,7 @@ mod watch;
 pub use certificates::{Certificates, ShownCertificate};
 pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
 pub use composition::{NoSite, ServedLine, ServedRobots};
+pub use copies::{COPIES, keep_copies};
 pub use expiry::Validity;
 pub use fleet::offer_first;
 pub use history::{BindNowError, NewHosts, NoticeHistory, OriginWord, SiteNotice, take_up_reads};
@@ -63,7 +65,8 @@ use arc_swap::ArcSwap;
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::thread::Thread;
 use std::time::SystemTime;
 
 /// Configuration, recognition and the compiled rules of all sites.
@@ -186,22 +189,26 @@ thread_local! {
 
 /// The single place where a policy is replaced.
 #[derive(Debug)]
-pub struct CurrentPolicy(ArcSwap<Policy>);
+pub struct CurrentPolicy {
+    policy: ArcSwap<Policy>,
+    /// Who writes copies of what is served.
+    copying: OnceLock<Thread>,
+}
 
 impl CurrentPolicy {
     /// Puts the first policy in force.
     pub fn new(policy: Policy) -> Self {
-        Self(ArcSwap::from_pointee(policy))
+        Self { policy: ArcSwap::from_pointee(policy), copying: OnceLock::new() }
     }
 
     /// The policy in force.
     pub fn get(&self) -> Arc<Policy> {
-        self.0.load_full()
+        self.policy.load_full()
     }
 
     /// The policy in force, for a request on this thread, which takes it once and keeps it.
     pub fn held(&self) -> Arc<HeldPolicy> {
-        let current = self.0.load();
+        let current = self.policy.load();
         let is_current = |held: &Arc<HeldPolicy>| Arc::ptr_eq(&held.0, &current);
         // A thread that is ending holds nothing any more.
         let known = HELD.try_with(|held| held.borrow().clone().filter(is_current));
@@ -215,7 +222,10 @@ impl CurrentPolicy {
     }
 
     fn replace(&self, next: Policy) {
-        self.0.store(Arc::new(next));
+        self.policy.store(Arc::new(next));
+        if let Some(copying) = self.copying.get() {
+            copying.unpark();
+        }
     }
 }
 

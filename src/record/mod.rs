@@ -74,7 +74,7 @@ pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
-pub use files::{at_once, beside, make_folder, private_folder, replace_file};
+pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
 pub use fleet::{
     FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, GenerationState, OfferedFiles,
     OwnFiles, UnlearntNews,

@@ -12,9 +12,12 @@
 )]
 
 mod caddy;
+mod carries;
 mod haproxy;
+mod judged;
 mod nginx;
 mod scene;
+mod site;
 #[expect(
     dead_code,
     unused_imports,

@@ -1,9 +1,12 @@
 //! nginx with `auth_request`: before an application, and before PHP-FPM.
 
+use crate::carries::{carries_bodies_and_methods, carries_grpc, carries_websockets};
+use crate::judged::OddClient;
 use crate::scene::{
-    Proxy, Setup, ask, block, counts_each_once, is_copy, keeps_its_promises, survives_a_hung_gateway,
-    survives_without_the_gateway,
+    Proxy, Setup, ask, block, counts_each_once, is_copy, is_whole_copy, judges_again, keeps_its_promises,
+    survives_a_hung_gateway, survives_without_the_gateway,
 };
+use crate::site::{grpc, site};
 use crate::support::Nginx;
 use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::origin::free_port;
@@ -45,8 +48,38 @@ fn before_an_application() {
     let nginx = nginx(&setup, port, &server(&setup, port, &block));
     keeps_its_promises(nginx.port, "example.org", &gateway);
     counts_each_once(nginx.port, "example.org", &gateway, &["/private/1", "/open/1", "/private/2"]);
-    survives_a_hung_gateway(nginx.port, "example.org", &gateway, is_copy);
+    survives_a_hung_gateway(nginx.port, "example.org", &gateway, is_whole_copy);
     survives_without_the_gateway(nginx.port, "example.org", &setup, gateway, None);
+}
+
+#[test]
+fn no_client_gets_past_it_by_what_it_sends() {
+    let (setup, origin, port) = (Setup::of("nginx"), Nginx::start(), free_port());
+    let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &origin.url());
+    let _gateway = setup.gateway(None);
+    let nginx = nginx(&setup, port, &server(&setup, port, &block));
+    let client = OddClient::at(nginx.port, "example.org");
+    client.stays_out_whatever_it_sends();
+    client.lets_people_through();
+}
+
+#[test]
+fn it_carries_what_it_carries_without_asking() {
+    let (setup, port, http2) = (Setup::of("nginx"), free_port(), free_port());
+    let own = "location / {\n        client_max_body_size 64m;\n        proxy_http_version 1.1;\n        \
+               proxy_set_header Upgrade $http_upgrade;\n        proxy_set_header Connection $connection_upgrade;\n";
+    let calls = format!("location /private.Service {{ grpc_pass grpc://{}; }}\n", grpc());
+    let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &format!("http://{}", site()));
+    let block = block.replace("location / {\n", &format!("{calls}{own}"));
+    let block = block.replace("listen 80;", &format!("listen 80; listen 127.0.0.1:{http2} http2;"));
+    let map = "map $http_upgrade $connection_upgrade { default upgrade; \"\" \"\"; }\n";
+    let _gateway = setup.gateway(None);
+    let nginx = nginx(&setup, port, &format!("{map}{}", server(&setup, port, &block)));
+    judges_again(nginx.port, "example.org");
+    carries_bodies_and_methods(nginx.port, "example.org", &["--http1.1"]);
+    carries_bodies_and_methods(http2, "example.org", &["--http2-prior-knowledge"]);
+    carries_websockets(nginx.port, "example.org");
+    carries_grpc(http2, "example.org");
 }
 
 /// What the guide shows for a page of one's own.

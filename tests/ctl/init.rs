@@ -190,7 +190,7 @@ fn beside_a_proxy_it_writes_both_sides() {
         assert_eq!(ended["beside"].as_array().map(Vec::len), Some(files.len()), "{ended}");
         for file in files {
             let text = fs::read_to_string(folder.join("site").join(file)).expect("a file for the proxy");
-            for left in ["ROBOTS_FOLDER", "LUA_FILE", "HOST", "example.org {"] {
+            for left in ["COPY_NAME", "LUA_FILE", "HOST", "example.org {"] {
                 assert!(!text.replace("git.example.org", "").contains(left), "{left} in {file}");
             }
         }

@@ -3,6 +3,7 @@
 use super::InitPlan;
 use crate::config::HostPattern;
 use crate::ctl::args::BesideProxy;
+use crate::policy::COPIES;
 use std::path::{Path, PathBuf};
 
 /// Which files a proxy gets.
@@ -22,13 +23,28 @@ const fn templates(proxy: BesideProxy) -> &'static [(&'static str, &'static str)
     }
 }
 
-/// The files for the proxy: where they are to be, and what stands in them.
-pub(super) fn files(proxy: Option<BesideProxy>, folder: &Path, plan: &InitPlan) -> Vec<(PathBuf, String)> {
+/// The folder of copies as the templates name it.
+const COPIES_OF_ROOT: &str = "/var/lib/robots-gateway/robots";
+
+/// The files for the proxy: where they are to be, and what stands in them. The gateway will keep its state in `state_dir`.
+pub(super) fn files(
+    proxy: Option<BesideProxy>,
+    folder: &Path,
+    state_dir: &Path,
+    plan: &InitPlan,
+) -> Vec<(PathBuf, String)> {
     // What is included elsewhere cannot have relative paths.
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let host = plan.hosts.iter().find_map(HostPattern::exact);
+    let copies = std::path::absolute(state_dir.join(COPIES)).unwrap_or_else(|_| state_dir.join(COPIES));
+    let mut names: Vec<String> = plan.hosts.iter().map(ToString::to_string).collect();
+    if names.is_empty() {
+        names.push("default".to_owned());
+    }
     let filled = |text: &str| {
-        text.replace("ROBOTS_FOLDER", &whole.display().to_string())
+        text.replace(COPIES_OF_ROOT, &copies.display().to_string())
+            .replace("\"COPY_NAME\"", &format!("\"{}\"", names.join("\", \"")))
+            .replace("COPY_NAME", host.unwrap_or_else(|| names.first().map_or("default", String::as_str)))
             .replace("LUA_FILE", &whole.join("robots-gateway.lua").display().to_string())
             .replace("HOST", host.unwrap_or("example.org"))
     };
