@@ -91,6 +91,8 @@ pub struct SiteStatus {
     pub doubt: Option<String>,
     /// Whether more versions than are kept were served within notice.
     pub diluted: bool,
+    /// The name under which something in front sent its visitors in the last day, whoever they were.
+    pub stand_in: Option<Cow<'static, str>>,
 }
 
 /// One server of an origin in a [`StatusReport`].

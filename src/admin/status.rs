@@ -64,7 +64,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         generation: policy.generation,
         uptime_seconds: admin.started.elapsed().as_secs(),
         version: env!("CARGO_PKG_VERSION").into(),
-        sites: policy.sites().iter().map(|site| site_status(&policy, site, &admin.reloader)).collect(),
+        sites: policy.sites().iter().map(|site| site_status(admin, &policy, site)).collect(),
         origins: policy
             .sites()
             .iter()
@@ -111,7 +111,8 @@ fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<Str
     Some(waits.map_or_else(|| all.to_string(), |waits| format!("{all}; {waits}")))
 }
 
-fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus {
+fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {
+    let reloader = &admin.reloader;
     let notice = reloader.notice(policy, site);
     let fetched = reloader.origin_files.state_of(&site.config.name, policy.clock.now()).unwrap_or_default();
     SiteStatus {
@@ -130,5 +131,6 @@ fn site_status(policy: &Policy, site: &Site, reloader: &Reloader) -> SiteStatus 
         read_by: notice.read_by,
         doubt: notice.doubt,
         diluted: notice.is_diluted,
+        stand_in: admin.recorder.stand_in(&site.config.name, SystemTime::now()).map(Cow::Borrowed),
     }
 }

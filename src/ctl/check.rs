@@ -2,6 +2,7 @@
 
 mod beside;
 mod compression;
+mod visitors;
 
 use super::args::{CheckArgs, Cli};
 use super::excerpt::{Excerpt, line_of};
@@ -25,6 +26,9 @@ pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> 
         Ok(policy) => {
             let mut found = findings(&path, policy, arguments.offline);
             found.extend(beside::findings(cli, &path, policy, arguments.offline));
+            if !arguments.offline {
+                found.extend(visitors::findings(cli, &path));
+            }
             found
         }
         Err(ConfigErrors(errors)) => errors.iter().map(error).collect(),

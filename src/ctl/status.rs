@@ -5,7 +5,7 @@ use super::output::Output;
 use super::style::Palette;
 use super::{VerbOutcome, VerbResult, control, mode, status, style};
 use crate::control::{OriginStatus, RobotsTxtSeen, SiteStatus, StatusReport};
-use crate::record::{ConnectionEvent, StoreStatus, UnknownHost};
+use crate::record::{ConnectionEvent, StoreStatus, UnknownHost, stand_in_advice};
 use crate::report::{self, amount, grouped};
 use askama::Template;
 use std::borrow::Cow;
@@ -63,6 +63,8 @@ fn print(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
 fn troubles(status: &StatusReport) -> Vec<String> {
     let mut troubles = site_troubles(&status.sites);
     troubles.extend(status.origins.iter().filter_map(describe_failing_origin));
+    let stand_ins = status.sites.iter().filter_map(|site| Some((site, site.stand_in.as_deref()?)));
+    troubles.extend(stand_ins.map(|(site, name)| stand_in_advice(&site.site, name)));
     troubles.extend(status.watch_error.as_ref().map(|why| {
         format!("not every file can be watched: {why}; changes are found by looking, each second")
     }));

@@ -48,7 +48,7 @@ pub(super) struct JudgeInput<'a> {
     rules: &'a SiteRules,
     pub(super) decided_for: DecidedFor,
     pub(super) target: &'a RequestTarget<'a>,
-    now: SystemTime,
+    pub(super) now: SystemTime,
     /// The same, by the clock that nobody sets.
     pub(super) uptime: Duration,
 }
@@ -187,6 +187,7 @@ impl Gateway {
 
     fn stages(&self, input: JudgeInput<'_>, request_id: &RequestId) -> DecisionRecord {
         let mut judged = self.judged(input);
+        partial_reads::note(&self.recorder, input, &judged);
         if judged.verdict.reason == VerdictReason::RobotsTxt && input.decided_for == DecidedFor::Client {
             return served(input, &judged);
         }
@@ -229,16 +230,13 @@ impl Gateway {
         class: RequestClass,
     ) -> Option<PendingEvent> {
         let RequestClass::Judged(kind, _) = class else { return None };
-        let JudgeInput { incoming, facts, policy, site, now, .. } = input;
+        let JudgeInput { facts, policy, .. } = input;
         let occurrence = occurrence(input, judged);
         let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
         let is_told = kind != EventKind::Allowed || policy.config.log_allowed;
         let has_line =
             is_told && self.journal.admits(&judged.identity, judged.proof, facts.address, input.uptime);
         let line = has_line.then(event);
-        if let Some(reason) = partial_reads::reason(incoming, &policy.config, &site.config) {
-            self.recorder.reads_go_unseen(&site.config.name, reason, now);
-        }
         let wanted = self.recorder.count(&occurrence, kind);
         let is_kept = is_told && wanted.is_some();
         let event = line.or_else(|| is_kept.then(event))?;

@@ -5,9 +5,12 @@
 //! pass on are taken for it. `docs/behind-cdn.md` has the list, and it is closed: a field that any proxy sends is no sign.
 
 use super::Incoming;
+use super::decision::JudgeInput;
 use crate::config::{Config, SiteConfig};
+use crate::enforce::Mode;
 use crate::http::RequestHead;
-use crate::record::Reads;
+use crate::policy::JudgedRequest;
+use crate::record::{Reads, Recorder, stand_in};
 
 /// Fields of CDNs and caches, as they are written.
 const SIGNS: [&str; 9] = [
@@ -23,8 +26,21 @@ const SIGNS: [&str; 9] = [
     "X-Varnish",
 ];
 
+/// Notes what a judged request shows of that, or a name that stands in for those of all visitors: whose read came under
+/// that, nobody knows either.
+pub(super) fn note(recorder: &Recorder, input: JudgeInput<'_>, judged: &JudgedRequest<'_>) {
+    let is_recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
+    let config = &input.site.config;
+    let is_believed = |_: &&str| is_believed(input.incoming, &input.policy.config);
+    let name = judged.identity.crawler.as_deref().and_then(stand_in).filter(is_believed);
+    let of_fields = || reason(input.incoming, &input.policy.config, config).filter(|_| is_recorded);
+    if let Some(reason) = name.or_else(of_fields) {
+        recorder.reads_go_unseen(&config.name, reason, input.now);
+    }
+}
+
 /// What shows that reads of the site's robots.txt may go unseen, if anything does.
-pub(super) fn reason(incoming: Incoming<'_>, config: &Config, site: &SiteConfig) -> Option<&'static str> {
+fn reason(incoming: Incoming<'_>, config: &Config, site: &SiteConfig) -> Option<&'static str> {
     match site.reads {
         Some(Reads::Complete) => None,
         Some(Reads::Partial) => Some("configured"),

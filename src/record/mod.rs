@@ -106,4 +106,4 @@ pub use tally::{
 };
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};
 pub use unknown_hosts::{UnknownHost, UnknownHosts};
-pub use unseen::Reads;
+pub use unseen::{Reads, stand_in, stand_in_advice};

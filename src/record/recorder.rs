@@ -153,6 +153,11 @@ impl Recorder {
         self.tally.unseen.note(site, reason, micros(at));
     }
 
+    /// The name that came in the last day in place of those of a site's visitors.
+    pub fn stand_in(&self, site: &str, now: SystemTime) -> Option<&'static str> {
+        self.tally.unseen.stand_in(site, micros(now).saturating_sub(24 * 3_600 * 1_000_000))
+    }
+
     /// Notes the last entry of the ledger of versions. The store remembers it, so that a ledger that is lost, or an
     /// older one, is told from the first.
     pub fn set_ledger_entry(&self, sequence: u64) {

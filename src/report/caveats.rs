@@ -6,7 +6,7 @@ use super::question::ReportQuestion;
 use super::{Report, time};
 use crate::record::{
     FleetPart, LossReason, MissingSpan, PendingOutbox, SkippedCounts, StoreError, StoreReader, UnseenReads,
-    Window, timestamp,
+    Window, stand_in, stand_in_advice, timestamp,
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
@@ -27,6 +27,7 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     }
     found.extend(report.fleet.iter().flat_map(missing_of_fleet));
     found.extend(PartialReads::sentence(&report.partial_reads));
+    found.extend(report.partial_reads.iter().filter_map(PartialReads::advice));
     found.extend(report.ahead.sentence());
     found.extend(MissingCounts::sentences(&report.losses));
     for (count, [one, many], what) in [
@@ -184,7 +185,7 @@ pub struct PartialReads {
     /// The site; as JSON null for all sites.
     #[serde(serialize_with = "site")]
     pub site: Box<str>,
-    /// What shows it: a field of requests, `configured`, `lost`, `removed`, `unclean-end` or `trusted-proxy`.
+    /// What shows it: a field of requests, a stand-in for names of visitors (`Amazon CloudFront`), `configured`, `lost`, `removed`, `unclean-end` or `trusted-proxy`.
     pub reason: Box<str>,
     /// When it was first noted.
     #[serde(serialize_with = "time")]
@@ -228,8 +229,17 @@ impl PartialReads {
         })
     }
 
+    /// What to do where visitors came under one name.
+    fn advice(&self) -> Option<String> {
+        let advice = stand_in_advice(&self.site, stand_in(&self.reason)?);
+        let mut letters = advice.chars();
+        let first = letters.next()?.to_ascii_uppercase();
+        Some(format!("{first}{}.", letters.as_str()))
+    }
+
     fn place(&self) -> String {
         match &*self.reason {
+            name if stand_in(name).is_some() => format!("all visitors of {} came as `{name}`", self.site),
             "configured" => format!("the configuration of {} says so (`reads`)", self.site),
             "trusted-proxy" => "a trusted proxy stood in front, and version 0.1 looked no further".to_owned(),
             "lost" if self.site.is_empty() => {

@@ -196,3 +196,41 @@ fn a_client_past_the_proxies_cannot_pretend_to_be_a_cache() {
     let (report, _) = behind("trusted_proxies = [\"192.0.2.1\"]", "", &[("CDN-Loop", "forged")]);
     assert_eq!(said(&report), ("complete", "no-read-seen"), "{report}");
 }
+
+#[test]
+fn a_name_in_place_of_all_visitors_is_told() {
+    let place = ReportPlace::new();
+    let gateway = place.start_at(PROXY, "");
+    let quiet = gateway.ctl(&["status"]).stdout;
+    assert!(!quiet.contains("viewer"), "{quiet}");
+    let by = |agent: &str| gateway.send(&get("/private/x").by(agent).with(CLIENT.0, CLIENT.1)).status;
+    assert_ne!(by("Amazon CloudFront"), 403);
+    assert_eq!(by("Quietbot/1.0 (+https://crawler.example/)"), 403);
+    let status = gateway.ctl(&["--format", "json", "status"]).json();
+    assert_eq!(status["sites"][0]["stand_in"], "Amazon CloudFront", "{status}");
+    let config = gateway.folder().join("gateway.toml");
+    let config = config.to_str().expect("UTF-8");
+    for arguments in [["status"].as_slice(), &["check", "--config", config]] {
+        let told = gateway.ctl(arguments).stdout;
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains("visitors of default come as `Amazon CloudFront`"), "{told}");
+        assert!(told.contains("forward the viewer's User-Agent"), "{told}");
+    }
+    stop(gateway);
+    let report = place.json(&[]);
+    assert_eq!(said(&report), ("partial", "unknown"), "{report}");
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("Visitors of default come as `Amazon CloudFront`"), "{notes}");
+    assert!(notes.contains("forward the viewer's User-Agent"), "{notes}");
+}
+
+#[test]
+fn a_client_past_the_proxies_cannot_pretend_to_be_all_visitors() {
+    let place = ReportPlace::new();
+    let gateway = place.start_at("trusted_proxies = [\"192.0.2.1\"]", "");
+    gateway.send(&get("/").by("Amazon CloudFront"));
+    assert_eq!(gateway.send(&get("/private/x").by("Quietbot/1.0 (+https://crawler.example/)")).status, 403);
+    stop(gateway);
+    let report = place.json(&[]);
+    assert_eq!(said(&report), ("complete", "no-read-seen"), "{report}");
+}
