@@ -1,6 +1,7 @@
 //! `gatewayctl replay`: access logs judged as the gateway would have judged their requests.
 
 mod following;
+mod formats;
 mod published;
 
 use crate::golden::{assert_golden, ctl, ctl_with_input};

@@ -1,18 +1,38 @@
-//! Logs in columns, whose names stand in a line of their own: W3C extended logs (IIS, `CloudFront`), and tables of commas or
-//! tabs with a head.
+//! Logs in columns: W3C extended logs (IIS, `CloudFront`), whose names stand in a line of their own, and tables of commas, tabs
+//! or bars, with a head or without one.
 
 use super::entry::FieldsOfLine;
 use super::names::{LogField, field_of, spoken};
+use super::pieces::{quote_end, unescaped};
+use super::guess;
 use crate::hex;
 use std::borrow::Cow;
+
+/// What stands between the cells of a table.
+const SEPARATORS: [u8; 4] = [b'\t', b'|', b';', b','];
 
 /// What `#Fields:` begins with, in the W3C's extended log file format.
 const FIELDS: &[u8] = b"#Fields:";
 
-/// The columns of `CloudFront`'s real-time logs as it offers them: they have no head.
-const REAL_TIME: &str = "timestamp c-ip time-to-first-byte sc-status sc-bytes cs-method cs-protocol cs-host cs-uri-stem \
-                         cs-bytes x-edge-location x-edge-request-id x-host-header time-taken cs-protocol-version \
-                         c-ip-version cs-user-agent cs-referer cs-cookie cs-uri-query";
+/// The columns of logs that are known without a head: `CloudFront`'s real-time and standard logs, and IIS's, as they offer them.
+const HEADLESS: [(u8, &str); 3] = [
+    (
+        b'\t',
+        "timestamp c-ip time-to-first-byte sc-status sc-bytes cs-method cs-protocol cs-host cs-uri-stem cs-bytes \
+         x-edge-location x-edge-request-id x-host-header time-taken cs-protocol-version c-ip-version cs-user-agent \
+         cs-referer cs-cookie cs-uri-query",
+    ),
+    (
+        b'\t',
+        "date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) \
+         cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header",
+    ),
+    (
+        b' ',
+        "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) sc-status \
+         sc-substatus sc-win32-status time-taken",
+    ),
+];
 
 /// The columns of a log.
 #[derive(Clone, Debug)]
@@ -20,6 +40,8 @@ pub(super) struct LogColumns {
     fields: Vec<Option<(LogField, usize)>>,
     /// What stands between two of them; `None` for blanks or tabs, as the W3C has it.
     separator: Option<u8>,
+    /// Whether texts may have the escapes that nginx and Apache write.
+    is_escaped: bool,
 }
 
 impl LogColumns {
@@ -29,30 +51,43 @@ impl LogColumns {
             let names = std::str::from_utf8(names).ok()?;
             return Some(Self::of(names.split_ascii_whitespace(), None));
         }
-        let separator = [b',', b'\t'].into_iter().find(|separator| line.contains(separator))?;
+        let separator = SEPARATORS.into_iter().find(|separator| line.contains(separator))?;
         let line = std::str::from_utf8(line).ok()?;
-        let names: Vec<&str> = line.split(char::from(separator)).map(|name| name.trim_matches('"')).collect();
-        let columns = Self::of(names.into_iter(), Some(separator));
+        let names = line.split(char::from(separator)).map(|name| name.trim().trim_matches('"'));
+        let columns = Self::of(names, Some(separator));
         let has = |field| columns.fields.iter().flatten().any(|(known, _)| *known == field);
         (has(LogField::Time) && has(LogField::Status) && !line.contains(": ")).then_some(columns)
     }
 
-    /// The columns of `CloudFront`'s real-time logs, where these lines have them.
-    pub(super) fn real_time(line: &[u8]) -> Option<Self> {
-        let cells: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
-        let is_time = cells.first()?.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
-        let is_host = cells.get(8)?.starts_with(b"/");
-        (is_time && is_host && cells.len() >= 20).then(|| Self::of(REAL_TIME.split(' '), Some(b'\t')))
+    /// Those of lines without a head, known by what stands in them.
+    pub(super) fn without_head(lines: &[&[u8]]) -> Option<Self> {
+        for (separator, names) in HEADLESS {
+            // The target begins with a slash, and the time is one, where these names say so.
+            let columns = Self::of(names.split(' '), Some(separator).filter(|separator| *separator == b'\t'));
+            let is_read = |line: &&[u8]| {
+                let cells = line.split(|byte| *byte == separator).count();
+                cells >= columns.fields.len() && columns.read(line).is_of_columns()
+            };
+            if lines.first().is_some_and(is_read) {
+                return Some(columns);
+            }
+        }
+        SEPARATORS.into_iter().find_map(|separator| {
+            let cells = |line: &&'_ [u8]| -> Vec<Vec<u8>> {
+                Cells { rest: Some(line), separator }.map(Cow::into_owned).collect()
+            };
+            let rows: Vec<Vec<Vec<u8>>> = lines.iter().map(cells).collect();
+            let width = rows.iter().map(Vec::len).max()?;
+            let column = |at| rows.iter().filter_map(|row| row.get(at).map(Vec::as_slice)).collect();
+            let columns: Vec<Vec<&[u8]>> = (0..width).map(column).collect();
+            let fields = guess::fields_of(&columns)?.into_iter().map(|field| Some((field?, 0))).collect();
+            Some(Self { fields, separator: Some(separator), is_escaped: true })
+        })
     }
 
-    fn of<'n>(names: impl Iterator<Item = &'n str> + Clone, separator: Option<u8>) -> Self {
-        let has_day = names.clone().any(|name| name == "date");
-        let field = |name: &str| match name {
-            "time" if has_day => Some((LogField::Clock, 0)),
-            "date" => Some((LogField::Time, 0)),
-            _ => field_of(&spoken(name)),
-        };
-        Self { fields: names.map(field).collect(), separator }
+    fn of<'n>(names: impl Iterator<Item = &'n str>, separator: Option<u8>) -> Self {
+        let fields = names.map(|name| field_of(&spoken(name))).collect();
+        Self { fields, separator, is_escaped: separator == Some(b'|') }
     }
 
     /// The fields of a line.
@@ -72,6 +107,10 @@ impl LogColumns {
     /// encoded already a second time.
     fn decoded<'a>(&self, field: LogField, cell: Cow<'a, [u8]>, separator: u8) -> Cow<'a, [u8]> {
         match (field, self.separator, separator) {
+            _ if self.is_escaped => match cell {
+                Cow::Borrowed(cell) => unescaped(cell),
+                owned @ Cow::Owned(_) => owned,
+            },
             (LogField::UserAgent, None, b' ') => Cow::Owned(with_blanks(&cell)),
             (LogField::UserAgent, ..) => percent_decoded(cell),
             (LogField::Path | LogField::Query | LogField::Target, None, b'\t')
@@ -95,6 +134,9 @@ impl<'a> Iterator for Cells<'a> {
 
     fn next(&mut self) -> Option<Cow<'a, [u8]>> {
         let rest = self.rest?;
+        // Some write blanks around the separator.
+        let blanks = rest.iter().take_while(|byte| **byte == b' ' && self.separator != b' ').count();
+        let rest = rest.get(blanks..)?;
         if self.separator != b' '
             && let Some(inside) = rest.strip_prefix(b"\"")
         {
@@ -106,7 +148,8 @@ impl<'a> Iterator for Cells<'a> {
                 }
                 end += 2;
             }
-            self.rest = inside.get(end + 2..);
+            let behind = inside.get(end + 1..)?;
+            self.rest = memchr::memchr(self.separator, behind).and_then(|at| behind.get(at + 1..));
             let cell = inside.get(..end)?;
             let is_plain = !cell.contains(&b'"');
             return Some(if is_plain {
@@ -117,7 +160,7 @@ impl<'a> Iterator for Cells<'a> {
         }
         let end = memchr::memchr(self.separator, rest);
         self.rest = end.and_then(|end| rest.get(end + 1..));
-        Some(Cow::Borrowed(rest.get(..end.unwrap_or(rest.len()))?))
+        Some(Cow::Borrowed(rest.get(..end.unwrap_or(rest.len()))?.trim_ascii_end()))
     }
 }
 
@@ -133,7 +176,7 @@ fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
 }
 
 /// `+` is a blank, but in front of a link: operators write `+http://…` behind a blank or a bracket.
-fn with_blanks(cell: &[u8]) -> Vec<u8> {
+pub(super) fn with_blanks(cell: &[u8]) -> Vec<u8> {
     let is_link = |at: usize| {
         let begins =
             cell.get(at + 1..).is_some_and(|rest| rest.starts_with(b"http") || rest.starts_with(b"www."));
@@ -151,28 +194,27 @@ fn with_blanks(cell: &[u8]) -> Vec<u8> {
 
 /// A header that was percent-encoded, once or twice. A header with a blank was not.
 pub(super) fn percent_decoded(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let is_encoded = |text: &[u8]| {
-        !text.contains(&b' ')
-            && [&b"%20"[..], b"%25", b"%2F", b"%2f"]
-                .iter()
-                .any(|mark| memchr::memmem::find(text, mark).is_some())
-    };
+    let has = |text: &[u8], marks: &[&[u8]]| marks.iter().any(|mark| memchr::memmem::find(text, mark).is_some());
+    let is_encoded = |text: &[u8]| !text.contains(&b' ') && has(text, &[b"%20", b"%25", b"%2F", b"%2f", b"%28"]);
     if !is_encoded(&text) {
         return text;
     }
-    let once = decoded_once(&text);
-    Cow::Owned(if is_encoded(&once) { decoded_once(&once) } else { once })
+    // As forms are encoded, a blank is a plus.
+    let is_form = text.contains(&b'+') && !has(&text, &[b"%20", b"%2520"]);
+    let once = if is_form { decoded_once(&replaced(&text, b"+", b" "), b'%') } else { decoded_once(&text, b'%') };
+    Cow::Owned(if is_encoded(&once) { decoded_once(&once, b'%') } else { once })
 }
 
-fn decoded_once(text: &[u8]) -> Vec<u8> {
+/// A text with the bytes that `mark` and two hexadecimal digits stand for.
+pub(super) fn decoded_once(text: &[u8], mark: u8) -> Vec<u8> {
     let (mut whole, mut rest) = (Vec::with_capacity(text.len()), text);
     while let [byte, tail @ ..] = rest {
-        rest = match (byte, tail) {
-            (b'%', [high, low, tail @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+        rest = match tail {
+            [high, low, tail @ ..] if *byte == mark && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
                 whole.push(hex::digit(*high) << 4 | hex::digit(*low));
                 tail
             }
-            _ => {
+            tail => {
                 whole.push(*byte);
                 tail
             }
@@ -181,22 +223,34 @@ fn decoded_once(text: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// The fields of a line of `key=value` and `key="value"`, as Heroku's router writes it. `None` for other lines.
+/// The fields of a line of `key=value` and `key="value"`, as Heroku's router writes it, or of `key:value` between tabs. `None`
+/// for other lines.
 pub(super) fn pairs(line: &[u8]) -> Option<FieldsOfLine<'_>> {
     let mut fields = FieldsOfLine::default();
-    let (mut rest, mut count) = (line, 0);
-    while let Some(equals) = memchr::memchr(b'=', rest) {
-        let key = rest.get(..equals)?.rsplit(|byte| *byte == b' ').next()?;
-        let value = rest.get(equals + 1..)?;
-        let (value, tail) = match value.strip_prefix(b"\"") {
-            Some(inside) => inside.split_at_checked(memchr::memchr(b'"', inside)?)?,
-            None => value.split_at_checked(memchr::memchr(b' ', value).unwrap_or(value.len()))?,
-        };
+    let mut count = 0;
+    let mut put = |key: &[u8], value| {
         if let Some(found) = std::str::from_utf8(key).ok().and_then(|key| field_of(&spoken(key))) {
-            fields.put(found, Cow::Borrowed(value));
+            fields.put(found, value);
             count += 1;
         }
-        rest = tail;
+    };
+    if line.contains(&b'\t') {
+        for cell in line.split(|byte| *byte == b'\t') {
+            let colon = memchr::memchr(b':', cell)?;
+            put(cell.get(..colon)?, unescaped(cell.get(colon + 1..)?));
+        }
+    } else {
+        let mut rest = line;
+        while let Some(equals) = memchr::memchr(b'=', rest) {
+            let key = rest.get(..equals)?.rsplit(|byte| *byte == b' ').next()?;
+            let value = rest.get(equals + 1..)?;
+            let (value, tail) = match value.strip_prefix(b"\"") {
+                Some(inside) => inside.split_at_checked(quote_end(inside, 0))?,
+                None => value.split_at_checked(memchr::memchr(b' ', value).unwrap_or(value.len()))?,
+            };
+            put(key, unescaped(value));
+            rest = tail;
+        }
     }
     (count > 2).then_some(fields)
 }

@@ -1,5 +1,6 @@
 //! One request of a log, put together from the fields that a line has.
 
+use super::guess::is_status;
 use super::names::LogField;
 use super::time;
 use crate::request::target::origin_form;
@@ -70,9 +71,9 @@ pub(super) struct FieldsOfLine<'a> {
 }
 
 impl<'a> FieldsOfLine<'a> {
-    /// The fields of a line of that time.
-    pub(super) fn at(time: i64) -> Self {
-        Self { at: Some(time), ..Self::default() }
+    /// The fields of a line of that time, where it is known already.
+    pub(super) fn at(time: Option<i64>) -> Self {
+        Self { at: time, ..Self::default() }
     }
 
     /// Notes a field, unless the line has it under a better name already. A hyphen means that there was none.
@@ -86,6 +87,12 @@ impl<'a> FieldsOfLine<'a> {
         {
             *place = Some((trust, value));
         }
+    }
+
+    /// Whether these are a time, a path and a status, as the names of columns say.
+    pub(super) fn is_of_columns(&self) -> bool {
+        let is = |field, is: fn(&[u8]) -> bool| self.get(field).is_some_and(is);
+        self.time().is_some() && is(LogField::Path, |path| path.starts_with(b"/")) && is(LogField::Status, is_status)
     }
 
     fn get(&self, field: LogField) -> Option<&[u8]> {
@@ -112,7 +119,14 @@ impl<'a> FieldsOfLine<'a> {
         fallback: Option<i64>,
     ) -> Result<LogEntry<'a>, LogField> {
         let at = self.at.or_else(|| self.time()).or(fallback).ok_or(LogField::Time)?;
-        let (peer, forwarded) = self.addresses();
+        let (mut peer, forwarded) = self.addresses();
+        if peer.is_none() {
+            // Labelled logs call the client `host`, and the one that was asked `vhost`.
+            peer = self.get(LogField::PlainHost).and_then(address);
+            if peer.is_some() {
+                self.take(LogField::PlainHost);
+            }
+        }
         let is_proxy = behind_proxy || peer.is_none_or(is_private);
         let address = if is_proxy { forwarded.or(peer) } else { peer };
         let status =
@@ -123,7 +137,7 @@ impl<'a> FieldsOfLine<'a> {
             Some(agent) => LoggedUserAgent::Sent(agent),
             None => LoggedUserAgent::Unlogged,
         };
-        let host = self.take(LogField::Host);
+        let host = self.host();
         let request = self.request();
         if request.is_none()
             && self.get(LogField::RequestLine).is_none()
@@ -140,11 +154,19 @@ impl<'a> FieldsOfLine<'a> {
 
     fn time(&self) -> Option<i64> {
         let text = |field| self.get(field).and_then(|text| std::str::from_utf8(text).ok());
-        let (time, clock) = (text(LogField::Time)?, text(LogField::Clock));
-        match clock {
-            Some(clock) => time::day_and_clock(time, clock),
-            None => time::any(time),
-        }
+        let (day, time) = (text(LogField::Day), text(LogField::Time));
+        let apart = day.zip(time).and_then(|(day, clock)| time::day_and_clock(day, clock));
+        apart.or_else(|| time.and_then(time::any)).or_else(|| day.and_then(time::any))
+    }
+
+    /// The host that was asked. What writes for logstash calls the machine of the log `host`.
+    fn host(&mut self) -> Option<Cow<'a, [u8]>> {
+        let plain = self.take(LogField::PlainHost);
+        let plain = plain.filter(|host| match self.get(LogField::Logstash) {
+            None => true,
+            Some(key) => key == b"@timestamp" && host.contains(&b'.') && address(host).is_none(),
+        });
+        self.take(LogField::Host).or(plain)
     }
 
     /// Method and target, which may be a whole URL.

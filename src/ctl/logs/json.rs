@@ -1,8 +1,8 @@
 //! One JSON object a line, under whatever names: see `names`. What is nested is read, too.
 
-use super::columns::percent_decoded;
+use super::columns::{decoded_once, percent_decoded, with_blanks};
 use super::entry::FieldsOfLine;
-use super::names::{LogField, field_of, speak};
+use super::names::{LogField, WRAPPERS, field_of, speak};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -34,7 +34,11 @@ impl<'a> JsonLevel<'_, 'a> {
     fn put(&mut self, text: Cow<'a, [u8]>) {
         let Some((field, trust)) = field_of(self.name) else { return };
         let text = match field {
+            LogField::UserAgent if text.starts_with(b"Mozilla/5.0+(") => Cow::Owned(with_blanks(&text)),
             LogField::UserAgent => percent_decoded(without_quotes(text)),
+            // Akamai writes slashes and `=` as `%2F` and `%3D`.
+            LogField::Path if !text.contains(&b'/') => Cow::Owned(decoded_once(&text, b'%')),
+            LogField::Query if !text.contains(&b'=') => Cow::Owned(decoded_once(&text, b'%')),
             _ => text,
         };
         self.fields.put((field, trust), text);
@@ -112,8 +116,11 @@ impl<'a> Visitor<'a> for JsonLevel<'_, 'a> {
         }
         while let Some(key) = map.next_key::<Cow<'a, str>>()? {
             let length = name.len();
-            if depth < DEEPEST {
+            if depth < DEEPEST && !WRAPPERS.contains(&&*key) {
                 speak(&key, name);
+            }
+            if key.starts_with('@') {
+                fields.put((LogField::Logstash, usize::from(key != "@version")), Cow::Owned(key.as_bytes().to_vec()));
             }
             map.next_value_seed(JsonLevel { fields: &mut *fields, name: &mut *name, depth: depth + 1 })?;
             name.truncate(length);

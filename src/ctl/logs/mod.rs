@@ -9,6 +9,7 @@
 mod batch;
 mod columns;
 mod entry;
+mod guess;
 mod json;
 mod names;
 mod pattern;

@@ -11,9 +11,9 @@ pub(super) enum LogField {
     Address,
     /// The addresses in `X-Forwarded-For`, the client's first.
     ForwardedFor,
-    /// When, or the day alone where `Clock` has the time of day.
+    /// When, or the time of day alone where `Day` has the day.
     Time,
-    Clock,
+    Day,
     /// Method, target and version in one (RFC 9112 §3).
     RequestLine,
     Method,
@@ -23,76 +23,82 @@ pub(super) enum LogField {
     Path,
     Query,
     Host,
+    /// What is called `host` alone: the host that was asked, the machine of the log, or the client.
+    PlainHost,
     Status,
     /// How many bytes the answer had.
     Size,
     UserAgent,
     /// A path that the server has rewritten, which is not what the client asked for.
     Rewritten,
+    /// A key with `@`, as logstash writes them.
+    Logstash,
 }
 
 /// The names of each field, the most trusted first.
-const NAMES: [(LogField, &str); 14] = [
+const NAMES: [(LogField, &str); 15] = [
     (
         LogField::UserAgent,
         "httpuseragent csuseragent useragent useragentoriginal clientrequestuseragent requestuseragent \
-         requestheadersuseragent requestheaderuseragent headersuseragent reqheadersuseragent \
-         requseragent httprequestuseragent httpuseragentoriginal propertiesuseragent proxyuseragent ua \
-         agent",
+         requestheadersuseragent requestheaderuseragent headersuseragent reqheadersuseragent requseragent \
+         httprequestuseragent httpuseragentoriginal proxyuseragent clientua ua agent",
     ),
     (
         LogField::Address,
-        "requestclientip requestremoteip remoteaddr clientip clientaddr clienthost cip cliip \
-         clientaddress httprequestremoteip httprequestclientip propertiesclientip propertiessocketip \
-         proxyclientip sourceip sourceaddress remoteip remotehost remoteaddress reqremoteaddress reqip \
-         downstreamremoteaddress downstreamdirectremoteaddress realip requestip networkclientip client \
-         ip",
+        "requestclientip requestremoteip requestremoteaddr remoteaddr clientip clientaddr clienthost cip cliip \
+         clientaddress httprequestremoteip httprequestclientip proxyclientip sourceip sourceaddress srcip \
+         remoteip remotehost remoteaddress reqremoteaddress reqip downstreamremoteaddress \
+         downstreamdirectremoteaddress realip requestip networkclientip socketip client ip",
     ),
     (
         LogField::ForwardedFor,
         "httpxforwardedfor xforwardedfor csxforwardedfor proxyaddxforwardedfor requestxforwardedfor \
-         requestheadersxforwardedfor reqheadersxforwardedfor headersxforwardedfor httpxrealip fwd",
+         requestheadersxforwardedfor reqheadersxforwardedfor headersxforwardedfor forwardedfor httpxrealip fwd",
     ),
     (
         LogField::Time,
-        "timelocal timeiso8601 msec edgestarttimestamp startutc starttime timemicros reqtimesec \
-         proxytimestamp timestamp time ts datetime startlocal eventtime date",
+        "timelocal timeiso8601 msec edgestarttimestamp startutc starttime timemicros reqtimesec proxytimestamp \
+         timestamp timestampms time ts datetime startlocal eventtime startedat requesttime",
     ),
-    (LogField::Clock, "timeofday"),
+    (LogField::Day, "date"),
     (LogField::RequestLine, "request requestline httprequest clientrequest req"),
     (
         LogField::Method,
-        "requestmethod csmethod clientrequestmethod httpmethod httprequestrequestmethod \
-         httprequestmethod propertieshttpmethod proxymethod reqmethod method verb",
+        "requestmethod csmethod clientrequestmethod httpmethod httprequestrequestmethod httprequestmethod \
+         proxymethod reqmethod method verb",
     ),
     (
         LogField::Target,
-        "requesturi clientrequesturi urloriginal requesturl httprequestrequesturl httprequesturl \
-         propertiesrequesturi proxypath requrl requri csuri requestpath originalpath xenvoyoriginalpath \
-         url urlfull",
+        "requesturi originalrequesturiwithargs clientrequesturi urloriginal requesturl httprequestrequesturl \
+         httprequesturl proxypath requrl requri csuri requestpath originalpath xenvoyoriginalpath \
+         xenvoyoriginpath url urlfull",
     ),
     (LogField::Path, "csuristem clientrequestpath reqpath urlpath httprequestpath uripath path"),
     (LogField::Query, "csuriquery querystring querystr requestquery urlquery httprequestquery query args"),
     (
         LogField::Host,
-        "httphost xhostheader clientrequesthost requesthost requestaddr reqheadershost \
-         requestheadershost reqhost cshost urldomain urlhost authority requestauthority proxyhost \
-         propertieshostname vhost virtualhost servername domain host",
+        "httphost xhostheader originalhost clientrequesthost requesthost requestaddr reqheadershost \
+         requestheadershost reqhost cshost urldomain urlhost authority requestauthority proxyhost vhost \
+         virtualhost servername domain",
     ),
+    (LogField::PlainHost, "host"),
     (
         LogField::Status,
         "status scstatus edgeresponsestatus downstreamstatus httpresponsestatuscode httprequeststatus \
-         propertieshttpstatuscode proxystatuscode resstatuscode responsestatus responsestatuscode \
-         responsecode statuscode httpstatuscode httpstatus code response",
+         proxystatuscode resstatuscode responsestatus responsestatuscode responsecode statuscode \
+         httpstatuscode httpstatus code response",
     ),
     (
         LogField::Size,
         "bodybytessent size scbytes edgeresponsebodybytes edgeresponsebytes downstreamcontentsize \
-         httpresponsebodybytes httprequestresponsesize propertiesresponsebytes responsesize \
-         responsebodysize bytessent totalbytes bytes",
+         httpresponsebodybytes httprequestresponsesize responsebytes responsesize responsebodysize bytessent \
+         sentbytes totalbytes bytes",
     ),
     (LogField::Rewritten, "uri"),
 ];
+
+/// What platforms wrap the fields of a request in: it is no part of their names.
+pub(super) const WRAPPERS: [&str; 6] = ["properties", "jsonPayload", "fields", "data", "attributes", "nginx"];
 
 /// What stands under a name, and how much it is trusted: the smaller, the more. `spoken` is the name in small letters and
 /// digits alone.

@@ -1,23 +1,16 @@
 //! What stands in front of a server's line once a logger or a container has passed it on.
 
 use super::time;
-use serde::Deserialize;
 use std::borrow::Cow;
 
 /// How many loggers may have passed on a line.
 const MOST: usize = 3;
 
-/// A line of docker's `json-file` driver.
-#[derive(Deserialize)]
-struct DockerLine<'a> {
-    #[serde(borrow)]
-    log: Cow<'a, str>,
-    #[serde(borrow)]
-    time: Cow<'a, str>,
-    #[serde(borrow)]
-    #[expect(dead_code, reason = "a line of docker's has it")]
-    stream: Cow<'a, str>,
-}
+/// Under which keys loggers put the line of a server: docker and fluentd, filebeat and logstash, journald, Loki, and Google.
+const LINES: [&str; 6] = ["log", "message", "MESSAGE", "line", "textPayload", "_raw"];
+
+/// Under which keys they put its time.
+const TIMES: [&str; 3] = ["time", "@timestamp", "timestamp"];
 
 /// The line that the server wrote, and the time that stands in front of it, if one does.
 pub(super) fn without(line: &[u8]) -> (Cow<'_, [u8]>, Option<i64>) {
@@ -39,22 +32,28 @@ pub(super) fn without(line: &[u8]) -> (Cow<'_, [u8]>, Option<i64>) {
 fn without_one(line: &[u8]) -> Option<(Cow<'_, [u8]>, Option<i64>)> {
     let borrowed = |(rest, time)| (Cow::Borrowed(rest), time);
     match line.first()? {
-        b'{' => docker(line),
+        b'{' => wrapped(line),
         b'<' => syslog(line).map(borrowed),
         b'A'..=b'Z' => old_syslog(line).map(borrowed),
         b'[' => kubectl(line).map(borrowed),
-        b'0'..=b'9' => container(line).or_else(|| dated_syslog(line)).map(borrowed),
+        b'0'..=b'9' => console(line).or_else(|| container(line)).or_else(|| dated_syslog(line)).map(borrowed),
         b'a'..=b'z' => compose(line).map(borrowed),
         _ => None,
     }
 }
 
 /// `{"log":"…\n","stream":"stdout","time":"…"}`
-fn docker(line: &[u8]) -> Option<(Cow<'_, [u8]>, Option<i64>)> {
-    memchr::memmem::find(line.get(..16)?, b"\"log\"")?;
-    let parsed: DockerLine<'_> = serde_json::from_slice(line).ok()?;
-    let time = time::any(&parsed.time);
-    Some((Cow::Owned(parsed.log.trim_end().as_bytes().to_vec()), time))
+fn wrapped(line: &[u8]) -> Option<(Cow<'_, [u8]>, Option<i64>)> {
+    LINES.iter().find(|key| memchr::memmem::find(line, format!("\"{key}\":").as_bytes()).is_some())?;
+    let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).ok()?;
+    let text = LINES.iter().filter_map(|key| object.get(*key)?.as_str()).find(|text| is_of_server(text))?;
+    let at = TIMES.iter().find_map(|key| time::any(object.get(*key)?.as_str()?));
+    Some((Cow::Owned(text.trim_end().as_bytes().to_vec()), at))
+}
+
+/// Whether a text is a line of an access log, and not a sentence about a request.
+fn is_of_server(text: &str) -> bool {
+    text.starts_with('{') || text.contains(" HTTP/")
 }
 
 /// `<134>1 time host program pid id [data] …` (RFC 5424 §6), or `<134>` in front of the older form.
@@ -107,12 +106,21 @@ fn after_program(line: &[u8]) -> Option<&[u8]> {
     is_program.then_some(rest)
 }
 
-/// `2026-11-01T00:00:01.123456789Z stdout F …`, as Kubernetes' container runtimes write it.
+/// `2026-11-01T00:00:01.123456789Z stdout F …`, as Kubernetes' container runtimes write it; or a time in front of an object.
 fn container(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
     let (time, rest) = word(line)?;
-    let rest = rest.strip_prefix(b"stdout ").or_else(|| rest.strip_prefix(b"stderr "))?;
-    let rest = rest.strip_prefix(b"F ").or_else(|| rest.strip_prefix(b"P "))?;
+    let of_stream = rest.strip_prefix(b"stdout ").or_else(|| rest.strip_prefix(b"stderr "));
+    let rest = of_stream
+        .and_then(|rest| rest.strip_prefix(b"F ").or_else(|| rest.strip_prefix(b"P ")))
+        .or_else(|| Some(rest).filter(|rest| rest.starts_with(b"{")))?;
     Some((rest, Some(time::any(std::str::from_utf8(time).ok()?)?)))
+}
+
+/// `time<tab>INFO<tab>http.log.access<tab>handled request<tab>{…}`, as Caddy writes it to a console.
+fn console(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
+    let start = memchr::memmem::find(line, b"\thandled request\t{")?;
+    let time = line.get(..memchr::memchr(b'\t', line)?)?;
+    Some((line.get(start + 17..)?, std::str::from_utf8(time).ok().and_then(time::any)))
 }
 
 /// `[pod/name/container] …`, as `kubectl logs --prefix` writes it.
@@ -126,8 +134,10 @@ fn kubectl(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
 fn compose(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
     let bar = memchr::memmem::find(line.get(..line.len().min(64))?, b" | ")?;
     let name = line.get(..bar)?.trim_ascii_end();
+    let rest = line.get(bar + 3..)?;
+    // A log whose cells are separated by bars has more of them.
     let is_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
-    is_name.then(|| line.get(bar + 3..)).flatten().map(|rest| (rest, None))
+    (is_name && !rest.contains(&b'|')).then_some((rest, None))
 }
 
 fn word(line: &[u8]) -> Option<(&[u8], &[u8])> {

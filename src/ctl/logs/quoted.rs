@@ -4,7 +4,9 @@
 //! put fields in front of it, into it and behind it. So the places of the fields are found by what a log's first lines hold
 //! there. A quote within a text is written as `\"` or `\x22`, so that a text ends where it ends.
 
+use super::columns::decoded_once;
 use super::entry::{FieldsOfLine, first_address, parts_of_request};
+use super::guess::{are_like, is_forwarded_for, is_host_name, is_label, is_nothing, is_status, likeness, likeness_to_agent};
 use super::names::LogField;
 use super::pieces::{Enclosure, LogPiece, pieces, time_of, unescaped};
 use std::borrow::Cow;
@@ -12,7 +14,7 @@ use std::borrow::Cow;
 /// Where something stands among the pieces of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PiecePlace {
-    /// So many pieces from the beginning.
+    /// So many pieces from the beginning, in front of the request.
     Front(usize),
     /// So many quoted texts behind the request.
     Quoted(usize),
@@ -21,6 +23,9 @@ enum PiecePlace {
     /// This part of what is in braces, between bars: what `HAProxy` captured.
     Captured(usize, usize),
 }
+
+/// A place, and what stands there in the first lines.
+type PlaceSamples<'a> = (PiecePlace, Vec<&'a [u8]>);
 
 /// The places of the fields of a log.
 #[derive(Clone, Debug, Default)]
@@ -58,10 +63,12 @@ impl QuotedLayout {
         }
         let request = (0..requests.len()).rev().max_by_key(|place| requests.get(*place)).unwrap_or_default();
         let mut layout = Self { request, ..Self::default() };
-        let mut samples: Vec<(PiecePlace, Vec<&[u8]>)> = Vec::new();
+        let mut samples: Vec<PlaceSamples<'_>> = Vec::new();
+        let mut first_time = None;
         for (line, list) in &cut {
-            let Some((time_at, ..)) = time_of(list, line) else { continue };
-            for (place, text) in layout.places(list, line, time_at) {
+            let Some(request) = layout.request_at(list) else { continue };
+            first_time = first_time.or(Some(time_of(list, line).map_or(request, |(place, ..)| place)));
+            for (place, text) in layout.places(list, line) {
                 match samples.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, texts)) => texts.push(text),
                     None => samples.push((place, vec![text])),
@@ -69,52 +76,43 @@ impl QuotedLayout {
             }
         }
         samples.sort_by_key(|(place, _)| *place);
-        layout.assign(&samples);
+        layout.assign(&samples, first_time.unwrap_or_default());
         layout
     }
 
-    fn assign(&mut self, samples: &[(PiecePlace, Vec<&[u8]>)]) {
-        let score = |texts: &[&[u8]], of: fn(&[u8]) -> i32| texts.iter().map(|text| of(text)).sum::<i32>();
-        let behind = |place: &PiecePlace| !matches!(place, PiecePlace::Front(_) | PiecePlace::Word(_));
-        let agents = samples.iter().filter(|(place, _)| behind(place));
-        let best = agents
-            .map(|(place, texts)| (score(texts, likeness_to_agent), *place))
-            .filter(|(score, _)| *score > 0);
+    fn assign(&mut self, samples: &[PlaceSamples<'_>], time_at: usize) {
+        let is_behind = |place: &PiecePlace| !matches!(place, PiecePlace::Front(_) | PiecePlace::Word(_));
+        let agents = samples.iter().filter(|(place, _)| is_behind(place));
+        let agents = agents.map(|(place, texts)| (likeness(texts, likeness_to_agent), *place));
         // Of equal ones the first.
+        let best = agents.clone().filter(|(likeness, _)| *likeness > 0);
         let best = best.max_by(|one, two| one.0.cmp(&two.0).then(two.1.cmp(&one.1)));
         // Where nothing looks like one, the combined format has it second.
-        let second =
-            samples.iter().find(|(place, _)| *place == PiecePlace::Quoted(1)).map(|(place, _)| *place);
-        self.agent = best.map(|(_, place)| place).or(second);
-        let is_free = |place: &PiecePlace| Some(*place) != self.agent;
-        let lists = |texts: &[&[u8]]| {
-            texts.iter().all(|text| is_nothing(text) || first_address(text).is_some())
-                && texts.iter().any(|text| !is_nothing(text))
-        };
-        let quoted =
-            samples.iter().filter(|(place, _)| matches!(place, PiecePlace::Quoted(_)) && is_free(place));
-        self.forwarded = quoted.clone().find(|(_, texts)| lists(texts)).map(|(place, _)| *place);
-        let front = |wanted: usize, is: fn(&[u8]) -> bool| {
-            let texts = samples.iter().find(|(place, _)| *place == PiecePlace::Front(wanted));
-            texts.is_some_and(|(_, texts)| {
-                let count = texts.iter().filter(|text| is(text)).count();
-                count > 0 && count * 10 >= texts.len() * 9
-            })
-        };
+        let second = agents.clone().find(|(likeness, place)| *place == PiecePlace::Quoted(1) && *likeness == 0);
+        self.agent = best.or(second).map(|(_, place)| place);
+        let texts_at = |wanted| samples.iter().find(|(place, _)| *place == wanted).map(|(_, texts)| texts.as_slice());
+        let front_is = |at, is: fn(&[u8]) -> bool| texts_at(PiecePlace::Front(at)).is_some_and(|texts| are_like(texts, is));
         let is_address = |text: &[u8]| first_address(text).is_some();
-        let is_host_place = |(place, texts): &&(PiecePlace, Vec<&[u8]>)| {
-            let may = match place {
-                PiecePlace::Front(at) => *at == 1 && front(0, is_address),
-                _ => is_free(place),
-            };
-            may && texts.iter().all(|text| is_nothing(text) || is_host_name(text))
-                && texts.iter().any(|text| !is_nothing(text))
+        let first = (0..time_at).find(|at| front_is(*at, is_address));
+        let is_free = |place: &PiecePlace| Some(*place) != self.agent && *place != PiecePlace::Quoted(0);
+        let is_forwarded = |(place, texts): &&PlaceSamples<'_>| match place {
+            PiecePlace::Front(at) => first.is_some_and(|first| first < *at && *at < time_at) && are_like(texts, is_address),
+            PiecePlace::Quoted(_) => Some(*place) != self.agent && are_like(texts, is_address),
+            PiecePlace::Word(_) | PiecePlace::Captured(..) => are_like(texts, is_forwarded_for),
         };
-        self.host = samples.iter().find(is_host_place).map(|(place, _)| *place);
+        self.forwarded = samples.iter().find(is_forwarded).map(|(place, _)| *place);
+        let is_host = |(place, texts): &&PlaceSamples<'_>| match (place, first) {
+            // A name alone is that of the client.
+            (PiecePlace::Front(_), None) => false,
+            (PiecePlace::Front(0), Some(1)) if are_like(texts, is_label) => true,
+            (PiecePlace::Front(at), Some(first)) => (*at <= first + 1 || *at == time_at + 1) && are_like(texts, is_host_name),
+            _ => is_free(place) && are_like(texts, is_host_name),
+        };
+        self.host = samples.iter().find(is_host).map(|(place, _)| *place);
     }
 
     /// The pieces that a field may stand in, and their places.
-    fn places<'a>(&self, list: &[LogPiece], line: &'a [u8], time_at: usize) -> Vec<(PiecePlace, &'a [u8])> {
+    fn places<'a>(&self, list: &[LogPiece], line: &'a [u8]) -> Vec<(PiecePlace, &'a [u8])> {
         let request = self.request_at(list).unwrap_or(list.len());
         let mut places = Vec::new();
         let (mut quotes, mut words, mut braces) = (0, 0, 0);
@@ -126,7 +124,7 @@ impl QuotedLayout {
                     places.extend(parts.map(|(part, text)| (PiecePlace::Captured(braces, part), text)));
                     braces += 1;
                 }
-                _ if at < time_at.min(request) => places.push((PiecePlace::Front(at), text)),
+                _ if at < request => places.push((PiecePlace::Front(at), text)),
                 Enclosure::Quotes if at > request => {
                     places.push((PiecePlace::Quoted(quotes), text));
                     quotes += 1;
@@ -159,9 +157,11 @@ impl QuotedLayout {
     ) -> Result<FieldsOfLine<'a>, (LogField, usize)> {
         pieces(line, list);
         let list = &list[..];
-        let (time_at, at, _) = time_of(list, line).ok_or((LogField::Time, 0))?;
         let request = self.request_at(list).ok_or((LogField::RequestLine, line.len()))?;
-        let mut fields = FieldsOfLine::at(at);
+        // The time may stand in front of the line, where a logger put it.
+        let time = time_of(list, line);
+        let time_at = time.map_or(request, |(place, ..)| place);
+        let mut fields = FieldsOfLine::at(time.map(|(_, at, _)| at));
         let mut put = |field, text: Cow<'a, [u8]>| fields.put((field, 0), text);
         put(
             LogField::RequestLine,
@@ -170,20 +170,11 @@ impl QuotedLayout {
         let is_address = |piece: &&LogPiece| {
             piece.enclosure != Enclosure::Brackets && first_address(piece.text(line)).is_some()
         };
-        // `vhost_combined`: the host, and then the address.
-        let has_host = time_at > 1 && list.first().is_some_and(|piece| !is_address(&piece));
-        let host = list.first().filter(|_| has_host && list.get(1).is_some_and(|piece| is_address(&piece)));
-        let before = list.get(usize::from(host.is_some())..time_at).unwrap_or_default().iter().take(4);
+        let before = list.get(..time_at).unwrap_or_default().iter().take(5);
         let behind = list.get(time_at + 1..request).unwrap_or_default().iter().take(3);
-        let peer = before.chain(behind).find(is_address);
+        let peer = before.chain(behind).find(is_address).map(|piece| piece.text(line));
         let (status, size) = status_and_size(list, line, (time_at, request));
-        let plain = |piece: Option<&LogPiece>| piece.map(|piece| piece.text(line));
-        for (field, text) in [
-            (LogField::Host, plain(host)),
-            (LogField::Address, plain(peer)),
-            (LogField::Status, status),
-            (LogField::Size, size),
-        ] {
+        for (field, text) in [(LogField::Address, peer), (LogField::Status, status), (LogField::Size, size)] {
             put(field, Cow::Borrowed(text.unwrap_or_default()));
         }
         for (field, place) in [
@@ -191,32 +182,58 @@ impl QuotedLayout {
             (LogField::ForwardedFor, self.forwarded),
             (LogField::Host, self.host),
         ] {
-            if let Some(text) = place.and_then(|place| text_at(place, list, line, request)) {
-                put(field, unescaped(text));
+            let Some(place) = place else { continue };
+            let Some(text) = text_at(place, list, line, request) else { continue };
+            let is_host = field == LogField::Host && matches!(place, PiecePlace::Front(_));
+            match place {
+                // On this line it may be something else.
+                _ if is_host && !is_host_name(text) && !is_label(text) => {}
+                PiecePlace::Captured(..) => put(field, without_numbers(text)),
+                _ => put(field, unescaped(text)),
             }
         }
         Ok(fields)
     }
 }
 
-/// The first words behind the request that are a status and a number. Balancers write the status in front of it.
+/// What `HAProxy` captured: it writes what its own format needs as `#` and a number.
+fn without_numbers(text: &[u8]) -> Cow<'_, [u8]> {
+    match memchr::memchr(b'#', text) {
+        Some(_) => Cow::Owned(decoded_once(text, b'#')),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The status, and the size of the answer: words behind the request, or, as balancers write them, in front of it.
 fn status_and_size<'a>(
     list: &[LogPiece],
     line: &'a [u8],
     (time_at, request): (usize, usize),
 ) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
-    let is_word = |piece: &&LogPiece| piece.enclosure == Enclosure::Word;
-    let texts = |list: &'_ [LogPiece]| -> Vec<&'a [u8]> {
-        list.iter().filter(is_word).take(8).map(|piece| piece.text(line)).collect()
+    let words = |list: &'_ [LogPiece]| -> Vec<&'a [u8]> {
+        let words = list.iter().take_while(|piece| piece.enclosure == Enclosure::Word);
+        words.take(8).map(|piece| piece.text(line)).collect()
     };
-    let behind = texts(list.get(request + 1..).unwrap_or_default());
-    let status = behind.iter().position(|text| is_status(text) || *text == b"-");
-    let size =
-        status.and_then(|at| behind.get(at + 1..)?.iter().find(|text| text.iter().all(u8::is_ascii_digit)));
-    let status = status.and_then(|at| behind.get(at)).filter(|text| is_status(text)).copied();
-    let before =
-        || texts(list.get(time_at + 1..request).unwrap_or_default()).into_iter().find(|text| is_status(text));
-    (status.or_else(before), size.copied())
+    let is_number = |text: &&&[u8]| text.iter().all(u8::is_ascii_digit);
+    let behind = words(list.get(request + 1..).unwrap_or_default());
+    if let Some(at) = behind.iter().position(|text| is_status(text) || is_nothing(text)) {
+        let size = match behind.get(at + 1..).unwrap_or_default() {
+            // Envoy: flags, perhaps details, bytes of the request, bytes of the answer.
+            [flags, rest @ ..] if !is_number(&flags) && rest.len() > 2 => rest.iter().filter(is_number).nth(1),
+            [size, ..] => Some(size).filter(is_number),
+            [] => None,
+        };
+        return (behind.get(at).filter(|text| is_status(text)).copied(), size.copied());
+    }
+    let before = words(list.get(time_at + 1..request).unwrap_or_default());
+    let Some(at) = before.iter().position(|text| is_status(text)) else { return (None, None) };
+    let size = match before.get(at + 1..).unwrap_or_default() {
+        // That of the server behind, bytes of the request, bytes of the answer.
+        [_, _, size] => Some(size),
+        [size, ..] => Some(size),
+        [] => None,
+    };
+    (before.get(at).copied(), size.filter(is_number).copied())
 }
 
 fn text_at<'a>(place: PiecePlace, list: &[LogPiece], line: &'a [u8], request: usize) -> Option<&'a [u8]> {
@@ -233,50 +250,4 @@ fn text_at<'a>(place: PiecePlace, list: &[LogPiece], line: &'a [u8], request: us
         }
     };
     piece.map(|piece| piece.text(line))
-}
-
-fn is_nothing(text: &[u8]) -> bool {
-    text.is_empty() || text == b"-"
-}
-
-fn is_status(text: &[u8]) -> bool {
-    matches!(text, [b'1'..=b'5', second, third] if second.is_ascii_digit() && third.is_ascii_digit())
-}
-
-/// Whether a text is a name of the DNS with a dot, perhaps with a port.
-fn is_host_name(text: &[u8]) -> bool {
-    let name = match memchr::memrchr(b':', text) {
-        Some(colon) if text.get(colon + 1..).is_some_and(|port| port.iter().all(u8::is_ascii_digit)) => {
-            text.get(..colon).unwrap_or_default()
-        }
-        _ => text,
-    };
-    let is_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
-    let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
-    is_name && name.contains(&b'.') && last.len() > 1 && last.iter().all(u8::is_ascii_alphabetic)
-}
-
-/// How much a text is like a `User-Agent`: a product, and perhaps a comment (RFC 9110 §10.1.5).
-fn likeness_to_agent(text: &[u8]) -> i32 {
-    if is_nothing(text) {
-        return 0;
-    }
-    if text.starts_with(b"http://")
-        || text.starts_with(b"https://")
-        || text.starts_with(b"/")
-        || first_address(text).is_some()
-    {
-        return -2;
-    }
-    let product = text.iter().position(|byte| *byte == b'/').unwrap_or(text.len());
-    let version = text.get(product + 1).is_some_and(u8::is_ascii_digit);
-    let name = text.get(..product).unwrap_or_default();
-    let is_name = !name.is_empty() && name.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
-    match (text.starts_with(b"Mozilla/"), version && is_name) {
-        (true, _) => 3,
-        (_, true) => 2,
-        _ => i32::from(
-            memchr::memmem::find(text, b"(+http").is_some() || memchr::memmem::find(text, b"bot").is_some(),
-        ),
-    }
 }

@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// How many lines are looked at to find out the format.
 const LOOKED_AT: usize = 200;
 
+/// How many lines with `X-Forwarded-For`, all of a log, say that a proxy writes it.
+const ENOUGH: usize = 5;
+
 /// How the lines of a log are built, but for those that are objects of JSON.
 #[derive(Clone, Debug)]
 enum LogShape {
@@ -45,8 +48,10 @@ pub(in crate::ctl) struct SeenOfLog {
     pub(in crate::ctl) with_address: u64,
     /// What the first line that could not be read lacks.
     lacking: Option<LogField>,
-    /// The first line, for what it says of its server.
-    first: Vec<u8>,
+    /// How the log begins, for what that says of its server.
+    start: Vec<u8>,
+    /// It is the error log of nginx or Apache.
+    is_of_errors: bool,
 }
 
 /// What a line is.
@@ -62,25 +67,24 @@ pub(super) enum LineRead<'a> {
 impl LogReader {
     /// Reads a log that begins with `sample`. A `pattern` is the operator's word for its format.
     pub(super) fn new(sample: &[u8], pattern: Option<&Arc<LogPattern>>) -> Self {
-        let lines: Vec<Cow<'_, [u8]>> = sample
+        let whole = sample
             .split(|byte| *byte == b'\n')
-            .map(<[u8]>::trim_ascii_end)
-            .filter(|line| !line.is_empty())
-            .take(LOOKED_AT)
-            .map(|line| prefix::without(line).0)
-            .collect();
-        let first = lines.first().cloned().unwrap_or_default();
+            .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+            .filter(|line| !line.is_empty());
+        let first = whole.clone().next().unwrap_or_default();
+        let lines: Vec<Cow<'_, [u8]>> = whole.take(LOOKED_AT).map(|line| prefix::without(line).0).collect();
+        let bare: Vec<&[u8]> = lines.iter().map(|line| &**line).collect();
+        let head = || LogColumns::named_by(bare.first()?);
         let shape = match pattern {
             Some(pattern) => LogShape::Pattern(Arc::clone(pattern)),
-            None => match LogColumns::named_by(&first).or_else(|| LogColumns::real_time(&first)) {
+            None => match head().or_else(|| LogColumns::without_head(&bare)) {
                 Some(columns) => LogShape::Columns(columns),
-                None => {
-                    LogShape::Quoted(QuotedLayout::of(&lines.iter().map(|line| &**line).collect::<Vec<_>>()))
-                }
+                None => LogShape::Quoted(QuotedLayout::of(&bare)),
             },
         };
         let seen = SeenOfLog {
-            first: first.get(..first.len().min(2_048)).unwrap_or_default().to_vec(),
+            start: sample.get(..sample.len().min(2_048)).unwrap_or_default().to_vec(),
+            is_of_errors: is_of_errors(first),
             ..SeenOfLog::default()
         };
         let mut reader = Self { shape, behind_proxy: false, pieces: Vec::new(), spoken: Vec::new(), seen };
@@ -88,22 +92,26 @@ impl LogReader {
         reader
     }
 
+    /// Whoever connects is a proxy where it is one address for several clients, or where every request came with the header.
     fn is_behind_proxy(&mut self, lines: &[Cow<'_, [u8]>]) -> bool {
-        let (mut peers, mut clients) = (Vec::new(), Vec::new());
+        let (mut peers, mut clients, mut read) = (Vec::new(), Vec::new(), 0);
         for line in lines {
             let lossy = String::from_utf8_lossy(line);
             let fields = match line.first() {
                 Some(b'{') => json::read(&lossy, &mut self.spoken).ok(),
                 _ => self.fields(line).ok().flatten(),
             };
-            if let Some((Some(peer), Some(client))) = fields.map(|fields| fields.addresses()) {
+            let Some(fields) = fields else { continue };
+            read += 1;
+            if let (Some(peer), Some(client)) = fields.addresses() {
                 peers.push(peer);
                 clients.push(client);
             }
         }
+        let has_all = read >= ENOUGH && clients.len() == read;
         peers.dedup();
         clients.dedup();
-        peers.len() == 1 && clients.len() > 1
+        clients.len() > 1 && (peers.len() == 1 || has_all)
     }
 
     /// The fields of a line that is no JSON; `None` of a head.
@@ -143,11 +151,16 @@ impl LogReader {
         };
         let is_json = line.starts_with(b"{") && !matches!(self.shape, LogShape::Pattern(_));
         let fields = if is_json {
-            let line = std::str::from_utf8(line).unwrap_or_else(|_| {
-                // What the bytes were is lost where a server writes JSON that is no UTF-8.
-                *lossy = String::from_utf8_lossy(line).into_owned();
-                lossy
-            });
+            let has_numbers = memchr::memmem::find(line, b"\\x").is_some();
+            let line = match std::str::from_utf8(line) {
+                Ok(line) if !has_numbers => line,
+                // What the bytes were is lost where a server writes JSON that is no UTF-8. A format that only looks like JSON
+                // has `\x22` for a quote.
+                _ => {
+                    *lossy = String::from_utf8_lossy(line).replace("\\x", "\\u00");
+                    lossy
+                }
+            };
             json::read(line, &mut self.spoken).map(Some).map_err(|error| (None, error.column()))
         } else {
             self.fields(line).map_err(|(field, column)| (Some(field), column))
@@ -201,6 +214,10 @@ const fn expected(field: LogField) -> &'static str {
 impl SeenOfLog {
     /// Why nothing of this log can be judged, and what to do about it; `None` where something can.
     pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
+        if self.is_of_errors {
+            let remedy = "name the access log, which `access_log` (nginx) or `CustomLog` (Apache) names in the configuration";
+            return Some(("it is an error log, which has no User-Agents".to_owned(), remedy));
+        }
         if self.lines == 0 || self.with_agent > 0 {
             return None;
         }
@@ -219,7 +236,7 @@ impl SeenOfLog {
 
     /// How to have the server log what is missing.
     fn remedy(&self, field: LogField) -> &'static str {
-        let has = |mark: &str| memchr::memmem::find(&self.first, mark.as_bytes()).is_some();
+        let has = |mark: &str| memchr::memmem::find(&self.start, mark.as_bytes()).is_some();
         match field {
             LogField::Target if has("\"uri\"") => {
                 "`uri` is what nginx made of the path; log $request_uri or $request as well"
@@ -238,20 +255,35 @@ impl SeenOfLog {
     }
 }
 
+/// Whether a line is of nginx's error log, `2025/12/19 13:40:30 [error] 7#7: …`, or of Apache's, `[Fri Dec 19 … 2025] [core:error] …`.
+fn is_of_errors(line: &[u8]) -> bool {
+    let has = |mark: &str| memchr::memmem::find(line, mark.as_bytes()).is_some();
+    let is_nginx = line.get(19..21) == Some(b" [") && line.get(4) == Some(&b'/') && has("#");
+    is_nginx || (line.starts_with(b"[") && (has("] [pid ") || has("] [client ")))
+}
+
+const HAPROXY: &str =
+    "HAProxy: `capture request header Host len 64` and `capture request header User-Agent len 256` in the frontend";
+const TRAEFIK: &str = "Traefik: use the json format, and set accessLog.fields.headers.names.User-Agent = \"keep\"";
+const IIS: &str = "IIS: tick cs(User-Agent) among the fields of the W3C log";
+
 /// By what the lines of a server are known that does not log the header, and how it is switched on.
-const REMEDIES: [(&[&str], &str); 9] = [
+const REMEDIES: [(&[&str], &str); 14] = [
     (
         &["dyno=", "method="],
         "Heroku's router does not log it: have the application write an access log, and replay that",
     ),
-    (&["\"RouterName\""], "Traefik: set accessLog.fields.headers.names.User-Agent = \"keep\""),
-    (
-        &["@docker\""],
-        "Traefik: use the json format, and set accessLog.fields.headers.names.User-Agent = \"keep\"",
-    ),
-    (&["ms\n"], "Traefik: use the json format, and set accessLog.fields.headers.names.User-Agent = \"keep\""),
-    (&["#Fields:"], "IIS: tick cs(User-Agent) among the fields of the W3C log"),
-    (&["#Software: Microsoft"], "IIS: tick cs(User-Agent) among the fields of the W3C log"),
+    (&["\"RouterName\""], TRAEFIK),
+    (&["@docker\""], TRAEFIK),
+    (&["@file\""], TRAEFIK),
+    (&["@kubernetes\""], TRAEFIK),
+    (&[" haproxy["], HAPROXY),
+    // How a session ended, whatever the format.
+    (&[" ---- "], HAPROXY),
+    (&["--NI "], HAPROXY),
+    (&["--VN "], HAPROXY),
+    (&["#Fields:"], IIS),
+    (&[" W3SVC"], IIS),
     (&[" TCP_"], "Squid: use `access_log … logformat=combined`"),
     (&["\"request_uri\""], "nginx: add \"http_user_agent\":\"$http_user_agent\" to the log_format"),
     (

@@ -27,11 +27,14 @@ pub(super) fn common(text: &[u8]) -> Option<i64> {
     Some((days(at(7..11)?, month, day) * 86_400 + of_day - offset) * MICROS)
 }
 
+/// The first second that is taken for a time, of 2001: smaller numbers are how long something took.
+const FIRST: f64 = 1e9;
+
 /// RFC 3339, the common form, or seconds since 1970 as a decimal number. Without a zone it is UTC.
 pub(super) fn any(text: &str) -> Option<i64> {
     let text = text.trim_matches(['[', ']', ' ']);
     let stamp = || text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond);
-    let number = || text.parse().ok().and_then(seconds);
+    let number = || text.parse().ok().filter(|number| *number >= FIRST).and_then(seconds);
     common(text.as_bytes()).or_else(stamp).or_else(number).or_else(|| without_zone(text))
 }
 
