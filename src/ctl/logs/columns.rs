@@ -2,9 +2,9 @@
 //! or bars, with a head or without one.
 
 use super::entry::FieldsOfLine;
+use super::guess;
 use super::names::{LogField, field_of, spoken};
 use super::pieces::{quote_end, unescaped};
-use super::guess;
 use crate::hex;
 use std::borrow::Cow;
 
@@ -194,14 +194,17 @@ pub(super) fn with_blanks(cell: &[u8]) -> Vec<u8> {
 
 /// A header that was percent-encoded, once or twice. A header with a blank was not.
 pub(super) fn percent_decoded(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let has = |text: &[u8], marks: &[&[u8]]| marks.iter().any(|mark| memchr::memmem::find(text, mark).is_some());
-    let is_encoded = |text: &[u8]| !text.contains(&b' ') && has(text, &[b"%20", b"%25", b"%2F", b"%2f", b"%28"]);
+    let has =
+        |text: &[u8], marks: &[&[u8]]| marks.iter().any(|mark| memchr::memmem::find(text, mark).is_some());
+    let is_encoded =
+        |text: &[u8]| !text.contains(&b' ') && has(text, &[b"%20", b"%25", b"%2F", b"%2f", b"%28"]);
     if !is_encoded(&text) {
         return text;
     }
     // As forms are encoded, a blank is a plus.
     let is_form = text.contains(&b'+') && !has(&text, &[b"%20", b"%2520"]);
-    let once = if is_form { decoded_once(&replaced(&text, b"+", b" "), b'%') } else { decoded_once(&text, b'%') };
+    let once =
+        if is_form { decoded_once(&replaced(&text, b"+", b" "), b'%') } else { decoded_once(&text, b'%') };
     Cow::Owned(if is_encoded(&once) { decoded_once(&once, b'%') } else { once })
 }
 
@@ -210,7 +213,9 @@ pub(super) fn decoded_once(text: &[u8], mark: u8) -> Vec<u8> {
     let (mut whole, mut rest) = (Vec::with_capacity(text.len()), text);
     while let [byte, tail @ ..] = rest {
         rest = match tail {
-            [high, low, tail @ ..] if *byte == mark && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+            [high, low, tail @ ..]
+                if *byte == mark && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
                 whole.push(hex::digit(*high) << 4 | hex::digit(*low));
                 tail
             }

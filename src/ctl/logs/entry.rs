@@ -92,7 +92,9 @@ impl<'a> FieldsOfLine<'a> {
     /// Whether these are a time, a path and a status, as the names of columns say.
     pub(super) fn is_of_columns(&self) -> bool {
         let is = |field, is: fn(&[u8]) -> bool| self.get(field).is_some_and(is);
-        self.time().is_some() && is(LogField::Path, |path| path.starts_with(b"/")) && is(LogField::Status, is_status)
+        self.time().is_some()
+            && is(LogField::Path, |path| path.starts_with(b"/"))
+            && is(LogField::Status, is_status)
     }
 
     fn get(&self, field: LogField) -> Option<&[u8]> {
@@ -248,7 +250,9 @@ pub(super) fn address(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
     let with_port = || text.parse::<SocketAddr>().ok().map(|address| address.ip());
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    bare.parse().ok().or_else(with_port).map(|address: IpAddr| address.to_canonical())
+    // HAProxy puts no brackets around an IPv6 address.
+    let behind_colon = || text.rsplit_once(':').and_then(|(address, _)| address.parse().ok());
+    bare.parse().ok().or_else(with_port).or_else(behind_colon).map(|address: IpAddr| address.to_canonical())
 }
 
 /// Whether an address is of no use on the Internet (RFC 6890): then it is a proxy's, if the log names another.

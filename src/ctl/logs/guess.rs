@@ -14,7 +14,8 @@ pub(super) fn is_status(text: &[u8]) -> bool {
 
 /// Whether a text is what a proxy puts into `X-Forwarded-For`: addresses without ports. Those of upstreams have ports.
 pub(super) fn is_forwarded_for(text: &[u8]) -> bool {
-    let plain = |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| text.parse::<std::net::IpAddr>().is_ok());
+    let plain =
+        |text: &[u8]| std::str::from_utf8(text).is_ok_and(|text| text.parse::<std::net::IpAddr>().is_ok());
     text.split(|byte| *byte == b',').any(|one| plain(one.trim_ascii()))
 }
 
@@ -36,16 +37,17 @@ pub(super) fn fields_of(columns: &[Vec<&[u8]>]) -> Option<Vec<Option<LogField>>>
     for (column, texts) in columns.iter().enumerate() {
         let is_known = |field| fields.contains(&Some(field));
         // Other numbers stand in front.
-        let is_new = |field: &LogField| {
-            !is_known(*field) && (*field != LogField::Size || is_known(LogField::Status))
-        };
-        let found = MARKS.iter().filter(|(field, _)| is_new(field)).find(|(_, is_like)| are_like(texts, *is_like));
+        let is_new =
+            |field: &LogField| !is_known(*field) && (*field != LogField::Size || is_known(LogField::Status));
+        let found =
+            MARKS.iter().filter(|(field, _)| is_new(field)).find(|(_, is_like)| are_like(texts, *is_like));
         if let Some(place) = fields.get_mut(column) {
             *place = found.map(|(field, _)| *field);
         }
     }
     let agents = fields.iter().zip(columns).enumerate().filter(|(_, (field, _))| field.is_none());
-    let agents = agents.map(|(column, (_, texts))| (likeness(texts, likeness_to_agent), std::cmp::Reverse(column)));
+    let agents =
+        agents.map(|(column, (_, texts))| (likeness(texts, likeness_to_agent), std::cmp::Reverse(column)));
     if let Some((_, column)) = agents.max().filter(|(likeness, _)| *likeness > 0) {
         fields.get_mut(column.0).into_iter().for_each(|field| *field = Some(LogField::UserAgent));
     }
@@ -58,7 +60,9 @@ pub(super) fn fields_of(columns: &[Vec<&[u8]>]) -> Option<Vec<Option<LogField>>>
 const MARKS: [(LogField, fn(&[u8]) -> bool); 9] = [
     (LogField::Time, |text| std::str::from_utf8(text).ok().and_then(time::any).is_some()),
     (LogField::RequestLine, |text| parts_of_request(text).is_some()),
-    (LogField::Method, |text| matches!(text, b"GET" | b"HEAD" | b"POST" | b"PUT" | b"OPTIONS" | b"DELETE" | b"PATCH")),
+    (LogField::Method, |text| {
+        matches!(text, b"GET" | b"HEAD" | b"POST" | b"PUT" | b"OPTIONS" | b"DELETE" | b"PATCH")
+    }),
     (LogField::Target, |text| text.starts_with(b"/")),
     (LogField::Address, |text| first_address(text).is_some()),
     (LogField::ForwardedFor, is_forwarded_for),
@@ -85,7 +89,9 @@ pub(super) fn is_label(text: &[u8]) -> bool {
     let name = text.split(|byte| *byte == b':').next().unwrap_or_default();
     let port = text.get(name.len()..).unwrap_or_default();
     let is_port = port.is_empty() || (port.len() > 1 && port.iter().skip(1).all(u8::is_ascii_digit));
-    let is_name = |byte: &u8| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'_') || (port.len() > 1 && byte.is_ascii_digit());
+    let is_name = |byte: &u8| {
+        byte.is_ascii_lowercase() || matches!(byte, b'-' | b'_') || (port.len() > 1 && byte.is_ascii_digit())
+    };
     is_port && name.first().is_some_and(u8::is_ascii_lowercase) && name.iter().all(is_name)
 }
 

@@ -120,7 +120,10 @@ impl<'a> Visitor<'a> for JsonLevel<'_, 'a> {
                 speak(&key, name);
             }
             if key.starts_with('@') {
-                fields.put((LogField::Logstash, usize::from(key != "@version")), Cow::Owned(key.as_bytes().to_vec()));
+                fields.put(
+                    (LogField::Logstash, usize::from(key != "@version")),
+                    Cow::Owned(key.as_bytes().to_vec()),
+                );
             }
             map.next_value_seed(JsonLevel { fields: &mut *fields, name: &mut *name, depth: depth + 1 })?;
             name.truncate(length);

@@ -6,7 +6,9 @@
 
 use super::columns::decoded_once;
 use super::entry::{FieldsOfLine, first_address, parts_of_request};
-use super::guess::{are_like, is_forwarded_for, is_host_name, is_label, is_nothing, is_status, likeness, likeness_to_agent};
+use super::guess::{
+    are_like, is_forwarded_for, is_host_name, is_label, is_nothing, is_status, likeness, likeness_to_agent,
+};
 use super::names::LogField;
 use super::pieces::{Enclosure, LogPiece, pieces, time_of, unescaped};
 use std::borrow::Cow;
@@ -88,25 +90,37 @@ impl QuotedLayout {
         let best = agents.clone().filter(|(likeness, _)| *likeness > 0);
         let best = best.max_by(|one, two| one.0.cmp(&two.0).then(two.1.cmp(&one.1)));
         // Where nothing looks like one, the combined format has it second.
-        let second = agents.clone().find(|(likeness, place)| *place == PiecePlace::Quoted(1) && *likeness == 0);
+        let second =
+            agents.clone().find(|(likeness, place)| *place == PiecePlace::Quoted(1) && *likeness == 0);
         self.agent = best.or(second).map(|(_, place)| place);
-        let texts_at = |wanted| samples.iter().find(|(place, _)| *place == wanted).map(|(_, texts)| texts.as_slice());
-        let front_is = |at, is: fn(&[u8]) -> bool| texts_at(PiecePlace::Front(at)).is_some_and(|texts| are_like(texts, is));
+        let texts_at =
+            |wanted| samples.iter().find(|(place, _)| *place == wanted).map(|(_, texts)| texts.as_slice());
+        let front_is = |at, is: fn(&[u8]) -> bool| {
+            texts_at(PiecePlace::Front(at)).is_some_and(|texts| are_like(texts, is))
+        };
         let is_address = |text: &[u8]| first_address(text).is_some();
         let first = (0..time_at).find(|at| front_is(*at, is_address));
-        let is_free = |place: &PiecePlace| Some(*place) != self.agent && *place != PiecePlace::Quoted(0);
+        // Where the combined format has the referer, which few requests have, a name has to stand in most lines.
+        let is_free = |(place, texts): &PlaceSamples<'_>| {
+            let said = texts.iter().filter(|text| !is_nothing(text)).count();
+            Some(*place) != self.agent && (*place != PiecePlace::Quoted(0) || said * 2 > texts.len())
+        };
         let is_forwarded = |(place, texts): &&PlaceSamples<'_>| match place {
-            PiecePlace::Front(at) => first.is_some_and(|first| first < *at && *at < time_at) && are_like(texts, is_address),
+            PiecePlace::Front(at) => {
+                first.is_some_and(|first| first < *at && *at < time_at) && are_like(texts, is_address)
+            }
             PiecePlace::Quoted(_) => Some(*place) != self.agent && are_like(texts, is_address),
             PiecePlace::Word(_) | PiecePlace::Captured(..) => are_like(texts, is_forwarded_for),
         };
         self.forwarded = samples.iter().find(is_forwarded).map(|(place, _)| *place);
-        let is_host = |(place, texts): &&PlaceSamples<'_>| match (place, first) {
+        let is_host = |sample: &&PlaceSamples<'_>| match (sample.0, first) {
             // A name alone is that of the client.
             (PiecePlace::Front(_), None) => false,
-            (PiecePlace::Front(0), Some(1)) if are_like(texts, is_label) => true,
-            (PiecePlace::Front(at), Some(first)) => (*at <= first + 1 || *at == time_at + 1) && are_like(texts, is_host_name),
-            _ => is_free(place) && are_like(texts, is_host_name),
+            (PiecePlace::Front(0), Some(1)) if are_like(&sample.1, is_label) => true,
+            (PiecePlace::Front(at), Some(first)) => {
+                (at <= first + 1 || at == time_at + 1) && are_like(&sample.1, is_host_name)
+            }
+            _ => is_free(sample) && are_like(&sample.1, is_host_name),
         };
         self.host = samples.iter().find(is_host).map(|(place, _)| *place);
     }
@@ -219,7 +233,9 @@ fn status_and_size<'a>(
     if let Some(at) = behind.iter().position(|text| is_status(text) || is_nothing(text)) {
         let size = match behind.get(at + 1..).unwrap_or_default() {
             // Envoy: flags, perhaps details, bytes of the request, bytes of the answer.
-            [flags, rest @ ..] if !is_number(&flags) && rest.len() > 2 => rest.iter().filter(is_number).nth(1),
+            [flags, rest @ ..] if !is_number(&flags) && rest.len() > 2 => {
+                rest.iter().filter(is_number).nth(1)
+            }
             [size, ..] => Some(size).filter(is_number),
             [] => None,
         };

@@ -237,20 +237,20 @@ impl SeenOfLog {
     /// How to have the server log what is missing.
     fn remedy(&self, field: LogField) -> &'static str {
         let has = |mark: &str| memchr::memmem::find(&self.start, mark.as_bytes()).is_some();
+        let of_server =
+            REMEDIES.iter().find(|(marks, _)| marks.iter().all(|mark| has(mark))).map(|(_, remedy)| *remedy);
         match field {
             LogField::Target if has("\"uri\"") => {
                 "`uri` is what nginx made of the path; log $request_uri or $request as well"
             }
             LogField::Target => "log the path as the client sent it, with its query",
-            LogField::UserAgent => {
-                REMEDIES.iter().find(|(marks, _)| marks.iter().all(|mark| has(mark))).map_or(
-                    "switch on the combined format, or a field with the request's User-Agent",
-                    |(_, remedy)| remedy,
-                )
-            }
-            _ => {
-                "say what the lines look like with --log-format, as it stands in nginx's log_format or Apache's LogFormat"
-            }
+            LogField::UserAgent => of_server.unwrap_or(
+                "nginx: `access_log PATH combined`; Apache: `CustomLog PATH combined`; others: switch on a field with the \
+                 request's User-Agent",
+            ),
+            _ => of_server.unwrap_or(
+                "say what the lines look like with --log-format, as it stands in nginx's log_format or Apache's LogFormat",
+            ),
         }
     }
 }
@@ -262,13 +262,14 @@ fn is_of_errors(line: &[u8]) -> bool {
     is_nginx || (line.starts_with(b"[") && (has("] [pid ") || has("] [client ")))
 }
 
-const HAPROXY: &str =
-    "HAProxy: `capture request header Host len 64` and `capture request header User-Agent len 256` in the frontend";
-const TRAEFIK: &str = "Traefik: use the json format, and set accessLog.fields.headers.names.User-Agent = \"keep\"";
+const HAPROXY: &str = "HAProxy: `capture request header Host len 64` and `capture request header User-Agent len 256` in the frontend";
+const TRAEFIK: &str =
+    "Traefik: use the json format, and set accessLog.fields.headers.names.User-Agent = \"keep\"";
+const LINES_OF_JSON: &str = "write one object a line: `jq -c '.[]' FILE | gatewayctl replay -`";
 const IIS: &str = "IIS: tick cs(User-Agent) among the fields of the W3C log";
 
 /// By what the lines of a server are known that does not log the header, and how it is switched on.
-const REMEDIES: [(&[&str], &str); 14] = [
+const REMEDIES: [(&[&str], &str); 15] = [
     (
         &["dyno=", "method="],
         "Heroku's router does not log it: have the application write an access log, and replay that",
@@ -286,11 +287,8 @@ const REMEDIES: [(&[&str], &str); 14] = [
     (&[" W3SVC"], IIS),
     (&[" TCP_"], "Squid: use `access_log … logformat=combined`"),
     (&["\"request_uri\""], "nginx: add \"http_user_agent\":\"$http_user_agent\" to the log_format"),
-    (
-        &["/", " ["],
-        "nginx: `access_log PATH combined`; Apache: `CustomLog PATH combined`; HAProxy: `capture request header User-Agent \
-         len 256` in the frontend; Traefik: accessLog.fields.headers.names.User-Agent = \"keep\"",
-    ),
+    (&["{\n"], LINES_OF_JSON),
+    (&["[{\""], LINES_OF_JSON),
 ];
 
 #[cfg(test)]
@@ -322,254 +320,6 @@ mod tests {
             all.push(format!("{address} {host} {target} {} {agent}", entry.status.unwrap_or_default()));
         }
         all
-    }
-
-    const GPTBOT: &str = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)";
-
-    #[track_caller]
-    fn assert_read(server: &str, log: &str, host: &str) {
-        let log = log.replace("{UA}", GPTBOT);
-        assert_eq!(shown(&log), [format!("203.0.113.7 {host} /private/a?b=c 200 {GPTBOT}")], "{server}");
-    }
-
-    #[test]
-    fn lines_of_words_and_quotes() {
-        for (server, log) in [
-            (
-                "combined",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "nginx main",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" "-""#,
-            ),
-            (
-                "forwarded last",
-                r#"10.0.0.9 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" "203.0.113.7, 10.0.0.3""#,
-            ),
-            (
-                "forwarded first",
-                r#"203.0.113.7, 198.51.100.2 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "forwarded first, quoted",
-                r#""203.0.113.7, 198.51.100.2" 10.0.0.1 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "a time in front of the referer",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 0.003 "https://x.example/" "{UA}" 0.001"#,
-            ),
-            (
-                "Apache with %D",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" 1234"#,
-            ),
-            (
-                "ingress-nginx",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" 324 0.004 [default-web-80] [] 10.1.2.3:8080 12 0.004 200 5c0d1e"#,
-            ),
-            (
-                "Traefik",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" 1 "web@docker" "http://10.0.0.1:80" 1ms"#,
-            ),
-            (
-                "Envoy",
-                r#"[2025-12-19T13:40:30.310Z] "GET /private/a?b=c HTTP/2" 200 - 0 12 4 3 "203.0.113.7" "{UA}" "cc21d9b0-cf5c-432b-8c7e-98aeb7988cd2" "web" "tcp://10.0.2.1:80""#,
-            ),
-            (
-                "syslog",
-                r#"<134>Dec 19 13:40:30 web1 nginx: 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "syslog 5424",
-                r#"<134>1 2025-12-19T13:40:30Z web1 nginx 12 - - 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "CRI",
-                r#"2025-12-19T13:40:30.123456789Z stdout F 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "docker",
-                r#"{"log":"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] \"GET /private/a?b=c HTTP/1.1\" 200 12 \"-\" \"{UA}\"\n","stream":"stdout","time":"2025-12-19T13:40:30.1Z"}"#,
-            ),
-        ] {
-            assert_read(server, log, "-");
-        }
-    }
-
-    #[test]
-    fn lines_with_the_host() {
-        for (server, host, log) in [
-            (
-                "vhost_combined",
-                "h.example:443",
-                r#"h.example:443 203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "lighttpd",
-                "h.example",
-                r#"203.0.113.7 h.example - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "Varnish",
-                "h.example",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET http://h.example/private/a?b=c HTTP/1.1" 200 12 "-" "{UA}""#,
-            ),
-            (
-                "ALB",
-                "h.example:443",
-                r#"h2 2025-12-19T13:40:30.356787Z app/s/cb 203.0.113.7:62611 172.16.1.1:443 0.006 0.008 0.000 200 200 498 1485 "GET https://h.example:443/private/a?b=c HTTP/2.0" "{UA}" ECDHE-RSA-AES128-GCM-SHA256 TLSv1.2 arn:aws:x "Root=1-58337262-36d228ad5d99923122bbe354" "h.example" "arn:x" 0 2025-12-19T13:40:30.350000Z "forward" "-" "-" "172.16.1.1:443" "200" "-" "-""#,
-            ),
-            (
-                "classic ELB",
-                "h.example:80",
-                r#"2025-12-19T13:40:30.943958Z lb 203.0.113.7:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "GET http://h.example:80/private/a?b=c HTTP/1.1" "{UA}" - -"#,
-            ),
-            (
-                "HAProxy",
-                "h.example",
-                r#"Dec 19 13:40:30 lb haproxy[14389]: 203.0.113.7:33317 [19/Dec/2025:13:40:30.655] http-in web/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 {h.example|{UA}|} {} "GET /private/a?b=c HTTP/1.1""#,
-            ),
-            (
-                "nginx with the host behind",
-                "h.example",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "{UA}" h.example 0.003"#,
-            ),
-            (
-                "nginx with the host in front of the referer",
-                "h.example",
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "h.example" "-" "{UA}""#,
-            ),
-        ] {
-            assert_read(server, log, host);
-        }
-    }
-
-    #[test]
-    fn objects_of_json() {
-        for (server, host, log) in [
-            (
-                "nginx",
-                "h.example",
-                r#"{"time_iso8601":"2025-12-19T13:40:30+00:00","remote_addr":"203.0.113.7","host":"h.example","request":"GET /private/a?b=c HTTP/1.1","status":"200","http_user_agent":"{UA}","uri":"/x"}"#,
-            ),
-            (
-                "nginx, by request_uri",
-                "h.example",
-                r#"{"msec":"1766151630.000","remote_addr":"10.0.0.2","http_x_forwarded_for":"203.0.113.7","server_name":"h.example","request_method":"GET","uri":"/index.php","request_uri":"/private/a?b=c","status":200,"http_user_agent":"{UA}"}"#,
-            ),
-            (
-                "Caddy",
-                "h.example",
-                r#"{"ts":1766151630.25,"request":{"remote_ip":"10.0.0.1","client_ip":"203.0.113.7","method":"GET","host":"h.example","uri":"/private/a?b=c","headers":{"User-Agent":["{UA}"],"Accept":"*/*"}},"status":200,"size":9,"resp_headers":[]}"#,
-            ),
-            (
-                "Traefik",
-                "h.example",
-                r#"{"ClientHost":"203.0.113.7","RequestHost":"h.example","RequestMethod":"GET","RequestPath":"/private/a?b=c","DownstreamStatus":200,"request_User-Agent":"{UA}","time":"2025-12-19T13:40:30Z"}"#,
-            ),
-            (
-                "Cloudflare",
-                "h.example",
-                r#"{"ClientIP":"203.0.113.7","ClientRequestHost":"h.example","ClientRequestMethod":"GET","ClientRequestURI":"/private/a?b=c","ClientRequestUserAgent":"{UA}","EdgeResponseStatus":200,"EdgeStartTimestamp":"2025-12-19T13:40:30Z"}"#,
-            ),
-            (
-                "Google's load balancer",
-                "h.example",
-                r#"{"httpRequest":{"requestMethod":"GET","requestUrl":"https://h.example/private/a?b=c","status":200,"userAgent":"{UA}","remoteIp":"203.0.113.7"},"timestamp":"2025-12-19T13:40:30.1Z"}"#,
-            ),
-            (
-                "Azure Front Door",
-                "h.example:443",
-                r#"{"time":"2025-12-19T13:40:30Z","properties":{"httpMethod":"GET","requestUri":"https://h.example:443/private/a?b=c","clientIp":"203.0.113.7","userAgent":"{UA}","httpStatusCode":"200"}}"#,
-            ),
-            (
-                "Akamai",
-                "h.example",
-                r#"{"reqTimeSec":"1766151630.1","cliIP":"203.0.113.7","reqHost":"h.example","reqMethod":"GET","reqPath":"private/a","queryStr":"b=c","statusCode":"200","UA":"Mozilla%2F5.0%20AppleWebKit%2F537.36%20(KHTML,%20like%20Gecko;%20compatible;%20GPTBot%2F1.2;%20+https:%2F%2Fopenai.com%2Fgptbot)"}"#,
-            ),
-            (
-                "Vercel",
-                "h.example",
-                r#"{"timestamp":1766151630000,"proxy":{"method":"GET","host":"h.example","path":"/private/a?b=c","userAgent":["{UA}"],"clientIp":"203.0.113.7","statusCode":200}}"#,
-            ),
-            (
-                "ECS",
-                "h.example",
-                r#"{"@timestamp":"2025-12-19T13:40:30Z","host":{"name":"web1"},"source":{"ip":"203.0.113.7"},"http":{"request":{"method":"GET"},"response":{"status_code":200}},"url":{"path":"/private/a","query":"b=c","domain":"h.example"},"user_agent":{"original":"{UA}"}}"#,
-            ),
-            (
-                "logstash",
-                "-",
-                r#"{"@timestamp":"2025-12-19T13:40:30Z","clientip":"203.0.113.7","verb":"GET","request":"/private/a?b=c","response":200,"agent":"\"{UA}\""}"#,
-            ),
-            (
-                "pino",
-                "h.example",
-                r#"{"level":30,"time":1766151630000,"req":{"method":"GET","url":"/private/a?b=c","headers":{"host":"h.example","user-agent":"{UA}"},"remoteAddress":"203.0.113.7"},"res":{"statusCode":200}}"#,
-            ),
-            (
-                "Envoy",
-                "h.example",
-                r#"{"start_time":"2025-12-19T13:40:30.1Z","method":"GET","path":"/private/a?b=c","authority":"h.example","user_agent":"{UA}","x_forwarded_for":"203.0.113.7","response_code":200,"downstream_remote_address":"10.0.0.1:1234"}"#,
-            ),
-        ] {
-            assert_read(server, log, host);
-        }
-    }
-
-    #[test]
-    fn columns_with_a_head() {
-        let iis = "#Software: Microsoft Internet Information Services 10.0\n#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status\n\
-                   2025-12-19 13:40:30 10.0.0.1 GET /private/a b=c 80 - 203.0.113.7 {UA} 200";
-        let plus = GPTBOT.replace(' ', "+");
-        assert_eq!(
-            shown(&iis.replace("{UA}", &plus)),
-            [format!("203.0.113.7 - /private/a?b=c 200 {GPTBOT}")]
-        );
-        let cloudfront = "#Version: 1.0\n#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs(User-Agent) cs-uri-query cs(Cookie) x-edge-result-type x-edge-request-id x-host-header\n\
-                          2025-12-19\t13:40:30\tFRA2\t12\t203.0.113.7\tGET\td1.cloudfront.net\t/private/a\t200\t-\t{UA}\tb=c\t-\tHit\tx\th.example";
-        let twice = GPTBOT.replace(' ', "%2520");
-        assert_eq!(
-            shown(&cloudfront.replace("{UA}", &twice)),
-            [format!("203.0.113.7 h.example /private/a?b=c 200 {GPTBOT}")]
-        );
-        let real_time = format!(
-            "1766151630.002\t203.0.113.7\t0.002\t200\t12\tGET\thttps\td1.cloudfront.net\t/private/a\t9\tFRA2\tx\th.example\t0.1\tHTTP/2\tIPv4\t{}\t-\t-\tb=c",
-            GPTBOT.replace(' ', "%20")
-        );
-        assert_eq!(shown(&real_time), [format!("203.0.113.7 h.example /private/a?b=c 200 {GPTBOT}")]);
-    }
-
-    #[test]
-    fn a_log_without_the_header_says_how_to_switch_it_on() {
-        for (log, remedy) in [
-            (r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /a HTTP/1.1" 200 12"#, "combined"),
-            (
-                r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /a HTTP/1.1" 200 12 "-" "-" 1 "web@docker" "http://10.0.0.1:80" 1ms"#,
-                "Traefik",
-            ),
-            (
-                r#"2025-12-19T13:40:30+00:00 heroku[router]: at=info method=GET path="/a" host=h.example fwd="203.0.113.7" dyno=web.1 status=200 bytes=5"#,
-                "Heroku",
-            ),
-            (
-                "1766151630.450 167 203.0.113.7 TCP_MISS/200 507 GET http://h.example/a - DIRECT/10.0.0.1 text/html",
-                "--log-format",
-            ),
-            (
-                r#"{"time":"2025-12-19T13:40:30Z","remote_addr":"203.0.113.7","request_method":"GET","request_uri":"/a","status":200}"#,
-                "http_user_agent",
-            ),
-            (
-                r#"{"time":"2025-12-19T13:40:30Z","remote_addr":"203.0.113.7","request_method":"GET","uri":"/a","args":"b","status":200,"http_user_agent":"x"}"#,
-                "$request_uri",
-            ),
-        ] {
-            let mut reader = LogReader::new(log.as_bytes(), None);
-            reader.read(log.as_bytes(), &mut Vec::new(), &mut String::new());
-            let (what, hint) = reader.seen.fault().unwrap_or_else(|| panic!("{log}"));
-            assert!(hint.contains(remedy), "{log}: {what}: {hint}");
-        }
     }
 
     #[test]

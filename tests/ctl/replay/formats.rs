@@ -73,9 +73,9 @@ fn line(template: &str, minute: usize, (address, is_read, status, agent): TriedR
 
 /// A log of five requests. The last line of the template is the one of the request.
 fn log(template: &str) -> String {
-    let (head, last) = template.rsplit_once('\n').map_or((String::new(), template), |(head, last)| {
-        (format!("{head}\n"), last)
-    });
+    let (head, last) = template
+        .rsplit_once('\n')
+        .map_or((String::new(), template), |(head, last)| (format!("{head}\n"), last));
     let lines = REQUESTS.iter().enumerate().map(|(minute, request)| line(last, minute, *request) + "\n");
     head + &lines.collect::<String>()
 }
@@ -85,7 +85,17 @@ fn replayed(log: &str) -> Result<(Value, Vec<Value>), String> {
     let folder = Folder::new();
     folder.write("robots.txt", ROBOTS);
     folder.write("access.log", log);
-    let asked = ["replay", "access.log", "--robots", "robots.txt", "--published", "--format", "json", "--events", "events"];
+    let asked = [
+        "replay",
+        "access.log",
+        "--robots",
+        "robots.txt",
+        "--published",
+        "--format",
+        "json",
+        "--events",
+        "events",
+    ];
     let ended = ctl(&folder, &asked);
     if ended.code != Some(0) {
         return Err(format!("exit {:?}: {}", ended.code, ended.stderr));
@@ -111,13 +121,15 @@ fn fault(template: &str) -> Option<String> {
         Err(error) => return Some(error),
     };
     let count = |name: &str| counts[name].as_u64().unwrap_or_default();
-    let counts = [count("lines"), count("robots_txt"), count("browsers"), count("judged"), count("without_address")];
+    let counts =
+        [count("lines"), count("robots_txt"), count("browsers"), count("judged"), count("without_address")];
     let violation = |minute: usize, crawler: &str, notice: &str| {
         let (address, _, status, _) = REQUESTS[minute];
         let time = format!("2025-12-19T13:4{minute}:30");
         json!([address, host, TARGET, crawler, "crawler", "violation", notice, status, time])
     };
-    let wanted = [violation(2, "GPTBot", "read"), violation(3, "CCBot", "lapsed"), violation(4, "GPTBot", "lapsed")];
+    let wanted =
+        [violation(2, "GPTBot", "read"), violation(3, "CCBot", "lapsed"), violation(4, "GPTBot", "lapsed")];
     let is_right = counts == [5, 1, 1, 3, 0] && events == wanted;
     (!is_right).then(|| {
         let events: Vec<String> = events.iter().map(Value::to_string).collect();
@@ -134,9 +146,14 @@ fn assert_read(formats: &[(String, String)], least: usize) {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
-                    let Some((name, template)) = next.lock().expect("no thread panics").next() else { return };
+                    let Some((name, template)) = next.lock().expect("no thread panics").next() else {
+                        return;
+                    };
                     if let Some(fault) = fault(template) {
-                        faults.lock().expect("no thread panics").push(format!("{name}\n  {template}\n  {fault}"));
+                        faults
+                            .lock()
+                            .expect("no thread panics")
+                            .push(format!("{name}\n  {template}\n  {fault}"));
                     }
                 }
             });
@@ -180,7 +197,11 @@ fn what_operators_make_of_them() {
 #[test]
 fn a_log_without_the_header_judges_nobody_and_says_how_to_switch_it_on() {
     for (name, remedy, log) in [
-        ("common", "combined", r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12"#),
+        (
+            "common",
+            "combined",
+            r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12"#,
+        ),
         (
             "HAProxy",
             "capture request header User-Agent",
@@ -227,7 +248,11 @@ fn a_log_without_the_header_judges_nobody_and_says_how_to_switch_it_on() {
             "[Fri Dec 19 13:40:30.123456 2025] [core:info] [pid 7:tid 8] [client 203.0.113.7:1234] AH00128: File does not exist: /srv/private/a",
         ),
         ("no log", "--log-format", "hello\nworld"),
-        ("an array of JSON", "jq -c", "[\n  {\n    \"httpRequest\": {\n      \"requestMethod\": \"GET\"\n    }\n  }\n]"),
+        (
+            "an array of JSON",
+            "jq -c",
+            "[\n  {\n    \"httpRequest\": {\n      \"requestMethod\": \"GET\"\n    }\n  }\n]",
+        ),
     ] {
         let error = replayed(&format!("{log}\n")).err().unwrap_or_else(|| panic!("{name} was read"));
         assert!(error.starts_with("exit Some(2)") && error.contains(remedy), "{name}: {error}");
