@@ -171,9 +171,10 @@ impl QuotedLayout {
     ) -> Result<FieldsOfLine<'a>, (LogField, usize)> {
         pieces(line, list);
         let list = &list[..];
-        let request = self.request_at(list).ok_or((LogField::RequestLine, line.len()))?;
         // The time may stand in front of the line, where a logger put it.
         let time = time_of(list, line);
+        let missing = if time.is_some() { (LogField::RequestLine, line.len()) } else { (LogField::Time, 0) };
+        let request = self.request_at(list).ok_or(missing)?;
         let time_at = time.map_or(request, |(place, ..)| place);
         let mut fields = FieldsOfLine::at(time.map(|(_, at, _)| at));
         let mut put = |field, text: Cow<'a, [u8]>| fields.put((field, 0), text);
@@ -188,7 +189,15 @@ impl QuotedLayout {
         let behind = list.get(time_at + 1..request).unwrap_or_default().iter().take(3);
         let peer = before.chain(behind).find(is_address).map(|piece| piece.text(line));
         let (status, size) = status_and_size(list, line, (time_at, request));
-        for (field, text) in [(LogField::Address, peer), (LogField::Status, status), (LogField::Size, size)] {
+        // `vhost_combined`: the host, and then the address.
+        let first = list.first().map(|piece| piece.text(line)).filter(|text| is_host_name(text));
+        let host = first.filter(|_| list.get(1).is_some_and(|piece| is_address(&piece)));
+        for (field, text) in [
+            (LogField::Host, host),
+            (LogField::Address, peer),
+            (LogField::Status, status),
+            (LogField::Size, size),
+        ] {
             put(field, Cow::Borrowed(text.unwrap_or_default()));
         }
         for (field, place) in [
