@@ -3,6 +3,7 @@
 mod following;
 mod formats;
 mod published;
+mod same_counts;
 
 use crate::golden::{assert_golden, ctl, ctl_with_input};
 use crate::support::agents::{CHROME, CURL, GOOGLEBOT, GPTBOT, OKHTTP};

@@ -56,8 +56,11 @@ pub(super) fn fields_of(columns: &[Vec<&[u8]>]) -> Option<Vec<Option<LogField>>>
     (has(LogField::Time) && has_request).then_some(fields)
 }
 
+/// Whether a text is like what a field holds.
+type TextMark = fn(&[u8]) -> bool;
+
 /// What a column is known by, in the order in which it is tried.
-const MARKS: [(LogField, fn(&[u8]) -> bool); 9] = [
+const MARKS: [(LogField, TextMark); 9] = [
     (LogField::Time, |text| std::str::from_utf8(text).ok().and_then(time::any).is_some()),
     (LogField::RequestLine, |text| parts_of_request(text).is_some()),
     (LogField::Method, |text| {

@@ -118,7 +118,9 @@ fn container(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
 
 /// `time<tab>INFO<tab>http.log.access<tab>handled request<tab>{…}`, as Caddy writes it to a console.
 fn console(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
-    let start = memchr::memmem::find(line, b"\thandled request\t{")?;
+    let start =
+        memchr::memmem::find(line.get(4..).filter(|rest| rest.starts_with(b"/"))?, b"\thandled request\t{")?
+            + 4;
     let time = line.get(..memchr::memchr(b'\t', line)?)?;
     Some((line.get(start + 17..)?, std::str::from_utf8(time).ok().and_then(time::any)))
 }

@@ -69,7 +69,7 @@ impl QuotedLayout {
         let mut first_time = None;
         for (line, list) in &cut {
             let Some(request) = layout.request_at(list) else { continue };
-            first_time = first_time.or(Some(time_of(list, line).map_or(request, |(place, ..)| place)));
+            first_time.get_or_insert_with(|| time_of(list, line).map_or(request, |(place, ..)| place));
             for (place, text) in layout.places(list, line) {
                 match samples.iter_mut().find(|(known, _)| *known == place) {
                     Some((_, texts)) => texts.push(text),
@@ -233,32 +233,32 @@ fn status_and_size<'a>(
     line: &'a [u8],
     (time_at, request): (usize, usize),
 ) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
-    let words = |list: &'_ [LogPiece]| -> Vec<&'a [u8]> {
-        let words = list.iter().take_while(|piece| piece.enclosure == Enclosure::Word);
-        words.take(8).map(|piece| piece.text(line)).collect()
-    };
-    let is_number = |text: &&&[u8]| text.iter().all(u8::is_ascii_digit);
-    let behind = words(list.get(request + 1..).unwrap_or_default());
-    if let Some(at) = behind.iter().position(|text| is_status(text) || is_nothing(text)) {
+    let text = |piece: &LogPiece| piece.text(line);
+    let number = |piece: &LogPiece| Some(text(piece)).filter(|text| text.iter().all(u8::is_ascii_digit));
+    let behind = words(list.get(request + 1..));
+    if let Some(at) = behind.iter().position(|piece| is_status(text(piece)) || is_nothing(text(piece))) {
         let size = match behind.get(at + 1..).unwrap_or_default() {
             // Envoy: flags, perhaps details, bytes of the request, bytes of the answer.
-            [flags, rest @ ..] if !is_number(&flags) && rest.len() > 2 => {
-                rest.iter().filter(is_number).nth(1)
+            [flags, rest @ ..] if number(flags).is_none() && rest.len() > 2 => {
+                rest.iter().filter_map(number).nth(1)
             }
-            [size, ..] => Some(size).filter(is_number),
-            [] => None,
+            rest => rest.first().and_then(number),
         };
-        return (behind.get(at).filter(|text| is_status(text)).copied(), size.copied());
+        return (behind.get(at).map(text).filter(|text| is_status(text)), size);
     }
-    let before = words(list.get(time_at + 1..request).unwrap_or_default());
-    let Some(at) = before.iter().position(|text| is_status(text)) else { return (None, None) };
-    let size = match before.get(at + 1..).unwrap_or_default() {
-        // That of the server behind, bytes of the request, bytes of the answer.
-        [_, _, size] => Some(size),
-        [size, ..] => Some(size),
-        [] => None,
-    };
-    (before.get(at).copied(), size.filter(is_number).copied())
+    let before = words(list.get(time_at + 1..request));
+    let Some(at) = before.iter().position(|piece| is_status(text(piece))) else { return (None, None) };
+    // The status of the server behind, bytes of the request, bytes of the answer; or the last alone.
+    let rest = before.get(at + 1..).unwrap_or_default();
+    let size = if rest.len() == 3 { rest.last() } else { rest.first() };
+    (before.get(at).map(text), size.and_then(number))
+}
+
+/// The words that a list begins with.
+fn words(list: Option<&[LogPiece]>) -> &[LogPiece] {
+    let list = list.unwrap_or_default();
+    let end = list.iter().position(|piece| piece.enclosure != Enclosure::Word).unwrap_or(list.len());
+    list.get(..end).unwrap_or_default()
 }
 
 fn text_at<'a>(place: PiecePlace, list: &[LogPiece], line: &'a [u8], request: usize) -> Option<&'a [u8]> {

@@ -193,67 +193,70 @@ fn what_operators_make_of_them() {
     assert_read(&formats, 80);
 }
 
+/// Logs of which nobody can be judged, and what the error has to speak of.
+const UNREADABLE: [(&str, &str, &str); 12] = [
+    (
+        "common",
+        "combined",
+        r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12"#,
+    ),
+    (
+        "HAProxy",
+        "capture request header User-Agent",
+        r#"Dec 19 13:40:30 lb haproxy[14389]: 203.0.113.7:33317 [19/Dec/2025:13:40:30.655] http-in web/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /private/a?b=c HTTP/1.1""#,
+    ),
+    (
+        "HAProxy's clf",
+        "capture request header User-Agent",
+        r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 2750 "" "" 33317 655 "http-in" "web" "srv1" 10 0 30 69 109 ---- 1 1 1 1 0 0 "" """#,
+    ),
+    (
+        "Traefik",
+        "accessLog.fields.headers.names.User-Agent",
+        r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "-" 1 "web@file" "http://10.0.0.1:80" 1ms"#,
+    ),
+    (
+        "Heroku",
+        "Heroku",
+        r#"2025-12-19T13:40:30.123+00:00 heroku[router]: at=info method=GET path="/private/a?b=c" host=www.example.org request_id=8 fwd="203.0.113.7" dyno=web.1 connect=0ms service=5ms status=200 bytes=5 protocol=https"#,
+    ),
+    (
+        "Squid's own",
+        "logformat=combined",
+        "1766151630.450 167 203.0.113.7 TCP_MISS/200 507 GET http://www.example.org/private/a - HIER_DIRECT/10.0.0.1 text/html",
+    ),
+    (
+        "IIS",
+        "cs(User-Agent)",
+        "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query c-ip sc-status\n2025-12-19 13:40:30 10.0.0.1 GET /private/a b=c 203.0.113.7 200",
+    ),
+    (
+        "nginx, by uri alone",
+        "$request_uri",
+        r#"{"time":"2025-12-19T13:40:30Z","remote_addr":"203.0.113.7","request_method":"GET","uri":"/private/a","args":"b=c","status":200,"http_user_agent":"x/1"}"#,
+    ),
+    (
+        "nginx's error log",
+        "access log",
+        r#"2025/12/19 13:40:30 [error] 7#7: *5 open() "/srv/private/a" failed (2: No such file or directory), client: 203.0.113.7, server: www.example.org, request: "GET /private/a?b=c HTTP/1.1", host: "www.example.org", referrer: "https://www.example.org/""#,
+    ),
+    (
+        "Apache's error log",
+        "access log",
+        "[Fri Dec 19 13:40:30.123456 2025] [core:info] [pid 7:tid 8] [client 203.0.113.7:1234] AH00128: File does not exist: /srv/private/a",
+    ),
+    ("no log", "--log-format", "hello\nworld"),
+    (
+        "an array of JSON",
+        "jq -c",
+        "[\n  {\n    \"httpRequest\": {\n      \"requestMethod\": \"GET\"\n    }\n  }\n]",
+    ),
+];
+
 /// The same without what a browser would be known by: everybody would be someone without a name.
 #[test]
 fn a_log_without_the_header_judges_nobody_and_says_how_to_switch_it_on() {
-    for (name, remedy, log) in [
-        (
-            "common",
-            "combined",
-            r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12"#,
-        ),
-        (
-            "HAProxy",
-            "capture request header User-Agent",
-            r#"Dec 19 13:40:30 lb haproxy[14389]: 203.0.113.7:33317 [19/Dec/2025:13:40:30.655] http-in web/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /private/a?b=c HTTP/1.1""#,
-        ),
-        (
-            "HAProxy's clf",
-            "capture request header User-Agent",
-            r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 2750 "" "" 33317 655 "http-in" "web" "srv1" 10 0 30 69 109 ---- 1 1 1 1 0 0 "" """#,
-        ),
-        (
-            "Traefik",
-            "accessLog.fields.headers.names.User-Agent",
-            r#"203.0.113.7 - - [19/Dec/2025:13:40:30 +0000] "GET /private/a?b=c HTTP/1.1" 200 12 "-" "-" 1 "web@file" "http://10.0.0.1:80" 1ms"#,
-        ),
-        (
-            "Heroku",
-            "Heroku",
-            r#"2025-12-19T13:40:30.123+00:00 heroku[router]: at=info method=GET path="/private/a?b=c" host=www.example.org request_id=8 fwd="203.0.113.7" dyno=web.1 connect=0ms service=5ms status=200 bytes=5 protocol=https"#,
-        ),
-        (
-            "Squid's own",
-            "logformat=combined",
-            "1766151630.450 167 203.0.113.7 TCP_MISS/200 507 GET http://www.example.org/private/a - HIER_DIRECT/10.0.0.1 text/html",
-        ),
-        (
-            "IIS",
-            "cs(User-Agent)",
-            "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query c-ip sc-status\n2025-12-19 13:40:30 10.0.0.1 GET /private/a b=c 203.0.113.7 200",
-        ),
-        (
-            "nginx, by uri alone",
-            "$request_uri",
-            r#"{"time":"2025-12-19T13:40:30Z","remote_addr":"203.0.113.7","request_method":"GET","uri":"/private/a","args":"b=c","status":200,"http_user_agent":"x/1"}"#,
-        ),
-        (
-            "nginx's error log",
-            "access log",
-            r#"2025/12/19 13:40:30 [error] 7#7: *5 open() "/srv/private/a" failed (2: No such file or directory), client: 203.0.113.7, server: www.example.org, request: "GET /private/a?b=c HTTP/1.1", host: "www.example.org", referrer: "https://www.example.org/""#,
-        ),
-        (
-            "Apache's error log",
-            "access log",
-            "[Fri Dec 19 13:40:30.123456 2025] [core:info] [pid 7:tid 8] [client 203.0.113.7:1234] AH00128: File does not exist: /srv/private/a",
-        ),
-        ("no log", "--log-format", "hello\nworld"),
-        (
-            "an array of JSON",
-            "jq -c",
-            "[\n  {\n    \"httpRequest\": {\n      \"requestMethod\": \"GET\"\n    }\n  }\n]",
-        ),
-    ] {
+    for (name, remedy, log) in UNREADABLE {
         let error = replayed(&format!("{log}\n")).err().unwrap_or_else(|| panic!("{name} was read"));
         assert!(error.starts_with("exit Some(2)") && error.contains(remedy), "{name}: {error}");
     }
