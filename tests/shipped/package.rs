@@ -88,15 +88,12 @@ fn its_program_has_its_debug_information_apart_and_two_names() {
 }
 
 #[test]
-fn its_unit_is_ours_but_for_paths_and_user() {
+fn its_unit_is_ours_but_for_paths() {
     let folder = prepared();
     let made = std::fs::read_to_string(folder.path().join("package/robots-gateway.service")).unwrap();
     let own = text(UNIT).replace("/usr/local/bin/", "/usr/bin/");
-    let user = "User=robots-gateway\nGroup=robots-gateway";
-    let expected = own.replace("DynamicUser=yes", user);
-    assert_ne!(own, expected, "{UNIT} has another user");
-    assert_eq!(directives(&made), directives(&expected));
-    assert!(!made.contains("DynamicUser") && !made.contains("/usr/local"), "{made}");
+    assert_eq!(directives(&made), directives(&own));
+    assert!(!made.contains("sysusers") && !made.contains("/usr/local"), "{made}");
     let socket = std::fs::read_to_string(folder.path().join("package/robots-gateway.socket")).unwrap();
     assert_eq!(directives(&socket), directives(&text("systemd/robots-gateway.socket")));
     assert!(!socket.contains("cp "), "{socket}");

@@ -1,9 +1,9 @@
 //! A machine of its own for the commands of the guide: a folder whose parts stand for the project's folder, `/usr`,
 //! `/etc`, `/var` and `/run`, with free ports in the place of the documented ones.
 //!
-//! The programs, the files and `install`, `sed`, `curl` are the real ones. Three commands are stand-ins: `cargo`, since
+//! The programs, the files and `install`, `sed`, `curl` are the real ones. Four commands are stand-ins: `cargo`, since
 //! the programs are built already, `sudo`, and `systemctl`, which runs the commands of the installed unit as systemd
-//! would, with the folders of the unit in its environment.
+//! would, with the folders of the unit in its environment, and `systemd-sysusers`.
 
 use crate::{DAEMON, origin, text};
 use std::net::TcpListener;
@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Files of the project that the commands use; addresses and paths in them are rewritten.
-const FILES: [&str; 4] = [
+const FILES: [&str; 5] = [
     "conf/gateway.toml",
     "rules/robots.txt",
     "systemd/robots-gateway.service",
     "systemd/robots-gateway.socket",
+    "systemd/robots-gateway.sysusers",
 ];
 
 const SYSTEMCTL: &str = r#"#!/bin/bash
@@ -61,6 +62,12 @@ if grep -qs 'gatewayctl init' /etc/robots-gateway/gateway.toml && ! grep -q ^adm
 fi
 "#;
 
+/// Users are the machine's: it only looks whether there is one to make.
+const SYSUSERS: &str = r#"#!/bin/sh
+cd "${0%/bin/systemd-sysusers}" || exit 1
+grep -q '^u robots-gateway ' etc/sysusers.d/robots-gateway.conf
+"#;
+
 const SUDO: &str = "#!/bin/sh\nexec \"$@\"\n";
 
 const CARGO: &str = "#!/bin/sh\n[ \"$*\" = 'build --release --locked' ]\n";
@@ -84,6 +91,7 @@ impl Sandbox {
             "/usr/local/bin",
             "/etc/robots-gateway",
             "/etc/systemd/system",
+            "/etc/sysusers.d",
             "/var/backups",
             "/var/lib/robots-gateway",
             "/var/log/nginx",
@@ -111,7 +119,9 @@ impl Sandbox {
         {
             std::fs::create_dir_all(self.path(folder)).unwrap();
         }
-        for (name, script) in [("cargo", CARGO), ("sudo", SUDO), ("systemctl", SYSTEMCTL)] {
+        for (name, script) in
+            [("cargo", CARGO), ("sudo", SUDO), ("systemctl", SYSTEMCTL), ("systemd-sysusers", SYSUSERS)]
+        {
             let path = self.path("bin").join(name);
             std::fs::write(&path, script).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
