@@ -7,7 +7,10 @@ use robots_gateway::http::claims::{DETOUR_PREFIXES, DETOURS, NAMES, OWN_PREFIX, 
 fn rows(page: &str, mark: &str) -> Vec<String> {
     let (_, table) = page.split_once(&format!("<!-- {mark} -->\n")).unwrap();
     let (table, _) = table.split_once("<!-- end -->").unwrap();
-    table.lines().skip(2).map(str::to_owned).collect()
+    let mut rows: Vec<String> = table.lines().skip(2).map(str::to_owned).collect();
+    // By their bytes, as what they are compared with.
+    rows.sort();
+    rows
 }
 
 #[test]
