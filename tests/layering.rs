@@ -78,7 +78,7 @@ const HOMES: [(&str, &str); 27] = [
 ];
 
 /// What layer 0 may name from outside.
-const BOTTOM: [&str; 13] = [
+const BOTTOM: [&str; 14] = [
     "std",
     "core",
     "alloc",
@@ -90,6 +90,7 @@ const BOTTOM: [&str; 13] = [
     "itoa",
     "prefix_trie",
     "sfv",
+    "strsim",
     "strum",
     "thiserror",
 ];

@@ -15,6 +15,7 @@ use super::verify::VerifyTable;
 use crate::enforce::{ClientModes, Mode};
 use crate::record::{AccessFormat, AddressDetail, LogOptions};
 use crate::request::forwarded::ForwardedField;
+use crate::robots::nearest;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -95,17 +96,12 @@ impl ConfigFile {
     }
 }
 
-/// Below this likeness, from 0 to 1, a key was not meant to be the other.
-const LIKE: f64 = 0.8;
-
 /// The parser's message in the words of this configuration, where it is about a key that nobody knows.
 fn explain_unknown_key(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
     let Some((key, expected)) = unknown else { return message.to_owned() };
     let known = || expected.split('`').skip(1).step_by(2);
-    let likeness = |other: &str| strsim::jaro_winkler(key, other);
-    let alike = known().map(|other| (likeness(other), other)).filter(|(likeness, _)| *likeness >= LIKE);
-    if let Some((_, meant)) = alike.max_by(|one, other| one.0.total_cmp(&other.0)) {
+    if let Some(meant) = nearest(key, known()) {
         return format!("unknown key `{key}`; did you mean `{meant}`?");
     }
     if is_of_whole_file(key) {

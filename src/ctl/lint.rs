@@ -64,10 +64,18 @@ impl FileFinding {
         }
     }
 
-    /// `path:line:column: severity: message`, and below it the line with a mark and the hint.
-    pub(super) fn print(&self, output: &mut Output<'_>) -> io::Result<()> {
+    /// Whether both are notes about a whole file that differ at most in whom they are about.
+    fn is_same_note(&self, other: &Self) -> bool {
+        let is_note = |it: &Self| it.severity == Severity::Note && it.line.is_none();
+        is_note(self) && is_note(other) && (&self.path, self.code) == (&other.path, other.code)
+    }
+
+    /// `path:line:column: severity: message`, and below it the line with a mark and the hint. It holds for so many
+    /// `others`, too.
+    fn print(&self, others: usize, output: &mut Output<'_>) -> io::Result<()> {
         let place = if self.path.is_empty() { String::new() } else { format!("{}: ", self.place()) };
-        output.line(format!("{place}{}: {}", self.severity, self.message))?;
+        let more = if others == 0 { String::new() } else { format!(" (and {others} more like it)") };
+        output.line(format!("{place}{}: {}{more}", self.severity, self.message))?;
         self.print_excerpt(output)?;
         match &self.hint {
             Some(hint) => output.line(format!("  hint: {hint}")),
@@ -115,10 +123,17 @@ impl FileFinding {
     }
 }
 
-/// All complaints, and what they come to.
+/// All complaints, and what they come to. To people the same note of several sites is told once.
 pub(super) fn report(complaints: &[FileFinding], deny: Option<Deny>, output: &mut Output<'_>) -> VerbResult {
     output.show(&complaints, |complaints, output| {
-        complaints.iter().try_for_each(|complaint| complaint.print(output))
+        let mut told: Vec<(&FileFinding, usize)> = Vec::new();
+        for complaint in *complaints {
+            match told.iter_mut().find(|(known, _)| known.is_same_note(complaint)) {
+                Some((_, others)) => *others += 1,
+                None => told.push((complaint, 0)),
+            }
+        }
+        told.into_iter().try_for_each(|(complaint, others)| complaint.print(others, output))
     })?;
     Ok(outcome(complaints, deny))
 }
@@ -168,7 +183,6 @@ fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     let catalogue = &catalogue::bundled().catalogue;
     parsed.compare_names(catalogue.names());
-    parsed.compare_purposes(catalogue.tokens_by_use());
     let unfit = fitness(&file.bytes).err().map(|unfit| {
         FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
     });

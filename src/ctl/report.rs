@@ -21,6 +21,7 @@ use crate::fleet::{FleetCounts, counts};
 use crate::policy;
 use crate::record::{Filter, STORE_FILE, StoreReader};
 use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, ToldAnnex, html};
+use crate::robots::nearest;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -182,9 +183,7 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
     let crawlers: BTreeSet<&str> = subjects.iter().filter_map(|subject| subject.crawler.as_deref()).collect();
     let is_known = |name: &str| crawlers.iter().any(|known| known.eq_ignore_ascii_case(name));
     if let Some(name) = question.crawler.as_deref().filter(|name| !is_known(name)) {
-        let likeness = |known: &str| strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
-        let meant = crawlers.iter().max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
-        let hint = meant.filter(|known| likeness(known) >= 0.9).map_or_else(
+        let hint = nearest(name, crawlers.iter().copied()).map_or_else(
             || "`gatewayctl report` lists those that were".to_owned(),
             |known| format!("did you mean `{known}`?"),
         );

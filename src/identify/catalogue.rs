@@ -6,12 +6,9 @@
 use super::identity::{ClientKind, Purpose};
 use super::sign::Sign;
 use super::signature::AgentOrigin;
-use crate::robots::{UseCategory, compared};
+use crate::robots::{compared, nearest};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// Below this likeness, from 0 to 1, a name was not meant to be the other.
-const LIKE: f64 = 0.85;
 
 /// What an operator says about obeying robots.txt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -171,11 +168,7 @@ impl Catalogue {
 
     /// The name that was probably meant by one that no entry has.
     pub fn alike(&self, name: &str) -> Option<&str> {
-        let name = name.to_ascii_lowercase();
-        let likeness = |other: &str| strsim::jaro_winkler(&name, &other.to_ascii_lowercase());
-        let names = self.crawlers.iter().map(|crawler| (likeness(&crawler.name), &*crawler.name));
-        let nearest = names.filter(|(likeness, _)| *likeness >= LIKE);
-        nearest.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, name)| name)
+        nearest(name, self.crawlers.iter().map(|crawler| &*crawler.name))
     }
 
     /// The entry that answers to this token: the one of that name, else the
@@ -219,18 +212,6 @@ impl Catalogue {
         let mut seen = HashSet::new();
         let tokens = own.chain(control).filter(|token| !is_named(token) && !is_answered_to(token, &others));
         tokens.filter(|token| seen.insert(token.to_ascii_lowercase())).collect()
-    }
-
-    /// The tokens of those that fetch for what a preference about use is about.
-    pub fn tokens_by_use(&self) -> impl Iterator<Item = (UseCategory, &str)> {
-        let uses = [
-            (UseCategory::Training, Purpose::AiTrain),
-            (UseCategory::Input, Purpose::AiSearch),
-            (UseCategory::Search, Purpose::Search),
-        ];
-        uses.into_iter().flat_map(|(category, purpose)| {
-            self.to_block(purpose, &[purpose], &[]).into_iter().map(move |token| (category, token))
-        })
     }
 
     /// All names and tokens.

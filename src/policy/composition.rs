@@ -65,7 +65,6 @@ pub(super) fn compiled(
 ) -> (RobotsVersion, Vec<Finding>) {
     let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
     parsed.compare_names(catalogue.names());
-    parsed.compare_purposes(catalogue.tokens_by_use());
     (RobotsVersion::new(Some(file.id), Arc::new(parsed.robots)), parsed.findings)
 }
 

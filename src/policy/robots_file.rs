@@ -55,6 +55,9 @@ pub enum Unfit {
     /// It is a web page without a single record.
     #[error("the robots.txt is a web page without a single record")]
     Html,
+    /// It is JSON without a single record.
+    #[error("the robots.txt is JSON without a single record")]
+    Json,
     /// It is larger than what is kept in memory.
     #[error("the robots.txt is larger than {} MiB", MOST_BYTES >> 20)]
     TooLarge,
@@ -88,15 +91,15 @@ impl Unfit {
                 _ => "make the file readable for the user the gateway runs as",
             },
             Self::Nul | Self::Utf16 => "save the file as UTF-8 text",
-            Self::Html => {
-                "save the text file itself, not a web page; to allow everything, write `User-agent: *` and `Allow: /`"
+            Self::Html | Self::Json => {
+                "save the text file itself, not what a server says of an error; to allow everything, write `User-agent: *` and `Allow: /`"
             }
             Self::ComposedTooLarge { .. } => {
                 "shorten the file or what is added to it, or raise `robots_max_size`"
             }
             Self::Ungrouped(_) => "begin with a `User-agent:` line",
             Self::Additions(unfit) => match **unfit {
-                Self::Missing | Self::Empty | Self::Html => {
+                Self::Missing | Self::Empty | Self::Html | Self::Json => {
                     "write the lines that are to follow the site's own there, or remove `additions`"
                 }
                 ref other => other.hint(),
@@ -192,8 +195,14 @@ pub fn fitness(bytes: &[u8]) -> Result<(), Unfit> {
     if memchr::memchr(0, bytes).is_some() {
         return Err(Unfit::Nul);
     }
-    if looks_like_markup(bytes) && Robots::parse(bytes, &ParseLimits::default()).robots.records() == 0 {
-        return Err(Unfit::Html);
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+    let unfit = match text.first() {
+        Some(b'<') => Unfit::Html,
+        Some(b'{' | b'[') => Unfit::Json,
+        _ => return Ok(()),
+    };
+    if Robots::parse(bytes, &ParseLimits::default()).robots.records() == 0 {
+        return Err(unfit);
     }
     Ok(())
 }
@@ -216,11 +225,6 @@ fn last_change(metadata: &Metadata) -> SystemTime {
     SystemTime::UNIX_EPOCH + whole + Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default())
 }
 
-fn looks_like_markup(bytes: &[u8]) -> bool {
-    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    text.trim_ascii_start().starts_with(b"<")
-}
-
 #[cfg(test)]
 mod tests {
     fn fitness(bytes: &[u8]) -> Option<String> {
@@ -234,6 +238,7 @@ mod tests {
         assert_eq!(fitness(b"\xFF\xFEU\0s\0e\0r\0").as_deref(), Some("Utf16"));
         assert_eq!(fitness(b"<!doctype html>\n<title>Not found</title>\n").as_deref(), Some("Html"));
         assert_eq!(fitness(b"\xEF\xBB\xBF  <html></html>").as_deref(), Some("Html"));
+        assert_eq!(fitness(b"\n{\"error\": \"not found\"}").as_deref(), Some("Json"));
     }
 
     #[test]

@@ -114,6 +114,12 @@ mod tests {
         let found = Robots::parse(file.as_bytes(), &ParseLimits::default()).findings;
         let told: Vec<_> =
             found.iter().map(|found| format!("{}:{} {found}", found.line, found.column)).collect();
-        assert_eq!(told, ["2:14 `10` is for the names above it alone, but line 4 goes on with their group"]);
+        assert_eq!(
+            told,
+            [
+                "2:14 `10` stands between names: whether it is for those above alone, and whether the group goes on in \
+                 line 4, crawlers read in two ways"
+            ]
+        );
     }
 }

@@ -34,6 +34,16 @@ impl Severity {
 #[strum(serialize_all = "kebab-case")]
 #[non_exhaustive]
 pub enum FindingKind {
+    /// A record between user-agent lines. For RFC 9309 it is no rule, so the run of names goes on behind it; some crawlers
+    /// take it for one.
+    #[strum(
+        message = "`{d}` stands between names: whether it is for those above alone, and whether the group goes on \
+                       in line {other}, crawlers read in two ways"
+    )]
+    #[strum(
+        detailed_message = "write a rule such as `Allow: /` before the next `User-agent:` line, so that each has rules of its own"
+    )]
+    BetweenAgents,
     /// A blank inside a path pattern: the rule matches nothing (section 2.2 grammar).
     #[strum(message = "`{d}` holds a blank, so the rule matches nothing")]
     #[strum(detailed_message = "write a blank in a path as `%20`")]
@@ -60,12 +70,6 @@ pub enum FindingKind {
     #[strum(message = "`{d}` is not a number of seconds")]
     #[strum(detailed_message = "write a number of seconds, such as `Crawl-delay: 10`")]
     CrawlDelay,
-    /// A `Crawl-delay` between user-agent lines. For RFC 9309 it is no rule, so the run of names goes on behind it.
-    #[strum(message = "`{d}` is for the names above it alone, but line {other} goes on with their group")]
-    #[strum(
-        detailed_message = "write a rule such as `Allow: /` before the next `User-agent:` line, so that each has rules of its own"
-    )]
-    CrawlDelayBetweenAgents,
     /// `Disallow: /` for `*`: every crawler without a group of its own is shut out, but for the paths
     /// that other rules allow.
     #[strum(message = "every crawler without a group of its own is shut out")]
@@ -95,6 +99,10 @@ pub enum FindingKind {
     #[strum(message = "this is HTML, not robots.txt")]
     #[strum(detailed_message = "serve the plain text file itself")]
     Html,
+    /// The file is JSON: what some servers say of an error.
+    #[strum(message = "this is JSON, not robots.txt")]
+    #[strum(detailed_message = "serve the plain text file itself")]
+    Json,
     /// A license that is not named by its whole URL, as RSL 1.0 asks.
     #[strum(message = "the license `{d}` is not a whole URL; crawlers cannot fetch it")]
     #[strum(detailed_message = "write its whole URL, beginning with `https://`")]
@@ -134,50 +142,19 @@ pub enum FindingKind {
     #[strum(message = "the file is not UTF-8 from here; its bytes are matched as they are")]
     #[strum(detailed_message = "save the file as UTF-8")]
     NotUtf8,
-    /// A word of `Content-Usage` in a `Content-Signal`, or the other way round.
-    #[strum(message = "`{d}` is a word of the other vocabulary; here the word is `{meant}`")]
-    #[strum(detailed_message = "crawlers ignore what they do not know")]
-    OtherVocabulary,
-    /// A preference between user-agent lines. For RFC 9309 it is no rule, so the run of names goes on behind it; for
-    /// the AIPREF drafts it is one.
+    /// A group that leaves out what `*` may not fetch: who has a group of its own does not read that of `*` (section 2.2.1).
+    #[strum(message = "`{d}` may fetch what `*` may not ({meant}), for it has a group of its own")]
+    #[strum(detailed_message = "repeat these rules in its group, if they are meant for it, too")]
+    NotBoundByStar,
+    /// A rule that begins with `/*/` below a path that another rule, of as many bytes or more, allows.
     #[strum(
-        message = "the names go on in line {other}: crawlers that do not know `{d}` take both groups for one"
+        message = "`{d}` does not hold below `{meant}`: line {other} has as many bytes or more, and wins"
     )]
-    #[strum(detailed_message = "write a rule such as `Allow: /` before the next `User-agent:` line")]
-    PreferenceBetweenAgents,
-    /// The same group says yes to a use in one vocabulary, and no in the other.
-    #[strum(message = "`{d}` says the opposite of line {other}")]
-    #[strum(detailed_message = "let both lines say the same")]
-    PreferenceContradiction,
-    /// A preference about what may not be fetched: that has none (draft-ietf-aipref-attach section 3.1).
-    #[strum(message = "`{d}` says nothing: line {other} disallows what it is about")]
-    #[strum(detailed_message = "allow what may be used, or leave the preference out")]
-    PreferenceDisallowed,
-    /// A preference in a group by whose names nobody asks.
-    #[strum(message = "`{d}` binds nobody: no crawler fetches under the names of its group")]
-    #[strum(detailed_message = "write it in the group of the crawler that fetches, or in that of `*`")]
-    PreferenceForNobody,
-    /// A crawler with a group of its own, in which nothing is said.
-    #[strum(message = "`{d}` is not said to `{meant}`, which has a group of its own (line {other})")]
-    #[strum(detailed_message = "repeat it in that group, if it is meant for that crawler, too")]
-    PreferenceNotForAll,
-    /// A preference before the first group.
-    #[strum(message = "`{d}` is for nobody: it stands before the first group")]
-    #[strum(detailed_message = "write it below a `User-agent:` line")]
-    PreferenceOutsideGroup,
+    #[strum(detailed_message = "the rule of the most bytes decides, whatever their order")]
+    Outranked,
     /// A category with a value that its vocabulary does not have.
     #[strum(message = "`{d}` states nothing: expected {meant}")]
     PreferenceValue,
-    /// A group refuses what its crawler fetches for, and lets it fetch everything.
-    #[strum(message = "`{d}` refuses what `{meant}` fetches for, and line {other} lets it fetch everything")]
-    #[strum(detailed_message = "disallow it, if there is nothing else it fetches for")]
-    PurposeAllowed,
-    /// A use is welcome, and a crawler that fetches for it is shut out.
-    #[strum(
-        message = "`{d}` welcomes what `{meant}` fetches for, and line {other} disallows everything to it"
-    )]
-    #[strum(detailed_message = "allow the crawler, or say no to the use")]
-    PurposeDisallowed,
     /// A rule for a kind of file that ends in `$`: with a query behind it the file is let through.
     #[strum(message = "`{d}` does not match where a query such as `?x` follows: `$` stands behind the query")]
     #[strum(detailed_message = "add the same rule with `?` in place of the `$`")]
@@ -186,9 +163,15 @@ pub enum FindingKind {
     #[strum(message = "the sitemap `{d}` is not a whole URL; crawlers may skip it")]
     #[strum(detailed_message = "write its whole URL, beginning with `https://`")]
     RelativeSitemap,
-    /// A rule that stands before the first user-agent line (section 2.2.2: ignored).
-    #[strum(message = "`{d}` is for nobody: the rule stands before the first group")]
-    #[strum(detailed_message = "put a `User-agent:` line before the first rule")]
+    /// A rule on the line of a name: it makes the name another, and is none.
+    #[strum(
+        message = "the rule in `{d}` does not count, and `{cut}`, which has a group of its own, does not read that of `*`"
+    )]
+    #[strum(detailed_message = "write the rule on a line of its own")]
+    RuleInName,
+    /// A rule or a preference before the first user-agent line (section 2.2.2: ignored).
+    #[strum(message = "`{d}` is for nobody: it stands before the first group")]
+    #[strum(detailed_message = "write it below a `User-agent:` line")]
     RuleOutsideGroup,
     /// Several product tokens on one user-agent line.
     #[strum(message = "`{d}` on one line names `{cut}` at most; the other crawlers are not bound")]
@@ -224,6 +207,12 @@ pub enum FindingKind {
     #[strum(message = "`{d}` starts neither with `/` nor `*`, so it matches nothing")]
     #[strum(detailed_message = "start the path with `/`")]
     UnmatchableRule,
+    /// A path with letters beyond ASCII, which crawlers send percent-encoded.
+    #[strum(
+        message = "`{d}` has letters beyond ASCII, here or below: some crawlers compare only what is percent-encoded"
+    )]
+    #[strum(detailed_message = "write the path as a browser's address bar copies it")]
+    UnencodedPath,
     /// A category that its vocabulary does not have.
     #[strum(message = "unknown category `{d}`; it is kept, and crawlers ignore it")]
     #[strum(
@@ -259,6 +248,7 @@ impl FindingKind {
                 | Self::DisallowAll
                 | Self::EmptyFile
                 | Self::Html
+                | Self::Json
                 | Self::ManyStars
                 | Self::NotUtf8
                 | Self::SitemapsSkipped
@@ -285,11 +275,12 @@ impl FindingKind {
             | Self::HostRecord
             | Self::ManyStars
             | Self::MoreFindings
-            | Self::PreferenceNotForAll
-            | Self::PurposeAllowed
+            | Self::NotBoundByStar
+            | Self::Outranked
             | Self::QueryPasses
             | Self::SitemapsSkipped
-            | Self::TokenCut => Severity::Note,
+            | Self::TokenCut
+            | Self::UnencodedPath => Severity::Note,
             _ => Severity::Warning,
         }
     }
@@ -371,8 +362,8 @@ impl fmt::Display for Finding {
                 "every crawler without a group of its own is shut out of all but the paths that rules allow \
                  (line {other})"
             }
-            FindingKind::PreferenceOutsideGroup if self.severity == Severity::Note => {
-                "`{d}` stands before the first group: some crawlers take it for everyone's, others for nobody's"
+            FindingKind::UnknownCategory if self.meant.is_some() => {
+                "unknown category `{d}`, which crawlers ignore; did you mean `{meant}`?"
             }
             kind => kind.get_message().unwrap_or_default(),
         };

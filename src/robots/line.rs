@@ -232,10 +232,20 @@ pub(super) const fn is_blank(byte: u8) -> bool {
 
 /// Whether the file is a web page: it starts with a tag, which no record does.
 pub(super) fn is_html(bytes: &[u8]) -> bool {
-    let text = bytes.get(byte_order_mark(bytes)..).unwrap_or_default();
-    let mut bytes = text.iter().skip_while(|&&b| is_blank(b) || b == b'\n' || b == b'\r');
-    let tag = bytes.next() == Some(&b'<');
-    tag && bytes.next().is_some_and(|&b| b.is_ascii_alphabetic() || b == b'!' || b == b'?')
+    match text(bytes) {
+        [b'<', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'!' | b'?'),
+        _ => false,
+    }
+}
+
+/// Whether `bytes` starts like JSON: an error of a server that answers programs.
+pub(super) fn is_json(bytes: &[u8]) -> bool {
+    matches!(text(bytes).first(), Some(b'{' | b'['))
+}
+
+/// What follows a byte order mark, blanks and empty lines.
+fn text(bytes: &[u8]) -> &[u8] {
+    bytes.get(byte_order_mark(bytes)..).unwrap_or_default().trim_ascii_start()
 }
 
 /// Whether `bytes` is text in UTF-16, told by its byte order mark or by its NULs.

@@ -10,7 +10,7 @@ use super::mistakes;
 use super::parse::Findings;
 use super::pattern::index;
 use super::rule::{RuleKind, RuleRecord};
-use super::{LEAST_LIMIT, Robots, RuleGroup, vocabularies};
+use super::{LEAST_LIMIT, Robots, Rule, RuleGroup, preference, token, vocabularies};
 use std::collections::{HashMap, HashSet};
 
 /// What a file's sitemaps may cost to judge, in rules with `*` and bytes. Sitemaps beyond are not
@@ -42,7 +42,9 @@ pub(super) fn add(
     same_pattern(robots, entries, &mut seen, findings);
     many_stars(robots, entries, findings);
     sitemaps(robots, entries, findings);
-    delays_between_agents(robots, findings);
+    between_agents(robots, findings);
+    not_bound_by_star(robots, findings);
+    outranked(robots, findings);
     mistakes::query_passes(robots, findings);
     vocabularies::add(robots, findings);
 }
@@ -56,13 +58,18 @@ fn encoding(robots: &Robots, findings: &mut Findings<'_>) {
         findings.clear();
         return findings.add(FindingKind::Utf16, 1, 0, b"");
     }
-    if line::is_html(&robots.source) {
-        let mut severity = FindingKind::Html.severity();
+    let kind = match () {
+        () if line::is_html(&robots.source) => Some(FindingKind::Html),
+        () if line::is_json(&robots.source) => Some(FindingKind::Json),
+        () => None,
+    };
+    if let Some(kind) = kind {
+        let mut severity = kind.severity();
         if robots.records() == 0 {
             findings.clear();
             severity = Severity::Error;
         }
-        findings.add_with(FindingKind::Html, 1, 0, b"", |finding| finding.severity = severity);
+        findings.add_with(kind, 1, 0, b"", |finding| finding.severity = severity);
     }
     if let Err(error) = std::str::from_utf8(&robots.source) {
         let at = error.valid_up_to();
@@ -128,14 +135,77 @@ fn disallow_all(robots: &Robots, findings: &mut Findings<'_>) {
     findings.add_with(kind, all.line, all.start, text, |finding| finding.other = other);
 }
 
-/// The names go on behind such a delay, which is not for them; the rules below are for all.
-fn delays_between_agents(robots: &Robots, findings: &mut Findings<'_>) {
-    for extra in robots.extras(line::RecordName::CrawlDelay) {
+/// The names go on behind such a record, which is not for them; the rules below are for all.
+fn between_agents(robots: &Robots, findings: &mut Findings<'_>) {
+    for extra in &robots.file.extras {
+        let is_of_group =
+            extra.name == line::RecordName::CrawlDelay || preference::kind(extra.name).is_some();
         let agents = extra.block.map(|block| robots.file.agents_of(block)).unwrap_or_default();
-        if let Some(next) = agents.get(agents.partition_point(|agent| agent.line < extra.line)) {
-            let (kind, value) = (FindingKind::CrawlDelayBetweenAgents, extra.value(&robots.source));
+        let next = agents.get(agents.partition_point(|agent| agent.line < extra.line));
+        if let Some(next) = next.filter(|_| is_of_group) {
+            let (kind, value) = (FindingKind::BetweenAgents, extra.value(&robots.source));
             let set = |finding: &mut Finding| finding.other = Some(next.line);
             findings.add_with(kind, extra.line, extra.start, value, set);
+        }
+    }
+}
+
+/// What `*` may not fetch and a named group without any rule leaves out. A group of rules, even of an empty one, is meant.
+fn not_bound_by_star(robots: &Robots, findings: &mut Findings<'_>) {
+    let Some(star) = robots.naming.everyone else { return };
+    let binds = |rule: &Rule<'_>| rule.kind == RuleKind::Disallow && rule.bytes > 0;
+    let left: Vec<u32> =
+        RuleGroup::new(robots, star, None).rules().filter(binds).map(|rule| rule.line).collect();
+    for number in (0..index(robots.naming.groups.len())).filter(|_| !left.is_empty()) {
+        let blocks = robots.naming.blocks(number);
+        let agent = blocks.first().and_then(|block| robots.file.agents_of(*block).first());
+        let Some(agent) =
+            agent.filter(|_| blocks.iter().all(|block| robots.file.rules_of(*block).is_empty()))
+        else {
+            continue;
+        };
+        let value = agent.value(&robots.source);
+        let odd = token::oddity(value);
+        if !matches!(odd, Some(FindingKind::ControlToken | FindingKind::RuleInName)) {
+            let set = |finding: &mut Finding| finding.meant = Some(lines(&left).into());
+            findings.add_with(FindingKind::NotBoundByStar, agent.line, agent.start, value, set);
+        }
+    }
+}
+
+/// Some lines in words: `lines 3, 4 and 2 more`.
+fn lines(all: &[u32]) -> String {
+    let shown: Vec<String> = all.iter().take(3).map(u32::to_string).collect();
+    let word = if all.len() == 1 { "line" } else { "lines" };
+    match all.len().saturating_sub(shown.len()) {
+        0 => format!("{word} {}", shown.join(", ")),
+        more => format!("{word} {} and {more} more", shown.join(", ")),
+    }
+}
+
+/// Rules such as `Disallow: /*/raw` beside an `Allow` of as many bytes or more.
+fn outranked(robots: &Robots, findings: &mut Findings<'_>) {
+    for number in 0..index(robots.file.blocks.len()) {
+        let rules = || robots.file.rules_of(number).iter().filter(|rule| rule.bytes > 0);
+        let pattern = |rule: &RuleRecord| rule.view(&robots.source).pattern;
+        // A whole folder; to let in one file of it is plainly meant.
+        let opens = |rule: &&RuleRecord| {
+            let pattern = pattern(rule);
+            let last = pattern.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+            rule.kind == RuleKind::Allow
+                && !is_everything(pattern)
+                && !last.iter().any(|b| b"*$.?".contains(b))
+        };
+        let Some(best) = rules().filter(opens).max_by_key(|rule| rule.bytes) else { continue };
+        let is_loser = |rule: &&RuleRecord| {
+            rule.kind == RuleKind::Disallow && rule.bytes <= best.bytes && pattern(rule).starts_with(b"/*/")
+        };
+        for rule in rules().filter(is_loser) {
+            let text = rule.view(&robots.source).text;
+            findings.add_with(FindingKind::Outranked, rule.line, rule.start, text, |finding| {
+                finding.other = Some(best.line);
+                finding.meant = Some(String::from_utf8_lossy(pattern(best)).into());
+            });
         }
     }
 }
@@ -244,9 +314,9 @@ fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &
 fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
     let Some(everyone) = robots.naming.everyone else { return };
     let wild = entries.iter().flatten().filter(|entry| entry.has_star()).count();
+    let mut left = SITEMAP_WORK;
     let everyone = RuleGroup::new(robots, everyone, None);
     let own = robots.hosts().next().map(host);
-    let mut left = SITEMAP_WORK;
     let mut known: HashMap<&[u8], bool> = HashMap::new();
     for extra in robots.extras(line::RecordName::Sitemap) {
         let value = extra.value(&robots.source);

@@ -6,8 +6,8 @@ use super::line::RecordName;
 use super::parse::{Findings, UserAgentLine};
 use super::rule::{RuleKind, RuleRecord};
 use super::token::{self, Named};
-use super::{Parsed, Robots, lint};
-use std::collections::{HashMap, HashSet};
+use super::{Parsed, Robots, lint, spelling};
+use std::collections::HashMap;
 
 /// What comments of staging sites say.
 const WORDS: [&[u8]; 6] =
@@ -29,8 +29,8 @@ const LABELS: [&[u8]; 12] = [
     b"localhost",
 ];
 
-/// Names that are looked up at most: each is compared with the whole catalogue.
-const MOST_NAMES: usize = 200;
+/// Rules and names that are looked at: each is compared with its group, or with the whole catalogue.
+const MOST_COMPARED: usize = 200;
 
 /// The first line whose comment, sitemap or host is about a staging site.
 pub(super) fn staging_line(robots: &Robots) -> Option<u32> {
@@ -60,14 +60,24 @@ pub(super) fn query_passes(robots: &Robots, findings: &mut Findings<'_>) {
         return;
     }
     // `*` at the end is no difference.
-    let known: HashSet<(u32, &[u8])> = rules()
-        .map(|rule| (rule.block, pattern(rule).strip_suffix(b"*").unwrap_or_else(|| pattern(rule))))
-        .collect();
-    for rule in ended {
+    let mut known: HashMap<&[u8], Vec<u32>> = HashMap::new();
+    for rule in rules() {
+        let pattern = pattern(rule);
+        known.entry(pattern.strip_suffix(b"*").unwrap_or(pattern)).or_default().push(rule.block);
+    }
+    for rule in ended.take(MOST_COMPARED) {
         let file = pattern(rule).strip_suffix(b"$").unwrap_or_default();
         let with_query = [file, b"?"].concat();
         let covering = [file, &with_query, b"/*?", b"*?"];
-        if !covering.iter().any(|covering| known.contains(&(rule.block, *covering))) {
+        let first = robots.file.agents_of(rule.block).first();
+        let value = first.map_or(&b""[..], |agent| agent.value(&robots.source));
+        // The rules of a group may stand in several places.
+        let is_covered = robots.naming.selected(&robots.source, value).any(|(group, _)| {
+            let blocks = robots.naming.blocks(group);
+            let mut places = covering.iter().filter_map(|pattern| known.get(*pattern)).flatten();
+            places.any(|block| blocks.binary_search(block).is_ok())
+        });
+        if !is_covered {
             findings.add(FindingKind::QueryPasses, rule.line, rule.start, rule.view(&robots.source).text);
         }
     }
@@ -96,12 +106,15 @@ impl Parsed {
             let value = agent.value(&robots.source);
             let Named::Crawler(name, cut) = token::named(value) else { return None };
             let is_plain = token::oddity(value).is_none_or(|odd| odd == FindingKind::TokenCut);
-            (is_plain && !is_known(name) && !cut.is_some_and(is_known))
-                .then_some((agent, cut.unwrap_or(name)))
+            (is_plain && !is_known(name) && !cut.is_some_and(is_known)).then_some((agent, name, cut))
         });
-        for (agent, name) in odd.take(MOST_NAMES) {
-            let meant = std::str::from_utf8(name).ok().and_then(|name| nearest(name, &known));
-            if let Some(meant) = meant {
+        for (agent, name, cut) in odd.take(MOST_COMPARED) {
+            let meant = |name: &[u8]| {
+                let name = std::str::from_utf8(name).ok()?;
+                spelling::nearest(name, known.values().copied()).filter(|meant| is_slip(name, meant))
+            };
+            let found = [Some(name), cut].into_iter().flatten().find_map(|name| Some((name, meant(name)?)));
+            if let Some((name, meant)) = found {
                 let set = |finding: &mut Finding| finding.meant = Some(meant.into());
                 findings.add_with(FindingKind::MisspeltToken, agent.line, agent.start, name, set);
             }
@@ -110,25 +123,25 @@ impl Parsed {
         self.add_findings(found);
     }
 
-    pub(super) fn add_findings(&mut self, found: Vec<Finding>) {
+    fn add_findings(&mut self, found: Vec<Finding>) {
         self.findings.extend(found);
         let is_last = |finding: &Finding| finding.kind == FindingKind::MoreFindings;
         self.findings.sort_by_key(|finding| (is_last(finding), finding.line, finding.column, finding.kind));
     }
 }
 
-/// The name that is one slip away. Short names are alike without being meant.
-fn nearest<'k>(name: &str, known: &HashMap<String, &'k str>) -> Option<&'k str> {
-    let name = name.to_ascii_lowercase();
+/// Whether a name of a crawler was surely meant for the other, which is more than that it is like it: not all crawlers are
+/// known, and short names are alike without being meant. They are the same but for case and hyphens, or differ by a
+/// letter too many, too few, or two in the wrong order, and that in a word: another letter, a digit or a short part makes
+/// another crawler, `SemrushBot-SA` and `-SWA`, `httplib` and `httplib2`.
+fn is_slip(name: &str, meant: &str) -> bool {
     if name.len() < 5 {
-        return None;
+        return false;
     }
-    let alike = known.iter().filter(|(lower, _)| lower.len().abs_diff(name.len()) <= 1);
-    alike.filter(|(lower, _)| is_one_slip(lower.as_bytes(), name.as_bytes())).map(|(_, meant)| *meant).min()
+    let (one, other) = (name.to_ascii_lowercase(), meant.to_ascii_lowercase());
+    spelling::fold(&one) == spelling::fold(&other) || is_one_slip(one.as_bytes(), other.as_bytes())
 }
 
-/// Whether two names differ by a letter too many, too few, or two in the wrong order, and that in a word. Another letter,
-/// a digit or a short part makes another crawler: `SemrushBot-SA` and `-SWA`, `httplib` and `httplib2`.
 fn is_one_slip(one: &[u8], other: &[u8]) -> bool {
     let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     let word = one.get(..same).unwrap_or_default().rsplit(|&b| b == b'-').next().unwrap_or_default().len()

@@ -62,6 +62,7 @@ mod parse;
 mod pattern;
 mod preference;
 mod rule;
+mod spelling;
 mod symbol;
 mod token;
 mod usage;
@@ -73,8 +74,9 @@ pub use compose::{
 pub use delay::CrawlDelayLine;
 pub use finding::{Finding, FindingKind, Severity};
 pub use group::{Judgement, JudgementReason, RuleGroup};
-pub use preference::{Preference, PreferenceKind, UseCategory};
+pub use preference::{Preference, PreferenceKind};
 pub use rule::{Rule, RuleKind};
+pub use spelling::nearest;
 pub use token::cut as compared;
 
 use delay::CrawlDelays;

@@ -146,6 +146,7 @@ pub(super) fn parse(source: &[u8], generated_from: u32) -> (ParsedFile, Findings
         findings: Findings::new(source, generated_from),
         naming: false,
         has_noindex: false,
+        has_unencoded: false,
         named: HashSet::new(),
     };
     let mark = line::byte_order_mark(source);
@@ -163,8 +164,9 @@ struct Parser<'s> {
     findings: Findings<'s>,
     /// The last line that belongs to a group was a user-agent line.
     naming: bool,
-    /// Whether a `Noindex` was told of.
+    /// Whether a `Noindex` was told of, and a path that is not percent-encoded.
     has_noindex: bool,
+    has_unencoded: bool,
     /// The values of the block so far.
     named: HashSet<&'s str>,
 }
@@ -251,7 +253,9 @@ impl<'s> Parser<'s> {
         }
         let comment = || record.cut.then_some(FindingKind::CommentInPattern);
         let dots = || pattern::has_dot_segment(record.value).then_some(FindingKind::DotSegment);
-        mistake.or_else(comment).or_else(dots)
+        let is_text = !record.value.is_ascii() && std::str::from_utf8(record.value).is_ok();
+        let is_first = is_text && !std::mem::replace(&mut self.has_unencoded, true);
+        mistake.or_else(comment).or_else(dots).or_else(|| is_first.then_some(FindingKind::UnencodedPath))
     }
 
     fn extra(&mut self, record: Record<'_>, line: u32) -> Option<FindingKind> {
@@ -266,6 +270,7 @@ impl<'s> Parser<'s> {
                 Some(FindingKind::NoindexRecord)
             }
             RecordName::Host => Some(FindingKind::HostRecord),
+            RecordName::ContentUsage if block.is_none() => Some(FindingKind::RuleOutsideGroup),
             RecordName::License if !is_absolute(value) || !is_one(value) => Some(FindingKind::LicenseUrl),
             _ => None,
         }

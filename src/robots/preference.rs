@@ -48,30 +48,6 @@ impl fmt::Display for Preference<'_> {
     }
 }
 
-/// What both vocabularies have a word for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::VariantArray)]
-pub enum UseCategory {
-    /// Training of models.
-    Training,
-    /// Input to models: answers that are made of what was fetched.
-    Input,
-    /// Search that leads to the pages.
-    Search,
-}
-
-impl UseCategory {
-    /// Its word in a vocabulary.
-    pub(super) const fn word(self, kind: PreferenceKind) -> &'static str {
-        match (self, kind) {
-            (Self::Training, PreferenceKind::ContentUsage) => "train-ai",
-            (Self::Training, _) => "ai-train",
-            (Self::Input, PreferenceKind::ContentUsage) => "ai-use",
-            (Self::Input, _) => "ai-input",
-            (Self::Search, _) => "search",
-        }
-    }
-}
-
 impl Robots {
     /// Every preference that is stated for the crawlers of a group, as written and in the order of the file; without a
     /// group, what is stated for everyone.
@@ -136,23 +112,4 @@ pub(super) fn pairs(value: &[u8]) -> impl Iterator<Item = (usize, &str, &str)> {
         let (key, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;
         Some((start, key.trim(), value.trim())).filter(|(_, key, _)| !key.is_empty())
     })
-}
-
-/// Whether a value of `kind` allows a category; `None` where it does not say.
-pub(super) fn allows(kind: PreferenceKind, value: &[u8], category: UseCategory) -> Option<bool> {
-    let word = category.word(kind);
-    match kind {
-        PreferenceKind::ContentUsage => {
-            dictionary::parse(super::usage::without_path(value))?.get(word).and_then(dictionary::allows)
-        }
-        PreferenceKind::ContentSignal => {
-            let answer = pairs(value).filter(|(_, key, _)| *key == word).map(|(.., answer)| answer).last()?;
-            match answer {
-                "yes" => Some(true),
-                "no" => Some(false),
-                _ => None,
-            }
-        }
-        PreferenceKind::License => None,
-    }
 }

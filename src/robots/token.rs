@@ -72,10 +72,23 @@ fn is_list(value: &[u8]) -> bool {
     value.contains(&b',') && value.split(|&b| b == b',').all(|part| is_one(part.trim_ascii()))
 }
 
+/// Whether a rule stands behind a name: its line end was forgotten.
+fn has_rule(value: &[u8]) -> bool {
+    let mut words = value.split(|&byte| is_blank(byte)).skip(1);
+    words.any(|word| {
+        let name = word.split(|&byte| byte == b':').next().unwrap_or_default();
+        name.len() < word.len()
+            && (name.eq_ignore_ascii_case(b"disallow") || name.eq_ignore_ascii_case(b"allow"))
+    })
+}
+
 /// What is odd about the value of a user-agent line.
 pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
     let among =
         |list: &[&str], name: &[u8]| list.iter().any(|word| word.as_bytes().eq_ignore_ascii_case(name));
+    if has_rule(value) {
+        return Some(FindingKind::RuleInName);
+    }
     if is_list(value) {
         return Some(FindingKind::SeveralTokens);
     }

@@ -26,6 +26,18 @@ fn good() {
     check("check-good-json", SITE, ROBOTS, &["--format", "json"], 0).json();
 }
 
+/// What is said of each of them is said once.
+#[test]
+fn four_correct_sites_take_six_lines() {
+    let site = |name: &str| {
+        format!("[[sites]]\nhosts = [\"{name}\"]\norigin = \"http://127.0.0.1:9\"\nrobots = \"robots.txt\"\n")
+    };
+    let sites: String = ["a.example", "b.example", "c.example", "www.d.example"].map(site).concat();
+    let told = check("check-four-sites", &format!("mode = \"enforce\"\n{sites}"), ROBOTS, &[], 0).stdout;
+    assert!(told.lines().count() <= 6 && told.contains("with 4 sites"), "{told}");
+    assert_eq!(told.matches("(and 3 more like it)").count(), 2, "{told}");
+}
+
 #[test]
 fn an_unknown_key() {
     let ended = check("check-unknown-key", &format!("listen_on = []\n{SITE}"), ROBOTS, &[], 1);

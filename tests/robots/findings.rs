@@ -81,6 +81,10 @@ fn names_that_are_nearly_known() {
             "5:13 no crawler `GoogleBots` is known; did you mean `Googlebot`?"
         ]
     );
+    for (name, meant) in [("GPT-Bot", "GPTBot"), ("google_bot", "Googlebot"), ("Google Bot", "Googlebot")] {
+        let found = near(&format!("User-agent: {name}\nDisallow: /\n"));
+        assert!(found.len() == 1 && found[0].ends_with(&format!("did you mean `{meant}`?")), "{found:?}");
+    }
     for name in [
         "AI2Bot",
         "Googlebot/2.1",
@@ -153,6 +157,11 @@ fn files_that_a_query_lets_through() {
         message,
         "`Disallow: /*.pdf$` does not match where a query such as `?x` follows: `$` stands behind the query"
     );
+    let apart = "Disallow: /*.pdf$\n\nUser-agent: b\nDisallow: /\n\nUser-agent: a\nDisallow: /*.pdf?\n";
+    assert!(
+        !of(apart).contains(&"2:1 query-passes".to_owned()),
+        "the rules of a group may stand in two places"
+    );
     for covered in [
         "Disallow: /*.pdf$\nDisallow: /*.pdf?\n",
         "Disallow: /*.pdf$\nDisallow: /*.pdf?*\n",
@@ -199,6 +208,58 @@ fn patterns() {
     assert_eq!(findings("User-agent: a\nDisallow: /a#b\n"), ["2:11 comment-in-pattern"]);
     let comments = "User-agent: a\nDisallow: /a #b\nDisallow: /c# d\nDisallow: #e\nDisallow: /f#\n";
     assert_eq!(findings(comments), Vec::<String>::new());
+}
+
+#[test]
+fn a_rule_on_the_line_of_a_name() {
+    for value in ["AhrefsBot Disallow: /", "AhrefsBot\tdisallow:/ Crawl-delay: 5"] {
+        let found = parse(format!("User-agent: {value}\n\nUser-agent: *\nDisallow: /x\n")).findings;
+        assert_eq!((found[0].kind, found[0].severity), (FindingKind::RuleInName, Severity::Warning));
+        let said = found[0].to_string();
+        assert!(
+            said.contains("`AhrefsBot`, which has a group of its own, does not read that of `*`"),
+            "{said}"
+        );
+    }
+    assert_eq!(findings("User-agent: Foo (allow: no)\nDisallow: /x\n"), ["1:13 token-cut"]);
+}
+
+#[test]
+fn a_group_that_leaves_out_what_everybody_is_told() {
+    let found = |group: &str| {
+        let file = format!(
+            "User-agent: *\nDisallow: /feedback/\nDisallow: /a\nDisallow: /b\nDisallow: /c\nDisallow: /*?\n\nUser-agent: FooBot\n{group}"
+        );
+        let told = parse(file).findings.into_iter().filter(|found| found.kind == FindingKind::NotBoundByStar);
+        told.map(|found| format!("{}: {found}", found.line)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        found("Crawl-delay: 5\n"),
+        ["8: `FooBot` may fetch what `*` may not (lines 2, 3, 4 and 2 more), for it has a group of its own"]
+    );
+    for meant in ["Disallow: /\n", "Disallow:\n", "Disallow: /other\n"] {
+        assert_eq!(found(meant), [""; 0], "{meant}");
+    }
+    assert_eq!(findings("User-agent: *\nAllow: /a\n\nUser-agent: FooBot\nDisallow: /x\n"), [""; 0]);
+}
+
+#[test]
+fn a_rule_that_a_longer_one_outranks() {
+    let found = parse("User-agent: a\nDisallow: /*/raw\nAllow: /users\n").findings;
+    assert_eq!((found[0].kind, found[0].line), (FindingKind::Outranked, 2));
+    assert_eq!(
+        found[0].to_string(),
+        "`Disallow: /*/raw` does not hold below `/users`: line 3 has as many bytes or more, and wins"
+    );
+    for rules in ["Disallow: /*/raw/x\nAllow: /users\n", "Disallow: /*/raw\nAllow: /users/a.html\n"] {
+        assert_eq!(findings(format!("User-agent: a\n{rules}")), [""; 0], "{rules}");
+    }
+}
+
+#[test]
+fn letters_beyond_ascii_in_a_path() {
+    let file = "User-agent: a\nDisallow: /caf\u{e9}\nDisallow: /th\u{e9}\nDisallow: /caf%C3%A9\n";
+    assert_eq!(findings(file), ["2:11 unencoded-path", "4:1 shadowed-rule"], "said once");
 }
 
 #[test]

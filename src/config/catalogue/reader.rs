@@ -7,6 +7,7 @@
 
 use crate::config::ConfigError;
 use crate::identify::Sign;
+use crate::robots::nearest;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -60,7 +61,7 @@ impl<'t> CatalogueReader<'t> {
         for (key, _) in table {
             let name = key.get_ref();
             if !known.contains(&&**name) {
-                let hint = nearest(name, known).map_or_else(
+                let hint = nearest(name, known.iter().copied()).map_or_else(
                     || format!("known keys: {}", known.join(", ")),
                     |near| format!("did you mean `{near}`?"),
                 );
@@ -126,7 +127,8 @@ impl<'t> CatalogueReader<'t> {
         let words: Vec<&str> = all.iter().map(|value| (*value).into()).collect();
         let found = all.iter().zip(&words).find(|(_, own)| **own == word.get_ref().as_str());
         if found.is_none() {
-            let hint = nearest(word.get_ref(), &words).map(|near| format!("did you mean `{near}`?"));
+            let hint =
+                nearest(word.get_ref(), words.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             let message =
                 format!("`{key}` is `{}`, expected one of `{}`", word.get_ref(), words.join("`, `"));
             self.refuse_with_hint(word.span(), message, hint);
@@ -148,12 +150,6 @@ impl<'t> CatalogueReader<'t> {
     }
 }
 
-/// The known key that differs least, when it differs little.
-fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let close = known.iter().map(|key| (strsim::levenshtein(name, key), *key)).min()?;
-    (close.0 <= 2).then_some(close.1)
-}
-
 /// Browsers and apps in everyday use.
 fn headers() -> impl Iterator<Item = &'static str> {
     include_str!("../../../rules/ordinary-headers.txt").lines().filter(|line| !line.starts_with('#'))
@@ -169,12 +165,6 @@ mod tests {
     use super::*;
     use crate::config::catalogue::bundled;
     use crate::identify::{ClientKind, Identifier};
-
-    #[test]
-    fn a_key_that_differs_little_is_meant() {
-        assert_eq!(nearest("tokns", &["name", "tokens"]), Some("tokens"));
-        assert_eq!(nearest("something", &["name", "tokens"]), None);
-    }
 
     #[test]
     fn signs_of_everybody_are_told_from_those_of_a_crawler() {

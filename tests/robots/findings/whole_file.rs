@@ -19,6 +19,9 @@ fn html() {
     assert_eq!(page.robots.records(), 0);
     assert_eq!(page.findings.len(), 1);
     assert_eq!((page.findings[0].kind, page.findings[0].severity), (FindingKind::Html, Severity::Error));
+    let json = parse("{\"error\": \"not found\"}\n");
+    assert_eq!((json.findings[0].kind, json.findings[0].severity), (FindingKind::Json, Severity::Error));
+    assert_eq!(json.findings.len(), 1);
     let mixed = parse("<html>\nUser-agent: *\nDisallow: /x\n");
     assert_eq!(mixed.robots.records(), 2);
     assert!(mixed.findings.iter().all(|finding| finding.severity == Severity::Warning));
