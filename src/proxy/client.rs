@@ -36,6 +36,15 @@ pub trait ExchangeClient: Send {
     /// When the client is gone.
     fn send_head(&mut self, status: u16, fields: HeaderMap, is_last: bool) -> Result<(), ClientFault>;
 
+    /// Asks for the request's body, before the head of the answer (RFC 9110 §10.1.1). Only clients of HTTP/2 are asked so.
+    fn send_continue(&mut self);
+
+    /// Says that nothing more comes through a tunnel; the client may go on to send.
+    fn poll_end_tunnel(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// A tunnel is closed because nothing came through it.
+    fn note_idle_tunnel(&mut self);
+
     /// Sends some of `bytes`, and says how many.
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>>;
 

@@ -200,7 +200,7 @@ impl ExchangeAttempt<'_> {
             read_timeout: own.read.unwrap_or(self.timeouts.origin_read),
             write_timeout: own.write.unwrap_or(self.timeouts.origin_write),
             tunnel_timeout: self.timeouts.tunnel,
-            expects_to_be_asked: head.version == HttpVersion::Http11
+            expects_to_be_asked: head.version != HttpVersion::Http10
                 && head.get("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue")),
         }
     }

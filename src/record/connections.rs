@@ -40,6 +40,9 @@ pub enum ConnectionEvent {
     BodyTooLarge,
     /// It was idle, and others needed the room.
     MadeRoom,
+    /// Nothing came through its tunnel, such as a WebSocket, for as long as it may be idle.
+    #[strum(message = "idle_tunnels")]
+    IdleTunnel,
     /// The TLS handshake failed, or took too long.
     TlsFailed,
     /// The header of the PROXY protocol was missing, malformed, late, or came from nobody trusted.
@@ -154,7 +157,7 @@ mod tests {
             "proxy_headers_refused",
             "h2_over_address",
         ];
-        assert!(names.iter().all(|name| counts[name] == 0) && counts.as_object().unwrap().len() == 18);
+        assert!(names.iter().all(|name| counts[name] == 0) && counts.as_object().unwrap().len() == 19);
         totals.count(ConnectionEvent::Closed);
         assert_eq!(totals.snapshot().open(), 0);
         assert!(totals.snapshot().faults().any(|fault| fault == ("h2-error", 1)));

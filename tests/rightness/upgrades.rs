@@ -6,8 +6,8 @@ use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Daemon, until};
 use crate::wire::{connect, exchange, read_until, rest, statuses};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::LazyLock;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
@@ -163,6 +163,27 @@ fn when_one_side_leaves_the_tunnel_the_other_hears_of_it() {
     until("the tunnel ends", || matches!(client.read(&mut [0]), Ok(0)).then_some(()));
 }
 
+/// What an origin was told behind its own end.
+static HEARD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+#[test]
+fn when_the_origin_ends_its_side_the_client_can_speak_still() {
+    let gateway = in_front_of(origin(|mut stream, _| {
+        stream.write_all(format!("{SWITCH}bye").as_bytes()).expect("sent");
+        stream.shutdown(Shutdown::Write).expect("ended");
+        let mut heard = Vec::new();
+        stream.read_to_end(&mut heard).expect("heard");
+        *HEARD.lock().expect("heard") = heard;
+    }));
+    let mut client = connect(gateway.address());
+    client.write_all(handshake("/chat", CHROME).as_bytes()).expect("sent");
+    read_until(&mut client, b"bye");
+    until("the origin's side ends", || matches!(client.read(&mut [0]), Ok(0)).then_some(()));
+    client.write_all(b"late").expect("sent");
+    drop(client);
+    until("the origin hears the rest", || (*HEARD.lock().expect("heard") == b"late").then_some(()));
+}
+
 /// The origin takes a little at a time of what its client floods it with, and tells the time meanwhile.
 fn tell_the_time(mut stream: TcpStream, _: Vec<u8>) {
     stream.write_all(SWITCH.as_bytes()).expect("sent");
@@ -204,7 +225,7 @@ fn small_pieces_leave_the_tunnel_at_once_while_the_client_floods_it() {
     })
     .take(60)
     .collect();
-    client.shutdown(std::net::Shutdown::Both).expect("the end");
+    client.shutdown(Shutdown::Both).expect("the end");
     flooding.join().expect("no panic");
     late.sort_unstable();
     // Of sixty the fifth latest: the machine may be busy.

@@ -12,6 +12,7 @@ use std::future::Future as _;
 use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 use tokio::io::AsyncReadExt as _;
 
 impl<C: ExchangeClient> Relay<'_, C> {
@@ -35,7 +36,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
             if let Some(error) = self.failure {
                 return Err(error);
             }
-            if matches!(self.answer, Answer::Over) {
+            if matches!(self.answer, Answer::Over) || self.is_origin_done {
                 return Ok(has_moved);
             }
             let taken = match self.poll_read(context) {
@@ -98,12 +99,18 @@ impl<C: ExchangeClient> Relay<'_, C> {
         let length = head.length;
         if head.is_interim() {
             self.interim.note(&head).map_err(malformed)?;
-            // HTTP/1.0 knows none (RFC 9110 §15.2), and over HTTP/2 none is passed on. A client is asked for its body once.
+            // HTTP/1.0 knows none (RFC 9110 §15.2), and over HTTP/2 only the question for the body is passed on. A client is
+            // asked for its body once.
             let is_said_again = head.status == 100 && self.is_asked;
-            if self.request.version == HttpVersion::Http11 && !is_said_again {
-                write_interim(&mut self.out, &head);
+            match self.request.version {
+                HttpVersion::Http11 if !is_said_again => write_interim(&mut self.out, &head),
+                HttpVersion::Http2 if head.status == 100 && !is_said_again => self.client.send_continue(),
+                _ => {}
             }
             self.is_asked |= head.status == 100;
+            if self.upload.is_whole && self.upload.is_sent() {
+                self.interim_since.get_or_insert_with(Instant::now);
+            }
             self.origin.start += length;
             return Ok(true);
         }
@@ -188,7 +195,9 @@ impl<C: ExchangeClient> Relay<'_, C> {
     fn ended(&mut self) -> Result<(), RelayError> {
         match &self.answer {
             Answer::Body(BodyReader::UntilClose) => self.finish(),
-            Answer::Tunnel | Answer::Over => self.answer = Answer::Over,
+            // The client may have more to say: it hears of it first.
+            Answer::Tunnel => self.is_origin_done = true,
+            Answer::Over => {}
             Answer::Head | Answer::Body(_) => return Err(self.broken(io::ErrorKind::UnexpectedEof)),
         }
         Ok(())

@@ -113,6 +113,7 @@ enum SentFraming {
 }
 
 /// One exchange under way.
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(super) struct Relay<'a, C> {
     request: RelayRequest<'a>,
     client: &'a mut C,
@@ -132,6 +133,11 @@ pub(super) struct Relay<'a, C> {
     is_asked: bool,
     /// Whether the client sends no more through the tunnel, and the origin was told so.
     is_half_closed: bool,
+    /// Whether the origin does not, and whether the client was told so.
+    is_origin_done: bool,
+    is_client_told: bool,
+    /// When an interim answer came first to a request that was sent whole.
+    interim_since: Option<Instant>,
     piece: usize,
     /// When something last went on.
     since: Instant,
@@ -166,6 +172,9 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             interim: InterimAnswers::default(),
             is_asked,
             is_half_closed: false,
+            is_origin_done: false,
+            is_client_told: false,
+            interim_since: None,
             piece: PIECE,
             since: Instant::now(),
             progress: Progress::default(),
@@ -187,9 +196,12 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         loop {
             let mut has_moved = self.poll_upload(context)?;
             has_moved |= self.poll_answer(context)?;
-            has_moved |= self.poll_half_close(context);
+            has_moved |= self.poll_half_close(context) || self.poll_end_of_tunnel(context);
             if matches!(self.answer, Answer::Over) && self.out.is_empty() {
-                return self.client.poll_flush(context).map_err(RelayError::Client);
+                // A client that was told of the end of a tunnel was sent everything before.
+                let flushed =
+                    if self.is_client_told { Poll::Ready(Ok(())) } else { self.client.poll_flush(context) };
+                return flushed.map_err(RelayError::Client);
             }
             if has_moved {
                 self.since = Instant::now();
@@ -208,10 +220,12 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             return false;
         }
         let is_due = self.client.poll_deadline(context, self.since + ASKED_WITHIN).is_ready();
-        if is_due {
+        if is_due && self.request.version == HttpVersion::Http2 {
+            self.client.send_continue();
+        } else if is_due {
             self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
-            self.is_asked = true;
         }
+        self.is_asked |= is_due;
         is_due
     }
 
@@ -226,6 +240,23 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             return false;
         }
         self.is_half_closed = true;
+        true
+    }
+
+    /// Tells the client that the origin sends no more through the tunnel, or ends the tunnel where the client does not
+    /// either; whether that went on now.
+    fn poll_end_of_tunnel(&mut self, context: &mut Context<'_>) -> bool {
+        if !self.is_origin_done || !self.out.is_empty() || matches!(self.answer, Answer::Over) {
+            return false;
+        }
+        if self.upload.is_broken || self.upload.is_whole && self.upload.is_sent() {
+            self.answer = Answer::Over;
+            return true;
+        }
+        if self.is_client_told || self.client.poll_end_tunnel(context).is_pending() {
+            return false;
+        }
+        (self.is_client_told, self.is_held) = (true, false);
         true
     }
 
@@ -318,12 +349,20 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         let RelayRequest { read_timeout, write_timeout, tunnel_timeout, .. } = self.request;
         // Nothing need happen in a tunnel that both sides hold open (RFC 6455 §5.5.2 leaves it to them to ask).
         let is_idle_tunnel = matches!(self.answer, Answer::Tunnel) && !is_stuck;
-        let patience = match (is_stuck, is_idle_tunnel && !self.is_half_closed) {
+        let is_open = is_idle_tunnel && !self.is_half_closed && !self.is_origin_done;
+        let patience = match (is_stuck, is_open) {
             (true, _) => write_timeout.min(read_timeout),
             (false, true) => tunnel_timeout,
             (false, false) => read_timeout,
         };
-        ready!(self.client.poll_deadline(context, self.since + patience));
+        // Interim answers are no answer: they do not buy the origin more time.
+        let awaits_head = matches!(self.answer, Answer::Head);
+        let since =
+            self.interim_since.filter(|_| awaits_head).map_or(self.since, |first| first.min(self.since));
+        ready!(self.client.poll_deadline(context, since + patience));
+        if is_open {
+            self.client.note_idle_tunnel();
+        }
         Poll::Ready(if is_idle_tunnel { Ok(()) } else { Err(RelayError::Origin(OriginFault::Timeout)) })
     }
 }

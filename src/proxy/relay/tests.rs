@@ -23,6 +23,11 @@ struct Player {
     heads: Vec<(u16, usize, bool)>,
     /// How much of that was flushed.
     flushed: usize,
+    /// What it has to say once the tunnel has ended on the other side.
+    last_word: Option<Vec<u8>>,
+    /// How often it was asked for its body, and told that its tunnel was idle.
+    asked: usize,
+    idle: usize,
 }
 
 impl ExchangeClient for Player {
@@ -46,6 +51,20 @@ impl ExchangeClient for Player {
     fn send_head(&mut self, status: u16, fields: HeaderMap, is_last: bool) -> Result<(), ClientFault> {
         self.heads.push((status, fields.len(), is_last));
         Ok(())
+    }
+
+    fn send_continue(&mut self) {
+        self.asked += 1;
+    }
+
+    fn poll_end_tunnel(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        self.body.extend(self.last_word.take().map(Ok));
+        self.is_whole = true;
+        Poll::Ready(())
+    }
+
+    fn note_idle_tunnel(&mut self) {
+        self.idle += 1;
     }
 
     fn poll_send(&mut self, _: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
@@ -101,6 +120,8 @@ struct RelayOutcome {
     at_origin: String,
     progress: Progress,
     result: Result<(), RelayError>,
+    asked: usize,
+    idle: usize,
 }
 
 /// An exchange in which the origin answers with `answer`, and closes its side if `closes`.
@@ -135,7 +156,9 @@ async fn exchanged(
     let is_flushed = client.flushed == client.heard.len();
     let heard = String::from_utf8(client.heard).unwrap();
     let heard: String = heard.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect();
-    RelayOutcome { heard, is_flushed, at_origin: String::from_utf8(at_origin).unwrap(), progress, result }
+    let (asked, idle) = (client.asked, client.idle);
+    let at_origin = String::from_utf8(at_origin).unwrap();
+    RelayOutcome { heard, is_flushed, at_origin, progress, result, asked, idle }
 }
 
 async fn got(answer: &str, closes: bool) -> RelayOutcome {
@@ -264,4 +287,75 @@ async fn a_tunnel_carries_both_ways_and_waits_for_the_origin_once_the_client_is_
     assert!(came.heard.ends_with("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\npong"), "{}", came.heard);
     assert!(came.at_origin.ends_with("\r\n\r\nping"), "{}", came.at_origin);
     assert_eq!((came.result, came.progress.status, came.progress.keeps_client), (Ok(()), Some(101), false));
+    assert_eq!(came.idle, 0, "the client had ended it");
+}
+
+const SWITCH: &[u8] =
+    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\npong";
+
+#[tokio::test]
+async fn a_tunnel_that_the_origin_ends_carries_what_the_client_has_to_say_still() {
+    let handshake = RelayRequest { is_handshake: true, ..request("GET", Body::None) };
+    let client = Player { last_word: Some(b"late".to_vec()), is_patient: true, ..Player::default() };
+    let came = exchanged(handshake, client, false, SWITCH, true).await;
+    assert!(came.heard.ends_with("\r\n\r\npong"), "{}", came.heard);
+    assert!(came.at_origin.ends_with("\r\n\r\nlate"), "{}", came.at_origin);
+    assert_eq!((came.result, came.idle), (Ok(()), 0));
+}
+
+#[tokio::test]
+async fn a_tunnel_through_which_nothing_comes_is_closed_and_counted() {
+    let tunnel_timeout = Duration::from_millis(50);
+    let handshake = RelayRequest { is_handshake: true, tunnel_timeout, ..request("GET", Body::None) };
+    let client = Player { is_patient: true, ..Player::default() };
+    let came = exchanged(handshake, client, false, SWITCH, false).await;
+    assert_eq!((came.result, came.idle), (Ok(()), 1));
+}
+
+/// An exchange with an origin that sends `piece` at so short an interval and so often, and then an answer.
+async fn dripped(piece: &[u8], interval: Duration, times: usize) -> Result<(), RelayError> {
+    let (mut origin, ours) = UnixStream::pair().unwrap();
+    let mut connection = OriginConnection::of_test(Box::new(Stream::from(ours)), false);
+    let mut client = Player { is_patient: true, ..Player::default() };
+    let hasty = RelayRequest { read_timeout: Duration::from_millis(200), ..request("GET", Body::None) };
+    let relay = Relay::new(hasty, HEAD.to_vec(), &mut client, &mut connection).run();
+    let dripping = async {
+        let mut head = vec![0; HEAD.len()];
+        origin.read_exact(&mut head).await.unwrap();
+        for _ in 0..times {
+            let _ = origin.write_all(piece).await;
+            tokio::time::sleep(interval).await;
+        }
+        let _ = origin.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+    };
+    tokio::join!(relay, dripping).0.1
+}
+
+#[tokio::test]
+async fn interim_answers_buy_no_time() {
+    let hint = b"HTTP/1.1 103 Early Hints\r\n\r\n";
+    assert_eq!(dripped(hint, Duration::from_millis(1), 3).await, Ok(()));
+    let late = dripped(hint, Duration::from_millis(20), 30).await;
+    assert_eq!(late, Err(RelayError::Origin(OriginFault::Timeout)));
+}
+
+#[tokio::test]
+async fn a_client_of_http2_is_asked_for_its_body_once() {
+    let asked = |answer: &'static [u8]| async move {
+        let body = Body::Length(5);
+        let expecting = RelayRequest {
+            version: HttpVersion::Http2,
+            expects_to_be_asked: true,
+            read_timeout: Duration::from_secs(1),
+            ..request("POST", body)
+        };
+        let client = Player { is_patient: true, ..Player::default() };
+        exchanged(expecting, client, false, answer, false).await
+    };
+    // By the origin, and where that does not, by the gateway.
+    let answer = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
+    for answer in [&answer[..], b""] {
+        let came = asked(answer).await;
+        assert_eq!((came.asked, came.heard.as_str()), (1, ""), "{:?}", came.result);
+    }
 }

@@ -325,14 +325,11 @@ impl SubjectCounts {
         network: NetworkId,
         room: &mut BatchRoom,
     ) {
-        let share = if counts.violations > 0 { 2 } else { 1 };
-        let has_room = room.sizes.paths < room.bounds.paths.saturating_mul(share)
-            && room.sizes.details + target.len() <= room.bounds.details.saturating_mul(share);
         if target.len() > LONGEST_TARGET {
             add(&mut self.other_paths, day, counts);
         } else if let Some(uses) = self.paths.get_mut(target) {
             add(&mut uses.days, day, counts);
-        } else if has_room {
+        } else if room.has_place_for(target, if counts.violations > 0 { 2 } else { 1 }) {
             room.sizes.paths += 1;
             room.sizes.details += target.len();
             self.paths.insert(target.into(), TargetUses { network, days: vec![(day, *counts)] });

@@ -353,6 +353,12 @@ impl BatchRoom {
         fits
     }
 
+    /// Whether there is a place for one more target within so many times the bounds.
+    pub(super) const fn has_place_for(&self, target: &[u8], share: usize) -> bool {
+        self.sizes.paths < self.bounds.paths.saturating_mul(share)
+            && self.sizes.details + target.len() <= self.bounds.details.saturating_mul(share)
+    }
+
     /// Details that are missing, by the number of requests they were of.
     pub(super) const fn drop_details(&mut self, count: u64) {
         self.losses.details_dropped = self.losses.details_dropped.saturating_add(count);

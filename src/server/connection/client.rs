@@ -61,6 +61,18 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
         Err(ClientFault::Gone)
     }
 
+    /// Never: what it is sent is written out.
+    fn send_continue(&mut self) {}
+
+    fn poll_end_tunnel(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        // Where that fails the client has left, and is found to have when it is read.
+        Pin::new(&mut self.stream).poll_shutdown(context).map(|_| ())
+    }
+
+    fn note_idle_tunnel(&mut self) {
+        self.count(ConnectionEvent::IdleTunnel);
+    }
+
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
         match Pin::new(&mut self.stream).poll_write(context, bytes) {
             Poll::Ready(Ok(count)) if count > 0 => {

@@ -218,6 +218,21 @@ impl ExchangeClient for Stream {
         Ok(())
     }
 
+    fn send_continue(&mut self) {
+        let mut head = http::Response::new(());
+        *head.status_mut() = StatusCode::CONTINUE;
+        // It fails where the client has left, which is found when its body is read.
+        let _ = self.answer.send_informational(head);
+    }
+
+    /// Never: there are no tunnels.
+    fn poll_end_tunnel(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
+    /// Never: there are no tunnels.
+    fn note_idle_tunnel(&mut self) {}
+
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
         let Some(writer) = &mut self.writer else { return Poll::Ready(Err(ClientFault::Gone)) };
         let wanted = bytes.len().min(PIECE);

@@ -5,8 +5,9 @@ use super::hostile::site;
 use super::probe::{H2Probe, ProbeOutcome};
 use super::request;
 use crate::http1::answer;
-use crate::keeper::Keeper;
+use crate::keeper::{Keeper, KeptMessage};
 use crate::support::agents::GPTBOT;
+use crate::support::http2::{DATA, END_STREAM, frame};
 use crate::support::tls::{Authority, tls_address};
 
 fn asks(method: &str, path: &str) -> Vec<u8> {
@@ -53,4 +54,18 @@ fn a_refusal_does_not_wait_for_the_body() {
     assert_eq!(probe.came(1, true), ProbeOutcome::Answer(403));
     assert!(probe.serves());
     assert!(origin.take().iter().all(|kept| kept.request_line() == "GET /last HTTP/1.1"));
+}
+
+/// RFC 9110 §10.1.1. The origin asks nobody: it reads.
+#[test]
+fn a_client_that_waits_to_be_asked_for_its_body_is_asked() {
+    let (authority, origin) = (Authority::new(), Keeper::start());
+    let gateway = site(&authority, &origin.url()).start();
+    let mut probe = H2Probe::to(&authority, tls_address(&gateway));
+    probe.send(&super::post(&[("expect", "100-continue"), ("content-length", "5")]));
+    assert!(probe.is_asked());
+    probe.send(&frame(DATA, END_STREAM, 1, b"hello"));
+    assert_eq!(probe.came(1, true), ProbeOutcome::Answer(200));
+    let kept = origin.take();
+    assert!(matches!(&kept[..], [KeptMessage::Whole { body, .. }] if body == b"hello"), "{kept:?}");
 }

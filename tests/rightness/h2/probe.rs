@@ -152,6 +152,14 @@ impl H2Probe {
         self.seen.iter().filter(is_data).map(|seen| seen.payload.len()).collect()
     }
 
+    /// Whether the client is asked for its body on stream 1 (`100`).
+    pub(crate) fn is_asked(&mut self) -> bool {
+        let asks =
+            |seen: &H2Frame| (seen.kind, seen.stream) == (HEADERS, 1) && status(&seen.payload) == Some(100);
+        while !self.seen.iter().any(asks) && self.answer.is_none() && self.next(1).is_some() {}
+        self.seen.iter().any(asks)
+    }
+
     /// The text that has come on stream 1.
     pub(crate) fn text(&self) -> String {
         let is_data = |seen: &&H2Frame| (seen.kind, seen.stream) == (DATA, 1);
