@@ -3,8 +3,8 @@
 //! Field names are public API. What is missing from the answer of an older gateway has its default.
 
 use crate::fleet::FleetStatus;
-use crate::policy::{LastReload, Override, SiteModes};
-use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost};
+use crate::policy::{LastReload, Override, SiteModes, UnknownSpan};
+use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost, timestamp};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,12 +87,26 @@ pub struct SiteStatus {
     pub binds_from: Option<String>,
     /// How many crawlers have read it.
     pub read_by: usize,
-    /// Why it does not bind everyone, beyond a former version within notice.
-    pub doubt: Option<String>,
-    /// Whether more versions than are kept were served within notice.
-    pub diluted: bool,
+    /// What is not known of the time before, and until when nobody is accused because of it.
+    pub unknown: Vec<UnknownPast>,
     /// The name under which something in front sent its visitors in the last day, whoever they were.
     pub stand_in: Option<Cow<'static, str>>,
+}
+
+/// Something that nobody knows of what a site served before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UnknownPast {
+    /// What, as the subject of a sentence.
+    pub what: Cow<'static, str>,
+    /// Until when nobody is accused because of it; null while that goes on.
+    pub until: Option<String>,
+}
+
+impl From<UnknownSpan> for UnknownPast {
+    fn from(UnknownSpan { what, until }: UnknownSpan) -> Self {
+        Self { what: what.into(), until: until.map(timestamp) }
+    }
 }
 
 /// One server of an origin in a [`StatusReport`].
@@ -185,4 +199,6 @@ pub struct SiteMode {
     pub site: String,
     /// Its mode.
     pub mode: Cow<'static, str>,
+    /// From when on its version in force binds everyone, and until when nobody is accused.
+    pub notice: String,
 }

@@ -14,8 +14,8 @@ mod dice;
 use dice::Dice;
 use robots_gateway::config::catalogue;
 use robots_gateway::decide::{
-    HostHistory, Moment, Notice, NoticePeriod, NoticeTime, Read, RobotsVersion, SiteRules, VerdictInput,
-    VerdictOutcome, VersionId, Waiver, decide,
+    Doubt, HostHistory, KnownVersion, Moment, Notice, NoticePeriod, NoticeTime, Read, RobotsVersion,
+    SiteRules, VerdictInput, VerdictOutcome, VersionId, Waiver, decide,
 };
 use robots_gateway::identify::{Identifier, Identity, Proof};
 use robots_gateway::record::{ReadBook, ReaderId};
@@ -114,12 +114,11 @@ impl World {
         let period = period(history.notice, 0);
         let (book, identity) = (ReadBook::default(), self.recognised());
         let reader = ReaderId::new("host", &identity, Proof::Confirmed, None);
-        let first = &self.versions[history.in_force[0]];
-        let mut past = HostHistory::unknown_until(moment(0));
+        let first = &self.known(history.in_force[0]);
+        let mut past = HostHistory::beginning(long_ago(), Doubt::Before);
         past.serve(1, first, moment(0));
-        past.explain_unknown(Some(first), time(0));
         for tick in 0..=now {
-            past.serve(1, &self.versions[history.version_at(tick)], moment(tick));
+            past.serve(1, &self.known(history.version_at(tick)), moment(tick));
             past.prune(period, time(tick));
             let rules = rules(&past);
             for _ in history.reads.iter().filter(|at| **at == tick) {
@@ -129,6 +128,11 @@ impl World {
         }
         let rules = rules(&past);
         (rules, book.of(&reader))
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "others are not known")]
+    fn known(&self, version: usize) -> KnownVersion {
+        Ok(Arc::clone(&self.versions[version]))
     }
 
     fn recognised(&self) -> Arc<Identity> {
@@ -151,12 +155,18 @@ impl World {
             now: time(now),
         };
         let period = period(history.notice, history.settle);
-        (decide(&rules, period, &case).outcome, rules.dropped.is_some())
+        let has_dropped = rules.former().iter().any(|old| old.version.is_err());
+        (decide(&rules, period, &case).outcome, has_dropped)
     }
 }
 
 fn time(tick: u64) -> NoticeTime {
     NoticeTime(Duration::from_secs(1_000_000 + tick))
+}
+
+/// When nothing was known any more, so long ago that nobody can hold it.
+fn long_ago() -> Moment {
+    Moment { sequence: 0, at: NoticeTime::default(), time: UNIX_EPOCH }
 }
 
 /// The change of a tick.
@@ -176,7 +186,7 @@ fn rules(past: &HostHistory) -> SiteRules {
 #[test]
 fn a_verdict_of_guilty_leaves_no_innocent_history() {
     let world = World::new();
-    let (mut convicted, mut with_dropped) = (0, 0);
+    let (mut convicted, mut with_dropped, mut unknown) = (0, 0, 0);
     for seed in 0..20_000 {
         let mut dice = Dice(seed);
         let history = History::roll(&mut dice);
@@ -187,8 +197,12 @@ fn a_verdict_of_guilty_leaves_no_innocent_history() {
         let is_convicted = matches!(outcome, VerdictOutcome::Violation(_));
         assert!(guilty || !is_convicted, "seed {seed}, now {now}: {history:?}");
         if has_dropped {
-            // Whoever could hold what was forgotten gets the benefit of the doubt.
+            // Whoever could hold what was forgotten is not accused. It is refused, unless a version that is still known
+            // and that it could hold allows the request.
             with_dropped += 1;
+            let is_pending = outcome == VerdictOutcome::Stale(Notice::Pending);
+            assert!(!is_pending || !guilty, "seed {seed}, now {now}: {history:?}");
+            unknown += u32::from(outcome == VerdictOutcome::Stale(Notice::Unknown));
             continue;
         }
         assert_eq!(is_convicted, guilty, "seed {seed}, now {now}: {outcome:?}, {history:?}");
@@ -202,6 +216,7 @@ fn a_verdict_of_guilty_leaves_no_innocent_history() {
     }
     assert!((2_000..18_000).contains(&convicted), "{convicted}: the dice must show both sides");
     assert!(with_dropped > 100, "{with_dropped}: some histories must be too long to keep");
+    assert!(unknown > 0, "{unknown}: some requests must be judged beside something unknown");
 }
 
 #[test]
@@ -226,11 +241,11 @@ fn read_is_said_only_of_a_client_whose_last_read_is_of_the_version_in_force() {
 #[test]
 fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
     let world = World::new();
-    let (allows, disallows) = (&world.versions[0], &world.versions[1]);
-    let mut past = HostHistory::unknown_until(moment(0));
-    past.serve(1, allows, moment(0));
+    let allows = &world.versions[0];
+    let mut past = HostHistory::beginning(long_ago(), Doubt::Before);
+    past.serve(1, &world.known(0), moment(0));
     let before = rules(&past);
-    past.serve(1, disallows, moment(10));
+    past.serve(1, &world.known(1), moment(10));
     let rules = rules(&past);
     let reads = [Read { rules: allows.rules, sequence: before.sequence, at: time(11) }];
     let recognised = world.recognised();

@@ -73,7 +73,12 @@ pub(super) fn show(admin: &Admin) -> Response<Vec<u8>> {
 fn report(admin: &Admin) -> ModeReport {
     let policy = admin.reloader.current();
     let mode = |site: &Site| site.modes.general().as_str().into();
-    let site = |site: &Arc<Site>| SiteMode { site: site.config.name.clone(), mode: mode(site) };
+    let notice = |site: &Site| admin.reloader.notice(&policy, site).to_string();
+    let site = |site: &Arc<Site>| SiteMode {
+        site: site.config.name.clone(),
+        mode: mode(site),
+        notice: notice(site),
+    };
     ModeReport {
         result: None,
         overrides: admin.reloader.overrides(),

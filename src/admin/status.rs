@@ -129,8 +129,7 @@ fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {
         notice: notice.to_string(),
         binds_from: notice.binds_from.map(timestamp),
         read_by: notice.read_by,
-        doubt: notice.doubt,
-        diluted: notice.is_diluted,
+        unknown: notice.unknown.into_iter().map(Into::into).collect(),
         stand_in: admin.recorder.stand_in(&site.config.name, SystemTime::now()).map(Cow::Borrowed),
     }
 }

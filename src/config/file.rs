@@ -96,10 +96,20 @@ impl ConfigFile {
     }
 }
 
+/// Keys that there are no more, and what has become of them.
+const REMOVED: [(&str, &str); 1] = [(
+    "published",
+    "remove it: what the gateway serves is enforced from the first request on, and what was served before it excuses \
+     nobody from that; it only keeps violations from being counted until `notice` is over",
+)];
+
 /// The parser's message in the words of this configuration, where it is about a key that nobody knows.
 fn explain_unknown_key(message: &str) -> String {
     let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
     let Some((key, expected)) = unknown else { return message.to_owned() };
+    if let Some((_, fate)) = REMOVED.iter().find(|(removed, _)| *removed == key) {
+        return format!("`{key}` is a key no more; {fate}");
+    }
     let known = || expected.split('`').skip(1).step_by(2);
     if let Some(meant) = nearest(key, known()) {
         return format!("unknown key `{key}`; did you mean `{meant}`?");
@@ -183,5 +193,15 @@ mod tests {
     #[test]
     fn an_empty_file_is_a_file() {
         assert!(ConfigFile::parse(Path::new("gateway.toml"), "").is_ok());
+    }
+
+    #[test]
+    fn a_key_that_is_gone_is_told_with_what_has_become_of_it() {
+        let told =
+            fault("[[sites]]\norigin = \"http://127.0.0.1:9\"\npublished = { version = \"0123456789ab\" }\n");
+        assert!(
+            told.contains("gateway.toml:3:1") && told.contains("`published` is a key no more; remove it"),
+            "{told}"
+        );
     }
 }

@@ -43,7 +43,7 @@ pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl, WordPlace};
 pub use self_test::SELF_TEST_HOST;
-pub use site::{PublishedSince, SiteConfig};
+pub use site::SiteConfig;
 pub use user_info::without_user_info;
 pub use values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue, ValueError};
 pub use verify::{NameServers, VerifyOptions, mirror_folder};

@@ -5,14 +5,11 @@ use super::host_pattern::HostPattern;
 use super::origin::{Origin, OriginTable};
 use super::robots::{RobotsConfig, RobotsTable};
 use super::values::{DurationValue, TextOrTable};
-use crate::decide::VersionId;
 use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
-use jiff::Timestamp;
 use serde::Deserialize;
 use std::path::Path;
-use std::time::SystemTime;
 use toml::Spanned;
 
 /// The name of the site without hosts.
@@ -32,8 +29,6 @@ pub struct SiteConfig {
     pub origin: Origin,
     /// What its robots.txt is made of.
     pub robots: RobotsConfig,
-    /// Since when a version of it was published before the gateway served it.
-    pub published: Option<PublishedSince>,
     /// Its own mode.
     pub mode: Option<Mode>,
     /// What it does where the rules leave a choice.
@@ -60,7 +55,6 @@ pub(super) struct SiteTable {
     pub(super) hosts: Vec<Spanned<String>>,
     pub(super) origin: Option<Spanned<TextOrTable<OriginTable>>>,
     robots: Option<Spanned<TextOrTable<RobotsTable>>>,
-    published: Option<PublishedTable>,
     mode: Option<Mode>,
     #[serde(default)]
     contradicted: Contradicted,
@@ -85,13 +79,6 @@ pub(super) struct SiteTable {
 enum PathParametersForm {
     Keep,
     Drop,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PublishedTable {
-    version: Spanned<String>,
-    since: Spanned<toml::value::Datetime>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -135,7 +122,6 @@ impl SiteConfig {
             None => Some(Origin::default()),
         };
         let refusal = refusal(table.refusal, faults);
-        let published = table.published.and_then(|table| published(&table, faults));
         let has_origin = origin.as_ref().is_none_or(|origin| !origin.servers.is_empty());
         let robots = match table.robots {
             Some(key) => {
@@ -158,7 +144,6 @@ impl SiteConfig {
             hosts,
             origin,
             robots,
-            published,
             mode: table.mode,
             choices: SiteChoices {
                 variants: table.variants,
@@ -173,31 +158,6 @@ impl SiteConfig {
             refusal,
         })
     }
-}
-
-/// The operator's word that a version was published before the gateway served it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PublishedSince {
-    /// Which one.
-    pub version: VersionId,
-    /// Since when.
-    pub since: SystemTime,
-}
-
-fn published(table: &PublishedTable, faults: &mut Faults<'_>) -> Option<PublishedSince> {
-    let (version, since) = (table.version.as_ref(), table.since.as_ref());
-    let known = version.parse::<VersionId>().ok();
-    if known.is_none() {
-        let message = format!("invalid version `{version}`: expected 12 hexadecimal digits");
-        let hint = "`gatewayctl check` prints the version of each robots.txt";
-        faults.push(table.version.span(), message, hint);
-    }
-    let time = since.to_string().parse::<Timestamp>().ok();
-    if time.is_none() {
-        let message = format!("`{since}` has no offset from UTC");
-        faults.push(table.since.span(), message, "write a date and time such as 2026-11-01T00:00:00Z");
-    }
-    Some(PublishedSince { version: known?, since: time?.into() })
 }
 
 fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {

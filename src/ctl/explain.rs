@@ -8,7 +8,7 @@ use super::args::{Cli, ExplainArgs};
 use super::output::Output;
 use super::trial::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult, control};
-use crate::control::{SiteStatus, StatusReport};
+use crate::control::{SiteStatus, StatusReport, UnknownPast};
 use crate::decide::{NoticeTime, RobotsVersion, Ruling, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
@@ -38,6 +38,9 @@ struct Explanation {
     /// From when on the version in force binds everyone, where a gateway is running and it does not yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     binds_from: Option<String>,
+    /// What is not known of the time before, where a gateway is running: while it lasts nobody is accused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown: Vec<UnknownPast>,
     /// What robots.txt says to the client about the use of the page.
     preferences: Vec<told::ToldPreference>,
     /// How fast the client may come; null without a `Crawl-delay` or a rate.
@@ -114,7 +117,9 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
     let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head, &trial.host));
     let mut explanation = explain(&trial, &facts, named.as_ref(), signed);
-    explanation.binds_from = binds_from(cli, &explanation);
+    if let Some(site) = running(cli, &explanation) {
+        (explanation.binds_from, explanation.unknown) = (site.binds_from, site.unknown);
+    }
     let outcome =
         if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
     output.show(&explanation, |explanation, output| output.render(explanation))?;
@@ -165,12 +170,12 @@ pub(super) fn judge_trial<'p>(
 }
 
 /// What a running gateway says of the same version of the same site; nothing where none is running.
-fn binds_from(cli: &Cli, explanation: &Explanation) -> Option<String> {
+fn running(cli: &Cli, explanation: &Explanation) -> Option<SiteStatus> {
     let status = control::ask::<StatusReport>(&cli.control_socket().ok()?, "GET", "/status", &()).ok()?.told;
     let is_same = |site: &SiteStatus| {
         site.site == explanation.site && site.robots_version == explanation.robots_version
     };
-    status.sites.into_iter().find(is_same)?.binds_from
+    status.sites.into_iter().find(is_same)
 }
 
 /// Who signed a request, and the steps of finding out.
@@ -225,6 +230,7 @@ fn explain(
         action,
         steps,
         binds_from: None,
+        unknown: Vec::new(),
         preferences: told::preferences(trial, &judged_here.identity, target.judged()),
         pace: pace::ExplainedPace::of(trial, &judged_here, &target),
     }

@@ -21,7 +21,8 @@ pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> V
 fn print_change(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> {
     output.line(report.result.as_deref().unwrap_or("-"))?;
     for site in &report.sites {
-        output.line(format!("{}: {}", site.site, site.mode))?;
+        let notice = if site.mode == "enforce" { format!("; {}", site.notice) } else { String::new() };
+        output.line(format!("{}: {}{notice}", site.site, site.mode))?;
     }
     for set in &report.overrides {
         output.line(override_line(set))?;

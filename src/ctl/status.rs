@@ -5,6 +5,7 @@ use super::output::Output;
 use super::style::Palette;
 use super::{VerbOutcome, VerbResult, control, mode, status, style};
 use crate::control::{OriginStatus, RobotsTxtSeen, SiteStatus, StatusReport};
+pub(super) use crate::record::format_span;
 use crate::record::{ConnectionEvent, StoreStatus, UnknownHost, stand_in_advice};
 use crate::report::{self, amount, grouped};
 use askama::Template;
@@ -171,7 +172,7 @@ fn counts(counts: &BTreeMap<Cow<'_, str>, u64>, if_none: &str) -> String {
 fn when_seen(seen: &RobotsTxtSeen) -> String {
     match seen.seconds_ago {
         Some(ago) => format!("one {} ago", format_span(ago)),
-        None => "none within 24 h: nobody is accused there".to_owned(),
+        None => "none within 24 h: nobody is accused or refused there".to_owned(),
     }
 }
 
@@ -194,16 +195,6 @@ const AWAY: [(ConnectionEvent, &str); 16] = [
     (ConnectionEvent::H2Flood, "flooding with frames of HTTP/2"),
     (ConnectionEvent::H2Error, "with errors of HTTP/2"),
 ];
-
-/// Seconds as a person says them.
-pub(super) fn format_span(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -296,13 +287,5 @@ mod tests {
             json!({"generation": 1, "uptime_seconds": 5, "version": "1.0.0", "sites": [], "fleet": fleet});
         let shown = shown(status);
         assert!(shown.contains("1 thing is wrong") && shown.contains(error), "{shown}");
-    }
-
-    #[test]
-    fn spans_are_said_in_two_units_at_most() {
-        assert_eq!(format_span(59), "59 s");
-        assert_eq!(format_span(3_599), "59 min");
-        assert_eq!(format_span(3_660), "1 h 1 min");
-        assert_eq!(format_span(90_000), "1 d 1 h");
     }
 }

@@ -1,12 +1,12 @@
 //! What one host's visitors were given over time, by however many processes: what leads to its [`SiteRules`].
 //!
 //! A process opens a version when it begins to serve it, and closes it when it serves another or stops. A version is
-//! replaced when the last process closes it. Versions that say the same are one. What was served before anything is
-//! known is a version that allows everything.
+//! replaced when the last process closes it. Versions that say the same are one. What nobody knows stands among them as
+//! something unknown.
 
 use super::notice::{NoticePeriod, NoticeTime};
-use super::rules::{FormerVersion, Replacement, SiteRules, Waiver};
-use super::version::RobotsVersion;
+use super::rules::{Doubt, FormerVersion, Replacement, SiteRules, Waiver};
+use super::version::{RobotsVersion, VersionId};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -30,10 +30,25 @@ impl Moment {
     }
 }
 
+/// A version, or why nobody knows which.
+pub type KnownVersion = Result<Arc<RobotsVersion>, Doubt>;
+
+fn is_same(one: &KnownVersion, other: &KnownVersion) -> bool {
+    match (one, other) {
+        (Ok(one), Ok(other)) => one.rules == other.rules,
+        (Err(one), Err(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn id(version: &KnownVersion) -> Option<VersionId> {
+    version.as_ref().ok()?.id
+}
+
 /// One version, and who serves it.
 #[derive(Clone, Debug)]
 struct ServedVersion {
-    version: Arc<RobotsVersion>,
+    version: KnownVersion,
     /// The processes that serve it.
     by: Vec<u32>,
     /// When it came into force, as shown, and the place of that in the order of changes.
@@ -42,15 +57,13 @@ struct ServedVersion {
     opened: u64,
     /// When the last process ceased to serve it; meaningless while one does.
     replaced: Replacement,
-    /// Whether it stands for what nobody knows.
-    is_unknown: bool,
 }
 
 impl ServedVersion {
     /// One that comes into force at `moment`; unless a process serves it, it is replaced then.
-    fn new(version: Arc<RobotsVersion>, by: Vec<u32>, moment: Moment) -> Self {
+    fn new(version: KnownVersion, by: Vec<u32>, moment: Moment) -> Self {
         let (since, opened, replaced) = (moment.time, moment.sequence, moment.replacement());
-        Self { version, by, since, is_dated: false, opened, replaced, is_unknown: false }
+        Self { version, by, since, is_dated: false, opened, replaced }
     }
 
     fn replacement(&self) -> Option<Replacement> {
@@ -75,10 +88,8 @@ pub struct HostHistory {
 
 impl HostHistory {
     /// A host of which nothing is known until `moment`.
-    pub fn unknown_until(moment: Moment) -> Self {
-        let version = RobotsVersion::allowing_everything();
-        let unknown =
-            ServedVersion { opened: 0, is_unknown: true, ..ServedVersion::new(version, Vec::new(), moment) };
+    pub fn beginning(moment: Moment, doubt: Doubt) -> Self {
+        let unknown = ServedVersion { opened: 0, ..ServedVersion::new(Err(doubt), Vec::new(), moment) };
         Self { served: vec![unknown], dropped: None, sequence: moment.sequence, latest: 0 }
     }
 
@@ -99,13 +110,6 @@ impl HostHistory {
         }
     }
 
-    /// By the operator's word, what is unknown is over since `sequence`.
-    pub fn end_unknown(&mut self, sequence: u64) {
-        for unknown in self.served.iter_mut().filter(|served| served.is_unknown) {
-            unknown.replaced.sequence = unknown.replaced.sequence.min(sequence);
-        }
-    }
-
     /// The date of `moment` may be that of a version that is lost.
     pub fn without_dates_until(mut self, moment: Moment) -> Self {
         self.latest = seconds(moment.time);
@@ -113,14 +117,13 @@ impl HostHistory {
     }
 
     /// `process` serves `version` from now on, and nothing else.
-    pub fn serve(&mut self, process: u32, version: &Arc<RobotsVersion>, moment: Moment) {
-        let is_same = |served: &ServedVersion| served.version.rules == version.rules;
-        let at = self.served.iter().position(is_same);
+    pub fn serve(&mut self, process: u32, version: &KnownVersion, moment: Moment) {
+        let at = self.served.iter().position(|served| is_same(&served.version, version));
         if let Some(served) = at.and_then(|at| self.served.get_mut(at))
             && served.by.contains(&process)
         {
-            let is_new = served.version.id != version.id;
-            served.version = Arc::clone(version);
+            let is_new = id(&served.version) != id(version);
+            served.version.clone_from(version);
             if is_new {
                 self.date(version, moment);
             }
@@ -130,15 +133,14 @@ impl HostHistory {
         self.stop(process, moment);
         self.sequence = moment.sequence;
         let Some(served) = at.and_then(|at| self.served.get_mut(at)) else {
-            self.served.push(ServedVersion::new(Arc::clone(version), vec![process], moment));
+            self.served.push(ServedVersion::new(version.clone(), vec![process], moment));
             return self.date(version, moment);
         };
         // A process that is started again goes on with what the last one served.
         let goes_on = !served.by.is_empty() || last_opened < Some(served.replaced.sequence);
-        let is_new = !(goes_on && served.version.id == version.id) || served.is_unknown;
+        let is_new = !(goes_on && id(&served.version) == id(version));
         served.by.push(process);
-        served.version = Arc::clone(version);
-        served.is_unknown = false;
+        served.version.clone_from(version);
         if is_new {
             served.opened = moment.sequence;
             self.date(version, moment);
@@ -147,11 +149,11 @@ impl HostHistory {
 
     /// Dates a version that comes into force. Within one second, or after a step of the clock, it may bear the date of an
     /// earlier one: then no date of this host tells versions apart any more.
-    fn date(&mut self, version: &RobotsVersion, moment: Moment) {
+    fn date(&mut self, version: &KnownVersion, moment: Moment) {
         let is_dated = seconds(moment.time) > self.latest;
         self.latest = self.latest.max(seconds(moment.time));
         for served in &mut self.served {
-            let is_own = served.version.id == version.id;
+            let is_own = id(&served.version) == id(version);
             if is_own {
                 served.since = moment.time;
             }
@@ -178,23 +180,18 @@ impl HostHistory {
         }
     }
 
-    /// Says what was served while nothing was known: `version`, until `replaced`. Without a version it goes on to
-    /// stand for anything, but perhaps until an earlier time.
-    pub fn explain_unknown(&mut self, version: Option<&Arc<RobotsVersion>>, replaced: NoticeTime) {
-        let Some(at) = self.served.iter().position(|served| served.is_unknown) else { return };
-        let Some(version) = version else {
-            if let Some(unknown) = self.served.get_mut(at) {
-                unknown.replaced.at = unknown.replaced.at.min(replaced);
-            }
-            return;
-        };
-        let unknown = self.served.remove(at);
-        let replaced = Replacement { at: replaced.min(unknown.replaced.at), ..unknown.replaced };
-        // What is known of an equal one comes later.
-        if self.served.iter().all(|served| served.version.rules != version.rules) {
-            let version = Arc::clone(version);
-            self.served.push(ServedVersion { version, replaced, is_unknown: false, ..unknown });
+    /// Everything has been known since then: what was served before the gateway ended no later.
+    pub fn know_since(&mut self, since: NoticeTime) {
+        let before = self.served.iter_mut().filter(|served| matches!(served.version, Err(Doubt::Before)));
+        for unknown in before {
+            unknown.replaced.at = unknown.replaced.at.min(since);
         }
+    }
+
+    /// When, at the latest, what was served before the gateway was replaced.
+    pub fn unknown_until(&self) -> Option<NoticeTime> {
+        let mut before = self.served.iter().filter(|served| matches!(served.version, Err(Doubt::Before)));
+        before.next().map(|unknown| unknown.replaced.at)
     }
 
     /// Lets go of what nobody can hold any more, and of what finds no room.
@@ -215,46 +212,38 @@ impl HostHistory {
         self.dropped.is_some() || self.served.iter().any(|served| served.by.is_empty())
     }
 
-    /// Whether somebody could hold what nothing is known of.
-    pub fn is_unknown(&self) -> bool {
-        self.unknown_replaced().is_some()
-    }
-
-    /// When, at the latest, that was replaced of which nothing is known.
-    pub fn unknown_replaced(&self) -> Option<NoticeTime> {
-        self.served.iter().find(|served| served.is_unknown).map(|served| served.replaced.at)
-    }
-
     /// Whether `process` serves any version.
     pub fn is_served_by(&self, process: u32) -> bool {
         self.served.iter().any(|served| served.by.contains(&process))
     }
 
-    /// What visitors of `process` are judged by; `None` where it serves nothing.
+    /// What visitors of `process` are judged by; `None` where it serves nothing that is known.
     pub fn in_force(&self, process: u32, waivers: &Arc<[Waiver]>) -> Option<SiteRules> {
         let own = self.served.iter().find(|served| served.by.contains(&process))?;
+        let current = own.version.as_ref().ok()?;
         let others = self.served.iter().rev().filter(|served| !std::ptr::eq(*served, own));
         let former = others.map(|served| FormerVersion {
-            version: Arc::clone(&served.version),
+            version: served.version.clone(),
             since: served.since,
             replaced: served.replacement(),
-            is_unknown: served.is_unknown,
         });
+        let dropped = self.dropped.map(|dropped| FormerVersion::unknown(Doubt::Dropped, Some(dropped)));
         Some(SiteRules {
             since: Some(own.since),
             is_dated: own.is_dated,
-            former: former.collect(),
-            dropped: self.dropped,
+            former: former.chain(dropped).collect(),
             sequence: self.sequence,
             waivers: Arc::clone(waivers),
-            ..SiteRules::new(Arc::clone(&own.version))
+            ..SiteRules::new(Arc::clone(current))
         })
     }
 
     /// Has every version compiled for a catalogue that has changed.
     pub fn renew(&mut self, mut renewed: impl FnMut(&Arc<RobotsVersion>) -> Arc<RobotsVersion>) {
         for served in &mut self.served {
-            served.version = renewed(&served.version);
+            if let Ok(version) = &mut served.version {
+                *version = renewed(version);
+            }
         }
     }
 }
@@ -270,12 +259,13 @@ mod tests {
     const ME: u32 = 1;
     const OTHER: u32 = 2;
 
-    fn version(text: &str) -> Arc<RobotsVersion> {
+    #[expect(clippy::unnecessary_wraps, reason = "others are not known")]
+    fn version(text: &str) -> KnownVersion {
         let robots = Robots::parse(text.as_bytes(), &ParseLimits::default()).robots;
-        Arc::new(RobotsVersion::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots)))
+        Ok(Arc::new(RobotsVersion::new(Some(VersionId::of(text.as_bytes())), Arc::new(robots))))
     }
 
-    fn closing(path: &str) -> Arc<RobotsVersion> {
+    fn closing(path: &str) -> KnownVersion {
         version(&format!("User-agent: *\nDisallow: /{path}\n"))
     }
 
@@ -293,12 +283,12 @@ mod tests {
     fn former(history: &HostHistory, process: u32) -> Vec<(Option<VersionId>, Option<u64>)> {
         let rules = in_force(history, process);
         let each = rules.former().iter();
-        each.map(|old| (old.version.id, old.replaced.map(|replaced| replaced.sequence))).collect()
+        each.map(|old| (id(&old.version), old.replaced.map(|replaced| replaced.sequence))).collect()
     }
 
     #[test]
-    fn before_the_first_entry_stands_what_allows_everything() {
-        let mut history = HostHistory::unknown_until(moment(1));
+    fn before_the_first_entry_stands_something_unknown() {
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         history.serve(ME, &closing("a"), moment(1));
         assert_eq!(former(&history, ME), [(None, Some(1))]);
         history.prune(PERIOD, moment(101).at);
@@ -307,13 +297,13 @@ mod tests {
 
     #[test]
     fn a_version_is_replaced_when_the_last_process_ceases_to_serve_it() {
-        let mut history = HostHistory::unknown_until(moment(1));
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         history.serve(OTHER, &closing("a"), moment(1));
         history.serve(ME, &closing("b"), moment(200));
         history.prune(PERIOD, moment(1_000).at);
-        assert_eq!(former(&history, ME), [(closing("a").id, None)]);
+        assert_eq!(former(&history, ME), [(id(&closing("a")), None)]);
         history.stop(OTHER, moment(1_000));
-        assert_eq!(former(&history, ME), [(closing("a").id, Some(1_000))]);
+        assert_eq!(former(&history, ME), [(id(&closing("a")), Some(1_000))]);
         history.prune(PERIOD, moment(1_099).at);
         assert_eq!(former(&history, ME).len(), 1);
         history.prune(PERIOD, moment(1_100).at);
@@ -322,29 +312,29 @@ mod tests {
 
     #[test]
     fn a_restart_changes_nothing_of_what_goes_on() {
-        let mut history = HostHistory::unknown_until(moment(1));
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         history.serve(OTHER, &closing("a"), moment(1));
         history.serve(OTHER, &closing("b"), moment(2));
         history.stop(OTHER, moment(5));
         history.serve(ME, &closing("b"), moment(6));
         assert_eq!(in_force(&history, ME).since, Some(moment(2).time));
-        assert_eq!(former(&history, ME), [(closing("a").id, Some(2)), (None, Some(1))]);
+        assert_eq!(former(&history, ME), [(id(&closing("a")), Some(2)), (None, Some(1))]);
     }
 
     #[test]
     fn a_version_that_returns_is_no_former_one_and_in_force_anew() {
-        let mut history = HostHistory::unknown_until(moment(1));
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         history.serve(ME, &closing("a"), moment(1));
         history.serve(ME, &closing("b"), moment(2));
         history.serve(ME, &closing("a"), moment(3));
-        assert_eq!(former(&history, ME), [(closing("b").id, Some(3)), (None, Some(1))]);
+        assert_eq!(former(&history, ME), [(id(&closing("b")), Some(3)), (None, Some(1))]);
         let in_force = in_force(&history, ME);
         assert_eq!((in_force.since, in_force.is_dated), (Some(moment(3).time), true));
     }
 
     #[test]
     fn a_date_that_an_earlier_version_had_tells_nothing_ever_after() {
-        let mut history = HostHistory::unknown_until(moment(1));
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         let at = |number, time| Moment { time: moment(time).time, ..moment(number) };
         history.serve(ME, &closing("a"), at(1, 10));
         assert!(in_force(&history, ME).is_dated);
@@ -361,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_date_that_a_later_version_had_too_tells_nothing_when_its_version_returns() {
-        let mut history = HostHistory::unknown_until(moment(1));
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         let at = |number, time| Moment { time: moment(time).time, ..moment(number) };
         // Another process, which was killed, still stands for serving it.
         history.serve(ME + 1, &closing("a"), at(1, 10));
@@ -374,48 +364,45 @@ mod tests {
 
     #[test]
     fn versions_that_say_the_same_are_one() {
-        let mut history = HostHistory::unknown_until(moment(1));
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         for number in 1..=40 {
             let text = format!("# {number}\nUser-agent: *\nDisallow: /a\n");
             history.serve(ME, &version(&text), moment(number));
             history.prune(PERIOD, moment(number).at);
         }
         let rules = in_force(&history, ME);
-        assert_eq!((rules.former().len(), rules.dropped), (1, None));
+        assert_eq!(former(&history, ME), [(None, Some(1))]);
         assert_eq!(rules.current().id, Some(VersionId::of(b"# 40\nUser-agent: *\nDisallow: /a\n")));
         assert_eq!(rules.since, Some(moment(40).time), "bytes decide what is shown");
     }
 
     #[test]
     fn what_finds_no_room_is_remembered_by_its_time() {
-        let mut history = HostHistory::unknown_until(moment(1));
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
         for number in 1..=20 {
             history.serve(ME, &closing(&number.to_string()), moment(number));
             history.prune(PERIOD, moment(number).at);
         }
         let rules = in_force(&history, ME);
-        assert_eq!(rules.former().len(), FORMER_VERSIONS);
-        assert_eq!(rules.dropped, Some(Replacement { sequence: 4, at: moment(4).at }));
+        assert_eq!(rules.former().len(), FORMER_VERSIONS + 1);
+        let unknown = rules.former().iter().filter(|old| old.version.is_err());
+        let unknown: Vec<_> = unknown.map(|old| (old.version.as_ref().err(), old.replaced)).collect();
+        let dropped = Replacement { sequence: 4, at: moment(4).at };
+        assert_eq!(unknown, [(Some(&Doubt::Dropped), Some(dropped))]);
     }
 
     #[test]
-    fn the_unknown_can_be_explained() {
-        let start = || {
-            let mut history = HostHistory::unknown_until(moment(50));
-            history.serve(ME, &closing("a"), moment(50));
-            history
-        };
-        let mut history = start();
-        history.explain_unknown(Some(&closing("b")), moment(50).at);
-        assert_eq!(former(&history, ME), [(closing("b").id, Some(50))]);
-        let mut history = start();
-        history.explain_unknown(Some(&closing("a")), moment(50).at);
-        assert_eq!(former(&history, ME), [], "it was the one in force");
-        let mut history = start();
-        history.explain_unknown(None, moment(10).at);
-        history.prune(PERIOD, moment(109).at);
-        assert_eq!(former(&history, ME).len(), 1);
-        history.prune(PERIOD, moment(110).at);
-        assert_eq!(former(&history, ME), []);
+    fn no_file_is_known_to_allow_everything_and_is_not_the_same_as_something_unknown() {
+        let mut history = HostHistory::beginning(moment(1), Doubt::Before);
+        history.serve(ME, &Ok(RobotsVersion::allowing_everything()), moment(1));
+        assert!(matches!(
+            in_force(&history, ME).former(),
+            [FormerVersion { version: Err(Doubt::Before), .. }]
+        ));
+        history.serve(ME, &closing("a"), moment(2));
+        assert_eq!(in_force(&history, ME).former().iter().filter(|old| old.version.is_ok()).count(), 1);
+        history.serve(ME, &Err(Doubt::Lost), moment(3));
+        let waivers: Arc<[Waiver]> = Arc::new([]);
+        assert!(history.in_force(ME, &waivers).is_none());
     }
 }

@@ -11,10 +11,10 @@ mod rules;
 mod verdict;
 mod version;
 
-pub use history::{HostHistory, Moment};
+pub use history::{HostHistory, KnownVersion, Moment};
 pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
 pub use pace::{DeclaredPace, FILES_OF_A_PAGE, PaceExcess, PaceLimit, PaceWindow, declared_pace};
-pub use rules::{FormerVersion, Replacement, SiteRules, Waiver};
+pub use rules::{Doubt, FormerVersion, Replacement, SiteRules, Waiver};
 pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
 pub use version::{DigestId, IdError, NO_GROUP, RobotsVersion, RulesId, VersionId};
 
@@ -110,8 +110,8 @@ impl<'r> VersionAnswers<'r> {
     }
 }
 
-/// All versions the client could hold against the one in force. Those that the operator has set aside do not excuse,
-/// but nobody is accused on the strength of that.
+/// All that the client could hold against the version in force. A version that is known to allow the request excuses it
+/// from a refusal, unless the operator has set that version aside. What nobody knows excuses from an accusation only.
 fn weigh(
     in_force: &VersionAnswers<'_>,
     holdings: &HeldVersions<'_>,
@@ -121,8 +121,13 @@ fn weigh(
     let crawler = case.identity.crawler.as_deref();
     let (mut all, mut any) = (in_force.disallows(), in_force.disallows());
     let (mut all_binding, mut all_readings) = (all, in_force.disallows_reading());
+    let mut is_known = true;
     for former in holdings.former() {
-        let (disallows, disallows_reading) = judged_by_former(&former.version, case);
+        let Ok(version) = &former.version else {
+            is_known = false;
+            continue;
+        };
+        let (disallows, disallows_reading) = judged_by_former(version, case);
         all &= disallows;
         any |= disallows;
         if !rules.is_waived(former.replaced, crawler) {
@@ -130,27 +135,13 @@ fn weigh(
             all_readings &= disallows_reading;
         }
     }
-    if let Some(replaced) = holdings.unknown() {
-        all = false;
-        if !rules.is_waived(Some(replaced), crawler) {
-            (all_binding, all_readings) = (false, false);
-        }
-    }
-    if rules.is_unrecorded {
-        (all, all_binding, all_readings) = (false, false, false);
-    }
-    if let Some(until) = rules.elsewhere_until.filter(|until| holdings.is_from_elsewhere(*until)) {
-        all = false;
-        if !rules.is_waived_elsewhere(until, crawler) {
-            (all_binding, all_readings) = (false, false);
-        }
-    }
     match (all, any) {
-        (true, _) if rules.is_isolated => VerdictOutcome::Stale(Notice::Waived),
-        (true, _) => VerdictOutcome::Violation(holdings.of_violation(rules.current())),
+        (_, true) if rules.is_unpublished => VerdictOutcome::Stale(Notice::Unpublished),
+        (true, _) if is_known => VerdictOutcome::Violation(holdings.of_violation(rules.current())),
+        (true, _) => VerdictOutcome::Stale(Notice::Unknown),
         (false, true) if all_binding => VerdictOutcome::Stale(Notice::Waived),
         (false, true) => VerdictOutcome::Stale(Notice::Pending),
-        (false, false) if all_readings => VerdictOutcome::Variant,
+        (false, false) if all_readings && !rules.is_unpublished => VerdictOutcome::Variant,
         (false, false) => VerdictOutcome::Allow,
     }
 }

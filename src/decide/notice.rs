@@ -4,7 +4,7 @@
 //! knows which client read which version, and when; a client is accused only when *every* version it
 //! could hold disallows the request. Pure: the reads and the time are arguments.
 
-use super::rules::{FormerVersion, Replacement, SiteRules};
+use super::rules::{Doubt, FormerVersion, SiteRules};
 use super::version::{RobotsVersion, RulesId};
 use std::time::Duration;
 
@@ -76,12 +76,22 @@ pub enum Notice {
     Pending,
     /// The same, but the operator has the version in force bind at once.
     Waived,
+    /// No version that is known allows it, but nobody knows all that it could hold.
+    Unknown,
+    /// The file is not published: requests for it do not come through the proxy that asks.
+    Unpublished,
 }
 
 impl Notice {
     /// The name used in the journal and in reports.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// Whether the request is let pass in every mode: nobody is refused against a version that it could hold, and nothing
+    /// is enforced that is not served.
+    pub const fn excuses(self) -> bool {
+        matches!(self, Self::Pending | Self::Unpublished)
     }
 }
 
@@ -105,20 +115,9 @@ impl<'a> HeldVersions<'a> {
         Self { rules, period, now, last_read: counted.max_by_key(|read| read.sequence) }
     }
 
-    /// The former versions the client could still hold.
+    /// The rows of the past that the client could still hold.
     pub(super) fn former(self) -> impl Iterator<Item = &'a FormerVersion> {
-        self.rules.former().iter().filter(move |old| self.could_hold(old.replaced))
-    }
-
-    /// When the last version was replaced that the client could hold and that is no longer known: it might allow
-    /// anything.
-    pub(super) fn unknown(self) -> Option<Replacement> {
-        self.rules.dropped.filter(|replaced| self.could_hold(Some(*replaced)))
-    }
-
-    /// Whether the client could hold a file that somebody else published until then.
-    pub(super) fn is_from_elsewhere(self, until: NoticeTime) -> bool {
-        self.period.covers(until, self.now) && self.last_read.is_none_or(|read| read.at < until)
+        self.rules.former().iter().filter(move |old| self.could_hold(old))
     }
 
     /// `Read` or `Lapsed`, for a request that every version it could hold disallows.
@@ -127,18 +126,22 @@ impl<'a> HeldVersions<'a> {
         if has_read { Notice::Read } else { Notice::Lapsed }
     }
 
-    /// Whether the client could hold a version replaced then: within notice, and not when it has read another since.
-    fn could_hold(self, replaced: Option<Replacement>) -> bool {
-        let Some(replaced) = replaced else { return true };
-        self.period.covers(replaced.at, self.now)
-            && self.last_read.is_none_or(|read| replaced.sequence > read.sequence)
+    /// Whether the client could hold what a row says: within notice, and not when it has read another file since.
+    fn could_hold(self, old: &FormerVersion) -> bool {
+        let Some(replaced) = old.replaced else { return true };
+        let has_read_since = |read: &Read| match old.version {
+            // It came through the door when the other file did not any more.
+            Err(Doubt::Elsewhere) => read.at >= replaced.at,
+            _ => replaced.sequence <= read.sequence,
+        };
+        self.period.covers(replaced.at, self.now) && !self.last_read.is_some_and(has_read_since)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{RobotsVersion, VersionId};
+    use crate::decide::{Replacement, RobotsVersion, VersionId};
     use crate::robots::{ParseLimits, Robots};
     use std::sync::Arc;
 
@@ -158,12 +161,8 @@ mod tests {
     /// `a` was replaced by the entry 5 at second 50.
     fn rules() -> SiteRules {
         let replaced = Some(Replacement { sequence: 5, at: at(50) });
-        let former = vec![FormerVersion {
-            version: version("a"),
-            since: std::time::SystemTime::UNIX_EPOCH,
-            replaced,
-            is_unknown: false,
-        }];
+        let since = std::time::SystemTime::UNIX_EPOCH;
+        let former = vec![FormerVersion { version: Ok(version("a")), since, replaced }];
         SiteRules { former, sequence: 5, ..SiteRules::new(version("b")) }
     }
 
@@ -183,13 +182,14 @@ mod tests {
 
     #[test]
     fn a_file_from_elsewhere_is_held_until_its_notice_ends_or_this_one_is_read() {
-        let rules = SiteRules::new(version("b"));
-        let is_held =
-            |reads: &[Read], now| HeldVersions::new(&rules, reads, PERIOD, at(now)).is_from_elsewhere(at(50));
+        let until = Replacement { sequence: 7, at: at(50) };
+        let rules = SiteRules::new(version("b")).with_unknown(Doubt::Elsewhere, Some(until));
+        let is_held = |reads: &[Read], now| held(&rules, reads, now) == 1;
         assert!(is_held(&[], 149) && !is_held(&[], 150));
-        let read = |second| Read { rules: version("b").rules, sequence: 0, at: at(second) };
+        let read = |second| Read { rules: version("b").rules, sequence: 7, at: at(second) };
         assert!(is_held(&[read(49)], 100) && is_held(&[read(60)], 69));
-        assert!(!is_held(&[read(60)], 70) && !is_held(&[read(49), read(60)], 70));
+        let later = Read { sequence: 8, ..read(60) };
+        assert!(!is_held(&[read(60)], 70) && !is_held(&[read(49), later], 70));
     }
 
     #[test]

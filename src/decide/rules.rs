@@ -14,17 +14,54 @@ pub struct Replacement {
     pub at: NoticeTime,
 }
 
-/// A version that this process no longer serves.
+/// Why nobody knows what a host was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Doubt {
+    /// It was before the gateway first served the host.
+    Before,
+    /// What was noted of it is lost or damaged.
+    Lost,
+    /// So many versions came one after another that the oldest were dropped.
+    Dropped,
+    /// Somebody else published robots.txt until the first request for it came through a proxy's door.
+    Elsewhere,
+    /// What other members of the fleet serve cannot be heard.
+    Unheard,
+    /// What is served cannot be noted.
+    Unrecorded,
+}
+
+impl Doubt {
+    /// What is not known, as the subject of a sentence.
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::Before => "what was served before the gateway",
+            Self::Lost => "what was served before the records were lost or damaged",
+            Self::Dropped => "what the oldest of more than 16 versions within notice said",
+            Self::Elsewhere => "what was published before /robots.txt came through the proxy",
+            Self::Unheard => "what other members of the fleet serve",
+            Self::Unrecorded => "what crawlers could hold, since the state folder cannot be written,",
+        }
+    }
+}
+
+/// One row of a host's past: something that this process does not serve was served until then, or still is by another
+/// process.
 #[derive(Clone, Debug)]
 pub struct FormerVersion {
-    /// The version.
-    pub version: Arc<RobotsVersion>,
+    /// What it was, or why nobody knows that.
+    pub version: Result<Arc<RobotsVersion>, Doubt>,
     /// When it came into force, by the time of day.
     pub since: SystemTime,
     /// Since when nobody serves it; `None` while another process still does.
     pub replaced: Option<Replacement>,
-    /// Whether nothing is known of this version: then it allows everything.
-    pub is_unknown: bool,
+}
+
+impl FormerVersion {
+    /// Something that nobody knows.
+    pub const fn unknown(doubt: Doubt, replaced: Option<Replacement>) -> Self {
+        Self { version: Err(doubt), since: SystemTime::UNIX_EPOCH, replaced }
+    }
 }
 
 /// What `gatewayctl reload --now` sets: former versions excuse nobody, and the version in force binds at once.
@@ -34,8 +71,6 @@ pub struct Waiver {
     pub crawler: Option<Box<str>>,
     /// It sets aside the versions that were replaced up to here.
     pub sequence: u64,
-    /// When it was said. What somebody else published until then it sets aside, too.
-    pub at: NoticeTime,
 }
 
 impl Waiver {
@@ -53,20 +88,15 @@ pub struct SiteRules {
     pub since: Option<SystemTime>,
     /// Whether that date, to the second, tells the version from every other that somebody could hold.
     pub is_dated: bool,
-    /// Other versions that are kept: first those that another process serves, then the newest first.
+    /// The other rows of the host's past: first what another process serves, then the newest first.
     pub former: Vec<FormerVersion>,
-    /// When the newest of those was replaced that were dropped for want of room.
-    pub dropped: Option<Replacement>,
     /// The place of the last change among versions of this host: a read notes it.
     pub sequence: u64,
     /// The operator's words against fair notice.
     pub waivers: Arc<[Waiver]>,
-    /// What is served cannot be noted, so nobody can be told later what a client could hold: nobody is accused.
-    pub is_unrecorded: bool,
-    /// The fleet may have gone on without this gateway: what its rules forbid is refused, and nobody is accused.
-    pub is_isolated: bool,
-    /// Until then somebody else may have published another file: who has not read this one since could hold that.
-    pub elsewhere_until: Option<NoticeTime>,
+    /// The file is not published: no request for it comes through the door of the proxy that asks. Nothing is enforced
+    /// that is not served.
+    pub is_unpublished: bool,
 }
 
 impl SiteRules {
@@ -77,12 +107,9 @@ impl SiteRules {
             since: None,
             is_dated: false,
             former: Vec::new(),
-            dropped: None,
             sequence: 0,
             waivers: Arc::new([]),
-            is_unrecorded: false,
-            is_isolated: false,
-            elsewhere_until: None,
+            is_unpublished: false,
         }
     }
 
@@ -91,7 +118,14 @@ impl SiteRules {
         &self.current
     }
 
-    /// The other versions that are kept.
+    /// The same, and something that nobody knows was served until then, or still is.
+    #[must_use]
+    pub fn with_unknown(mut self, doubt: Doubt, replaced: Option<Replacement>) -> Self {
+        self.former.push(FormerVersion::unknown(doubt, replaced));
+        self
+    }
+
+    /// The other rows of the host's past.
     pub fn former(&self) -> &[FormerVersion] {
         &self.former
     }
@@ -104,16 +138,10 @@ impl SiteRules {
         })
     }
 
-    /// Whether he has done so for what somebody else may have published until then.
-    pub(super) fn is_waived_elsewhere(&self, until: NoticeTime, crawler: Option<&str>) -> bool {
-        self.waivers.iter().any(|waiver| until <= waiver.at && waiver.binds(crawler))
-    }
-
     /// When the last version is replaced that somebody could hold; `None` where there is none. The inner
     /// `None` says that another process still serves one.
     pub fn last_replacement(&self) -> Option<Option<NoticeTime>> {
-        let kept = self.former.iter().map(|former| former.replaced.map(|replaced| replaced.at));
-        let all = kept.chain(self.dropped.map(|dropped| Some(dropped.at)));
+        let all = self.former.iter().map(|former| former.replaced.map(|replaced| replaced.at));
         all.reduce(|one, other| Some(one?.max(other?)))
     }
 }

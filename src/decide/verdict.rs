@@ -40,8 +40,8 @@ impl VerdictReason {
 pub enum VerdictOutcome {
     /// Nothing speaks against the request.
     Allow,
-    /// A version the client could hold disallows it, another does not: no accusation. The notice is pending, or
-    /// waived.
+    /// A version the client could hold disallows it, and another one does not, or nobody knows all of them, or the file
+    /// is not published: no accusation. The notice says which.
     Stale(Notice),
     /// Allowed as sent, but an origin may read the target as one that is disallowed, or in more ways than
     /// are followed.
@@ -83,10 +83,13 @@ pub struct Verdict<'r> {
 }
 
 impl Verdict<'_> {
-    /// Whether the rules allow the request. A stale one counts as allowed: nobody is accused of it. One whose notice
-    /// is waived does not, since it is refused like others.
+    /// Whether the request is let pass in every mode. A stale one is where its notice excuses it.
     pub const fn allows(&self) -> bool {
-        matches!(self.outcome, VerdictOutcome::Allow | VerdictOutcome::Stale(Notice::Pending))
+        match self.outcome {
+            VerdictOutcome::Allow => true,
+            VerdictOutcome::Stale(notice) => notice.excuses(),
+            VerdictOutcome::Variant | VerdictOutcome::Violation(_) => false,
+        }
     }
 
     /// Whether the client was judged at all.

@@ -12,7 +12,7 @@ pub use mode::{ClientModes, Mode, Modes, UnknownMode};
 pub use pace::{PaceChoice, PaceRates, enforce_pace};
 pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 
-use crate::decide::{Notice, Verdict, VerdictOutcome};
+use crate::decide::{Verdict, VerdictOutcome};
 use crate::identify::{Identity, Proof};
 use crate::request::target::RequestTarget;
 
@@ -83,7 +83,7 @@ pub fn enforce(
     let disallowed = match verdict.outcome {
         VerdictOutcome::Violation(_) => true,
         VerdictOutcome::Variant => choices.variants == Variants::Refuse,
-        VerdictOutcome::Stale(notice) => notice == Notice::Waived,
+        VerdictOutcome::Stale(notice) => !notice.excuses(),
         VerdictOutcome::Allow => false,
     };
     let borrowed_name = proof == Proof::Contradicted && choices.contradicted == Contradicted::Refuse;
@@ -130,7 +130,13 @@ mod tests {
     fn only_enforce_refuses_and_only_what_is_disallowed() {
         assert_eq!(action(Mode::Enforce, VIOLATION, "/x"), Action::Refuse);
         assert_eq!(action(Mode::Enforce, VerdictOutcome::Variant, "/x"), Action::Refuse);
-        assert_eq!(action(Mode::Enforce, VerdictOutcome::Stale(Notice::Pending), "/x"), Action::Forward);
+        for notice in [Notice::Pending, Notice::Unpublished] {
+            assert_eq!(action(Mode::Enforce, VerdictOutcome::Stale(notice), "/x"), Action::Forward);
+        }
+        for notice in [Notice::Waived, Notice::Unknown] {
+            assert_eq!(action(Mode::Enforce, VerdictOutcome::Stale(notice), "/x"), Action::Refuse);
+            assert_eq!(action(Mode::Audit, VerdictOutcome::Stale(notice), "/x"), Action::Forward);
+        }
         assert_eq!(action(Mode::Enforce, VerdictOutcome::Allow, "/x"), Action::Forward);
         for mode in [Mode::Audit, Mode::Off] {
             assert_eq!(action(mode, VIOLATION, "/x"), Action::Forward);

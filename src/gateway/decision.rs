@@ -109,7 +109,7 @@ impl Gateway {
         {
             return Decision::Answer(answer);
         }
-        let doubted = self.in_doubt(&facts.host, context, site);
+        let doubted = self.in_doubt(&facts.host, context);
         let rules = doubted.as_ref().unwrap_or(rules);
         let outcome = self.guarded(|| {
             let target = RequestTarget::new(&facts.target, site.config.path_parameters);
@@ -191,6 +191,7 @@ impl Gateway {
         if judged.verdict.reason == VerdictReason::RobotsTxt && input.decided_for == DecidedFor::Client {
             return served(input, &judged);
         }
+        self.tell_of_unpublished(&judged.verdict, &input.facts.host);
         let too_fast = self.keep_pace(input, &mut judged);
         let mut outcome = concluded(input, &judged, too_fast);
         if input.decided_for != DecidedFor::RefusalPage {

@@ -182,7 +182,7 @@ impl FleetLedger for Reloader {
             // It counts from `settle` after it is known here, which is later than it was.
             read.at = now;
         }
-        self.reads.restore(&reads, |_| None);
+        self.reads.restore(&reads);
     }
 
     fn generation(&self) -> GenerationState {

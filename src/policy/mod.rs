@@ -35,7 +35,7 @@ pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::{COPIES, keep_copies};
 pub use expiry::Validity;
 pub use fleet::offer_first;
-pub use history::{BindNowError, NewHosts, NoticeHistory, OriginWord, SiteNotice, take_up_reads};
+pub use history::{BindNowError, NoticeHistory, SiteNotice, UnknownSpan, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
 pub use in_force::{ModeInForce, ModeScope, ModeSource, SiteModes};
 pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};

@@ -14,5 +14,5 @@ pub use client::{ClientFault, ExchangeClient};
 pub use exchange::{ExchangeFailure, ExchangeOutcome, Exchanger};
 pub use fault::{OriginFault, OriginFaults};
 pub use origin::Authorities;
-pub(crate) use origin::{Fetcher, OriginInquiry, watch_origins};
+pub(crate) use origin::{Fetcher, watch_origins};
 pub use pool::OriginConnections;

@@ -42,6 +42,8 @@ pub enum DoorFault {
     Path,
     /// The question itself cannot be read.
     Head,
+    /// A disallowed page of a host whose robots.txt does not come through the door: nothing is enforced that is not served.
+    Unpublished,
 }
 
 /// Counters of what other proxies ask.

@@ -206,6 +206,16 @@ pub fn timestamp(time: SystemTime) -> String {
     format!("{:.3}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
+/// A length of time for people.
+pub fn format_span(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+    }
+}
+
 /// The same for what serde writes.
 pub(super) fn write_timestamp<S: serde::Serializer>(
     time: &SystemTime,
@@ -372,5 +382,11 @@ mod tests {
         assert!(line(AddressDetail::Full).contains("\"address\":\"198.51.100.77\""));
         assert!(line(AddressDetail::Truncated).contains("\"address\":\"198.51.100.0\""));
         assert!(line(AddressDetail::None).contains("\"address\":null"));
+    }
+
+    #[test]
+    fn spans_are_said_in_two_units_at_most() {
+        let spans = [59, 3_599, 3_660, 90_000].map(format_span);
+        assert_eq!(spans, ["59 s", "59 min", "1 h 1 min", "1 d 1 h"]);
     }
 }

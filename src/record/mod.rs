@@ -73,7 +73,7 @@ pub use alerts::AlertTotals;
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
-pub use event::{AddressDetail, Event, EventKind, Occurrence, timestamp};
+pub use event::{AddressDetail, Event, EventKind, Occurrence, format_span, timestamp};
 pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
 pub use fleet::{
     FileBytes, FleetDoubt, FleetLedger, FleetNews, FleetStanding, FleetWaiver, GenerationState, OfferedFiles,
@@ -83,8 +83,8 @@ pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use ledger::{
-    BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory,
-    LedgerNews, LedgerSeed, NoticeClock, compacted, digest, file_bytes, hexadecimal, uptime,
+    FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory, LedgerNews,
+    NoticeClock, compacted, digest, file_bytes, hexadecimal, uptime,
 };
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};

@@ -7,7 +7,7 @@ use super::fleet::FleetStanding;
 use super::robots_seen::RobotsTxtSpans;
 use super::store::{OTHER_PATHS, ReadTotal};
 use super::tally::OTHER_CRAWLERS;
-use crate::decide::{NoticeTime, Read, RulesId, VersionId};
+use crate::decide::{NoticeTime, Read, RulesId};
 use crate::identify::{ClientKind, Identity, Proof};
 use crate::request::address::Network;
 use hashbrown::HashMap;
@@ -184,15 +184,13 @@ impl ReadBook {
         note(&mut self.readers.lock().unwrap_or_else(PoisonError::into_inner), reader, read);
     }
 
-    /// Takes up what was read before the gateway started. What a version said is asked of `rules` where the store
-    /// does not know it.
-    pub fn restore(&self, reads: &[ReadTotal], rules: impl Fn(VersionId) -> Option<RulesId>) {
+    /// Takes up what was read before the gateway started.
+    pub fn restore(&self, reads: &[ReadTotal]) {
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
         reads.sort_by_key(|read| read.sequence);
         let known = reads.into_iter().filter_map(|read| {
             let reader = ReaderId::remembered(read)?.into_owned();
-            let rules = read.rules.or_else(|| rules(read.version))?;
-            Some((reader, Read { rules, sequence: read.sequence, at: read.at }))
+            Some((reader, Read { rules: read.rules, sequence: read.sequence, at: read.at }))
         });
         let known: Vec<_> = known.collect();
         // Requests that are judged meanwhile wait for no more than a few of them.
@@ -351,7 +349,7 @@ mod tests {
         let words = ["example.org", "crawler", "GPTBot", "", "confirmed"];
         let rules = read(1, 10).rules.to_string();
         let new = ReadTotal::of_words(words, ["000000000000", "example.org", ""], &rules, 1).unwrap();
-        book.restore(&[new], |_| None);
+        book.restore(&[new]);
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).len(), 1);
         // All are of one moment.
         assert!(book.readers.lock().unwrap().len() > READERS / 2);

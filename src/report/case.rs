@@ -1,7 +1,7 @@
 //! What one crawler can be held to: its elements, what it read, and events in full.
 
 use super::question::ReportQuestion;
-use super::{ReadOf, Report, ReportEntry, optional_time, time};
+use super::{Report, ReportEntry, optional_time, time};
 use crate::decide::VersionId;
 use crate::record::{SampleEvent, StoreError, StoreReader, VersionRecord, Window};
 use serde::Serialize;
@@ -102,20 +102,6 @@ impl CaseVersion {
             }
             _ => self.periods.push(period),
         }
-    }
-}
-
-impl ReportEntry {
-    /// Its reads by version, oldest first: equal bytes are one, whenever they were in force.
-    pub fn reads_by_version(&self) -> Vec<ReadOf> {
-        let mut found: Vec<ReadOf> = Vec::new();
-        for read in &self.reads_of {
-            match found.iter_mut().find(|known| known.version == read.version) {
-                Some(known) => known.merge(read),
-                None => found.push(read.clone()),
-            }
-        }
-        found
     }
 }
 

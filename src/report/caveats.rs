@@ -185,7 +185,7 @@ pub struct PartialReads {
     /// The site; as JSON null for all sites.
     #[serde(serialize_with = "site")]
     pub site: Box<str>,
-    /// What shows it: a field of requests, a stand-in for names of visitors (`Amazon CloudFront`), `configured`, `lost`, `removed`, `unclean-end` or `trusted-proxy`.
+    /// What shows it: a field of requests, a stand-in for names of visitors (`Amazon CloudFront`), `configured`, `lost`, `removed` or `unclean-end`.
     pub reason: Box<str>,
     /// When it was first noted.
     #[serde(serialize_with = "time")]
@@ -241,10 +241,6 @@ impl PartialReads {
         match &*self.reason {
             name if stand_in(name).is_some() => format!("all visitors of {} came as `{name}`", self.site),
             "configured" => format!("the configuration of {} says so (`reads`)", self.site),
-            "trusted-proxy" => "a trusted proxy stood in front, and version 0.1 looked no further".to_owned(),
-            "lost" if self.site.is_empty() => {
-                "version 0.1 had no room for some of what it recorded".to_owned()
-            }
             "lost" => format!("some reads at {} were not recorded: memory had no room for them", self.site),
             "unclean-end" => format!(
                 "a gateway ended without writing what it had seen last, after {}",

@@ -8,8 +8,10 @@ use serde::Serialize;
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Conduct {
-    /// It broke no rule.
+    /// It asked for nothing that was disallowed.
     Obeyed,
+    /// It asked for what was disallowed, and each time a former version excused it, or something that nobody knows.
+    Excused,
     /// It broke a rule of a version that it had itself read.
     Ignored,
     /// It broke rules, and nothing that could be it was ever seen to read robots.txt. It may have read it
@@ -42,7 +44,9 @@ pub(super) struct ConductFacts {
     pub(super) requests: u64,
     /// All violations in the window.
     pub(super) violations: u64,
-    /// Those of a version that the same crawler, with the same proof, had read.
+    /// Requests in the window that were disallowed, and no violation.
+    pub(super) stale: u64,
+    /// Violations of a version that the same crawler, with the same proof, had read.
     pub(super) after_read: u64,
     /// What supports the name; where it is contradicted, whoever came is not who bears it.
     pub(super) proof: Proof,
@@ -59,7 +63,8 @@ pub(super) const fn conduct(facts: &ConductFacts) -> Conduct {
         ConductFacts { proof: Proof::Contradicted, .. } | ConductFacts { requests: 0, .. } => {
             Conduct::Unknown
         }
-        ConductFacts { violations: 0, .. } => Conduct::Obeyed,
+        ConductFacts { violations: 0, stale: 0, .. } => Conduct::Obeyed,
+        ConductFacts { violations: 0, .. } => Conduct::Excused,
         ConductFacts { is_rest: true, .. } => Conduct::Unknown,
         ConductFacts { after_read: 1.., .. } => Conduct::Ignored,
         ConductFacts { a_read_was_seen: true, .. } | ConductFacts { reads_may_be_missing: true, .. } => {
@@ -76,6 +81,7 @@ mod tests {
     const LAPSED: ConductFacts = ConductFacts {
         requests: 9,
         violations: 3,
+        stale: 0,
         after_read: 0,
         proof: Proof::Unchecked,
         is_rest: false,
@@ -103,10 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn who_breaks_no_rule_obeyed() {
+    fn who_asks_for_nothing_that_is_disallowed_obeyed_and_who_does_may_be_excused() {
         let never_read = ConductFacts { violations: 0, reads_may_be_missing: true, ..LAPSED };
         assert_eq!(conduct(&never_read), Conduct::Obeyed);
         assert_eq!(conduct(&ConductFacts { is_rest: true, ..never_read }), Conduct::Obeyed);
+        assert_eq!(conduct(&ConductFacts { stale: 1, ..never_read }), Conduct::Excused);
+        assert_eq!(conduct(&ConductFacts { stale: 1, ..LAPSED }), Conduct::NoReadSeen);
     }
 
     #[test]

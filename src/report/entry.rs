@@ -99,7 +99,7 @@ pub struct ReportEntry {
 }
 
 /// How often one rule was met in one way, in whichever versions of the file it stands. The kind follows from
-/// `notice`: `read` and `lapsed` are violations, `pending` is stale, and a variant has none. Of hypothetical rules
+/// `notice`: `read` and `lapsed` are violations, the others are stale, and a variant has none. Of hypothetical rules
 /// nobody had notice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuleCount {
@@ -137,7 +137,7 @@ pub struct PathCount {
 pub struct ReadOf {
     /// Which version.
     pub version: VersionId,
-    /// When it had come into force.
+    /// When it had first come into force.
     pub in_force: SystemTime,
     /// The first read.
     pub first: SystemTime,
@@ -151,6 +151,7 @@ impl ReadOf {
     /// Adds other reads of the version.
     pub(super) fn merge(&mut self, other: &Self) {
         (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
+        self.in_force = self.in_force.min(other.in_force);
         self.count += other.count;
     }
 }
@@ -197,6 +198,8 @@ impl RuleCount {
             (EventKind::Violation, None) => "would be disallowed",
             (EventKind::Violation, Some(Notice::Read)) => "after a counted read",
             (EventKind::Violation, _) => "without a counted read",
+            (EventKind::Stale, Some(Notice::Unknown)) => "stale: not all that it could hold is known",
+            (EventKind::Stale, Some(Notice::Unpublished)) => "stale: the file was not published",
             (EventKind::Stale, _) => "stale",
             (EventKind::Variant, _) => "in another spelling",
             (EventKind::Spoof, _) => "borrowed name",

@@ -229,6 +229,7 @@ impl Gathered {
             CountSubject { site, crawler: account.spelling(), client, purpose: account.purpose, proof };
         let requests = account.sum(|_| true);
         let violations = account.sum(|decision| decision.kind == EventKind::Violation);
+        let stale = account.sum(|decision| decision.kind == EventKind::Stale);
         let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
         let kin_read = self.kin.read(&subject, &question.known);
         let violated = account.violated();
@@ -236,6 +237,7 @@ impl Gathered {
         let facts = ConductFacts {
             requests,
             violations,
+            stale,
             after_read,
             proof: subject.proof,
             is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
@@ -252,7 +254,7 @@ impl Gathered {
             last_read: last.map(|read| read.last),
             last_read_version: last.map(|read| read.version),
             violations,
-            stale: account.sum(|decision| decision.kind == EventKind::Stale),
+            stale,
             variants: account.sum(|decision| decision.kind == EventKind::Variant),
             spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
             too_fast: account.sum(is_pace),
@@ -332,8 +334,10 @@ impl GatheredActivity {
         for read in &self.reads {
             let ReadTotal { version, in_force, first, last, count, .. } = *read;
             let read = ReadOf { version, in_force, first, last, count };
-            found.entry((in_force, version)).and_modify(|known| known.merge(&read)).or_insert(read);
+            found.entry(version).and_modify(|known| known.merge(&read)).or_insert(read);
         }
-        found.into_values().collect()
+        let mut found: Vec<ReadOf> = found.into_values().collect();
+        found.sort_by_key(|read| (read.in_force, read.version));
+        found
     }
 }

@@ -7,6 +7,7 @@
 use super::conduct::Conduct;
 use super::names::{ConfirmedShare, NamedEntries};
 use super::{Report, ReportEntry, caveats};
+use crate::decide::Notice;
 use std::cmp::Reverse;
 
 /// Totals over crawlers under their own names, and what they come to in words.
@@ -51,7 +52,7 @@ impl Summary {
         summary.crawlers = names.len();
         summary.ignoring = are(Conduct::Ignored);
         summary.disallowed = are(Conduct::Hypothetical);
-        summary.violating = names.len() - are(Conduct::Obeyed) - summary.disallowed;
+        summary.violating = names.len() - are(Conduct::Obeyed) - are(Conduct::Excused) - summary.disallowed;
         summary.headline = if report.is_hypothetical() && summary.violating == 0 {
             hypothetical(&names, summary.disallowed)
         } else {
@@ -65,15 +66,18 @@ impl Summary {
         if summary.crawlers == 0 && report.named().next().is_some() {
             "no request of a crawler was judged".clone_into(&mut summary.headline);
         }
-        if summary.violations == 0 && summary.refused > 0 {
-            // Of targets that an origin may read in another way, and of rules without their notice.
+        // Beside violations the title tells them.
+        if summary.refused > 0 && summary.violations == 0 {
             let requests = amount(summary.refused, "request", "requests");
             let were = match (report.is_replay, summary.refused) {
                 (true, _) => "would be",
                 (false, 1) => "was",
                 (false, _) => "were",
             };
-            let more = format!("; {requests} {were} refused that could not be called a violation");
+            // Of targets that an origin may read in another way.
+            let alone = summary.violations + summary.stale == 0;
+            let what = if alone { " that could not be called a violation" } else { "" };
+            let more = format!("; {requests} {were} refused{what}");
             summary.headline.push_str(&more);
         }
         if !rest.entries.is_empty() {
@@ -85,7 +89,6 @@ impl Summary {
         summary
     }
 
-    /// Refusals of what was no violation are told in the totals alone.
     fn title(&self, is_replay: bool) -> Option<String> {
         if self.violating == 0 {
             return None;
@@ -96,7 +99,7 @@ impl Summary {
             _ if is_replay => String::new(),
             0 => ", none refused".to_owned(),
             count if count <= self.violations => format!(", {} refused", grouped(count)),
-            _ => String::new(),
+            count => format!(", and {} refused in all", amount(count, "request was", "requests were")),
         };
         Some(format!("{who} broke your rules: {requests}{refused}"))
     }
@@ -132,6 +135,9 @@ fn headline(names: &[NamedEntries<'_>], ignoring: usize, unread: usize) -> Strin
     let unknown = violating - ignoring - unread;
     let of_all = |count: usize| of_crawlers(count, names.len());
     let not_known = |count: usize| format!("it is not known whether {} had read them", pronoun(count));
+    if let Some(excused) = excused(names).filter(|_| violating == 0) {
+        return excused;
+    }
     if violating == 0 {
         return match names.len() {
             0 => "no crawler was seen".to_owned(),
@@ -165,6 +171,40 @@ fn headline(names: &[NamedEntries<'_>], ignoring: usize, unread: usize) -> Strin
             not_known(unknown)
         ),
     }
+}
+
+/// The same where everything that was disallowed is excused; `None` where nothing was disallowed.
+fn excused(names: &[NamedEntries<'_>]) -> Option<String> {
+    let by = |notice| {
+        let of_entry = |entry: &ReportEntry| {
+            let rules = entry.rules.iter().filter(|rule| rule.decision.notice == Some(notice));
+            rules.map(|rule| rule.count).sum()
+        };
+        names.iter().map(|name| name.sum(of_entry)).sum::<u64>()
+    };
+    let reasons = [
+        (Notice::Unknown, "what was served before is not known"),
+        (Notice::Pending, "a former version allows the page"),
+        (Notice::Waived, "a former version allows the page, and you had the rules bind at once"),
+        (Notice::Unpublished, "robots.txt does not come through the proxy"),
+    ];
+    let counts = reasons.map(|(notice, reason)| (by(notice), reason));
+    let told: Vec<&(u64, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
+    let reasons = match &told[..] {
+        [] => return None,
+        [(_, reason)] => (*reason).to_owned(),
+        several => {
+            let each = several.iter().map(|(count, reason)| format!("of {} {reason}", grouped(*count)));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    let requests =
+        amount(names.iter().map(|name| name.sum(|entry| entry.stale)).sum(), "request", "requests");
+    let who = names.iter().filter(|name| name.sum(|entry| entry.stale) > 0).count();
+    let who = amount(who as u64, "crawler", "crawlers");
+    let is_one = requests.starts_with("1 ");
+    let were = if is_one { "was disallowed, and does not count" } else { "were disallowed, and none counts" };
+    Some(format!("{requests} of {who} {were} as a violation yet: {reasons}"))
 }
 
 /// The same where nobody can have broken anything: what the rules would have meant, and for whom.

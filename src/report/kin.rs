@@ -64,7 +64,7 @@ mod tests {
 
     fn read(subject: CountSubject, seconds: u64) -> ReadTotal {
         ReadTotal {
-            rules: None,
+            rules: crate::decide::RobotsVersion::allowing_everything().rules,
             sequence: 1,
             at: crate::decide::NoticeTime::default(),
             subject: Arc::new(subject),

@@ -56,7 +56,11 @@ impl<'r> NamedEntries<'r> {
         let has = |conduct| self.entries.iter().any(|entry| entry.violations > 0 && entry.conduct == conduct);
         let first = [Conduct::Ignored, Conduct::Unknown, Conduct::NoReadSeen, Conduct::Hypothetical];
         let is_silent = self.sum(|entry| entry.requests) == 0;
-        let otherwise = if is_silent { Conduct::Unknown } else { Conduct::Obeyed };
+        let otherwise = match (is_silent, self.sum(|entry| entry.stale)) {
+            (true, _) => Conduct::Unknown,
+            (false, 0) => Conduct::Obeyed,
+            (false, _) => Conduct::Excused,
+        };
         first.into_iter().find(|conduct| has(*conduct)).unwrap_or(otherwise)
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many of the requests of an element rest on which method. Nothing is known of those that version 0.1 counted. Of an
+/// How many of the requests of an element rest on which method. Of an
 /// element that is `unchecked`, signatures gave a name and did not prove the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MethodCounts {

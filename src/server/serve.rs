@@ -16,7 +16,7 @@ use crate::process::{
     ControlSocket, Handover, InheritedSockets, Predecessor, ServiceManager, Signals, SocketError, Stop, bind,
     open_files, path_beside, raise_open_files,
 };
-use crate::proxy::{Authorities, Fetcher, OriginInquiry, watch_origins};
+use crate::proxy::{Authorities, Fetcher, watch_origins};
 use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -72,10 +72,6 @@ impl Server {
         let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
-        // What hosts were given before decides whom the first request may refuse.
-        let mut inquiry = OriginInquiry::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
-        inquiry.once().await;
-        tokio::spawn(inquiry.go_on(stopped.clone()));
         let room = room(&current.get().config, worker_pool.len(), self.demo.is_some());
         let ends = ConnectionBounds::new(room, Arc::clone(&self.gateway.connections));
         let services = services(&self.gateway, &authorities, room, worker_pool.len());

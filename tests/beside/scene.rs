@@ -171,9 +171,9 @@ const ODD: [(&str, u16); 6] = [
 pub(crate) fn keeps_its_promises(port: u16, host: &str, gateway: &Daemon) {
     let json = ["-A", GPTBOT, "-H", "Accept: application/json"];
     let get = |target: &str, more: &[&str]| ask(port, host, target, more);
-    // Before the proxy has passed on a request for robots.txt nobody is accused.
+    // Before the proxy has passed on a request for robots.txt nobody is accused or refused.
     assert_eq!(get("/private/early", &json).status, 200);
-    assert_eq!(gateway.journal().event_of("/private/early")["notice"], "pending");
+    assert_eq!(gateway.journal().event_of("/private/early")["notice"], "unpublished");
     assert!(is_copy(&get("/robots.txt", &["-A", CHROME])));
     let refused = get("/private/page", &json);
     let whole = refused.text.contains("\"line\":2") && refused.text.contains("\"crawler\":\"GPTBot\"");

@@ -55,6 +55,17 @@ fn without_times(text: &str) -> String {
         shown.push_str(if shape(end) { "[TIME]" } else { end });
         shown.push_str(&word[end.len()..]);
     }
+    without_spans(&shown)
+}
+
+/// Replaces how far away a time is.
+fn without_spans(text: &str) -> String {
+    let mut parts = text.split("] (in ");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (_, rest) = part.split_once(')').unwrap_or_default();
+        shown.extend(["] (in [SPAN])", rest]);
+    }
     shown
 }
 

@@ -40,6 +40,14 @@ fn serves_to(member: &Daemon, robots: &str, agent: &str) -> bool {
     member.send(&get("/robots.txt").by(agent)).text() == robots
 }
 
+/// Whether no other member serves another version any more.
+fn is_served_by_all(member: &Daemon) -> bool {
+    let status = member.ctl(&["status", "--format", "json"]).json();
+    status["sites"][0]["notice"]
+        .as_str()
+        .is_some_and(|notice| !notice.contains("still serves another version"))
+}
+
 #[track_caller]
 fn comes_to_serve(member: &Daemon, robots: &str, patience: Duration) -> Duration {
     let begun = Instant::now();
@@ -63,10 +71,7 @@ fn what_one_member_begins_to_serve_is_held_by_everybody_at_the_others() {
     rename_over(&b.robots(), NEW);
     comes_to_serve(&b, NEW, PATIENCE);
     // Now everybody has the new one, and the old one is within notice.
-    let settled = within(PATIENCE, || {
-        let doubt = b.ctl(&["status", "--format", "json"]).json()["sites"][0]["doubt"].clone();
-        doubt.is_null().then_some(())
-    });
+    let settled = within(PATIENCE, || is_served_by_all(&b).then_some(()));
     assert!(settled.is_some());
     is_judged(&scene, "b", &b, "/new/unread", BINGBOT, ("stale", "pending"));
 }
@@ -130,7 +135,7 @@ fn what_a_member_that_is_cut_off_goes_on_to_serve_may_be_held_everywhere() {
     let settle = "settle = \"0s\"";
     let a = scene.published_with("a", OLD, "1h", KEYS, settle);
     let relay = DatabaseRelay::to(scene.engine.port());
-    let b = scene.builder_by(relay.port(), "b", OLD, "1h", KEYS).set(settle).published().start();
+    let b = scene.builder_by(relay.port(), "b", OLD, "1h", KEYS).set(settle).served_for_long().start();
     stands(&a, "member");
     stands(&b, "member");
     relay.set(RelayState::Silent);
@@ -227,7 +232,7 @@ fn a_member_without_the_database_goes_on_refusing_and_accuses_nobody() {
     assert_eq!(ask("/old/2"), 403);
     let journal = |target: &str| JournalFile(scene.state("a").join("journal.jsonl")).event_of(target);
     let event = journal("/old/2");
-    assert_eq!((&event["event"], &event["notice"]), (&Value::from("stale"), &Value::from("waived")));
+    assert_eq!((&event["event"], &event["notice"]), (&Value::from("stale"), &Value::from("unknown")));
     scene.engine.thaw();
     stands(&a, "member");
     scene.engine.kill();
@@ -267,10 +272,7 @@ fn an_emergency_waits_for_nobody() {
     // What another member counts as serving is held, and said once more it binds when that is over.
     is_judged(&scene, "a", &a, "/new/1", GPTBOT, ("stale", "pending"));
     scene.forget("b");
-    let settled = within(PATIENCE, || {
-        let doubt = a.ctl(&["status", "--format", "json"]).json()["sites"][0]["doubt"].clone();
-        doubt.is_null().then_some(())
-    });
+    let settled = within(PATIENCE, || is_served_by_all(&a).then_some(()));
     assert!(settled.is_some());
     let told = a.ctl(&["reload", "--now"]).exits(0);
     assert!(told.stdout.contains("notice is waived for everyone"), "{}", told.stdout);
@@ -291,10 +293,7 @@ fn a_word_for_emergencies_at_one_member_holds_at_the_others() {
         comes_to_serve(member, NEW, PATIENCE);
     }
     is_judged(&scene, "b", &b, "/new/before", GPTBOT, ("stale", "pending"));
-    let settled = within(PATIENCE, || {
-        let doubt = a.ctl(&["status", "--format", "json"]).json()["sites"][0]["doubt"].clone();
-        doubt.is_null().then_some(())
-    });
+    let settled = within(PATIENCE, || is_served_by_all(&a).then_some(()));
     assert!(settled.is_some());
     a.ctl(&["reload", "--now"]).exits(0);
     let waived = within(PATIENCE, || {

@@ -68,7 +68,7 @@ fn a_new_member_with_an_older_file_of_its_own_begins_with_what_is_published() {
         is_accused(&format!("/new/{asked}")).then_some(())
     });
     assert!(bound.is_some(), "{}", a.log.text());
-    let b = scene.published("b", OLD, "1h", KEYS);
+    let b = scene.member("b", OLD, "1h", KEYS);
     assert!(serves(&b, NEW), "{}", b.log.text());
     stands(&b, "member");
     // Nobody was told of a file that allows it.

@@ -41,7 +41,7 @@ impl Scene {
     /// The same, of a file that was published long ago.
     #[track_caller]
     pub(crate) fn published(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Daemon {
-        self.builder(name, robots, notice, keys).published().start()
+        self.builder(name, robots, notice, keys).served_for_long().start()
     }
 
     /// The same with another line of the configuration.
@@ -54,13 +54,13 @@ impl Scene {
         keys: &str,
         line: &str,
     ) -> Daemon {
-        self.builder(name, robots, notice, keys).set(line).published().start()
+        self.builder(name, robots, notice, keys).set(line).served_for_long().start()
     }
 
     /// The same in a mode.
     #[track_caller]
     pub(crate) fn published_in(&self, name: &str, robots: &str, mode: &str, keys: &str) -> Daemon {
-        self.builder(name, robots, "1h", keys).in_mode(mode).published().start()
+        self.builder(name, robots, "1h", keys).in_mode(mode).served_for_long().start()
     }
 
     /// A member with an admin listener, and where that is.
@@ -77,7 +77,7 @@ impl Scene {
     #[track_caller]
     pub(crate) fn slowing(&self, name: &str, robots: &str, tables: &str) -> Daemon {
         let builder = self.builder(name, robots, "0s", "settle = \"0s\"").table(tables).in_mode("enforce");
-        builder.site("crawl_delay = \"enforce\"").published().start()
+        builder.site("crawl_delay = \"enforce\"").served_for_long().start()
     }
 
     fn builder(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Builder {

@@ -1,7 +1,7 @@
 //! Fair notice (RFC 9309 §2.4): a crawler is accused only by what every copy it could hold disallows.
 
 use crate::reload_styles::disallowing;
-use crate::support::agents::{BINGBOT, CLAUDEBOT, GPTBOT};
+use crate::support::agents::{BINGBOT, CHROME, CLAUDEBOT, GPTBOT};
 use crate::support::folder::rename_over;
 use crate::support::{Daemon, Nginx, configured, get, head, until};
 use serde_json::Value;
@@ -114,27 +114,69 @@ fn an_unproved_read_counts_for_its_own_network_only() {
     assert_eq!(from("/new/6", "2001:db8:2::1").status, 200, "another /48");
 }
 
-#[test]
-fn the_first_version_binds_after_its_notice_and_at_once_for_whoever_reads_it() {
-    let origin = Nginx::start();
-    let gateway =
-        Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("24h").in_front_of(&origin);
-    let gateway = gateway.set("settle = \"50ms\"").start();
-    assert_eq!(status(&gateway, "/old/1", GPTBOT), 200, "nobody knows what it may have read before");
-    assert_event(&gateway.journal().event_of("/old/1"), "stale", "pending");
+/// What was served before the first start is not known: it is enforced from the first request on, and nobody is accused.
+fn assert_first_day(gateway: &Daemon) {
+    assert_eq!((status(gateway, "/old/0", CHROME), status(gateway, "/old/1", GPTBOT)), (200, 403));
+    let refused = gateway.journal().event_of("/old/1");
+    assert_event(&refused, "stale", "unknown");
+    assert_eq!(refused["action"], "refused", "{refused}");
     gateway.send(&get("/robots.txt").by(GPTBOT));
-    until("the read counts", || (status(&gateway, "/old/2", GPTBOT) == 403).then_some(()));
-    let refused = gateway.journal().event_where("a refusal", |event| event["action"] == "refused");
-    assert_event(&refused, "violation", "read");
-    assert_eq!(status(&gateway, "/old/3", CLAUDEBOT), 200, "another one has read nothing");
+    let violation = until("the read counts", || {
+        status(gateway, "/old/2", GPTBOT);
+        gateway.journal().events().into_iter().find(|event| event["event"] == "violation")
+    });
+    assert_event(&violation, "violation", "read");
+    assert_eq!((&violation["action"], &violation["status"]), (&"refused".into(), &403.into()), "{violation}");
+    assert_eq!(status(gateway, "/old/3", CLAUDEBOT), 403, "another one has read nothing");
+    assert_event(&gateway.journal().event_of("/old/3"), "stale", "unknown");
+    let told = &gateway.ctl(&["status", "--format", "json"]).exits(0).json()["sites"][0];
+    assert_eq!(told["unknown"][0]["what"], "what was served before the gateway", "{told}");
+    assert!(told["unknown"][0]["until"].is_string() && told["binds_from"].is_null(), "{told}");
+    let said = gateway.ctl(&["status"]).exits(0).stdout;
+    assert!(said.contains("so nobody is accused until "), "{said}");
 }
 
 #[test]
-fn what_the_operator_says_was_published_binds_at_once() {
+fn an_empty_state_folder_refuses_from_the_first_request_on_and_accuses_who_has_read() {
     let origin = Nginx::start();
     let gateway =
         Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("24h").in_front_of(&origin);
-    let gateway = gateway.published().start();
+    assert_first_day(&gateway.set("settle = \"50ms\"\njournal_rate = \"off\"").start());
+}
+
+#[test]
+fn a_read_of_the_first_day_outlives_a_restart() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("24h").in_front_of(&origin);
+    let mut gateway = gateway.set("settle = \"50ms\"\njournal_rate = \"off\"").start();
+    gateway.send(&get("/robots.txt").by(GPTBOT));
+    let mut asked = 0;
+    let mut notice = |gateway: &Daemon| {
+        asked += 1;
+        let target = format!("/old/{asked}");
+        status(gateway, &target, GPTBOT);
+        gateway.journal().event_of(&target)["notice"].clone()
+    };
+    until("the read counts", || (notice(&gateway) == "read").then_some(()));
+    gateway.restart();
+    assert_eq!(notice(&gateway), "read");
+}
+
+#[test]
+fn the_same_holds_for_a_file_that_the_origin_has() {
+    let origin = of_one_name("localhost", disallowing("/old"));
+    let gateway = Daemon::without_robots().in_mode("enforce").with_notice("24h").at(&origin);
+    let gateway = gateway.site("robots = { from = \"origin\", host = \"localhost\" }");
+    assert_first_day(&gateway.set("settle = \"50ms\"\njournal_rate = \"off\"").start());
+}
+
+#[test]
+fn what_has_been_served_for_long_is_a_violation_at_once() {
+    let origin = Nginx::start();
+    let gateway =
+        Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("24h").in_front_of(&origin);
+    let gateway = gateway.served_for_long().start();
     assert_eq!(status(&gateway, "/old/1", GPTBOT), 403);
     assert_event(&gateway.journal().event_of("/old/1"), "violation", "lapsed");
 }
@@ -144,7 +186,7 @@ fn what_both_versions_disallow_is_a_violation_at_once() {
     let origin = Nginx::start();
     let gateway =
         Daemon::with(disallowing("/both")).in_mode("enforce").with_notice("1h").in_front_of(&origin);
-    let gateway = gateway.published().start();
+    let gateway = gateway.served_for_long().start();
     let robots = "User-agent: *\nDisallow: /new\nDisallow: /both\n";
     rename_over(&gateway.robots(), robots);
     until("the new file is served", || (gateway.send(&get("/robots.txt")).text() == robots).then_some(()));
@@ -159,7 +201,7 @@ fn what_both_versions_disallow_is_a_violation_at_once() {
 fn a_page_that_was_disallowed_and_no_longer_is_gets_forwarded() {
     let origin = Nginx::start();
     let gateway = Daemon::with(disallowing("/old")).in_mode("enforce").with_notice("1h").in_front_of(&origin);
-    let gateway = gateway.published().start();
+    let gateway = gateway.served_for_long().start();
     assert_eq!(status(&gateway, "/old/1", GPTBOT), 403);
     tighten(&gateway);
     assert_eq!(status(&gateway, "/old/2", GPTBOT), 200, "the version in force allows it");
@@ -187,7 +229,7 @@ fn equal_bytes_are_one_version_and_the_one_between_is_excused() {
 }
 
 #[test]
-fn a_version_dropped_for_room_still_excuses() {
+fn a_version_dropped_for_room_excuses_from_an_accusation_only() {
     let origin = Nginx::start();
     let gateway = lenient(&origin, "1h");
     for number in 0..20 {
@@ -195,10 +237,11 @@ fn a_version_dropped_for_room_still_excuses() {
         rename_over(&gateway.robots(), &robots);
         until("it is served", || (gateway.send(&get("/robots.txt")).text() == robots).then_some(()));
     }
-    assert_eq!(status(&gateway, "/new/1", CLAUDEBOT), 200, "it could hold the first of 21 versions");
-    assert_event(&gateway.journal().event_of("/new/1"), "stale", "pending");
+    assert_eq!(status(&gateway, "/new/1", CLAUDEBOT), 403, "the first of 21 versions is not known any more");
+    assert_event(&gateway.journal().event_of("/new/1"), "stale", "unknown");
     let told = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
-    assert_eq!(told["sites"][0]["diluted"], true, "{told}");
+    let what = "what the oldest of more than 16 versions within notice said";
+    assert_eq!(told["sites"][0]["unknown"][0]["what"], what, "{told}");
 }
 
 #[test]
@@ -260,19 +303,6 @@ fn of_one_name(name: &'static str, robots: String) -> String {
         }
     });
     format!("http://{address}")
-}
-
-#[test]
-fn an_origin_vouches_for_the_names_that_it_was_asked_by() {
-    let origin = of_one_name("a.example", disallowing("/old"));
-    let config = format!(
-        "mode = \"enforce\"\nnotice = \"1h\"\n[[sites]]\nhosts = [\"a.example\", \"b.example\"]\n\
-         origin = \"{origin}\"\nrobots = \"robots.txt\"\n"
-    );
-    let gateway = configured(&config).file("robots.txt", disallowing("/old")).start();
-    let ask = |host: &str| gateway.send(&get("/old/1").for_host(host).by(GPTBOT)).status;
-    until("what the origin always had binds at once", || (ask("a.example") == 403).then_some(()));
-    assert_eq!(ask("b.example"), 200, "its crawlers may hold that there was none");
 }
 
 #[test]

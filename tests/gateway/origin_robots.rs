@@ -83,7 +83,7 @@ fn a_changed_comment_is_served_and_no_change_of_rules() {
     let origin = Scripted::serving(OWN);
     let gateway =
         taking("robots = { from = \"origin\", every = \"24h\" }", &origin).with_notice("24h").start();
-    let binds = |gateway: &Daemon| site(gateway)["binds_from"].clone();
+    let binds = |gateway: &Daemon| site(gateway)["unknown"][0]["until"].clone();
     let (before, version) = (binds(&gateway), site(&gateway)["robots_version"].clone());
     assert!(!before.is_null(), "what was served before is not known");
     for number in 0..5 {

@@ -12,7 +12,11 @@ const ROBOTS: &str =
 const ALLOWED: usize = 20;
 
 fn paced(origin: &Nginx) -> Builder {
-    Daemon::with(ROBOTS).published().in_mode("enforce").in_front_of(origin).site("crawl_delay = \"enforce\"")
+    Daemon::with(ROBOTS)
+        .served_for_long()
+        .in_mode("enforce")
+        .in_front_of(origin)
+        .site("crawl_delay = \"enforce\"")
 }
 
 #[test]
@@ -60,7 +64,8 @@ fn one_request_too_many_is_answered_429_and_says_what_was_asked_for() {
 fn without_enforcement_it_is_only_counted() {
     let origin = Nginx::start();
     for (mode, site) in [("audit", "crawl_delay = \"enforce\""), ("enforce", "")] {
-        let gateway = Daemon::with(ROBOTS).published().in_mode(mode).in_front_of(&origin).site(site).start();
+        let gateway =
+            Daemon::with(ROBOTS).served_for_long().in_mode(mode).in_front_of(&origin).site(site).start();
         let mut client = gateway.client();
         for number in 0..=ALLOWED {
             client.send(&get(format!("/{number}")).by(GPTBOT)).came_from_origin();

@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn gateway(origin: &Nginx, paced: bool, wrapper: &[&str]) -> Daemon {
     let delay = if paced { "Crawl-delay: 0.01\n" } else { "" };
     Daemon::with(format!("User-agent: *\nDisallow: /private\n{delay}"))
-        .published()
+        .served_for_long()
         .in_mode("enforce")
         .in_front_of(origin)
         .arg("--threads")

@@ -77,7 +77,7 @@ fn each_kind_of_crawler_gets_what_its_pace_allows_and_those_that_keep_it_everyth
     let origin = Nginx::start();
     let rate = |name| format!("[crawlers.{name}]\nrate = \"{RATE}/s\"");
     let gateway = Daemon::with("User-agent: *\nDisallow: /no\nCrawl-delay: 0.5\n")
-        .published()
+        .served_for_long()
         .in_mode("enforce")
         .in_front_of(&origin)
         .table(&["GPTBot", "ClaudeBot", "bingbot"].map(rate).join("\n"))
@@ -126,7 +126,7 @@ fn up_to_ten_thousand_addresses_share_what_they_may_have_by_what_is_known_of_the
     let origin = Nginx::start();
     let gateway = Daemon::with("User-agent: *\nDisallow: /no\nCrawl-delay: 10\n")
         .file("all.txt", "20.0.0.0/8\n")
-        .published()
+        .served_for_long()
         .in_mode("enforce")
         .in_front_of(&origin)
         .set("trusted_proxies = [\"127.0.0.1\"]\njournal_rate = \"1/s\"")
@@ -159,7 +159,7 @@ fn a_crowd_of_made_up_crawlers_takes_no_more_memory_and_frees_nobody() {
     let crowd: usize = crowd.unwrap_or(20_000).min(1_000_000);
     let origin = Nginx::start();
     let gateway = Daemon::with("User-agent: *\nDisallow: /no\nCrawl-delay: 600\n")
-        .published()
+        .served_for_long()
         .in_mode("enforce")
         .in_front_of(&origin)
         .set("trusted_proxies = [\"127.0.0.1\"]")

@@ -25,7 +25,7 @@ fn site() -> RawOrigin {
 fn walk(name: &str, crawl: impl FnOnce(&str) -> Command) {
     let origin = site();
     let gateway = Daemon::with("User-agent: *\nDisallow: /private\n")
-        .published()
+        .served_for_long()
         .in_mode("enforce")
         .at(&origin.url())
         .table(&format!("[crawlers.{name}]\nmode = \"enforce\"\nrate = \"{RATE}/s\""))

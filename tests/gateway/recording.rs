@@ -200,7 +200,7 @@ fn a_full_disk_stops_nothing_and_is_counted() {
 #[test]
 fn the_report_has_the_bytes_that_each_crawler_was_sent() {
     let origin = Nginx::start();
-    let gateway = Daemon::with(ROBOTS).published().in_mode("enforce").in_front_of(&origin).start();
+    let gateway = Daemon::with(ROBOTS).served_for_long().in_mode("enforce").in_front_of(&origin).start();
     let mut client = gateway.client();
     let mut sent = 0;
     for (target, status) in [("/open", 200), ("/private", 403), ("/robots.txt", 200), ("/open?more", 200)] {

@@ -21,7 +21,7 @@ pub(crate) fn knowing(origin: &Nginx, key: &AgentKey, verify: &str) -> Builder {
 pub(crate) fn knowing_at(origin: &Nginx, key: &AgentKey, verify: &str, site: &str) -> Builder {
     let builder = Daemon::with(ROBOTS)
         .in_front_of(origin)
-        .published()
+        .served_for_long()
         .site(site)
         .set("catalogue = \"own.toml\"")
         .set("log_allowed = true")

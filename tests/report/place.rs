@@ -41,6 +41,13 @@ impl ReportPlace {
         self.start_at(lines, "")
     }
 
+    /// The same, and it has served its file for a month.
+    #[track_caller]
+    pub(crate) fn start_after_long(&self, lines: &str) -> Daemon {
+        let robots = std::fs::read(self.folder.join("robots.txt")).expect("a robots.txt");
+        self.builder(lines, "").having_served(&robots).start()
+    }
+
     /// The same with these lines of its site.
     #[track_caller]
     pub(crate) fn start_at(&self, lines: &str, site: &str) -> Daemon {

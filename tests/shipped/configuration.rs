@@ -209,7 +209,6 @@ fn every_key_is_shown() {
         ("crawlers.GPTBot", file.get("crawlers").and_then(|crawlers| crawlers.get("GPTBot"))),
         ("sites", file.get("sites")),
         ("sites.refusal", site.get("refusal")),
-        ("sites.published", site.get("published")),
     ];
     let mut inner = BTreeSet::new();
     for (name, table) in tables {

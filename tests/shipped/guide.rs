@@ -145,10 +145,6 @@ fn walk(name: &str, least: usize) {
     if blocks.iter().filter(commands).any(|(_, body)| ASKING.iter().any(|verb| body.contains(verb))) {
         run(&sandbox, name, "sudo systemctl enable --now robots-gateway", 0);
     }
-    if page.contains("store.sqlite.schema-1") {
-        // As an upgrade of 0.1 leaves them.
-        run(&sandbox, name, "cd /var/lib/robots-gateway && touch store.sqlite store.sqlite.schema-1", 0);
-    }
     let mut shown = String::new();
     for (kind, body) in blocks {
         match kind.split_once(" exit=").unwrap_or((kind, "0")) {

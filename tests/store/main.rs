@@ -30,4 +30,3 @@ mod place;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
-mod upgrade;

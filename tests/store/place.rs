@@ -90,17 +90,6 @@ impl StorePlace {
             .in_front_of(&self.origin)
     }
 
-    /// Starts a gateway with these lines at the top, and the table of one site, which gets its origin here.
-    #[track_caller]
-    pub(crate) fn start_sites(&self, lines: &str, site: &str) -> Daemon {
-        configured(&format!("{lines}\n{site}\norigin = \"[ORIGIN]\"\n"))
-            .in_mode("enforce")
-            .arg("--state-dir")
-            .arg(self.state.to_str().expect("UTF-8"))
-            .in_front_of(&self.origin)
-            .start()
-    }
-
     pub(crate) fn reader(&self) -> StoreReader {
         StoreReader::open(&self.store()).unwrap_or_else(|error| panic!("the store cannot be read: {error}"))
     }

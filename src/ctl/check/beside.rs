@@ -63,7 +63,8 @@ fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
     let of_hosts = |RobotsTxtSeen { hosts, seconds_ago, .. }| match seconds_ago {
         None => {
             let message = format!(
-                "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h: nobody is accused"
+                "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h: nobody is accused or \
+                 refused"
             );
             let hint = "have the proxy pass /robots.txt on to the listener of [authorize], and ask it for that file once";
             FileFinding::whole(path, Severity::Warning, "robots-elsewhere", message, hint)

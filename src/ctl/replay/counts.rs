@@ -255,14 +255,15 @@ impl SubjectInLog {
     /// The reads, as ones of the version that is judged by.
     fn reads(&self, sites: &[Site]) -> Vec<ReadTotal> {
         let site = sites.iter().find(|site| *site.config.name == *self.subject.site);
-        let Some(version) = site.and_then(Site::version) else { return Vec::new() };
+        let Some(site) = site else { return Vec::new() };
+        let (Some(version), rules) = (site.version(), site.rules.current().rules) else { return Vec::new() };
         let total = |((host, network), seen): (&ReplayReadKey, &SeenInstants)| ReadTotal {
             subject: Arc::clone(&self.subject),
             host: host.clone(),
             network: network.clone(),
             chosen: None,
             version,
-            rules: None,
+            rules,
             in_force: UNIX_EPOCH,
             sequence: 0,
             at: NoticeTime::default(),

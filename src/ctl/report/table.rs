@@ -43,7 +43,7 @@ const fn style(conduct: Conduct) -> Style {
         Conduct::Ignored => ERROR,
         Conduct::NoReadSeen => WARNING,
         Conduct::Obeyed => GOOD,
-        Conduct::Unknown | Conduct::Hypothetical => Style::new(),
+        Conduct::Excused | Conduct::Unknown | Conduct::Hypothetical => Style::new(),
     }
 }
 

@@ -126,22 +126,16 @@ pub fn declared_pace<'r>(
     case: &VerdictInput<'_>,
 ) -> Option<DeclaredPace<'r>> {
     let in_force = rules.current();
-    if !in_force.robots.has_crawl_delay() || rules.is_unrecorded || rules.is_isolated {
+    if !in_force.robots.has_crawl_delay() || rules.is_unpublished {
         return None;
     }
     let declared = in_force.pace(case.identity)?;
     let holdings = HeldVersions::new(rules, case.reads, period, case.now);
     let crawler = case.identity.crawler.as_deref();
-    let is_elsewhere = rules
-        .elsewhere_until
-        .is_some_and(|until| holdings.is_from_elsewhere(until) && !rules.is_waived_elsewhere(until, crawler));
-    if is_elsewhere || holdings.unknown().is_some_and(|at| !rules.is_waived(Some(at), crawler)) {
-        return None;
-    }
     let asked_for = declared.source?.1.seconds;
     let mut least = asked_for;
     for former in holdings.former().filter(|former| !rules.is_waived(former.replaced, crawler)) {
-        let version = &former.version;
+        let version = former.version.as_ref().ok()?;
         let identity = version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
         let group = version.robots.group(&identity.tokens, identity.star)?;
         least = least.min(group.crawl_delay()?);

@@ -10,9 +10,8 @@ mod question;
 use super::facts;
 use super::request::{Advised, DecidedFor};
 use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext};
-use crate::decide::SiteRules;
+use crate::decide::{Doubt, Notice, Replacement, SiteRules, Verdict};
 use crate::http::{RequestHead, Response};
-use crate::policy::Site;
 use crate::record::{DoorFault, ProxyDoor};
 use crate::request::host;
 use question::{AuthorizeQuestion, FIELDS, QuestionFault};
@@ -205,41 +204,52 @@ impl Gateway {
         let slot = context.slot.and_then(|slot| policy.hosts.slots.get(slot));
         let slot = slot.filter(|_| matches!(head.method(), "GET" | "HEAD"));
         let (Some(slot), Some(host)) = (slot, facts::requested_host(head)) else { return };
-        self.reads.robots_seen.note(&host, *slot.pattern == *host, policy.clock.now());
+        // As of the read that it may be: that one shows the file, and comes no earlier than it was seen to come.
+        let now = policy.clock.at(context.began_uptime);
+        self.reads.robots_seen.note(&host, *slot.pattern == *host, now);
         if &*slot.pattern == "*" {
             // Who names no host gets what the others get there.
-            self.reads.robots_seen.note("", true, policy.clock.now());
+            self.reads.robots_seen.note("", true, now);
         }
     }
 
     /// The rules as far as they can be held against clients while a fleet may know more than this gateway; and against
     /// those of a proxy that may serve another robots.txt: while requests
     /// for it do not come here, somebody else answers them, and what that was crawlers may hold for a while.
-    pub(super) fn in_doubt(&self, host: &str, context: &RequestContext, site: &Site) -> Option<SiteRules> {
-        let of_door = self.in_doubt_of_door(host, context, site);
+    pub(super) fn in_doubt(&self, host: &str, context: &RequestContext) -> Option<SiteRules> {
+        let of_door = self.in_doubt_of_door(host, context);
         if self.reads.fleet.doubt().is_none() {
             return of_door;
         }
         let rules = of_door.or_else(|| Some(context.policy.found(context.slot)?.1.clone()))?;
-        // A gateway that joins knows the past of its own hosts, as one knows that others have not heard of.
-        Some(SiteRules { is_isolated: true, ..rules })
+        Some(rules.with_unknown(Doubt::Unheard, None))
     }
 
-    fn in_doubt_of_door(&self, host: &str, context: &RequestContext, site: &Site) -> Option<SiteRules> {
+    fn in_doubt_of_door(&self, host: &str, context: &RequestContext) -> Option<SiteRules> {
         if context.decided_for == DecidedFor::Client {
             return None;
         }
         let (policy, now) = (&context.policy, context.policy.clock.now());
         let (_, rules) = policy.found(context.slot)?;
         let Some(span) = self.reads.robots_seen.of(host, now) else {
-            return Some(SiteRules { is_unrecorded: true, ..rules.clone() });
+            return Some(SiteRules { is_unpublished: true, ..rules.clone() });
         };
-        // By the operator's word the same was published before.
-        let published = site.config.published.filter(|word| Some(word.version) == site.version());
-        let ago = published.and_then(|word| context.began.duration_since(word.since).ok());
-        let until = ago.map_or(span.since, |ago| span.since.min(now.before(ago)));
-        let is_held = policy.config.period.covers(until, now);
-        is_held.then(|| SiteRules { elsewhere_until: Some(until), ..rules.clone() })
+        let until = Replacement { sequence: rules.sequence, at: span.since };
+        let is_held = policy.config.period.covers(until.at, now);
+        is_held.then(|| rules.clone().with_unknown(Doubt::Elsewhere, Some(until)))
+    }
+
+    /// Counts a disallowed request that passes since the file is not published.
+    pub(super) fn tell_of_unpublished(&self, verdict: &Verdict<'_>, host: &str) {
+        if verdict.notice() == Some(Notice::Unpublished) && self.totals.doors.fault(DoorFault::Unpublished, 0)
+        {
+            tracing::warn!(
+                host,
+                "no request for /robots.txt of this host has come through the proxy within 24 h, so its rules are not \
+                 published: nobody is accused or refused by them; have the proxy pass /robots.txt on to the listener of \
+                 [authorize], and ask it for that file once"
+            );
+        }
     }
 
     /// Counts somebody who may not ask.

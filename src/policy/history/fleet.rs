@@ -7,12 +7,12 @@
 //! to know enough only excuses.
 
 use super::past::{Past, patterns};
-use super::{HistoryState, NoticeHistory, WORTH_WRITING, file_of};
+use super::{HistoryState, NoticeHistory, file_of};
 use crate::decide::{Moment, NoticeTime};
 use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
 use crate::policy::{Policy, RobotsFile, Site};
-use crate::record::{BeforeEntry, FileDigest, FleetNews, FleetWaiver, LedgerChange, OfferedFiles};
+use crate::record::{FileDigest, FleetNews, FleetWaiver, LedgerChange, OfferedFiles};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl Past {
     }
 
     fn learn_of(&mut self, member: &str, files: &OfferedFiles, moment: Moment) {
-        self.add_hosts(files.keys(), member, moment);
+        self.add_hosts(files.keys(), moment);
         let mut known = self.fleet.members.remove(member).unwrap_or_default();
         for file in files.values().flatten() {
             if !known.numbers.contains_key(file) {
@@ -145,6 +145,9 @@ impl Past {
     }
 }
 
+/// How much earlier what is unknown has to end, to be written again.
+const WORTH_WRITING: Duration = Duration::from_secs(1);
+
 /// How many seconds ago hosts of a pattern had anything replaced, as another member says: of the most specific pattern
 /// that names them.
 fn replaced_ago(said: &BTreeMap<Box<str>, u64>, pattern: &str) -> Option<u64> {
@@ -159,16 +162,15 @@ impl NoticeHistory {
             return false;
         }
         let now = state.clock.now();
-        let mut before = BTreeMap::new();
+        let mut known_since = BTreeMap::new();
         for site in policy.sites() {
             for pattern in site.config.patterns() {
                 let Some(until) = state.past.unknown_until(&pattern) else { continue };
                 let of_each = news.replaced_ago.iter().filter_map(|said| replaced_ago(said, &pattern));
                 let Some(ago) = of_each.min() else { continue };
-                let replaced = now.before(Duration::from_secs(ago));
-                if until.since(replaced) > WORTH_WRITING {
-                    let replaced = u64::try_from(replaced.0.as_micros()).unwrap_or(u64::MAX);
-                    before.insert(pattern, BeforeEntry { file: None, replaced });
+                let ended = now.before(Duration::from_secs(ago));
+                if until.since(ended) > WORTH_WRITING {
+                    known_since.insert(pattern, u64::try_from(ended.0.as_micros()).unwrap_or(u64::MAX));
                 }
             }
         }
@@ -185,8 +187,8 @@ impl NoticeHistory {
         changes.extend(waived.into_iter().filter(is_new).map(|FleetWaiver { id, hosts, crawler }| {
             LedgerChange::Waived { hosts, crawler, id: Some(id), is_from_fleet: true }
         }));
-        if !before.is_empty() {
-            changes.push(LedgerChange::Before { hosts: before });
+        if !known_since.is_empty() {
+            changes.push(LedgerChange::Known { since: known_since });
         }
         state.append(changes).is_ok()
     }

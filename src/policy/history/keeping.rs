@@ -1,9 +1,9 @@
 //! What the past asks for while the gateway runs, and what it tells an operator.
 
-use super::{NewHosts, NoticeHistory, OriginWord};
-use crate::decide::{FormerVersion, NoticeTime, Replacement, SiteRules};
+use super::NoticeHistory;
+use crate::decide::{NoticePeriod, NoticeTime, Replacement, SiteRules, VersionId};
 use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{LedgerChange, LedgerError, RobotsTxtSpans, timestamp};
+use crate::record::{LedgerChange, LedgerError, RobotsTxtSpans, format_span, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -29,18 +29,61 @@ pub struct SiteNotice {
     pub binds_from: Option<SystemTime>,
     /// How many crawlers have read it.
     pub read_by: usize,
-    /// Why it does not bind everybody, where it is not just that a former version is within notice.
-    pub doubt: Option<String>,
-    /// Whether so many versions came one after another that some are no longer known.
-    pub is_diluted: bool,
+    /// Whether another process or member still serves another version, which excuses everybody.
+    pub is_served_otherwise: bool,
+    /// What nobody knows of the time before: while it lasts nobody is accused.
+    pub unknown: Vec<UnknownSpan>,
     /// Whom it binds at once, by the operator's word.
     pub waived_for: Vec<String>,
 }
 
+/// Something that nobody knows of what a site served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownSpan {
+    /// What, as the subject of a sentence.
+    pub what: &'static str,
+    /// Until when crawlers could hold it; `None` while that goes on.
+    pub until: Option<SystemTime>,
+}
+
+/// A time to come, and how far away it is.
+fn when(time: SystemTime) -> String {
+    let left = time.duration_since(SystemTime::now()).unwrap_or_default();
+    format!("{} (in {})", timestamp(time), format_span(left.as_secs()))
+}
+
 impl SiteNotice {
+    /// Takes up the past of one host.
+    fn add(&mut self, rules: &SiteRules, period: NoticePeriod, now: NoticeTime, time: SystemTime) {
+        for old in rules.former() {
+            let until = old.replaced.map(|replaced| replaced.at.after(period.notice));
+            if until.is_some_and(|until| until <= now) {
+                continue;
+            }
+            let until = until.and_then(|until| time.checked_add(until.since(now)));
+            match (&old.version, until) {
+                (Err(doubt), _) => self.add_unknown(doubt.what(), until),
+                (Ok(_), None) => self.is_served_otherwise = true,
+                (Ok(_), Some(_)) => self.binds_from = self.binds_from.max(until),
+            }
+        }
+        if self.is_served_otherwise {
+            self.binds_from = None;
+        }
+        self.add_waivers(rules, |at| period.covers(at, now));
+    }
+
+    /// Notes something unknown; of several hosts what lasts longest.
+    fn add_unknown(&mut self, what: &'static str, until: Option<SystemTime>) {
+        match self.unknown.iter_mut().find(|known| known.what == what) {
+            Some(known) => known.until = known.until.zip(until).map(|(one, other)| one.max(other)),
+            None => self.unknown.push(UnknownSpan { what, until }),
+        }
+    }
+
     /// A word against notice ends with the notice that it set aside.
     fn add_waivers(&mut self, rules: &SiteRules, is_within: impl Fn(NoticeTime) -> bool) {
-        let former = rules.former().iter().filter_map(|old| old.replaced).chain(rules.dropped);
+        let former = rules.former().iter().filter(|old| old.version.is_ok()).filter_map(|old| old.replaced);
         let within: Vec<u64> = former.filter(|old| is_within(old.at)).map(|old| old.sequence).collect();
         for waiver in &*rules.waivers {
             let whom = waiver.crawler.as_deref().unwrap_or("everyone");
@@ -55,23 +98,30 @@ impl SiteNotice {
 impl fmt::Display for SiteNotice {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("in force; ")?;
-        match (self.binds_from, &self.doubt) {
-            (Some(time), _) if self.waived_for.iter().any(|whom| whom == "everyone") => {
-                write!(out, "notice ends at {}", timestamp(time))?;
+        match self.binds_from {
+            _ if self.is_served_otherwise => out.write_str(
+                "does not bind everyone yet: another gateway of the fleet, or with the same state folder, still serves \
+                 another version",
+            )?,
+            Some(time) if self.waived_for.iter().any(|whom| whom == "everyone") => {
+                write!(out, "notice ends at {}", when(time))?;
             }
-            (Some(time), _) => write!(out, "binds everyone from {}", timestamp(time))?,
-            (None, Some(_)) => out.write_str("does not bind everyone yet")?,
-            (None, None) => out.write_str("binds everyone")?,
+            Some(time) => write!(out, "binds everyone from {}", when(time))?,
+            None => out.write_str("binds everyone")?,
         }
         let plural = if self.read_by == 1 { "crawler has" } else { "crawlers have" };
         write!(out, "; {} {plural} read it", self.read_by)?;
-        if self.is_diluted {
-            out.write_str("; notice is diluted: more than 16 versions were served within it")?;
-        }
         if !self.waived_for.is_empty() {
             write!(out, "; notice is waived for {}", self.waived_for.join(", "))?;
         }
-        self.doubt.as_ref().map_or(Ok(()), |doubt| write!(out, "; {doubt}"))
+        for UnknownSpan { what, until } in &self.unknown {
+            write!(out, "; {what} is not known, so nobody is accused ")?;
+            match until {
+                Some(until) => write!(out, "until {}", when(*until))?,
+                None => out.write_str("until that changes")?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -118,22 +168,21 @@ impl NoticeHistory {
     /// What the hosts of a site were given before, as far as somebody could still hold it, the oldest first.
     fn former(&self, policy: &Policy, site: usize) -> Vec<FormerFile> {
         let slots = policy.hosts.slots.iter().filter(|slot| slot.site == Some(site));
-        let mut former: Vec<(Replacement, &FormerVersion)> = slots
+        let mut former: Vec<(Replacement, Option<VersionId>, SystemTime)> = slots
             .flat_map(|slot| slot.rules.former())
-            .filter(|old| !old.is_unknown)
-            .filter_map(|old| Some((old.replaced?, old)))
+            .filter_map(|old| Some((old.replaced?, old.version.as_ref().ok()?.id, old.since)))
             .collect();
-        former.sort_by_key(|(replaced, _)| *replaced);
-        former.dedup_by_key(|(_, old)| old.version.id);
+        former.sort_by_key(|(replaced, ..)| *replaced);
+        former.dedup_by_key(|(_, id, _)| *id);
         let (state, now, time) = (self.state.lock(), policy.clock.now(), SystemTime::now());
-        let file = |(replaced, old): (Replacement, &FormerVersion)| {
+        let file = |(replaced, id, since): (Replacement, Option<VersionId>, SystemTime)| {
             // Without its bytes it would be taken for no file at all.
-            let bytes = match old.version.id {
+            let bytes = match id {
                 Some(id) => Some(state.past.file(id)?),
                 None => None,
             };
-            let until = time.checked_sub(now.since(replaced.at)).unwrap_or(old.since);
-            Some(FormerFile { bytes, since: old.since, until })
+            let until = time.checked_sub(now.since(replaced.at)).unwrap_or(since);
+            Some(FormerFile { bytes, since, until })
         };
         former.into_iter().filter_map(file).collect()
     }
@@ -152,31 +201,10 @@ impl Reloader {
     /// How far the version in force of a site binds.
     pub fn notice(&self, policy: &Policy, site: &Site) -> SiteNotice {
         let (now, time) = (policy.clock.now(), SystemTime::now());
-        let period = policy.config.period;
         let index = policy.sites().iter().position(|one| one.config.name == site.config.name);
-        let mut notice = SiteNotice { doubt: self.history.fault(), ..SiteNotice::default() };
+        let mut notice = SiteNotice::default();
         for slot in policy.hosts.slots.iter().filter(|slot| index.is_some() && slot.site == index) {
-            notice.is_diluted |= slot.rules.dropped.is_some_and(|old| period.covers(old.at, now));
-            match slot.rules.last_replacement() {
-                Some(None) => {
-                    let served = "another gateway of the fleet, or with the same state folder, still serves another version";
-                    notice.doubt.get_or_insert_with(|| served.to_owned());
-                }
-                Some(Some(replaced)) if period.covers(replaced, now) => {
-                    let from = time.checked_add(replaced.after(period.notice).since(now));
-                    notice.binds_from = notice.binds_from.max(from);
-                }
-                _ => {}
-            }
-            notice.add_waivers(&slot.rules, |at| period.covers(at, now));
-            let mut held = slot.rules.former().iter().filter(|old| old.is_unknown);
-            if held.any(|old| old.replaced.is_some_and(|replaced| period.covers(replaced.at, now))) {
-                let unknown = "what was served before the gateway is not known";
-                notice.doubt.get_or_insert_with(|| unknown.to_owned());
-            }
-        }
-        if self.history.fault().is_some() {
-            notice.binds_from = None;
+            notice.add(&slot.rules, policy.config.period, now, time);
         }
         if site.version().is_some() {
             let is_here =
@@ -219,19 +247,6 @@ impl Reloader {
             }
         }
         Ok(())
-    }
-
-    /// The hosts whose origins may know what was served before the gateway.
-    pub fn hosts_without_past(&self) -> Vec<NewHosts> {
-        self.history.hosts_without_past(&self.current())
-    }
-
-    /// Takes the origins' words for what the hosts of their sites were given before the gateway.
-    pub fn take_origin_words(&self, policy: &Policy, words: &[(NewHosts, OriginWord)]) {
-        let Some(_turn) = self.turn.try_lock_for(PATIENCE) else { return };
-        if self.history.take_origin_words(policy, words) {
-            self.apply_history();
-        }
     }
 
     /// Puts the policy in force again, with the past as it is now.

@@ -7,41 +7,36 @@
 mod fleet;
 mod keeping;
 mod past;
-mod seeds;
-mod words;
+mod remembered;
 
 pub(super) use past::{Past, patterns};
 
 use super::hosts::Hosts;
 use super::{Policy, Site};
 use crate::config::Config;
-use crate::decide::{RobotsVersion, SiteRules};
+use crate::decide::{Doubt, RobotsVersion, SiteRules};
 use crate::record::{
-    BeforeEntry, FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerError, LedgerMemory, LedgerNews,
-    NoticeClock, compacted,
+    FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerError, LedgerMemory, LedgerNews, NoticeClock,
+    compacted,
 };
 use crate::robots::ParseLimits;
 use parking_lot::Mutex;
 use past::FilesByHost;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use keeping::LOOK;
-pub use keeping::{BindNowError, SiteNotice};
-pub use seeds::take_up_reads;
-pub use words::{NewHosts, OriginWord};
+pub use keeping::{BindNowError, SiteNotice, UnknownSpan};
+pub use remembered::take_up_reads;
 
 /// Entries are kept at least that long, should the operator lengthen the notice.
 const KEEP: Duration = Duration::from_secs(7 * 86_400);
 
 /// After how long the other processes of a state folder have seen what one of them wrote.
 const SEEN: Duration = LOOK.saturating_add(Duration::from_millis(250));
-
-/// How much earlier the operator's word has to make something bind, to be written again.
-const WORTH_WRITING: Duration = Duration::from_secs(1);
 
 /// The past of all hosts, and the ledger it is in.
 ///
@@ -71,7 +66,7 @@ struct HistoryState {
 impl NoticeHistory {
     /// Opens the ledger of this configuration, or begins it. The store has been opened before.
     pub fn open(config: &Config) -> Self {
-        let mut state = HistoryState::new(config, seeds::memory(config));
+        let mut state = HistoryState::new(config, remembered::memory(config));
         if config.fleet.is_none() {
             state.leave_fleet();
         }
@@ -195,7 +190,7 @@ impl HistoryState {
             Err(error) => {
                 let error = error.to_string();
                 if self.fault.as_ref() != Some(&error) {
-                    tracing::error!("{error}; until then nobody is accused or refused");
+                    tracing::error!("{error}; until then nobody is accused");
                 }
                 self.fault = Some(error);
             }
@@ -267,7 +262,7 @@ impl HistoryState {
         };
         let process: Box<str> = ledger.process().into();
         if self.past.table(&process) == Some(&table) {
-            return self.record_published(policy);
+            return Ok(());
         }
         // What it says now is what there is to add to.
         if let Some(ledger) = &mut self.ledger {
@@ -287,7 +282,7 @@ impl HistoryState {
         changes.push(LedgerChange::Serving { hosts, gone });
         self.append(changes)?;
         self.use_versions(policy, false);
-        self.record_published(policy)
+        Ok(())
     }
 
     /// The files that no process serves at the moment: their bytes may have been left out.
@@ -315,36 +310,14 @@ impl HistoryState {
         Ok(is_new)
     }
 
-    /// Takes the operator's word for since when a version was published.
-    fn record_published(&mut self, policy: &Policy) -> Result<(), LedgerError> {
-        let (now, time) = (self.clock.now(), SystemTime::now());
-        let mut hosts = BTreeMap::new();
-        for site in policy.sites() {
-            let Some(published) = site.config.published.filter(|word| Some(word.version) == site.version())
-            else {
-                continue;
-            };
-            let since = now.before(time.duration_since(published.since).unwrap_or_default());
-            for name in site.config.patterns() {
-                let until = self.past.unknown_until(&name);
-                if until.is_some_and(|until| until.since(since) > WORTH_WRITING) {
-                    let replaced = u64::try_from(since.0.as_micros()).unwrap_or(u64::MAX);
-                    hosts.insert(name, BeforeEntry { file: None, replaced });
-                }
-            }
-        }
-        if hosts.is_empty() { Ok(()) } else { self.append(vec![LedgerChange::Before { hosts }]) }
-    }
-
     /// Builds the policy's table of hosts out of the past.
     fn give(&mut self, policy: &mut Policy) {
         let (now, period) = (self.clock.now(), self.period());
         self.past.prune(period, now);
         policy.clock = self.clock;
         // What the ledger does not say cannot be held against anybody.
-        let unrecorded = |current: &Arc<RobotsVersion>| SiteRules {
-            is_unrecorded: true,
-            ..SiteRules::new(Arc::clone(current))
+        let unrecorded = |current: &Arc<RobotsVersion>| {
+            SiteRules::new(Arc::clone(current)).with_unknown(Doubt::Unrecorded, None)
         };
         let Some(ledger) = &self.ledger else {
             policy.hosts = Hosts::new(policy.sites(), Vec::new(), |_, current| unrecorded(current));

@@ -7,14 +7,14 @@
 use super::SEEN;
 use super::fleet::FleetPast;
 use crate::decide::{
-    HostHistory, Moment, NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VersionId, Waiver,
+    Doubt, HostHistory, KnownVersion, Moment, NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VersionId,
+    Waiver,
 };
-use crate::record::{
-    BeforeEntry, FileDigest, FleetWaiver, LedgerChange, LedgerEntry, OfferedFiles, file_bytes,
-};
+use crate::record::{FileDigest, FleetWaiver, LedgerChange, LedgerEntry, OfferedFiles, file_bytes};
 use crate::robots::{ParseLimits, Robots};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The pattern of every host that no other names.
 pub(in crate::policy) const EVERY_OTHER: &str = "*";
@@ -41,8 +41,6 @@ fn look_up(table: &FilesByHost, pattern: &str) -> FileDigest {
 pub(super) struct HostPast {
     pub(super) history: HostHistory,
     waivers: Arc<[Waiver]>,
-    /// The process that first served it, where the ledger was whole before: no host of it was ever here.
-    new_by: Option<Box<str>>,
 }
 
 /// A process that serves.
@@ -97,7 +95,13 @@ impl Past {
                 self.stop(who, moment);
             }
             LedgerChange::Fleet { stamp, covers, members } => self.learn(*stamp, *covers, members, moment),
-            LedgerChange::Before { hosts } => self.set_former(hosts),
+            LedgerChange::Known { since } => {
+                for (pattern, since) in since {
+                    if let Some(past) = self.hosts.get_mut(pattern) {
+                        past.history.know_since(NoticeTime(Duration::from_micros(*since)));
+                    }
+                }
+            }
             LedgerChange::Waived { hosts, crawler, id, is_from_fleet } => {
                 let waiver = id.map(|id| FleetWaiver { id, hosts: hosts.clone(), crawler: crawler.clone() });
                 if waiver.is_none_or(|waiver| self.fleet.note_waiver(waiver, *is_from_fleet, moment.at)) {
@@ -122,7 +126,7 @@ impl Past {
         let mut table = old.clone().unwrap_or_default();
         table.retain(|host, _| !gone.contains(host));
         table.extend(hosts.iter().map(|(host, file)| (host.clone(), file.clone())));
-        self.add_hosts(hosts.keys(), process, moment);
+        self.add_hosts(hosts.keys(), moment);
         let mut pasts = std::mem::take(&mut self.hosts);
         for (pattern, past) in &mut pasts {
             let next = look_up(&table, pattern);
@@ -137,12 +141,7 @@ impl Past {
     }
 
     /// Hosts that are told apart for the first time have the past of what they belonged to.
-    pub(super) fn add_hosts<'a>(
-        &mut self,
-        names: impl Iterator<Item = &'a Box<str>>,
-        process: &str,
-        moment: Moment,
-    ) {
+    pub(super) fn add_hosts<'a>(&mut self, names: impl Iterator<Item = &'a Box<str>>, moment: Moment) {
         let is_whole = self.lost_until.is_none_or(|until| until <= moment.at);
         let unknown: Vec<&Box<str>> = names.filter(|name| !self.hosts.contains_key(*name)).collect();
         let added: Vec<(Box<str>, HostPast)> = unknown
@@ -150,7 +149,8 @@ impl Past {
             .map(|name| {
                 let above = patterns(name).find_map(|pattern| self.hosts.get(&*pattern));
                 let past = above.cloned().unwrap_or_else(|| {
-                    let history = HostHistory::unknown_until(moment);
+                    let doubt = if is_whole { Doubt::Before } else { Doubt::Lost };
+                    let history = HostHistory::beginning(moment, doubt);
                     let history = if is_whole {
                         history
                     } else {
@@ -158,7 +158,7 @@ impl Past {
                         // and may end before. So a read of this process until then is no read of all that was served.
                         history.uncertain_until(moment.at.after(SEEN)).without_dates_until(moment)
                     };
-                    HostPast { history, waivers: Arc::new([]), new_by: is_whole.then(|| process.into()) }
+                    HostPast { history, waivers: Arc::new([]) }
                 });
                 (name.clone(), past)
             })
@@ -174,42 +174,33 @@ impl Past {
         }
     }
 
-    /// Takes the origin's word for what its hosts were given before the gateway stood in front of it.
-    fn set_former(&mut self, hosts: &BTreeMap<Box<str>, BeforeEntry>) {
-        for (pattern, before) in hosts {
-            let version = before.file.clone().map(|file| self.version(&Some(file)));
-            if let Some(past) = self.hosts.get_mut(pattern) {
-                let replaced = NoticeTime(std::time::Duration::from_micros(before.replaced));
-                past.history.explain_unknown(version.as_ref(), replaced);
-                past.new_by = None;
-            }
-        }
-    }
-
     fn waive(&mut self, hosts: Option<&[Box<str>]>, crawler: Option<&str>, moment: Moment) {
-        let Moment { sequence, at, .. } = moment;
-        let waiver = Waiver { crawler: crawler.map(Into::into), sequence, at };
+        let waiver = Waiver { crawler: crawler.map(Into::into), sequence: moment.sequence };
         for (pattern, past) in &mut self.hosts {
             if hosts.is_none_or(|hosts| hosts.contains(pattern)) {
-                past.history.end_unknown(sequence);
                 past.waivers = past.waivers.iter().cloned().chain([waiver.clone()]).collect();
             }
         }
     }
 
-    /// A file, compiled once. What is not known, or not whole, allows everything: nobody is accused on the strength
-    /// of it.
-    pub(super) fn version(&mut self, digest: &FileDigest) -> Arc<RobotsVersion> {
+    /// A file, compiled once. No file allows everything; one whose bytes are lost or damaged is unknown.
+    pub(super) fn version(&mut self, digest: &FileDigest) -> KnownVersion {
         if let Some(known) = self.compiled.get(digest) {
-            return Arc::clone(known);
+            return Ok(Arc::clone(known));
         }
-        let bytes = digest.as_ref().and_then(|sha256| file_bytes(sha256, self.files.get(sha256)?));
-        let version = bytes.map_or_else(RobotsVersion::allowing_everything, |bytes| {
+        let compiled = |bytes: Vec<u8>| {
             let robots = Robots::parse(&bytes, &self.limits).robots;
             Arc::new(RobotsVersion::new(Some(VersionId::of(&bytes)), Arc::new(robots)))
-        });
+        };
+        let version = match digest {
+            None => RobotsVersion::allowing_everything(),
+            Some(sha256) => {
+                let bytes = self.files.get(sha256).and_then(|bytes| file_bytes(sha256, bytes));
+                bytes.map(compiled).ok_or(Doubt::Lost)?
+            }
+        };
         self.compiled.insert(digest.clone(), Arc::clone(&version));
-        version
+        Ok(version)
     }
 
     /// Has every version compiled anew, for a catalogue that has changed, but for those in `fresh`, which are.
@@ -314,14 +305,8 @@ impl Past {
         })
     }
 
-    /// The patterns whose hosts the ledger never had before `process`, as far as it is whole.
-    pub(super) fn hosts_without_past<'a>(&'a self, process: &'a str) -> impl Iterator<Item = &'a str> {
-        let is_new = |past: &HostPast| past.new_by.as_deref() == Some(process) && past.history.is_unknown();
-        self.hosts.iter().filter(move |(_, past)| is_new(past)).map(|(name, _)| &**name)
-    }
-
     /// Until when, at the latest, something unknown was served at the hosts of a pattern.
     pub(super) fn unknown_until(&self, pattern: &str) -> Option<NoticeTime> {
-        self.hosts.get(pattern)?.history.unknown_replaced()
+        self.hosts.get(pattern)?.history.unknown_until()
     }
 }

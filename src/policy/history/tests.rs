@@ -4,14 +4,14 @@ mod fleet;
 mod losses;
 mod moves;
 mod processes;
-mod told;
+mod waived;
 
 use super::*;
 use crate::config::{Arguments, Config};
 use crate::decide::{FormerVersion, VersionId};
 use crate::policy::check;
-use crate::record::LedgerSeed;
 use std::path::Path;
+use std::time::SystemTime;
 use tempfile::TempDir;
 
 /// A folder with a configuration, and what a gateway there would do.
@@ -75,10 +75,19 @@ impl HistoryScene {
     }
 }
 
+/// What a row says; `None` for what is not known.
+fn id_of(former: &FormerVersion) -> Option<VersionId> {
+    former.version.as_ref().ok()?.id
+}
+
+fn is_unknown(former: &FormerVersion) -> bool {
+    former.version.is_err()
+}
+
 /// What visitors of a host could hold beside the version in force; `None` for what is not known.
 fn held(policy: &Policy, host: &str) -> Vec<Option<VersionId>> {
     let (_, rules) = policy.found(policy.hosts.find(host)).unwrap();
-    let mut held: Vec<_> = rules.former().iter().map(|former: &FormerVersion| former.version.id).collect();
+    let mut held: Vec<_> = rules.former().iter().map(|former: &FormerVersion| id_of(former)).collect();
     held.sort_unstable();
     held
 }

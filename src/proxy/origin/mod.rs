@@ -4,10 +4,8 @@ mod fetch;
 mod health;
 mod peer;
 mod probe;
-mod word;
 
 pub(crate) use fetch::Fetcher;
 pub(crate) use health::watch_origins;
 pub use peer::Authorities;
 pub(super) use peer::reached;
-pub(crate) use word::OriginInquiry;

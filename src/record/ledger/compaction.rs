@@ -79,7 +79,6 @@ fn files(change: &LedgerChange) -> Vec<Box<str>> {
         LedgerChange::Fleet { members, .. } => {
             members.values().flat_map(BTreeMap::values).flatten().flatten().cloned().collect()
         }
-        LedgerChange::Before { hosts } => hosts.values().filter_map(|before| before.file.clone()).collect(),
         _ => Vec::new(),
     }
 }

@@ -9,13 +9,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// How many hexadecimal digits of a line's SHA-256 stand before it.
 const CHECKSUM: usize = 16;
-
-/// What entries call the processes of version 0.1.
-pub(super) const VERSION_0_1: &str = "0.1";
 
 /// What is wrong with lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,10 +75,10 @@ pub enum LedgerChange {
         /// Which.
         who: Box<str>,
     },
-    /// What hosts had been given before this ledger knew them.
-    Before {
-        /// By host.
-        hosts: BTreeMap<Box<str>, BeforeEntry>,
+    /// Everything that hosts were given is known since then, by what other members of the fleet say.
+    Known {
+        /// By host, on the clock that notice runs by, in microseconds.
+        since: BTreeMap<Box<str>, u64>,
     },
     /// What other members of the fleet serve, or are about to.
     Fleet {
@@ -105,15 +102,6 @@ pub enum LedgerChange {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_from_fleet: bool,
     },
-}
-
-/// What a host had been given before this ledger knew it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BeforeEntry {
-    /// The SHA-256 of the file; without it only the time is known.
-    pub file: Option<Box<str>>,
-    /// When that ended at the latest, on the clock that notice runs by, in microseconds.
-    pub replaced: u64,
 }
 
 impl LedgerChange {
@@ -154,12 +142,6 @@ impl LedgerEntry {
         }
     }
 
-    /// The same as of another moment, for what is known from elsewhere.
-    pub fn as_of(self, sequence: u64, at: NoticeTime, time: SystemTime) -> Self {
-        let time = Timestamp::try_from(time).unwrap_or(self.time);
-        Self { sequence, clock: whole_micros(at.0), uptime: 0, boot: Box::default(), time, ..self }
-    }
-
     /// When it was.
     pub fn moment(&self) -> Moment {
         Moment { sequence: self.sequence, at: self.at(), time: self.time.into() }
@@ -173,9 +155,9 @@ impl LedgerEntry {
         }
         let told = self.clock;
         self.clock = whole_micros(clock.at(Duration::from_micros(self.uptime)).0);
-        if let LedgerChange::Before { hosts } = &mut self.change {
-            for before in hosts.values_mut() {
-                before.replaced = before.replaced.saturating_add(self.clock).saturating_sub(told);
+        if let LedgerChange::Known { since } = &mut self.change {
+            for since in since.values_mut() {
+                *since = since.saturating_add(self.clock).saturating_sub(told);
             }
         }
         self
@@ -226,13 +208,12 @@ mod tests {
     #[test]
     fn lines_come_back_and_a_changed_one_does_not() {
         let hosts = BTreeMap::from([("*".into(), Some(digest(b"x"))), ("a.example".into(), None)]);
-        let before = BeforeEntry { file: Some(digest(b"x")), replaced: 5 };
         let changes = [
             LedgerChange::Begun { after_loss: true },
             LedgerChange::file(b"User-agent: *\n\xFF"),
             LedgerChange::Serving { hosts, gone: vec!["b.example".into()] },
             LedgerChange::Stopped { who: "q".into() },
-            LedgerChange::Before { hosts: BTreeMap::from([("*".into(), before)]) },
+            LedgerChange::Known { since: BTreeMap::from([("*".into(), 5)]) },
             LedgerChange::Waived {
                 hosts: None,
                 crawler: Some("gptbot".into()),

@@ -2,7 +2,7 @@
 
 use super::clock::{self, NoticeClock, uptime};
 use super::compaction::{compacted, open_processes};
-use super::entry::{LedgerChange, LedgerDamage, LedgerEntry, VERSION_0_1, whole_micros};
+use super::entry::{LedgerChange, LedgerDamage, LedgerEntry, whole_micros};
 use super::presence::{self, GoneProcess, ProcessPresence, find_gone, locked, options};
 use super::{LedgerError, LedgerMemory, LedgerNews};
 use crate::record::files::{FileId, beside, inode, sync_folder_of};
@@ -77,9 +77,6 @@ impl Ledger {
             keep,
         };
         let mut entries = ledger.recover(memory)?;
-        // Version 0.1 has served since this ledger was written, and nobody knows what.
-        let was_rolled_back = matches!(memory, LedgerMemory::Seeds(_)) && ledger.last > 0;
-        let memory = &if was_rolled_back { LedgerMemory::Entry(ledger.last) } else { memory.clone() };
         ledger.set_clock(&entries);
         entries = ledger.with_own_clock(entries);
         if entries.is_empty() {
@@ -204,12 +201,11 @@ impl Ledger {
         let (entries, damage) = self.read()?;
         let remembered = match memory {
             LedgerMemory::Entry(sequence) => Some(*sequence),
-            LedgerMemory::Nothing | LedgerMemory::Seeds(_) => Some(0),
+            LedgerMemory::Nothing => Some(0),
             LedgerMemory::Unreadable => None,
         };
         let has_all = remembered.is_some_and(|sequence| sequence <= self.last);
         let is_sound = match damage {
-            None if matches!(memory, LedgerMemory::Seeds(_)) => entries.is_empty(),
             None => has_all || (remembered.is_none() && !entries.is_empty()),
             // A line that was cut off as its process was killed was never served.
             Some(LedgerDamage::Cut) => has_all && !entries.is_empty(),
@@ -282,29 +278,17 @@ impl Ledger {
         );
     }
 
-    /// Begins the ledger. What the program before it served is its first entries.
+    /// Begins the ledger.
     fn begin(&mut self, memory: &LedgerMemory) -> io::Result<Vec<LedgerEntry>> {
         let after_loss = matches!(memory, LedgerMemory::Entry(_) | LedgerMemory::Unreadable);
-        let seeds = if let LedgerMemory::Seeds(seeds) = memory { seeds.as_slice() } else { &[] };
-        let now = self.clock.now();
-        let mut entries = Vec::new();
         // Above every one that a read may bear: another process may have written entries that nobody here has seen,
         // and a read of then is no read of what is served from now on.
         let first = match memory {
-            LedgerMemory::Nothing | LedgerMemory::Seeds(_) => 1,
+            LedgerMemory::Nothing => 1,
             LedgerMemory::Entry(sequence) => sequence + UNSEEN,
             LedgerMemory::Unreadable => u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(1),
         };
-        let mut begun = self.entry(first.max(self.last + 1), LedgerChange::Begun { after_loss });
-        if let Some(seed) = seeds.first() {
-            begun = begun.as_of(seed.sequence.saturating_sub(1), now.before(seed.ago), seed.time);
-        }
-        entries.push(begun);
-        for seed in seeds {
-            let mut entry = self.entry(seed.sequence, seed.change.clone());
-            entry.process = VERSION_0_1.into();
-            entries.push(entry.as_of(seed.sequence, now.before(seed.ago), seed.time));
-        }
+        let entries = vec![self.entry(first.max(self.last + 1), LedgerChange::Begun { after_loss })];
         self.append_entries(&entries)?;
         sync_folder_of(&self.path)?;
         Ok(entries)

@@ -14,12 +14,11 @@ pub(super) use clock::boot;
 pub use clock::{NoticeClock, uptime};
 pub use compaction::compacted;
 pub(super) use entry::whole_micros;
-pub use entry::{BeforeEntry, FileDigest, LedgerChange, LedgerEntry, digest, file_bytes, hexadecimal};
+pub use entry::{FileDigest, LedgerChange, LedgerEntry, digest, file_bytes, hexadecimal};
 pub use file::Ledger;
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// The name of the ledger in the state folder.
 pub const LEDGER_FILE: &str = "ledger";
@@ -60,23 +59,8 @@ pub enum LedgerMemory {
     Nothing,
     /// There was a ledger, with this entry.
     Entry(u64),
-    /// There was version 0.1, which knew no ledger. This is what it served.
-    Seeds(Vec<LedgerSeed>),
     /// The store cannot be read.
     Unreadable,
-}
-
-/// A version that version 0.1 served.
-#[derive(Clone, Debug)]
-pub struct LedgerSeed {
-    /// Its place in the order of changes, from 2.
-    pub sequence: u64,
-    /// How long ago it came into force.
-    pub ago: Duration,
-    /// When that was, by the time of day.
-    pub time: SystemTime,
-    /// What it was.
-    pub change: LedgerChange,
 }
 
 /// What is new since the ledger was looked at last.

@@ -1,9 +1,10 @@
 use super::compaction::open_processes;
-use super::entry::{VERSION_0_1, whole_micros};
+use super::entry::whole_micros;
 use super::file::GROWN;
 use super::*;
 use crate::decide::NoticeTime;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const KEEP: Duration = Duration::from_secs(3_600);
@@ -105,20 +106,13 @@ fn processes_whose_clocks_differ_agree_on_when_something_was() {
     std::fs::remove_file(place.path()).unwrap();
     let (mut new, _) = place.open(&LedgerMemory::Entry(1));
     assert!(old.clock().now().since(new.clock().now()) > year / 2);
-    let replaced = whole_micros(new.clock().now().0);
-    let hosts = BTreeMap::from([("*".into(), BeforeEntry { file: None, replaced })]);
     new.append(serving("*", b"a")).unwrap();
-    new.append(vec![LedgerChange::Before { hosts }]).unwrap();
     let is_now = |at: NoticeTime, ledger: &Ledger| {
         let now = ledger.clock().now();
         now.since(at).max(at.since(now)) < Duration::from_secs(60)
     };
     let news = old.refresh(&[]).unwrap();
     assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &old)), "{news:?}");
-    let Some(LedgerChange::Before { hosts }) = news.entries.last().map(|entry| &entry.change) else {
-        panic!("{news:?}")
-    };
-    assert!(is_now(NoticeTime(Duration::from_micros(hosts["*"].replaced)), &old));
     old.append(serving("*", b"b")).unwrap();
     let news = new.append(Vec::new()).unwrap();
     assert!(news.entries.iter().all(|entry| is_now(entry.moment().at, &new)), "{news:?}");
@@ -185,34 +179,6 @@ fn what_is_begun_after_a_loss_comes_after_entries_that_nobody_had_seen() {
     let news = one.refresh(&[]).unwrap();
     assert_eq!(changes(&news), [&LedgerChange::Begun { after_loss: true }]);
     assert!(news.entries[0].sequence > seen_by_nobody_else, "{news:?}");
-}
-
-#[test]
-fn version_0_1_is_continued() {
-    let place = LedgerPlace::new();
-    let seed = |sequence, ago, change| LedgerSeed {
-        sequence,
-        ago: Duration::from_secs(ago),
-        time: SystemTime::now() - Duration::from_secs(ago),
-        change,
-    };
-    let hosts = BTreeMap::from([("*".into(), Some(digest(b"a")))]);
-    let seeds = vec![
-        seed(4, 500, LedgerChange::file(b"a")),
-        seed(5, 500, LedgerChange::Serving { hosts, gone: Vec::new() }),
-    ];
-    let (ledger, news) = place.open(&LedgerMemory::Seeds(seeds));
-    assert_eq!(changes(&news).len(), 4);
-    assert_eq!(news.entries[3].change, LedgerChange::Stopped { who: VERSION_0_1.into() });
-    let span = ledger.clock().now().since(news.entries[2].moment().at).as_secs();
-    assert!((500..560).contains(&span), "{span}");
-    assert!(news.entries.is_sorted_by_key(|entry| entry.sequence));
-    drop(ledger);
-    assert_eq!(place.open(&LedgerMemory::Nothing).1.entries.len(), 4);
-    // A store of version 0.1 beside a ledger: the operator went back, and came again.
-    let (_, news) = place.open(&LedgerMemory::Seeds(vec![seed(6, 100, LedgerChange::file(b"b"))]));
-    assert_eq!(changes(&news), [&LedgerChange::Begun { after_loss: true }]);
-    assert_eq!(place.aside(), 1);
 }
 
 #[test]

@@ -96,13 +96,8 @@ impl StoreClock {
         let known = database.rows("SELECT time, ahead, waited FROM clock", (), |row| {
             Ok(ClockMark { time: row.get(0)?, ahead: row.get(1)?, waited: row.get(2)? })
         })?;
-        let mark = if let Some(mark) = known.first() {
-            *mark
-        } else {
-            // Version 0.1 kept none, but when it wrote last.
-            let time = database.value("SELECT max(written) FROM writer", ())?.unwrap_or(wall);
-            ClockMark { time, ..ClockMark::default() }
-        };
+        let first = ClockMark { time: wall, ..ClockMark::default() };
+        let mark = known.first().copied().unwrap_or(first);
         // An uptime that is less than it was is of another boot, whatever that is called.
         let elapsed = then.map(|then| uptime.saturating_sub(then)).filter(|elapsed| *elapsed >= 0);
         let mark = mark.advance(elapsed, wall);
@@ -210,15 +205,5 @@ mod tests {
         assert_eq!(start("three", HOUR, before + 120 * 24 * HOUR), (before, true));
         assert_eq!(start("three", 9 * HOUR, before + 120 * 24 * HOUR + 8 * HOUR), (before + 8 * HOUR, true));
         assert_eq!(start("four", HOUR, before + 9 * HOUR), (before + 9 * HOUR, false), "it was wrong");
-    }
-
-    #[test]
-    fn a_store_of_the_former_version_says_when_it_was_written() {
-        let folder = StoreFolder::new();
-        let (database, mut one) = (store(&folder), clock("one"));
-        let sql = "INSERT INTO writer (process, sequence, written) VALUES ('old', 1, ?1)";
-        database.run(sql, [NOON]).unwrap();
-        assert_eq!(one.now_at(&database, HOUR, NOON + 120 * 24 * HOUR, true), Ok(NOON));
-        assert!(one.doubt().is_some());
     }
 }

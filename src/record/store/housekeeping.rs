@@ -112,7 +112,7 @@ const SPANS: [i64; 4] = [DAY, HOUR, MINUTE, SLICE];
 
 /// What else is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
 /// days longer than everything that names them; what is missing of a time is told for 400 days longer.
-const EXPIRED: [&str; 16] = [
+const EXPIRED: [&str; 15] = [
     "DELETE FROM sent WHERE (span, start) IN
      (SELECT span, start FROM sent WHERE start + span <= ?1 ORDER BY start LIMIT 1)",
     "DELETE FROM path WHERE (subject, day) IN
@@ -120,7 +120,6 @@ const EXPIRED: [&str; 16] = [
     "DELETE FROM path_day WHERE day + 86400 <= ?1 AND NOT EXISTS
      (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)",
     "DELETE FROM presence WHERE day = (SELECT min(day) FROM presence) AND day + 86400 <= ?1",
-    "DELETE FROM gap WHERE day = (SELECT min(day) FROM gap) AND day + 86400 <= ?1",
     "DELETE FROM stranger WHERE day = (SELECT min(day) FROM stranger) AND day + 86400 <= ?1",
     "DELETE FROM loss WHERE start + span + 34560000 <= ?1",
     "DELETE FROM sample WHERE id IN

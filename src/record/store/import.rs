@@ -32,7 +32,7 @@ impl StoreReader {
 
 fn import(path: &Path, rows: &ExportedRows) -> Result<(), StoreError> {
     let database = Sqlite::open(path)?;
-    schema::migrate(&database, path)?;
+    schema::set_up(&database)?;
     database.transaction(|| {
         counts(&database, rows)?;
         versions(&database, rows)?;

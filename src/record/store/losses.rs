@@ -90,7 +90,7 @@ pub struct UnseenReads {
     /// The site; empty for all sites.
     pub site: Box<str>,
     /// What showed it: a field of requests; `configured`; `lost`, `removed` or `unclean-end` where the records of
-    /// reads are; or `trusted-proxy` of a gateway that looked no further.
+    /// reads are.
     pub reason: Box<str>,
     /// When it was first noted.
     pub from: SystemTime,

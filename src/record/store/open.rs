@@ -73,7 +73,7 @@ impl StoreFile {
             database.check()?;
             self.sound = self.inode;
         }
-        let is_new = schema::migrate(&database, &self.path)?;
+        let is_new = schema::set_up(&database)?;
         self.parts = DatabaseFiles::of(&self.path);
         Ok((database, is_new))
     }
@@ -291,7 +291,7 @@ mod tests {
         let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
         let opened = file.open(true).unwrap();
-        assert_eq!(schema::version(&opened.database).unwrap(), schema::newest());
+        assert_eq!(schema::version(&opened.database).unwrap(), schema::VERSION);
         assert!(opened.set_aside.is_none() && opened.is_new);
         assert_eq!(file.harm(&opened.database), Ok(None));
         let mode = opened.database.number("PRAGMA auto_vacuum", ()).unwrap();
@@ -309,7 +309,7 @@ mod tests {
         let aside = opened.set_aside.expect("it was set aside");
         assert!(aside.file_name().unwrap().to_str().unwrap().starts_with("store.sqlite.corrupt-2"));
         assert_eq!(std::fs::read(aside).unwrap(), garbage);
-        assert_eq!(schema::version(&opened.database).unwrap(), schema::newest());
+        assert_eq!(schema::version(&opened.database).unwrap(), schema::VERSION);
     }
 
     #[test]

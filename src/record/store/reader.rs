@@ -145,15 +145,6 @@ impl StoreReader {
         if version == 0 {
             return Err(schema::not_set_up(path));
         }
-        if version < schema::newest() {
-            let message = format!(
-                "{}: the store is of an older robots-gateway (schema {version}, and this program reads {}); \
-                 start the gateway, which brings it to that",
-                path.display(),
-                schema::newest()
-            );
-            return Err(StoreError::new(StoreErrorKind::Other, message));
-        }
         Ok(Self { path: path.to_owned(), processes, database })
     }
 

@@ -1,11 +1,20 @@
 -- Schema 1. Instants are microseconds since 1970 (UTC), starts and days are seconds since 1970 (UTC).
 -- What is unknown or does not apply is '' or 0, never NULL, where it is part of a key.
 
--- Writers, and the last batch of each: a batch that is written again is skipped.
+-- Writers, and the last batch of each: a batch that is written again is skipped. `written` is when all that the writer
+-- had counted was last written; `is_open` is 1 from its start to its clean end.
 CREATE TABLE writer (
     process  TEXT PRIMARY KEY,
     sequence INTEGER NOT NULL,
-    written  INTEGER NOT NULL
+    written  INTEGER NOT NULL,
+    is_open  INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+-- Processes that ended without writing what they had counted last: after `since`, and before `until`.
+CREATE TABLE unclean (
+    since INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (since, until)
 ) WITHOUT ROWID;
 
 -- Counters of the store itself.
@@ -26,18 +35,20 @@ CREATE TABLE subject (
     UNIQUE (site, client, crawler, purpose, proof)
 );
 
--- What: kind of event, action, notice, and the rule of which version it rests on.
+-- What: kind of event, action, notice, and the rule of which version it rests on; and by which method the name was
+-- confirmed or contradicted: 'ranges', 'rdns' or 'signature'; '' where that is not known.
 CREATE TABLE decision (
-    id      INTEGER PRIMARY KEY,
-    kind    TEXT NOT NULL,
-    action  TEXT NOT NULL,
-    notice  TEXT NOT NULL,
-    version TEXT NOT NULL,
-    tokens  TEXT NOT NULL,
-    line    INTEGER NOT NULL,
-    rule    TEXT NOT NULL,
-    used    INTEGER NOT NULL, -- as above
-    UNIQUE (version, line, kind, action, notice, tokens, rule)
+    id       INTEGER PRIMARY KEY,
+    kind     TEXT NOT NULL,
+    action   TEXT NOT NULL,
+    notice   TEXT NOT NULL,
+    version  TEXT NOT NULL,
+    tokens   TEXT NOT NULL,
+    line     INTEGER NOT NULL,
+    rule     TEXT NOT NULL,
+    proof_by TEXT NOT NULL,
+    used     INTEGER NOT NULL, -- as above
+    UNIQUE (version, line, kind, action, notice, tokens, rule, proof_by)
 );
 
 -- How often: per minute, hour or day (span in seconds). The sum over all spans is exact.
@@ -86,23 +97,25 @@ CREATE TABLE stranger (
     PRIMARY KEY (day, name)
 ) WITHOUT ROWID;
 
--- Time between two requests of a subject, as a histogram. Version 0.1 wrote it; nothing does any more, because the
--- times between requests at two gateways do not add up.
-CREATE TABLE gap (
-    day     INTEGER NOT NULL,
+-- Bytes of the bodies of answers to judged requests, by periods as in `rollup`.
+CREATE TABLE sent (
+    span    INTEGER NOT NULL,
+    start   INTEGER NOT NULL,
     subject INTEGER NOT NULL,
-    bucket  INTEGER NOT NULL,
-    count   INTEGER NOT NULL,
-    PRIMARY KEY (day, subject, bucket)
+    bytes   INTEGER NOT NULL,
+    PRIMARY KEY (span, start, subject)
 ) WITHOUT ROWID;
 
--- Events in full, a few for each subject and decision, as their lines of the journal.
+-- Events in full, a few for each subject and decision, as their lines of the journal. `network` is where the event came
+-- from (a /24 or a /48 as a number), so that one sender cannot take the places of all others; 0 where it is unknown or may
+-- not be kept.
 CREATE TABLE sample (
     id       INTEGER PRIMARY KEY,
     subject  INTEGER NOT NULL,
     decision INTEGER NOT NULL,
     time     INTEGER NOT NULL,
-    event    TEXT NOT NULL
+    event    TEXT NOT NULL,
+    network  INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX sample_of ON sample (subject, decision, time);
 CREATE INDEX sample_time ON sample (time);
@@ -123,24 +136,68 @@ CREATE TABLE version (
 );
 CREATE INDEX version_of ON version (site, since);
 
--- Who read which version since it came into force.
+-- Who read which version since it came into force. Reads in the order in which they came, whatever a clock said
+-- (`sequence`), the compiled rules that were read (`rules`), the moment on the clock that notice runs by (`at`), and the
+-- group that was the reader's (`chosen`): its token, '*', or '(none)'; '' where that is not known.
 CREATE TABLE read (
     subject  INTEGER NOT NULL,
     version  TEXT NOT NULL,
     in_force INTEGER NOT NULL,
     host     TEXT NOT NULL,
     network  TEXT NOT NULL,
+    chosen   TEXT NOT NULL,
     first    INTEGER NOT NULL,
     last     INTEGER NOT NULL,
     count    INTEGER NOT NULL,
-    PRIMARY KEY (subject, version, in_force, host, network)
+    sequence INTEGER NOT NULL,
+    rules    TEXT NOT NULL,
+    at       INTEGER NOT NULL,
+    PRIMARY KEY (subject, version, in_force, host, network, chosen)
 ) WITHOUT ROWID;
 CREATE INDEX read_version ON read (version, last);
 
--- What is missing above, by hour: 'details' and 'counts'.
+-- What is missing, by the period it is missing of (span in seconds): 'details', 'counts' and 'reads' found no room or
+-- could not be written; 'removed' and 'expired' are requests whose counts the size cap or the retention took.
 CREATE TABLE loss (
     start INTEGER NOT NULL,
+    span  INTEGER NOT NULL,
     kind  TEXT NOT NULL,
     count INTEGER NOT NULL,
-    PRIMARY KEY (start, kind)
+    PRIMARY KEY (start, span, kind)
 ) WITHOUT ROWID;
+
+-- Times in which reads of robots.txt may have gone unseen, by site ('' for all) and what showed it.
+CREATE TABLE unseen_reads (
+    site   TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    first  INTEGER NOT NULL,
+    last   INTEGER NOT NULL,
+    PRIMARY KEY (site, reason, first)
+) WITHOUT ROWID;
+
+-- The last time that was plausible, in the boot of the machine and at the uptime at which it was; how far the time of
+-- day is ahead of it since, and for how long (all in microseconds).
+CREATE TABLE clock (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    boot     TEXT NOT NULL,
+    uptime   INTEGER NOT NULL,
+    time     INTEGER NOT NULL,
+    ahead    INTEGER NOT NULL,
+    waited   INTEGER NOT NULL
+);
+
+-- Whether what is written is meant for a fleet, too ('outbox' is the number of the last piece of it), and what tells
+-- this store from every other one.
+INSERT INTO meta (name, value) VALUES ('is_shared', 0), ('outbox', 0), ('store_id', abs(random() / 2));
+
+-- What is on its way to a fleet. A batch that is written adds a piece; pieces are sealed into one some seconds later, and
+-- only what is sealed is sent. It is kept for a day after the fleet has taken it.
+CREATE TABLE outbox (
+    last    INTEGER PRIMARY KEY,
+    first   INTEGER NOT NULL,
+    written INTEGER NOT NULL,
+    taken   INTEGER NOT NULL, -- when the fleet had taken it; 0 while it has not
+    sealed  INTEGER NOT NULL,
+    body    BLOB NOT NULL
+);
+CREATE INDEX outbox_open ON outbox (first) WHERE sealed = 0;

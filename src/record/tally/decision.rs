@@ -32,7 +32,7 @@ pub struct CountedDecision {
     pub line: Option<u32>,
     /// That rule as written, with the mark of a generated one; bytes that are not UTF-8 as `\xNN`.
     pub rule: Option<Box<str>>,
-    /// By which method the name was confirmed or contradicted; `None` also of what version 0.1 counted.
+    /// By which method the name was confirmed or contradicted.
     #[serde(default, with = "word::optional")]
     pub proof_by: Option<ProofMethod>,
 }

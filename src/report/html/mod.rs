@@ -229,7 +229,7 @@ fn totals(summary: &Summary, report: &Report) -> Vec<PageTotal> {
         } else {
             ("Refused", summary.refused, "answered by the gateway", refused)
         },
-        ("Stale", summary.stale, "within notice, forwarded", None),
+        ("Stale", summary.stale, "disallowed, and excused", None),
         ("Variants", summary.variants, "other spellings, counted apart", None),
     ];
     let told = all.into_iter().filter(|(_, count, ..)| *count > 0);

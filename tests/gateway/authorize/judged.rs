@@ -157,6 +157,7 @@ fn a_path_where_nothing_is_asked_is_no_refusal_and_told_once() {
     for path in ["/", "/private", "/auth/private", "/forwards", "/envoy"] {
         assert_eq!(asked(&gateway, &get(path).by(GPTBOT)).status, 503, "{path}");
     }
+    gateway.log.line_with(&["at a path that is not answered"]);
     assert_eq!(told(&gateway, "at a path that is not answered"), 1);
     assert_eq!(status(&gateway)["authorize"]["faults"]["unknown-path"], 5);
 }

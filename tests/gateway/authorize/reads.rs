@@ -15,15 +15,22 @@ fn a_read_through_the_door_makes_a_later_violation_one_after_reading() {
 }
 
 #[test]
-fn nobody_is_accused_while_robots_txt_does_not_come_through() {
+fn nobody_is_accused_or_refused_while_robots_txt_does_not_come_through() {
     let gateway = beside("").start();
     for door in Door::ALL {
         let target = format!("/private/{door:?}");
         assert_eq!(asked(&gateway, &door.asks("GET", &target).by(GPTBOT)).status, door.pass());
         let event = gateway.journal().event_of(&target);
-        assert_eq!((&event["event"], &event["notice"]), (&"stale".into(), &"pending".into()), "{event}");
+        assert_eq!((&event["event"], &event["notice"]), (&"stale".into(), &"unpublished".into()), "{event}");
         assert_eq!(asked(&gateway, &door.asks("GET", &format!("/{target}")).by(GPTBOT)).status, door.pass());
     }
+    gateway.log.line_with(&[
+        "WARN",
+        "example.org",
+        "no request for /robots.txt of this host has come through",
+    ]);
+    assert_eq!(status(&gateway)["authorize"]["faults"]["unpublished"], 3);
+    assert!(gateway.ctl(&["status"]).stdout.contains("nobody is accused or refused there"));
     // Somebody on this machine asks, and not the proxy for a client.
     assert_eq!(asked(&gateway, &get("/robots.txt").for_host("example.org")).text(), ROBOTS);
     // A question about robots.txt says that the proxy serves it itself.
@@ -41,6 +48,27 @@ fn after_a_restart_it_is_known_that_robots_txt_came_through() {
     asked(&gateway, &robots_txt().by(GPTBOT));
     gateway.restart();
     assert_eq!(asked(&gateway, &Door::Forward.asks("GET", "/private").by(GPTBOT)).status, 403);
+}
+
+#[test]
+fn a_read_through_the_door_on_the_first_day_outlives_a_restart() {
+    let builder = beside("").with_notice("24h").file("robots.txt", ROBOTS);
+    let mut gateway = builder.start();
+    let path = gateway.folder().join("gateway.toml");
+    let text = std::fs::read_to_string(&path).expect("a file");
+    std::fs::write(&path, format!("settle = \"50ms\"\njournal_rate = \"off\"\n{text}")).expect("written");
+    gateway.ctl(&["reload"]).exits(0);
+    assert_eq!(asked(&gateway, &robots_txt().by(GPTBOT)).status, 200);
+    let mut asked_for = 0;
+    let mut notice = |gateway: &Daemon| {
+        asked_for += 1;
+        let target = format!("/private/{asked_for}");
+        asked(gateway, &Door::Nginx.asks("GET", &target).by(GPTBOT));
+        gateway.journal().event_of(&target)["notice"].clone()
+    };
+    until("the read counts", || (notice(&gateway) == "read").then_some(()));
+    gateway.restart();
+    assert_eq!(notice(&gateway), "read");
 }
 
 #[test]
@@ -76,13 +104,16 @@ fn what_was_published_elsewhere_may_be_held_for_as_long_as_notice_takes() {
     let gateway = beside("").with_notice("5s").start();
     until("nothing of the gateway's own past is within notice", || {
         let site = status(&gateway)["sites"][0].clone();
-        (site["binds_from"] == Value::Null && site["doubt"] == Value::Null).then_some(())
+        (site["unknown"] == Value::Array(Vec::new())).then_some(())
     });
     assert_eq!(asked(&gateway, &robots_txt().by(CHROME)).text(), ROBOTS);
     let question = Door::Forward.asks("GET", "/private").by(GPTBOT);
-    assert_eq!(asked(&gateway, &question).status, 204);
-    assert_eq!(gateway.journal().event_of("/private")["notice"], "pending");
-    until("it binds", || (asked(&gateway, &question).status == 403).then_some(()));
+    assert_eq!(asked(&gateway, &question).status, 403);
+    assert_eq!(gateway.journal().event_of("/private")["notice"], "unknown");
+    until("who has not read it is accused", || {
+        asked(&gateway, &question);
+        gateway.journal().events().iter().any(|event| event["notice"] == "lapsed").then_some(())
+    });
 }
 
 #[test]

@@ -6,8 +6,8 @@ use super::folder::Folder;
 use super::journal::JournalFile;
 use super::log::Log;
 use super::origin::Nginx;
+use super::past::write_past;
 use super::wait::{until, within};
-use robots_gateway::decide::VersionId;
 use std::ffi::{OsStr, OsString};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -147,11 +147,18 @@ impl Builder {
         self
     }
 
-    /// Its robots.txt was published long before the gateway served it: it binds at once.
-    pub(crate) fn published(self) -> Self {
+    /// A gateway that has served its robots.txt to every host for a month: nobody can hold anything else.
+    pub(crate) fn served_for_long(self) -> Self {
         let robots = std::fs::read(self.folder.join("robots.txt")).expect("a robots.txt");
-        let version = VersionId::of(&robots);
-        self.site(&format!("published = {{ version = \"{version}\", since = 2020-01-01T00:00:00Z }}"))
+        self.having_served(&robots)
+    }
+
+    /// The same of this file; what the state folder says already stands.
+    pub(crate) fn having_served(self, robots: &[u8]) -> Self {
+        let option = self.arguments.iter().position(|argument| argument == "--state-dir");
+        let named = option.and_then(|at| self.arguments.get(at + 1));
+        write_past(&named.map_or_else(|| self.folder.join("state"), PathBuf::from), robots);
+        self
     }
 
     pub(crate) fn folder(&self) -> &Path {

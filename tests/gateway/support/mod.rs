@@ -13,6 +13,7 @@ pub(crate) mod http2;
 pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod origin;
+mod past;
 pub(crate) mod raw_origin;
 pub(crate) mod scripted;
 pub(crate) mod tls;

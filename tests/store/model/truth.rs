@@ -2,8 +2,10 @@
 
 use super::{NOTICE, SETTLE};
 use crate::dice::Dice;
+use crate::support::journal::JournalFile;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Instant;
 
 pub(super) const HOSTS: [&str; 5] = ["a.example", "b.example", "x.w.example", "y.w.example", "other.example"];
@@ -44,6 +46,8 @@ pub(super) struct Truth {
     pub(super) reads: BTreeMap<(&'static str, usize), Vec<ModelRead>>,
     /// When something happened last that may make the gateway lenient for a while.
     pub(super) shaken: Option<Instant>,
+    /// When records of what was served were lost last.
+    pub(super) lost: Option<Instant>,
 }
 
 /// What each host is given.
@@ -150,4 +154,33 @@ pub(super) fn robots(rules: PageSet, comment: u64) -> String {
         writeln!(text, "Disallow: /page{page}").expect("a String");
     }
     text
+}
+
+/// A copy that a crawler has, and what it asks with whether that is current.
+#[derive(Clone, Debug)]
+pub(super) struct KeptVersion {
+    pub(super) rules: PageSet,
+    pub(super) etag: String,
+    pub(super) date: String,
+}
+
+/// How many requests the journal accuses crawlers of. Of those that were `asked`, none may be one that a version which the
+/// crawler certainly could hold allows.
+pub(super) fn accused(state: &Path, asked: &BTreeMap<String, bool>) -> usize {
+    let events = JournalFile(state.join("journal.jsonl")).events();
+    let accused = events.iter().filter(|event| event["event"] == "violation");
+    accused
+        .inspect(|event| {
+            let is_held = event["target"].as_str().and_then(|target| asked.get(target)).copied();
+            assert_ne!(is_held, Some(true), "accused unfairly: {event}");
+        })
+        .count()
+}
+
+/// Where libfaketime is, which steps the time of day for one process.
+pub(crate) fn library() -> Option<String> {
+    let folders = std::fs::read_dir("/usr/lib").ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    let found =
+        folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|path| path.exists())?;
+    found.to_str().map(str::to_owned)
 }

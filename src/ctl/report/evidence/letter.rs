@@ -141,7 +141,7 @@ pub(super) const fn by(method: &ProofMethod) -> &'static str {
 
 /// When a version was read.
 pub(super) fn reads(entry: &ReportEntry, version: &CaseVersion) -> String {
-    let reads = entry.reads_by_version();
+    let reads = &entry.reads_of;
     let of_version = reads.iter().find(|read| Some(read.version) == version.id);
     of_version.map_or_else(|| "no read was seen".to_owned(), read)
 }
@@ -153,7 +153,7 @@ pub(super) fn read(read: &ReadOf) -> String {
 
 /// Reads of versions that were replaced before the window, or that another gateway or a former retention knew.
 pub(super) fn reads_before(case: &CrawlerCase, entry: &ReportEntry) -> Vec<ReadOf> {
-    let mut reads = entry.reads_by_version();
+    let mut reads = entry.reads_of.clone();
     reads.retain(|read| case.versions_of(entry).all(|version| version.id != Some(read.version)));
     reads
 }

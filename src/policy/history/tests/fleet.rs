@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::record::FleetNews;
+use std::collections::BTreeMap;
 
 #[test]
 fn what_was_replaced_last_counts_whatever_pattern_a_member_has_for_a_host() {
@@ -9,14 +10,16 @@ fn what_was_replaced_last_counts_whatever_pattern_a_member_has_for_a_host() {
     let (history, before) = scene.start(&[(&["www.example"], "a")]);
     assert_eq!(held(&before, "www.example"), [None]);
     let said = |pattern: &str, seconds| BTreeMap::from([(Box::from(pattern), seconds)]);
-    let news = FleetNews {
-        stamp: 1,
-        replaced_ago: vec![said("www.example", 172_800), said("*.example", 10)],
-        ..FleetNews::default()
-    };
-    assert!(history.learn(&before, news));
-    let after = scene.reload(&history, &before, &[(&["www.example"], "a")]);
-    assert_eq!(held(&after, "www.example"), [None], "it was replaced ten seconds ago at another member");
+    for (stamp, ago, expected) in [(1, 10, vec![None]), (2, 86_400, vec![])] {
+        let news = FleetNews {
+            stamp,
+            replaced_ago: vec![said("www.example", 172_800), said("*.example", ago)],
+            ..FleetNews::default()
+        };
+        assert!(history.learn(&before, news));
+        let after = scene.reload(&history, &before, &[(&["www.example"], "a")]);
+        assert_eq!(held(&after, "www.example"), expected, "it was replaced {ago} s ago at another member");
+    }
 }
 
 #[test]

@@ -46,8 +46,8 @@ pub struct ReadTotal {
     pub chosen: Option<Box<str>>,
     /// Which version.
     pub version: VersionId,
-    /// What that said; `None` where version 0.1 noted the read.
-    pub rules: Option<RulesId>,
+    /// What that said.
+    pub rules: RulesId,
     /// When that had come into force.
     pub in_force: SystemTime,
     /// The last change among the versions of the host before the last read.
@@ -73,7 +73,7 @@ impl ReadTotal {
             network: non_empty(network).map(Into::into),
             chosen: None,
             version: version.parse().ok()?,
-            rules: rules.parse().ok(),
+            rules: rules.parse().ok()?,
             in_force: SystemTime::UNIX_EPOCH,
             sequence,
             at: NoticeTime::default(),
@@ -111,11 +111,7 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn reads(&self, filter: &Filter) -> Result<Vec<ReadTotal>, StoreError> {
-        // Version 0.1 kept no order; its versions are ordered by their rows, and so are the reads of them.
-        let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at, chosen,
-                   CASE WHEN sequence > 0 THEN sequence ELSE coalesce((SELECT 2 * max(version.id) + 1 FROM version
-                   JOIN subject ON subject.site = version.site WHERE subject.id = read.subject
-                   AND version.since = read.in_force), 0) END
+        let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at, chosen, sequence
                    FROM read ORDER BY first, in_force";
         Ok(self.of_subjects(&self.subjects(filter)?, sql, (), read)?.into_iter().flatten().collect())
     }
@@ -158,16 +154,17 @@ fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
     })
 }
 
-/// `None` for a version that has no name, which nothing writes.
+/// `None` for a version that has no name, or says nothing that has one, which nothing writes.
 fn read(subject: Arc<CountSubject>, row: &Row<'_>) -> Result<Option<ReadTotal>, rusqlite::Error> {
     let Ok(version) = row.get_ref(1)?.as_str()?.parse() else { return Ok(None) };
+    let Ok(rules) = row.get_ref(8)?.as_str()?.parse() else { return Ok(None) };
     Ok(Some(ReadTotal {
         subject,
         host: row.get(3)?,
         network: non_empty(row.get_ref(4)?.as_str()?).map(Into::into),
         chosen: non_empty(row.get_ref(10)?.as_str()?).map(Into::into),
         version,
-        rules: row.get_ref(8)?.as_str()?.parse().ok(),
+        rules,
         in_force: instant(row.get(2)?),
         sequence: unsigned(row.get(11)?),
         at: NoticeTime(Duration::from_micros(unsigned(row.get(9)?))),

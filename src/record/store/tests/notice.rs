@@ -49,7 +49,7 @@ fn reads_versions_and_presence_are_kept() {
     let remembered = store.remembered().unwrap();
     assert_eq!(remembered.versions.len(), 3);
     let book = crate::record::ReadBook::default();
-    book.restore(&remembered.reads, |_| None);
+    book.restore(&remembered.reads);
     assert_eq!(book.of(&reader), [some_read()]);
 }
 
@@ -77,7 +77,7 @@ fn where_addresses_are_not_kept_no_network_is() {
     let reads = store.reads(&Filter::default()).unwrap();
     assert_eq!((reads.len(), reads[0].network.as_deref()), (1, None));
     let book = crate::record::ReadBook::default();
-    book.restore(&reads, |_| None);
+    book.restore(&reads);
     assert!(book.of(&reader).is_empty(), "nobody can be told from anybody");
 }
 

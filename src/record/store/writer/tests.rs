@@ -288,7 +288,7 @@ fn a_store_of_a_later_program_is_waited_for() {
     writer.write_turn(&tally);
     let error = writer.shown.status.lock().unwrap().error.clone().unwrap();
     assert!(error.contains("later robots-gateway"), "{error}");
-    later.script("PRAGMA user_version = 2").unwrap();
+    later.script("PRAGMA user_version = 1").unwrap();
     writer.write_turn(&tally);
     assert_eq!(stored(&folder), ledger);
 }
