@@ -38,7 +38,7 @@ package: ## Build the Debian package, target/debian/*.deb
 test: ## Run all tests
 	@.ci/dependencies test
 	@# Many tests wait for leases and time limits: one more of them at once than there are processors.
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 1))} $(CARGO) test --locked --no-fail-fast
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(($$(nproc) + 1))} $(CARGO) test --locked --workspace --no-fail-fast
 
 soak: ## Run the long models: 100,000 steps of fair notice, alone and in a fleet, 1,000 sites from origins, ten million requests of crawlers that keep their delay, a million made-up crawlers; some minutes
 	@.ci/dependencies test
@@ -54,9 +54,9 @@ sizes: ## Simulate fleets: what they cost their database, how soon members serve
 
 lint: ## Check style, lints and documentation
 	@.ci/dependencies lint
-	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 
 check: lint budgets ## Check all of that, and the budgets of instructions
 
@@ -66,7 +66,8 @@ budgets: ## Count the instructions of the pure stages, against their budgets; AR
 
 bench: ## Measure the engine and recognition beside others
 	@.ci/dependencies build
-	$(CARGO) bench --locked --bench robots --bench identify
+	$(CARGO) bench --locked -p rfc9309
+	$(CARGO) bench --locked --bench identify
 
 throughput: ## Replay a log of ten million lines beside GoAccess, time and memory; ARGS=200000 for a look
 	@.ci/dependencies throughput

@@ -90,5 +90,7 @@ pub mod proxy;
 pub mod record;
 pub mod report;
 pub mod request;
-pub mod robots;
 pub mod server;
+
+/// The engine of robots.txt, which is a crate of its own: the gateway uses it as anybody would.
+pub use rfc9309 as robots;

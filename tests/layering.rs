@@ -55,7 +55,7 @@ const HOMES: [(&str, &str); 27] = [
     ("ring", "src/fleet/signature.rs"),
     ("ring", "src/alerts/"),
     ("sfv", "src/identify/signature/"),
-    ("sfv", "src/robots/dictionary.rs"),
+    ("sfv", "crates/robots/src/dictionary.rs"),
     ("woothee", "src/identify/second_opinion.rs"),
     ("notify", "src/policy/watch"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
@@ -154,7 +154,8 @@ struct SourceFile<'a> {
 
 impl<'a> SourceFile<'a> {
     fn new(path: &'a str, text: &'a str) -> Self {
-        let name = path.trim_start_matches("src/").trim_end_matches(".rs");
+        let name = path.replacen("crates/robots/src/", "robots/", 1);
+        let name = name.trim_start_matches("src/").trim_end_matches(".rs");
         let module = name.split('/').filter(|part| *part != "mod").map(str::to_owned).collect();
         let is_test = name.split('/').any(|part| part == "tests");
         // The module at the foot; `mod x;` after the mark names a file of its own, which is read as one.
@@ -248,10 +249,17 @@ fn of_family(name: &str, family: &str) -> bool {
     name.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// The sources below a folder of the project.
+/// The engine of robots.txt, a crate of its own. To the gateway it is a module, and it is read as one.
+const ENGINE: &str = "crates/robots/";
+
+/// The sources below a folder of the project, and below the same folder of the engine.
 fn files_below(folder: &str) -> Vec<Source> {
-    let mut files = Vec::new();
-    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, mut engine) = (Vec::new(), Vec::new());
+    read(&root.join(folder), &mut files);
+    read(&root.join(ENGINE).join(folder), &mut engine);
+    assert!(!engine.is_empty(), "{ENGINE}{folder}");
+    files.extend(engine.into_iter().map(|(path, text)| (path, text.replace("crate::", "crate::robots::"))));
     files
 }
 

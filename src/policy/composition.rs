@@ -17,6 +17,9 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// Who generated a line, as the line says itself.
+const MAKER: &str = "robots-gateway";
+
 /// A part that may not come into force, by its path.
 pub(super) type UnfitPart = (PathBuf, Unfit);
 
@@ -46,7 +49,7 @@ pub(super) fn compose(
     let blocks: Vec<BlockedTokens> = robots.block.iter().map(of_purpose).collect();
     let bytes = |file: Option<&RobotsFile>| file.map(|file| file.bytes.clone()).unwrap_or_default();
     let at = |file: Option<&RobotsFile>| file.map(|file| file.path.clone()).unwrap_or_default();
-    let composed = Composed::new(&bytes(own.as_ref()), &bytes(additions.as_ref()), &blocks)
+    let composed = Composed::new(&bytes(own.as_ref()), &bytes(additions.as_ref()), &blocks, MAKER)
         .map_err(|ungrouped| (at(additions.as_ref()), Unfit::Ungrouped(ungrouped)))?;
     if composed.bytes.len() > most {
         let unfit = Unfit::ComposedTooLarge { bytes: composed.bytes.len() };

@@ -4,7 +4,7 @@
 
 use crate::generate::Random;
 use crate::parse;
-use robots_gateway::robots::{LEAST_LIMIT, Parsed};
+use rfc9309::{LEAST_LIMIT, Parsed};
 use std::fmt::Write;
 use std::hint::black_box;
 use std::time::Duration;

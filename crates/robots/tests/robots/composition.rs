@@ -2,7 +2,7 @@
 
 use crate::generate::{Alphabet, Random, target};
 use crate::parse;
-use robots_gateway::robots::{BlockedTokens, Composed};
+use rfc9309::{BlockedTokens, Composed};
 
 fn blocks() -> Vec<BlockedTokens> {
     let tokens = ["GPTBot", "CCBot", "Google-Extended"].map(Box::from).to_vec();
@@ -14,7 +14,7 @@ const ADDED: &str = "User-agent: AddedBot\nDisallow: /added";
 /// Every token of the file, one that it does not name, and the added one, judged by the parts and by the whole.
 #[track_caller]
 fn assert_unchanged(name: &str, own: &[u8], targets: &[Vec<u8>]) {
-    let composed = Composed::new(own, ADDED.as_bytes(), &blocks()).unwrap();
+    let composed = Composed::new(own, ADDED.as_bytes(), &blocks(), "maker").unwrap();
     let (before, after) = (parse(own).robots, parse(&composed.bytes).robots);
     let is_joined = |token: &str| {
         let is_one = |part: &str| part.eq_ignore_ascii_case(token);
@@ -40,10 +40,7 @@ fn assert_unchanged(name: &str, own: &[u8], targets: &[Vec<u8>]) {
     }
     let lines: u32 = composed.sections.iter().map(|section| section.lines).sum();
     let bytes: usize = composed.sections.iter().map(|section| section.bytes).sum();
-    assert_eq!(
-        (lines as usize, bytes),
-        (robots_gateway::robots::lines(&composed.bytes).count(), composed.bytes.len())
-    );
+    assert_eq!((lines as usize, bytes), (rfc9309::lines(&composed.bytes).count(), composed.bytes.len()));
     assert!(composed.bytes.starts_with(own), "{name}: the owner's own bytes come first, as they are");
 }
 

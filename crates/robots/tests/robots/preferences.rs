@@ -6,7 +6,7 @@ mod guides;
 mod lint;
 mod real;
 
-use robots_gateway::robots::Robots;
+use rfc9309::Robots;
 
 /// The `Content-Usage` of a path for a crawler.
 fn usage(robots: &Robots, token: &str, target: &str) -> Option<String> {

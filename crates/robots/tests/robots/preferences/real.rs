@@ -1,7 +1,7 @@
 //! Files of real sites that state a preference about use: what they say, and what is said about them.
 
 use crate::parse;
-use robots_gateway::robots::Robots;
+use rfc9309::Robots;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

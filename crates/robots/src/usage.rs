@@ -106,7 +106,7 @@ pub(super) fn find<'r>(robots: &'r Robots, blocks: &[u32], target: &[u8]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::ParseLimits;
+    use crate::ParseLimits;
 
     #[test]
     fn the_most_specific_path_of_the_group() {

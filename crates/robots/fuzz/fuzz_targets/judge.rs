@@ -8,7 +8,7 @@
 mod naive;
 
 use libfuzzer_sys::fuzz_target;
-use robots_gateway::robots::{ParseLimits, Robots};
+use rfc9309::{ParseLimits, Robots};
 
 fuzz_target!(|input: &[u8]| {
     let split = input.iter().position(|&byte| byte == 0).unwrap_or(input.len());

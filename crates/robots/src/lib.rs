@@ -3,7 +3,7 @@
 //! [`Robots::parse`] reads a file once for all crawlers. [`Robots::judge`] takes the product tokens
 //! of a crawler and a request target and says whether the target may be fetched, by which rule, and
 //! on which line it stands. There is no I/O and no clock, and no allocation per decision but for a
-//! target of more than 8 KiB that has encoded bytes.
+//! target of more than 8 KiB that has encoded bytes, and where a group has more than 1,000 rules with `*`.
 //!
 //! Whatever the number of rules, a decision about an ordinary file takes about as long as reading the
 //! target. Whatever the file, it is [bounded](#bound).
@@ -36,7 +36,7 @@
 //! Parse, decide, explain:
 //!
 //! ```
-//! use robots_gateway::robots::{JudgementReason, ParseLimits, Robots};
+//! use rfc9309::{JudgementReason, ParseLimits, Robots};
 //!
 //! let file = b"User-agent: FooBot\nDisallow: /private/\nAllow: /private/press/\n";
 //! let robots = Robots::parse(file, &ParseLimits::default()).robots;
@@ -46,6 +46,8 @@
 //! assert_eq!(judgement.rule.map(|rule| (rule.line, rule.text)), Some((2, &b"Disallow: /private/"[..])));
 //! assert_eq!(judgement.group.map(|group| group.matched()), Some("FooBot"));
 //! ```
+
+#![forbid(unsafe_code)]
 
 mod compose;
 mod delay;
@@ -304,6 +306,11 @@ fn readable(value: &[u8]) -> &str {
         }
     }
 }
+
+/// The examples of the page.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(test)]
 mod tests {

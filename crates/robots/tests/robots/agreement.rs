@@ -2,7 +2,7 @@
 
 use crate::generate::{self, Random, TOKENS};
 use crate::naive::Naive;
-use robots_gateway::robots::{ParseLimits, Robots};
+use rfc9309::{ParseLimits, Robots};
 use std::fmt::Write;
 
 /// Compares on at least `decisions` decisions; files hold up to about `rules` rules a group.

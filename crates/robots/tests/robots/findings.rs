@@ -3,7 +3,7 @@
 mod whole_file;
 
 use crate::parse;
-use robots_gateway::robots::{FindingKind, LEAST_LIMIT, ParseLimits, Robots, Severity};
+use rfc9309::{FindingKind, LEAST_LIMIT, ParseLimits, Robots, Severity};
 use std::fmt::Write;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use crate::parse;
 
 /// As `line:column code: message`.
 fn findings(file: &str) -> Vec<String> {
-    let text = |finding: &robots_gateway::robots::Finding| {
+    let text = |finding: &rfc9309::Finding| {
         format!("{}:{} {} {finding}", finding.line, finding.column, finding.kind.code())
     };
     parse(file).findings.iter().map(text).collect()

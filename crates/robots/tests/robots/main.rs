@@ -20,7 +20,7 @@ mod laws;
 mod naive;
 mod preferences;
 
-use robots_gateway::robots::{Judgement, ParseLimits, Parsed, Robots};
+use rfc9309::{Judgement, ParseLimits, Parsed, Robots};
 
 fn parse(file: impl AsRef<[u8]>) -> Parsed {
     Robots::parse(file.as_ref(), &ParseLimits::default())

@@ -8,8 +8,8 @@ use super::line::{self, Content, PhysicalLines, Record, RecordName};
 use std::fmt;
 use std::fmt::Write as _;
 
-/// What a generated line says of itself, in a comment: the purpose follows.
-const MARK: &[u8] = b" # robots-gateway: ";
+/// What comes between a generated rule and the name of the program that made it. The purpose follows behind a colon.
+const MARK: &str = " # ";
 
 /// Where lines of a composed file come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,10 +82,16 @@ pub struct UngroupedRecord {
 
 impl Composed {
     /// Makes one file of a site's own, of what is added to it, and of groups that shut out the tokens of `blocks`.
+    /// `maker` is the name of the program that makes it, which generated lines carry.
     ///
     /// # Errors
     /// When a record of `additions` is for no group.
-    pub fn new(own: &[u8], additions: &[u8], blocks: &[PurposeBlock]) -> Result<Self, UngroupedRecord> {
+    pub fn new(
+        own: &[u8],
+        additions: &[u8],
+        blocks: &[PurposeBlock],
+        maker: &str,
+    ) -> Result<Self, UngroupedRecord> {
         let additions = additions.get(line::byte_order_mark(additions)..).unwrap_or_default();
         if let Some(line) = ungrouped(additions) {
             return Err(UngroupedRecord { line });
@@ -98,7 +104,7 @@ impl Composed {
         }
         for block in blocks.iter().filter(|block| !block.tokens.is_empty()) {
             composed.end_part();
-            composed.part(&generated(block), LineSource::Block(block.purpose.clone()));
+            composed.part(&generated(block, maker), LineSource::Block(block.purpose.clone()));
         }
         Ok(composed)
     }
@@ -128,13 +134,12 @@ impl Composed {
     }
 }
 
-fn generated(block: &PurposeBlock) -> Vec<u8> {
-    let mark = String::from_utf8_lossy(MARK);
-    let mut text =
-        format!("#{} block {}: generated from the catalogue\n", &mark[2..mark.len() - 1], block.purpose);
+fn generated(block: &PurposeBlock, maker: &str) -> Vec<u8> {
+    let purpose = &block.purpose;
+    let mut text = format!("# {maker}: block {purpose}: generated from the catalogue\n");
     for token in &block.tokens {
         // Writing to a `String` cannot fail.
-        let _ = write!(text, "\nUser-agent: {token}\nDisallow: /{mark}block {}\n", block.purpose);
+        let _ = write!(text, "\nUser-agent: {token}\nDisallow: /{MARK}{maker}: block {purpose}\n");
     }
     text.into_bytes()
 }
@@ -182,7 +187,7 @@ fn records(bytes: &[u8]) -> impl Iterator<Item = (u32, Record<'_>)> {
 /// The end of a generated rule with its mark, where the rule ends at `end`.
 pub(super) fn marked_end(source: &[u8], end: usize) -> usize {
     let rest = source.get(end..).unwrap_or_default();
-    if !rest.starts_with(MARK) {
+    if !rest.starts_with(MARK.as_bytes()) {
         return end;
     }
     end + memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())
@@ -190,19 +195,20 @@ pub(super) fn marked_end(source: &[u8], end: usize) -> usize {
 
 /// What a mark behind the text of a rule says: `block ai-train`.
 pub(super) fn mark<'r>(marked: &'r [u8], text: &[u8]) -> Option<&'r str> {
-    std::str::from_utf8(marked.get(text.len()..)?.strip_prefix(MARK)?).ok()
+    let mark = std::str::from_utf8(marked.get(text.len()..)?).ok()?;
+    Some(mark.strip_prefix(MARK)?.split_once(": ")?.1)
 }
 
-/// The text of a rule as it was noted, and what it was generated for. No rule holds a `#` (RFC 9309 §2.2).
+/// The text of a rule as it was noted, and what it was generated for. No rule holds a `#` (RFC 9309 section 2.2).
 pub fn unmarked(noted: &str) -> (&str, Option<&str>) {
-    let mark = std::str::from_utf8(MARK).unwrap_or_default();
-    noted.split_once(mark).map_or((noted, None), |(text, source)| (text, Some(source)))
+    let marked = noted.split_once(MARK).and_then(|(text, mark)| Some((text, mark.split_once(": ")?.1)));
+    marked.map_or((noted, None), |(text, source)| (text, Some(source)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robots::{FindingKind, ParseLimits, Parsed, Robots};
+    use crate::{FindingKind, ParseLimits, Parsed, Robots};
 
     fn block(tokens: &[&str]) -> Vec<PurposeBlock> {
         let tokens = tokens.iter().map(|token| Box::from(*token)).collect();
@@ -210,7 +216,7 @@ mod tests {
     }
 
     fn composed(own: &str, additions: &str, tokens: &[&str]) -> Composed {
-        Composed::new(own.as_bytes(), additions.as_bytes(), &block(tokens)).unwrap()
+        Composed::new(own.as_bytes(), additions.as_bytes(), &block(tokens), "maker").unwrap()
     }
 
     fn parsed(file: &Composed) -> Parsed {
@@ -254,17 +260,17 @@ mod tests {
 
     #[test]
     fn generated_rules_name_their_purpose_and_others_none() {
-        let file = composed("User-agent: a\nDisallow: /x # robots-gateway\n", "", &["GPTBot", "CCBot"]);
+        let file = composed("User-agent: a\nDisallow: /x # maker\n", "", &["GPTBot", "CCBot"]);
         let robots = parsed(&file).robots;
         let judged = robots.judge(&["ccbot"], true, b"/y").rule.unwrap();
         assert_eq!((judged.text, judged.source()), (&b"Disallow: /"[..], Some("block ai-train")));
-        assert_eq!(judged.marked, b"Disallow: / # robots-gateway: block ai-train");
+        assert_eq!(judged.marked, b"Disallow: / # maker: block ai-train");
         assert_eq!(robots.judge(&["a"], true, b"/x").rule.unwrap().source(), None);
     }
 
     #[test]
     fn a_mark_that_somebody_wrote_is_not_believed() {
-        let own = "User-agent: GPTBot\nAllow: /\nDisallow: /x # robots-gateway: block ai-train\n";
+        let own = "User-agent: GPTBot\nAllow: /\nDisallow: /x # maker: block ai-train\n";
         let parsed = parsed(&composed(own, "", &["CCBot"]));
         let sources: Vec<_> = parsed.robots.rules().map(|(_, rule)| rule.source()).collect();
         assert_eq!(sources, [None, None, Some("block ai-train")]);
@@ -304,8 +310,9 @@ mod tests {
 
     #[test]
     fn what_is_added_has_groups_of_its_own() {
-        let of =
-            |additions: &str| Composed::new(b"", additions.as_bytes(), &[]).map(|_| ()).map_err(|it| it.line);
+        let of = |additions: &str| {
+            Composed::new(b"", additions.as_bytes(), &[], "maker").map(|_| ()).map_err(|it| it.line)
+        };
         assert_eq!(of("# c\nDisallow: /x\nUser-agent: a\n"), Err(2));
         assert_eq!(of("Crawl-delay: 1"), Err(1));
         assert_eq!(of("Sitemap: https://x.example/s\nUser-agent: a\nDisallow: /"), Ok(()));

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use robots_gateway::robots::{ParseLimits, Robots};
+use rfc9309::{ParseLimits, Robots};
 
 fuzz_target!(|file: &[u8]| {
     let parsed = Robots::parse(file, &ParseLimits::default());

@@ -2,7 +2,7 @@
 
 use crate::generate::Random;
 use crate::{judge, parse, robots};
-use robots_gateway::robots::FindingKind;
+use rfc9309::FindingKind;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
 //! RFC 9309, section by section. Tests named `choice_…` fix what the RFC leaves open.
 
 use crate::{allowed, judge, parse, robots};
-use robots_gateway::robots::{JudgementReason, LEAST_LIMIT, ParseLimits, Robots, RuleKind, Severity};
+use rfc9309::{JudgementReason, LEAST_LIMIT, ParseLimits, Robots, RuleKind, Severity};
 
 /// Section 2.2.1: the token is matched without regard to case, and exactly.
 #[test]

@@ -1,7 +1,7 @@
 //! Conformance cases and real files that are not part of the project, where they are at hand.
 
 use crate::parse;
-use robots_gateway::robots::{FindingKind, Severity};
+use rfc9309::{FindingKind, Severity};
 use std::path::PathBuf;
 
 /// The folder of robots.txt data, or a word on why the test does nothing.

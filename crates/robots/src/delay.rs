@@ -83,7 +83,7 @@ impl CrawlDelays {
 
 #[cfg(test)]
 mod tests {
-    use crate::robots::{ParseLimits, Robots};
+    use crate::{ParseLimits, Robots};
 
     /// What `*` and the crawlers a, b and c are asked for.
     fn delays(file: &str) -> [Option<f64>; 4] {
