@@ -50,6 +50,7 @@ mod latency;
 mod ledger;
 mod lines;
 mod network;
+mod of_log;
 mod operational;
 mod origins;
 mod pace;
@@ -86,6 +87,7 @@ pub use ledger::{
     FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory, LedgerNews,
     NoticeClock, compacted, digest, file_bytes, hexadecimal, uptime,
 };
+pub use of_log::{LogTables, WindowCounts};
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
 pub use pace::{PaceBook, PaceName};

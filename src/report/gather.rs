@@ -3,7 +3,6 @@
 use super::blocks::{Proposal, proposals};
 use super::caveats::{self, ClockAhead, MissingCounts, PartialReads};
 use super::conduct::{Conduct, ConductFacts, conduct};
-use super::counted::WindowCounts;
 use super::entry::{PathCount, ReadOf, ReportEntry};
 use super::files::{RobotsFiles, networks};
 use super::kin::NameReads;
@@ -16,7 +15,7 @@ use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
     CountSubject, CountedDecision, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadTotal,
-    SeenSpan, StoreError, StoreReader, VersionRecord, Window,
+    SeenSpan, StoreError, StoreReader, VersionRecord, Window, WindowCounts,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -92,14 +91,12 @@ pub(super) fn gather(
             totals: store.totals(window, &filter)?,
             paths: store.paths(window, &filter, top)?,
             stretches: store.stretches(window, &filter)?,
+            sent: store.sent(window, &filter)?,
             reads: store.reads(&question.filter_of_reads())?,
             versions: store.versions(question.site.as_deref())?,
             ..WindowCounts::default()
         };
         gathered.add(counted, question, window);
-        for sent in store.sent(window, &filter)? {
-            gathered.account(&sent.subject).bytes += sent.bytes;
-        }
         let lost = store.losses(window)?;
         gathered.lost.details_dropped += lost.details_dropped;
         gathered.lost.reads_lost += lost.reads_lost;
@@ -155,6 +152,9 @@ impl Gathered {
         }
         for stretch in &counted.stretches {
             self.account(&stretch.subject).pace.add(stretch);
+        }
+        for sent in &counted.sent {
+            self.account(&sent.subject).bytes += sent.bytes;
         }
         for subject in &counted.hypothetical {
             self.account(subject).is_hypothetical = true;

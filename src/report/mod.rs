@@ -21,7 +21,6 @@ mod blocks;
 mod case;
 mod caveats;
 mod conduct;
-mod counted;
 mod course;
 mod entry;
 mod files;
@@ -41,7 +40,6 @@ pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
 pub use caveats::{MissingCounts, PartialReads};
 pub use conduct::Conduct;
-pub use counted::WindowCounts;
 pub use course::{Series, TimelineCurve, ViolationTimeline};
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
 pub use files::{CrawlDelay, Told};
@@ -53,7 +51,7 @@ pub use question::{CatalogueView, ReportQuestion};
 
 pub use crate::record::{FleetPart, Reads};
 
-use crate::record::{StoreError, StoreReader, Window};
+use crate::record::{StoreError, StoreReader, Window, WindowCounts};
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
@@ -137,7 +135,7 @@ impl Report {
         is_replay: bool,
     ) -> Self {
         let (mut crawlers, proposals) = gathered.entries(question, &window);
-        if is_replay {
+        if is_replay && crawlers.iter().all(|entry| entry.bytes == Some(0)) {
             // Not every log has them.
             for entry in &mut crawlers {
                 entry.bytes = None;

@@ -4,6 +4,7 @@ mod following;
 mod formats;
 mod published;
 mod same_counts;
+mod shares;
 
 use crate::golden::{assert_golden, ctl, ctl_with_input};
 use crate::support::agents::{CHROME, CURL, GOOGLEBOT, GPTBOT, OKHTTP};
@@ -278,10 +279,10 @@ fn the_operator_may_say_what_the_lines_look_like() {
     let line = |line: &LogLine<'_>| {
         let &(second, address, target, status, agent) = line;
         let (time, agent) = (clock(second), agent.unwrap_or("-"));
-        format!("{status}|2026-11-01T{time}+00:00|{address}|{agent}|GET {target} HTTP/1.1|x\n")
+        format!("{status}|2026-11-01T{time}+00:00|{address}|{agent}|GET {target} HTTP/1.1|{}\n", size(line))
     };
     let folder = folder(log(line));
-    let format = "$status|$time_iso8601|$remote_addr|$http_user_agent|$request|$upstream_addr";
+    let format = "$status|$time_iso8601|$remote_addr|$http_user_agent|$request|$body_bytes_sent";
     let wanted = as_json(&self::folder(log(combined)), &["access.log"]);
     assert_eq!(as_json(&folder, &["access.log", "--log-format", format]), wanted);
     folder.write("nginx.conf", format!("http {{ log_format bars '{format}'; }}"));

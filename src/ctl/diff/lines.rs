@@ -27,7 +27,7 @@ impl<'a> DiffMemory<'a> {
         Self { pair, sites, headers, lines, flips }
     }
 
-    pub(super) fn line(&mut self, line: &WalkedLine<'_>) {
+    pub(super) fn line(&mut self, line: &WalkedLine) {
         self.lines.count(LineKind::Lines);
         match line {
             WalkedLine::Entry(entry) => self.entry(entry),
@@ -35,7 +35,7 @@ impl<'a> DiffMemory<'a> {
         }
     }
 
-    fn entry(&mut self, entry: &LogEntry<'_>) {
+    fn entry(&mut self, entry: &LogEntry) {
         let host = entry.host.as_deref().and_then(|host| std::str::from_utf8(host).ok());
         if self.sites.of(host).is_none() {
             return self.lines.count(LineKind::OtherHosts);

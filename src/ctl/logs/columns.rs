@@ -264,6 +264,7 @@ pub(super) fn pairs(line: &[u8]) -> Option<FieldsOfLine<'_>> {
 mod tests {
     use super::super::entry::LoggedUserAgent;
     use super::*;
+    use bytes::Bytes;
 
     #[test]
     fn blanks_of_iis_and_links() {
@@ -295,10 +296,10 @@ mod tests {
         let head = br#""time_micros","c_ip","cs_method","cs_uri","sc_status","cs_user_agent""#;
         let columns = LogColumns::named_by(head).unwrap();
         let line = br#""1700000000000000","192.0.2.1","GET","/a,b?c","200","x ""y"" z""#;
-        let entry = columns.read(line).entry(false, None).unwrap();
+        let entry = columns.read(line).entry(&Bytes::new(), false, None).unwrap();
         assert_eq!(entry.at, 1_700_000_000_000_000);
         assert_eq!(&*entry.request.unwrap().1, b"/a,b?c");
-        assert_eq!(entry.agent, LoggedUserAgent::Sent(Cow::Borrowed(b"x \"y\" z")));
+        assert_eq!(entry.agent, LoggedUserAgent::Sent(Bytes::from_static(b"x \"y\" z")));
         assert!(LogColumns::named_by(b"192.0.2.1, 192.0.2.2 - - [x] \"GET / HTTP/1.1\" 200 1").is_none());
     }
 
@@ -306,7 +307,7 @@ mod tests {
     fn pairs_of_keys_and_values() {
         let line =
             br#"at=info method=GET path="/a b" host=h.example fwd="192.0.2.1" dyno=web.1 status=200 bytes=5"#;
-        let entry = pairs(line).unwrap().entry(false, Some(1)).unwrap();
+        let entry = pairs(line).unwrap().entry(&Bytes::new(), false, Some(1)).unwrap();
         assert_eq!((entry.status, entry.size, entry.agent), (Some(200), Some(5), LoggedUserAgent::Unlogged));
         assert!(pairs(b"192.0.2.1 - - [x] \"GET /?a=b&c=d HTTP/1.1\" 200 1").is_none());
     }

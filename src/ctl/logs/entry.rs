@@ -5,44 +5,46 @@ use super::names::LogField;
 use super::time;
 use crate::request::target::origin_form;
 use crate::request::{RequestFacts, Scheme, host};
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use strum::EnumCount as _;
 
 /// A method, and a target as sent.
-pub(super) type MethodAndTarget<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
+type MethodAndTarget<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
-/// One line of a log.
+/// One line of a log. Its texts are pieces of what was read, so that they go from the thread that reads to the one that judges
+/// without a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::ctl) struct LogEntry<'a> {
+pub(in crate::ctl) struct LogEntry {
     /// The host that was asked, as the log names it; most logs are of one host and do not.
-    pub(in crate::ctl) host: Option<Cow<'a, [u8]>>,
+    pub(in crate::ctl) host: Option<Bytes>,
     /// The client.
     pub(in crate::ctl) address: Option<IpAddr>,
     /// When, in microseconds since 1970.
     pub(in crate::ctl) at: i64,
     /// Method and target as sent; `None` for what was no HTTP.
-    pub(in crate::ctl) request: Option<MethodAndTarget<'a>>,
+    pub(in crate::ctl) request: Option<(Bytes, Bytes)>,
     /// The status it was answered with.
     pub(in crate::ctl) status: Option<u16>,
     /// How many bytes the answer had; `None` where the log does not say.
     pub(in crate::ctl) size: Option<u64>,
     /// The `User-Agent` header (RFC 9110 §10.1.5).
-    pub(in crate::ctl) agent: LoggedUserAgent<'a>,
+    pub(in crate::ctl) agent: LoggedUserAgent,
 }
 
 /// What a log says of the `User-Agent` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::ctl) enum LoggedUserAgent<'a> {
+pub(in crate::ctl) enum LoggedUserAgent {
     /// There was one.
-    Sent(Cow<'a, [u8]>),
+    Sent(Bytes),
     /// There was none, or an empty one.
     Absent,
     /// The log does not have the field.
     Unlogged,
 }
 
-impl LogEntry<'_> {
+impl LogEntry {
     /// The request as the stages behind see it; `None` where its target is no path.
     pub(in crate::ctl) fn facts(&self) -> Option<RequestFacts<'_>> {
         let (method, target) = self.request.as_ref()?;
@@ -111,15 +113,16 @@ impl<'a> FieldsOfLine<'a> {
         (first(LogField::Address), first(LogField::ForwardedFor))
     }
 
-    /// The request. `behind_proxy`: whoever connected is a proxy. `fallback` is the time in front of the line, if any.
+    /// The request in `line`. `behind_proxy`: whoever connected is a proxy. `fallback` is the time in front of the line, if any.
     ///
     /// # Errors
     /// Which field is missing, or cannot be read.
     pub(super) fn entry(
         mut self,
+        line: &Bytes,
         behind_proxy: bool,
         fallback: Option<i64>,
-    ) -> Result<LogEntry<'a>, LogField> {
+    ) -> Result<LogEntry, LogField> {
         let at = self.at.or_else(|| self.time()).or(fallback).ok_or(LogField::Time)?;
         let (mut peer, forwarded) = self.addresses();
         if peer.is_none() {
@@ -136,7 +139,7 @@ impl<'a> FieldsOfLine<'a> {
         let size = self.get(LogField::Size).and_then(number);
         let agent = match self.take(LogField::UserAgent) {
             Some(agent) if agent.is_empty() || *agent == *b"-" => LoggedUserAgent::Absent,
-            Some(agent) => LoggedUserAgent::Sent(agent),
+            Some(agent) => LoggedUserAgent::Sent(part(line, agent)),
             None => LoggedUserAgent::Unlogged,
         };
         let host = self.host();
@@ -149,9 +152,10 @@ impl<'a> FieldsOfLine<'a> {
         }
         let (request, named) = request.map_or((None, None), |(method, target)| {
             let (host, target) = split_url(target);
-            (Some((method, target)), host)
+            (Some((part(line, method), part(line, target))), host)
         });
-        Ok(LogEntry { host: named.or(host), address, at, request, status, size, agent })
+        let host = named.or(host).map(|host| part(line, host));
+        Ok(LogEntry { host, address, at, request, status, size, agent })
     }
 
     fn time(&self) -> Option<i64> {
@@ -190,6 +194,17 @@ impl<'a> FieldsOfLine<'a> {
         };
         let method = self.take(LogField::Method)?;
         (is_method(&method) && !target.contains(&b' ')).then_some((method, target))
+    }
+}
+
+/// A text of a line, as a piece of it where it is one.
+pub(super) fn part(line: &Bytes, text: Cow<'_, [u8]>) -> Bytes {
+    let start = text.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
+    match text {
+        Cow::Borrowed(text) if start.saturating_add(text.len()) <= line.len() => {
+            line.slice(start..start + text.len())
+        }
+        text => Bytes::from(text.into_owned()),
     }
 }
 

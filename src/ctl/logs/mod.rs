@@ -6,7 +6,6 @@
 //! `prefix` takes off what loggers and containers put in front, and `entry` makes a request of the fields. What a server
 //! escaped is given back as the bytes that the client sent.
 
-mod batch;
 mod columns;
 mod entry;
 mod guess;
@@ -21,8 +20,7 @@ mod source;
 mod time;
 mod walk;
 
-pub(super) use batch::WalkedLine;
 pub(super) use entry::{LogEntry, LoggedUserAgent};
 pub(super) use pattern::LogPattern;
 pub(super) use source::in_order;
-pub(super) use walk::{EndOfLog, LogWalk};
+pub(super) use walk::{EndOfLog, LogWalk, WalkedLine};

@@ -269,10 +269,11 @@ fn nginx_format(text: &str, name: &str) -> Option<String> {
 mod tests {
     use super::super::entry::{LogEntry, LoggedUserAgent};
     use super::*;
-    use std::borrow::Cow;
+    use bytes::Bytes;
 
-    fn entry<'a>(pattern: &LogPattern, line: &'a str) -> LogEntry<'a> {
-        pattern.read(line.as_bytes()).unwrap().entry(false, None).unwrap()
+    fn entry(pattern: &LogPattern, line: &str) -> LogEntry {
+        let whole = Bytes::copy_from_slice(line.as_bytes());
+        pattern.read(line.as_bytes()).unwrap().entry(&whole, false, None).unwrap()
     }
 
     #[test]
@@ -302,7 +303,7 @@ mod tests {
             assert_eq!(entry.address, Some("192.0.2.1".parse().unwrap()), "{line}");
             assert_eq!(&*entry.request.unwrap().1, b"/a?b", "{line}");
             assert_eq!(entry.status, Some(403), "{line}");
-            assert_eq!(entry.agent, LoggedUserAgent::Sent(Cow::Borrowed(b"x \"y\"")), "{line}");
+            assert_eq!(entry.agent, LoggedUserAgent::Sent(Bytes::from_static(b"x \"y\"")), "{line}");
         }
     }
 

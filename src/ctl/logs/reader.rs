@@ -1,13 +1,14 @@
 //! One log: which format its lines have, and each line as a request.
 
 use super::columns::{LogColumns, pairs};
-use super::entry::{FieldsOfLine, LogEntry, LoggedUserAgent};
+use super::entry::{FieldsOfLine, LogEntry, LoggedUserAgent, part};
 use super::names::LogField;
 use super::pattern::LogPattern;
 use super::pieces::LogPiece;
 use super::quoted::QuotedLayout;
 use super::{json, prefix};
 use crate::report::amount;
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -56,8 +57,8 @@ pub(in crate::ctl) struct SeenOfLog {
 
 /// What a line is.
 #[derive(Debug)]
-pub(super) enum LineRead<'a> {
-    Entry(LogEntry<'a>),
+pub(super) enum LineRead {
+    Entry(LogEntry),
     /// A comment or a head.
     Nothing,
     /// It could not be read: what was expected, and the column, counted from 1.
@@ -135,39 +136,20 @@ impl LogReader {
         }
     }
 
-    /// Reads a line, without its end. What it holds may be put into `text`.
-    pub(super) fn read<'a>(
-        &mut self,
-        line: &'a [u8],
-        text: &'a mut Vec<u8>,
-        lossy: &'a mut String,
-    ) -> LineRead<'a> {
-        let (line, fallback) = match prefix::without(line) {
-            (Cow::Borrowed(line), at) => (line, at),
-            (Cow::Owned(line), at) => {
-                *text = line;
-                (&text[..], at)
-            }
-        };
-        let is_json = line.starts_with(b"{") && !matches!(self.shape, LogShape::Pattern(_));
+    /// Reads a line, without its end.
+    pub(super) fn read(&mut self, line: &Bytes) -> LineRead {
+        let (bare, fallback) = prefix::without(line);
+        let is_json = bare.starts_with(b"{") && !matches!(self.shape, LogShape::Pattern(_));
+        let line = part(line, if is_json { as_json(bare) } else { bare });
         let fields = if is_json {
-            let has_numbers = memchr::memmem::find(line, b"\\x").is_some();
-            let line = match std::str::from_utf8(line) {
-                Ok(line) if !has_numbers => line,
-                // What the bytes were is lost where a server writes JSON that is no UTF-8. A format that only looks like JSON
-                // has `\x22` for a quote.
-                _ => {
-                    *lossy = String::from_utf8_lossy(line).replace("\\x", "\\u00");
-                    lossy
-                }
-            };
-            json::read(line, &mut self.spoken).map(Some).map_err(|error| (None, error.column()))
+            let text = std::str::from_utf8(&line).unwrap_or_default();
+            json::read(text, &mut self.spoken).map(Some).map_err(|error| (None, error.column()))
         } else {
-            self.fields(line).map_err(|(field, column)| (Some(field), column))
+            self.fields(&line).map_err(|(field, column)| (Some(field), column))
         };
         match fields {
             Ok(None) => LineRead::Nothing,
-            Ok(Some(fields)) => self.entry(fields, fallback),
+            Ok(Some(fields)) => self.entry(&line, fields, fallback),
             Err((field, column)) => {
                 self.seen.lines += 1;
                 self.seen.lacking = self.seen.lacking.or(field);
@@ -176,9 +158,9 @@ impl LogReader {
         }
     }
 
-    fn entry<'a>(&mut self, fields: FieldsOfLine<'a>, fallback: Option<i64>) -> LineRead<'a> {
+    fn entry(&mut self, line: &Bytes, fields: FieldsOfLine<'_>, fallback: Option<i64>) -> LineRead {
         self.seen.lines += 1;
-        match fields.entry(self.behind_proxy, fallback) {
+        match fields.entry(line, self.behind_proxy, fallback) {
             Ok(entry) => {
                 self.seen.read += 1;
                 self.seen.with_agent += u64::from(matches!(entry.agent, LoggedUserAgent::Sent(_)));
@@ -193,14 +175,13 @@ impl LogReader {
     }
 }
 
-impl LogReader {
-    /// The time of a line.
-    pub(super) fn time_of(&mut self, line: &[u8]) -> Option<i64> {
-        match self.read(line, &mut Vec::new(), &mut String::new()) {
-            LineRead::Entry(entry) => Some(entry.at),
-            LineRead::Nothing | LineRead::Unread(..) => None,
-        }
+/// An object of JSON as it can be read. What the bytes were is lost where a server writes JSON that is no UTF-8, and a format that
+/// only looks like JSON has `\x22` for a quote.
+fn as_json(line: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    if memchr::memmem::find(&line, b"\\x").is_none() && std::str::from_utf8(&line).is_ok() {
+        return line;
     }
+    Cow::Owned(String::from_utf8_lossy(&line).replace("\\x", "\\u00").into_bytes())
 }
 
 const fn expected(field: LogField) -> &'static str {
@@ -300,8 +281,7 @@ mod tests {
         let mut reader = LogReader::new(log.as_bytes(), None);
         let mut all = Vec::new();
         for line in log.lines() {
-            let (mut text, mut lossy) = (Vec::new(), String::new());
-            let entry = match reader.read(line.as_bytes(), &mut text, &mut lossy) {
+            let entry = match reader.read(&Bytes::copy_from_slice(line.as_bytes())) {
                 LineRead::Entry(entry) => entry,
                 LineRead::Nothing => continue,
                 LineRead::Unread(expected, column) => {

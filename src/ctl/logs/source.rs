@@ -1,7 +1,8 @@
 //! Where a log comes from: a file, perhaps compressed, or standard input.
 
-use super::reader::LogReader;
+use super::reader::{LineRead, LogReader};
 use crate::ctl::VerbFailure;
+use bytes::Bytes;
 use flate2::read::MultiGzDecoder;
 use indicatif::ProgressBar;
 use std::fs::File;
@@ -78,5 +79,9 @@ fn first_time(path: &Path) -> Option<i64> {
     // A file that is broken further on has its first time all the same.
     let _ = open(path, &ProgressBar::hidden()).ok()?.take(PEEK).read_to_end(&mut start);
     let mut reader = LogReader::new(&start, None);
-    start.split(|byte| *byte == b'\n').find_map(|line| reader.time_of(line.trim_ascii_end()))
+    let lines = start.split(|byte| *byte == b'\n').map(|line| Bytes::copy_from_slice(line.trim_ascii_end()));
+    lines.filter(|line| !line.is_empty()).find_map(|line| match reader.read(&line) {
+        LineRead::Entry(entry) => Some(entry.at),
+        LineRead::Nothing | LineRead::Unread(..) => None,
+    })
 }

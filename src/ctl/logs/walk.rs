@@ -1,11 +1,12 @@
 //! The walk over logs: one thread reads, unpacks and parses, and the caller judges, line by line in the order of the logs.
 
-use super::batch::{BatchWriter, LogBatch, WalkedLine};
+use super::entry::LogEntry;
 use super::pattern::LogPattern;
 use super::reader::{LineRead, LogReader, SeenOfLog};
 use super::source;
 use crate::ctl::VerbFailure;
 use crate::report::grouped;
+use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use memchr::memrchr;
 use std::io::{self, Read};
@@ -18,6 +19,9 @@ const CHUNK: usize = 1 << 20;
 
 /// Longer lines are no requests: servers take some tens of kilobytes of a request's head.
 const LONGEST_LINE: usize = 1 << 17;
+
+/// How much of a line that could not be read is shown.
+const SHOWN: usize = 200;
 
 /// Batches that wait to be judged.
 const WAITING: usize = 4;
@@ -42,9 +46,18 @@ pub(in crate::ctl) struct EndOfLog {
     pub(in crate::ctl) broken: Option<(u64, String)>,
 }
 
-/// What the thread that reads sends.
+/// A line as it is judged.
+#[derive(Debug)]
+pub(in crate::ctl) enum WalkedLine {
+    /// A request.
+    Entry(LogEntry),
+    /// It could not be read: what was expected, in which column, and the line.
+    Unread { expected: &'static str, column: usize, line: Bytes },
+}
+
+/// What the thread that reads sends: lines with their numbers.
 enum WalkStep {
-    Batch(LogBatch),
+    Batch(Vec<(u64, WalkedLine)>),
     End(EndOfLog),
 }
 
@@ -72,7 +85,7 @@ impl LogWalk {
     /// What `judge` fails with.
     pub(in crate::ctl) fn each(
         self,
-        mut judge: impl FnMut((usize, u64), WalkedLine<'_>) -> io::Result<()>,
+        mut judge: impl FnMut((usize, u64), WalkedLine) -> io::Result<()>,
     ) -> io::Result<Vec<EndOfLog>> {
         let Self { sources, pattern, progress } = self;
         let (mut ends, mut count) = (Vec::new(), 0);
@@ -89,7 +102,7 @@ impl LogWalk {
             for step in steps {
                 match step {
                     WalkStep::Batch(batch) => {
-                        for (number, line) in batch.lines() {
+                        for (number, line) in batch {
                             count += 1;
                             judge((ends.len(), number), line)?;
                         }
@@ -167,39 +180,35 @@ impl LinesOfLog {
         }
     }
 
-    fn batch(&mut self, text: Vec<u8>, reader: &mut LogReader) -> LogBatch {
-        let mut batch = BatchWriter::new(&text);
-        let (mut from, bytes) = (0, text.as_slice());
-        for end in memchr::memchr_iter(b'\n', bytes).chain(std::iter::once(bytes.len())) {
-            let line = bytes.get(from..end).unwrap_or_default();
-            self.number += u64::from(from < bytes.len());
+    fn batch(&mut self, text: Vec<u8>, reader: &mut LogReader) -> Vec<(u64, WalkedLine)> {
+        let text = Bytes::from(text);
+        let (mut from, mut batch) = (0, Vec::with_capacity(text.len() / 128));
+        for end in memchr::memchr_iter(b'\n', &text).chain(std::iter::once(text.len())) {
+            let line = text.get(from..end).unwrap_or_default();
+            self.number += u64::from(from < text.len());
+            let line =
+                text.slice(from.min(end)..from.min(end) + line.strip_suffix(b"\r").unwrap_or(line).len());
             from = end + 1;
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.is_empty() {
                 continue;
             }
-            let (mut unpacked, mut lossy) = (Vec::new(), String::new());
-            match reader.read(line, &mut unpacked, &mut lossy) {
-                LineRead::Entry(entry) => batch.entry(self.number, &entry),
+            match reader.read(&line) {
+                LineRead::Entry(entry) => batch.push((self.number, WalkedLine::Entry(entry))),
                 LineRead::Nothing => {}
                 LineRead::Unread(expected, column) => {
-                    batch.unread(self.number, expected, column, shown(line));
+                    let line = line.slice(..line.len().min(SHOWN));
+                    batch.push((self.number, WalkedLine::Unread { expected, column, line }));
                 }
             }
         }
         for _ in 0..std::mem::take(&mut self.overlong) {
             self.number += 1;
             reader.seen.lines += 1;
-            batch.unread(self.number, "a line of at most 128 KiB", LONGEST_LINE, b"(a longer line)");
+            let (expected, line) = ("a line of at most 128 KiB", Bytes::from_static(b"(a longer line)"));
+            batch.push((self.number, WalkedLine::Unread { expected, column: LONGEST_LINE, line }));
         }
-        let parts = batch.finish();
-        LogBatch::new(text, parts)
+        batch
     }
-}
-
-/// How much of a line that could not be read is shown.
-fn shown(line: &[u8]) -> &[u8] {
-    line.get(..200).unwrap_or(line)
 }
 
 /// How far the logs have been read, for a person who waits: on a terminal only, on standard error. With the time left,

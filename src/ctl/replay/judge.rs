@@ -2,7 +2,6 @@
 //!
 //! What costs something to find is remembered here: who a header is from, and which site a host belongs to.
 
-use super::counts::ReplayCounts;
 use super::lines::{HeaderCache, LineCounts, LineKind};
 use super::notice_time;
 use super::sites::Sites;
@@ -12,8 +11,7 @@ use crate::enforce::{Action, Mode, PaceChoice, Variants, enforce_pace};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
 use crate::policy::{JudgedClient, JudgedRequest, Site, pace_in_force};
 use crate::record::{
-    CountedDecision, DecisionRef, Event, EventKind, PaceBook, PathCounts, ReadBook, ReaderId, SeenInstants,
-    instant,
+    CountedDecision, DecisionRef, Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant,
 };
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
@@ -67,7 +65,9 @@ pub(super) struct Judge<'a> {
     senders: Vec<HeaderCache<ReplaySender>>,
     hosts: HeaderCache<Option<usize>>,
     pub(super) lines: LineCounts,
-    pub(super) counts: ReplayCounts,
+    pub(super) counts: LogTables,
+    /// What was sent to everybody, people too.
+    pub(super) bytes: u64,
     /// Disallowed requests that enforce mode would forward, by reason and subject.
     pub(super) spared: BTreeMap<(ForwardReason, u32), u64>,
     /// Requests that would be answered 429 where pace is enforced, by subject, with the rule.
@@ -87,7 +87,8 @@ impl<'a> Judge<'a> {
             senders: sites.all.iter().map(|_| HeaderCache::default()).collect(),
             hosts: HeaderCache::default(),
             lines: LineCounts::default(),
-            counts: ReplayCounts::default(),
+            counts: LogTables::default(),
+            bytes: 0,
             spared: BTreeMap::new(),
             slowed: BTreeMap::new(),
             unread: None,
@@ -95,7 +96,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a line; where it is an event and events are wanted, as a line of the journal.
-    pub(super) fn line(&mut self, (log, number): (usize, u64), line: &WalkedLine<'_>) -> Option<Vec<u8>> {
+    pub(super) fn line(&mut self, (log, number): (usize, u64), line: &WalkedLine) -> Option<Vec<u8>> {
         self.lines.count(LineKind::Lines);
         match line {
             WalkedLine::Entry(entry) => self.entry(entry),
@@ -108,7 +109,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn entry(&mut self, entry: &LogEntry<'_>) -> Option<Vec<u8>> {
+    fn entry(&mut self, entry: &LogEntry) -> Option<Vec<u8>> {
         if entry.at < self.since {
             self.lines.count(LineKind::BeforeSince);
             return None;
@@ -117,7 +118,8 @@ impl<'a> Judge<'a> {
             self.lines.count(LineKind::OtherHosts);
             return None;
         };
-        SeenInstants::once(entry.at).add_to(&mut self.counts.span);
+        self.counts.span(entry.at);
+        self.bytes = self.bytes.saturating_add(entry.size.unwrap_or_default());
         let Some(facts) = entry.facts() else {
             self.lines.count(LineKind::NoRequest);
             return None;
@@ -138,7 +140,8 @@ impl<'a> Judge<'a> {
             kind if !kind.is_judged() => self.lines.count(LineKind::Browsers),
             _ => {
                 let counts = &mut self.counts;
-                let number = *number.get_or_insert_with(|| counts.subject(of, &recognised.identity));
+                let number =
+                    *number.get_or_insert_with(|| counts.number(&of.config.name, &recognised.identity));
                 let recognised = recognised.clone();
                 return self.request(entry, &facts, of, (number, recognised));
             }
@@ -155,7 +158,7 @@ impl<'a> Judge<'a> {
 
     fn request(
         &mut self,
-        entry: &LogEntry<'_>,
+        entry: &LogEntry,
         facts: &RequestFacts<'_>,
         site: &'a Site,
         (number, recognised): (u32, Recognised),
@@ -173,10 +176,10 @@ impl<'a> Judge<'a> {
                 // What counts as a read (RFC 9309 §2.4): the whole file, or that it has not changed.
                 if facts.method == "GET" && matches!(entry.status, Some(200 | 304)) {
                     let reader = reader(facts, &judged.identity, judged.proof);
-                    let is_read = self.is_published && site.version().is_some();
-                    self.counts.fetch(number, entry, Some(&reader).filter(|_| is_read));
-                    if is_read {
-                        let rules = site.rules.current().rules;
+                    let rules = site.rules.current().rules;
+                    let version = site.version().filter(|_| self.is_published);
+                    self.counts.fetch(number, entry.at, &reader, version.map(|version| (version, rules)));
+                    if version.is_some() {
                         self.book.note(reader, Read { rules, sequence: 0, at: now });
                     }
                 }
@@ -197,9 +200,7 @@ impl<'a> Judge<'a> {
                 }
                 let kind = self.kind_by_pace(facts, site, number, &target, &mut judged, now);
                 let occurrence = judged.occurrence(facts, site, instant(entry.at));
-                let counts = PathCounts::one(kind, judged.action);
-                let decided = DecisionRef::of(&occurrence, kind);
-                self.counts.request(number, entry.at, (&facts.target, counts), &decided);
+                self.counts.count(number, entry.at, &occurrence, kind, entry.size.unwrap_or_default());
                 // What the gateway would have written to its journal.
                 let is_event = self.with_events && kind != EventKind::Allowed;
                 is_event.then(|| Event::of(kind, &occurrence).line(entry.status))

@@ -5,12 +5,10 @@
 //! proved, and a fetch of robots.txt is a read of the file that is judged by only where the operator says that this file was
 //! published all the time.
 
-mod counts;
 mod events;
 mod judge;
 mod lines;
 mod sites;
-mod timeline;
 mod told;
 
 pub(super) use lines::{HeaderCache, LineCounts, LineKind};
@@ -24,7 +22,7 @@ use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::decide::NoticeTime;
 use crate::identify::Purpose;
 use crate::record::micros;
-use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, purpose_label};
+use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, Series, amount, html, purpose_label};
 use judge::Judge;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -119,7 +117,9 @@ fn print(
     let known = CatalogueView::of(sites.policy.identifier.catalogue());
     let top = arguments.top.unwrap_or_else(|| report::default_top(cli.format));
     let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
-    let report = Report::of_counts(judge.counts.counted(&sites.all, !arguments.published), &question, window);
+    let versions = sites.all.iter().filter_map(sites::version).collect();
+    let report = Report::of_counts(judge.counts.counted(versions, !arguments.published), &question, window);
+    let told = &told.with_shares(&report, judge.bytes);
     match cli.format {
         Format::Json => output.json(&told.clone().into_report(report))?,
         Format::Csv => report::as_csv(&report, output)?,
@@ -127,7 +127,8 @@ fn print(
             let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &arguments.block));
             let notes = blocked.into_iter().chain(notes(told));
             let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
-            let series = judge.counts.series();
+            let (grain, points) = judge.counts.violations();
+            let series = Series { grain, points };
             let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default())?;
             output.ready_line(&page)?;
         }

@@ -6,9 +6,11 @@ use crate::ctl::{VerbFailure, which_config};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::policy::{self, Policy, Site};
+use crate::record::VersionRecord;
 use crate::request::host;
 use std::path::Path;
-use std::time::SystemTime;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Policy and sites. The modes of crawlers and of kinds of client stay as configured: enforce mode leaves them.
 #[derive(Debug)]
@@ -73,4 +75,18 @@ fn enforcing(site: &Site) -> Site {
         site.modes.site = Mode::Enforce;
     }
     site
+}
+
+/// The rules in force, for what they say of `Crawl-delay`.
+pub(super) fn version(site: &Site) -> Option<VersionRecord> {
+    let id = site.version()?;
+    Some(VersionRecord {
+        row: 0,
+        site: site.config.name.as_str().into(),
+        sha256: None,
+        id: Some(id),
+        bytes: site.robots.as_ref().map(|file| Arc::from(file.bytes.as_slice())),
+        from: UNIX_EPOCH,
+        until: None,
+    })
 }

@@ -10,8 +10,9 @@ use super::lines::{LineCounts, LineKind};
 use crate::ctl::logs::EndOfLog;
 use crate::decide::Notice;
 use crate::enforce::Action;
+use crate::identify::Purpose;
 use crate::record::{EventKind, printable};
-use crate::report::{Report, amount, grouped};
+use crate::report::{Report, amount, byte_words, grouped};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,6 +41,8 @@ pub(super) struct ReplayFields {
     without_address: u64,
     spared: Vec<ForwardedDisallowed>,
     slowed: Vec<SlowedCrawler>,
+    /// What crawlers took, by what they fetch for, most first.
+    purposes: Vec<PurposeShare>,
     /// Logs that could not be read to their end.
     broken: Vec<UnfinishedLogs>,
 }
@@ -79,6 +82,35 @@ struct SlowedCrawler {
     count: u64,
 }
 
+/// What crawlers that fetch for one purpose took; field names are public API.
+#[derive(Clone, Debug, Serialize)]
+struct PurposeShare {
+    /// A word of the catalogue, or `unknown`.
+    purpose: &'static str,
+    requests: u64,
+    /// Of all requests of the log, people's too.
+    requests_share: f64,
+    /// Null where the log does not say how much was sent.
+    bytes: Option<u64>,
+    bytes_share: Option<f64>,
+}
+
+impl PurposeShare {
+    /// `ai-train: 4,120 requests (12.5 % of all), 3.1 GB (40.0 %)`.
+    fn sentence(&self) -> String {
+        let requests = amount(self.requests, "request", "requests");
+        let sent = self.bytes.zip(self.bytes_share);
+        let sent = sent.map(|(bytes, share)| format!(", {} ({:.1} %)", byte_words(bytes), share * 100.0));
+        let (purpose, share) = (self.purpose, self.requests_share * 100.0);
+        format!("crawlers for {purpose}: {requests} ({share:.1} % of all){}", sent.unwrap_or_default())
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share")]
+fn share_of(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
 impl SlowedCrawler {
     /// `with Crawl-delay: 10 AhrefsBot would have been slowed 4,120 times`.
     fn sentence(&self) -> String {
@@ -99,7 +131,7 @@ impl ReplayFields {
             let (lines, error) = end.broken.clone()?;
             Some(UnfinishedLogs { log: name(end.log), lines, error })
         };
-        let subject = |number: u32| judge.counts.subjects.get(number as usize).map(|counts| &counts.subject);
+        let subject = |number: u32| judge.counts.subject(number);
         let kept = |((reason, number), count): (&(ForwardReason, u32), &u64)| {
             let subject = subject(*number)?;
             Some(ForwardedDisallowed {
@@ -131,8 +163,35 @@ impl ReplayFields {
             without_address: ends.iter().map(|end| end.seen.read - end.seen.with_address).sum(),
             spared,
             slowed,
+            purposes: Vec::new(),
             broken: ends.iter().filter_map(broken).collect(),
         }
+    }
+
+    /// The same with what crawlers took, by what they fetch for. `bytes` were sent to everybody.
+    pub(super) fn with_shares(&self, report: &Report, bytes: u64) -> Self {
+        let all = self.requests();
+        let mut purposes: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
+        for entry in report.named() {
+            let purpose = entry.subject.purpose.map_or("unknown", Purpose::as_str);
+            let (requests, sent) = purposes.entry(purpose).or_default();
+            (*requests, *sent) = (*requests + entry.requests, *sent + entry.bytes.unwrap_or_default());
+        }
+        let share = |(purpose, (requests, sent)): (&'static str, (u64, u64))| PurposeShare {
+            purpose,
+            requests,
+            requests_share: share_of(requests, all),
+            bytes: (bytes > 0).then_some(sent),
+            bytes_share: (bytes > 0).then(|| share_of(sent, bytes)),
+        };
+        let mut purposes: Vec<PurposeShare> = purposes.into_iter().map(share).collect();
+        purposes.sort_by_key(|one| std::cmp::Reverse((one.bytes, one.requests)));
+        Self { purposes, ..self.clone() }
+    }
+
+    /// How many requests were read.
+    fn requests(&self) -> u64 {
+        self.lines.of(Lines) - self.unread.count - self.lines.of(BeforeSince)
     }
 
     /// What was lost of logs that could not be read to their end.
@@ -155,7 +214,7 @@ impl ReplayFields {
 
     /// The answer in one line.
     pub(super) fn headline(&self) -> String {
-        let read = self.lines.of(Lines) - self.unread.count - self.lines.of(BeforeSince);
+        let read = self.requests();
         let all = amount(read, "request", "requests");
         if read > 0 && self.lines.sum(&[Judged, RobotsTxt, Browsers, Apps, Exempt, Off]) == 0 {
             return format!("none of {all} could be judged; see what was left out");
@@ -177,6 +236,7 @@ impl ReplayFields {
                 grouped(self.violations_after_read)
             ));
         }
+        said.extend(self.purposes.iter().map(PurposeShare::sentence));
         said.extend(self.sentences_of_forwarded());
         said.extend(self.slowed.iter().take(NAMES).map(SlowedCrawler::sentence));
         if let Some(more) = self.slowed.len().checked_sub(NAMES).filter(|more| *more > 0) {

@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal as _};
 const WIDTH: usize = 100;
 
 /// How a report is set.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct TableShape {
     /// In columns of the terminal.
     pub(super) width: usize,
@@ -22,6 +22,8 @@ pub(super) struct TableShape {
     pub(super) top: usize,
     /// Whether crawlers that broke nothing are told in full, too.
     pub(super) in_full: bool,
+    /// Columns that say nothing.
+    left_out: Vec<&'static str>,
 }
 
 impl TableShape {
@@ -33,7 +35,7 @@ impl TableShape {
         let seen =
             terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
         let width = seen.or(told).unwrap_or(WIDTH).clamp(60, 200);
-        Self { width, top, in_full }
+        Self { width, top, in_full, left_out: Vec::new() }
     }
 }
 
@@ -48,6 +50,7 @@ const fn style(conduct: Conduct) -> Style {
 }
 
 pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
+    let shape = &TableShape { left_out: same(report), ..shape.clone() };
     let summary = report.summary();
     // In one piece, however wide: it is the answer, and programs may cut off the first line.
     if let Some(title) = &summary.title {
@@ -160,7 +163,9 @@ fn section<'r>(
 fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
     let (shown, rest) = entries.split_at_checked(shape.top).unwrap_or((entries, &[]));
-    let mut table = lines(&fit(columns(shown), shape.width)).into_iter();
+    let mut columns = columns(shown);
+    columns.retain(|column| !shape.left_out.contains(&column.head));
+    let mut table = lines(&fit(columns, shape.width)).into_iter();
     if let Some(head) = table.next() {
         output.line(head)?;
     }
@@ -178,6 +183,19 @@ fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) 
         ))?;
     }
     Ok(())
+}
+
+/// Columns that are the same in every row of a replay: a log proves nobody's name, for one.
+fn same(report: &Report) -> Vec<&'static str> {
+    let entries: Vec<&ReportEntry> = report.crawlers.iter().collect();
+    if !report.is_replay || entries.len() < 2 {
+        return Vec::new();
+    }
+    let says_something = |column: &TableColumn| {
+        ["CLIENT", "CRAWLER", "REQUESTS"].contains(&column.head)
+            || column.cells.windows(2).any(|pair| pair.first() != pair.last())
+    };
+    columns(&entries).iter().filter(|column| !says_something(column)).map(|column| column.head).collect()
 }
 
 fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {

@@ -123,7 +123,7 @@ fn counts(report: &Value) -> Vec<Value> {
     let of = |entry: &Value| {
         let names =
             ["client", "crawler", "purpose", "proof", "conduct", "requests", "reads", "last_read_version"];
-        let counts = ["violations", "stale", "variants", "spoofed", "too_fast"];
+        let counts = ["violations", "stale", "variants", "spoofed", "too_fast", "bytes"];
         let fields: Vec<&Value> = names.iter().chain(&counts).map(|name| &entry[*name]).collect();
         json!([fields, list(entry, "rules", &rule), list(entry, "paths", &Value::clone)])
     };
