@@ -177,11 +177,12 @@ fn when_seen(seen: &RobotsTxtSeen) -> String {
 }
 
 /// Why connections end before their time, for people.
-const AWAY: [(ConnectionEvent, &str); 16] = [
+const AWAY: [(ConnectionEvent, &str); 17] = [
     (ConnectionEvent::OverTotal, "too many at once"),
     (ConnectionEvent::OverAddress, "too many from one address"),
     (ConnectionEvent::OverErrors, "after too many errors of HTTP/2 from one address"),
     (ConnectionEvent::MadeRoom, "idle, to make room"),
+    (ConnectionEvent::IdleTunnel, "idle in a tunnel"),
     (ConnectionEvent::Silent, "silent"),
     (ConnectionEvent::NoRequest, "without a request"),
     (ConnectionEvent::HeaderTimeout, "with a late head"),
