@@ -45,6 +45,7 @@ fn no_client_gets_past_it_by_what_it_sends() {
     let caddy = caddy(&setup, free_port(), &site);
     let client = OddClient::at(caddy.port, "example.org");
     client.stays_out_whatever_it_sends();
+    client.stays_out_under_any_name();
     client.lets_people_through();
 }
 

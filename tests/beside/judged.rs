@@ -13,8 +13,8 @@ use std::time::Duration;
 /// What a proxy answered.
 #[derive(Debug, PartialEq, Eq)]
 enum Passage {
-    /// The site's page.
-    Through,
+    /// The site's page, which this is.
+    Through(String),
     /// The gateway's refusal, or one of the proxy's own for want of it.
     Refused,
     /// The proxy takes no such request, whoever sends it.
@@ -53,11 +53,10 @@ impl<'a> OddClient<'a> {
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a limit");
         // Who takes no such request may have closed the connection already, and what it said is lost then.
         let _ = stream.write_all(&bytes);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
+        let answer = answer_of(&mut stream);
         let text = String::from_utf8_lossy(&answer);
         match text.split(' ').nth(1).unwrap_or_default() {
-            _ if text.contains("origin: ") => Passage::Through,
+            _ if text.contains("origin: ") => Passage::Through(text.into_owned()),
             "403" => Passage::Refused,
             "500" | "502" | "503" | "504" => Passage::Fault(text.into_owned()),
             _ => Passage::NotTaken,
@@ -80,7 +79,6 @@ impl<'a> OddClient<'a> {
         self.whatever_bytes();
         self.whatever_fields();
         self.whatever_names();
-        self.with_two_user_agents();
         let wrong = self.wrong.take();
         assert!(
             wrong.is_empty(),
@@ -99,8 +97,8 @@ impl<'a> OddClient<'a> {
                 self.stays_out(&target, &whole, &format!("target {byte:02x}"));
             }
             for place in (0..whole.len()).filter(|place| whole[*place].0 != "Connection") {
-                // That makes it the name of another host.
-                if whole[place].0 == "Host" && (is_host(&[byte]) || byte == b':') {
+                // That makes it the name of another host; there are proxies that leave out a carriage return.
+                if whole[place].0 == "Host" && (is_host(&[byte]) || matches!(byte, b':' | b'\r')) {
                     continue;
                 }
                 let mut lines = whole.clone();
@@ -169,10 +167,30 @@ impl<'a> OddClient<'a> {
         }
     }
 
-    fn with_two_user_agents(&self) {
+    /// The same with several `User-Agent` fields, and with one that `Connection` would have a proxy take away.
+    pub(crate) fn stays_out_under_any_name(&self) {
+        judges_again(self.port, self.host);
+        for lines in self.with_odd_names() {
+            let passage = self.sends(b"/private", &lines);
+            assert!(matches!(passage, Passage::Refused | Passage::NotTaken), "{lines:?}: {passage:?}");
+        }
+    }
+
+    /// The same at a proxy that passes on the first `User-Agent` only, and none that `Connection` names, and cannot be told
+    /// otherwise: the site is not told who it is either. Its page says who it was told.
+    pub(crate) fn is_judged_by_what_the_site_is_told(&self) {
+        judges_again(self.port, self.host);
+        for lines in self.with_odd_names() {
+            if let Passage::Through(page) = self.sends(b"/private", &lines) {
+                assert!(page.contains("agent: ") && !page.contains("GPTBot"), "{lines:?}: {page}");
+            }
+        }
+    }
+
+    fn with_odd_names(&self) -> Vec<Lines> {
+        let mut odd = Vec::new();
         for agents in [[CHROME, GPTBOT], [GPTBOT, CHROME], [CHROME, "GPTBot"], ["", GPTBOT]] {
-            let own = agents.map(|agent| ("User-Agent", agent));
-            self.stays_out(b"/private", &self.lines(&own), &format!("{agents:?}"));
+            odd.push(self.lines(&agents.map(|agent| ("User-Agent", agent))));
         }
         for options in [
             "User-Agent",
@@ -182,8 +200,9 @@ impl<'a> OddClient<'a> {
         ] {
             let mut lines = self.lines(&OWN);
             lines.push(("Connection".into(), options.into()));
-            self.stays_out(b"/private", &lines, &format!("Connection: {options}"));
+            odd.push(lines);
         }
+        odd
     }
 
     /// A person's browser passes, also with what is odd about it.
@@ -194,12 +213,29 @@ impl<'a> OddClient<'a> {
             vec![("User-Agent", CHROME)],
             [&[("User-Agent", CHROME), ("Accept", "text/\u{e9}")], &more[..]].concat(),
         ] {
-            assert_eq!(self.sends(b"/private", &self.lines(&own)), Passage::Through, "{own:?}");
+            let passage = self.sends(b"/private", &self.lines(&own));
+            assert!(matches!(passage, Passage::Through(_)), "{own:?}: {passage:?}");
         }
         let both = [("User-Agent", CHROME); 2];
         let passage = self.sends(b"/private", &self.lines(&both));
-        assert!(matches!(passage, Passage::Through | Passage::NotTaken), "{passage:?}");
+        assert!(matches!(passage, Passage::Through(_) | Passage::NotTaken), "{passage:?}");
     }
+}
+
+/// What comes until the answer is whole, or the connection closed.
+fn answer_of(stream: &mut TcpStream) -> Vec<u8> {
+    let (mut answer, mut part) = (Vec::new(), [0; 16 << 10]);
+    while let Ok(count @ 1..) = stream.read(&mut part) {
+        answer.extend(&part[..count]);
+        let text = String::from_utf8_lossy(&answer).to_lowercase();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        let length =
+            head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+        if length.is_some_and(|length| body.len() >= length) {
+            break;
+        }
+    }
+    answer
 }
 
 const OWN: [(&str, &str); 5] = [

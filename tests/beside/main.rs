@@ -13,6 +13,7 @@
 
 mod caddy;
 mod carries;
+mod envoy;
 mod haproxy;
 mod judged;
 mod nginx;
@@ -25,3 +26,4 @@ mod site;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod traefik;

@@ -60,6 +60,7 @@ fn no_client_gets_past_it_by_what_it_sends() {
     let nginx = nginx(&setup, port, &server(&setup, port, &block));
     let client = OddClient::at(nginx.port, "example.org");
     client.stays_out_whatever_it_sends();
+    client.stays_out_under_any_name();
     client.lets_people_through();
 }
 

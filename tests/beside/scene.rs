@@ -7,7 +7,7 @@ use crate::support::{Daemon, Folder, configured, until};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -74,6 +74,19 @@ impl Setup {
         let builder = builder.arg("--state-dir").arg(&state).arg("--journal").arg(&journal);
         builder.arg("--authorize").arg(&format!("127.0.0.1:{}", self.asked)).start()
     }
+}
+
+/// A proxy that need not be there: in the system, or where `.ci/dependencies test` puts it. Without it its tests are left
+/// out, and say so.
+pub(crate) fn optional_proxy(name: &str, place: &str) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let here = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../proxies").join(place);
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name)).chain([here]);
+    let found = places.find(|place| place.is_file());
+    if found.is_none() {
+        println!("left out: there is no {name}");
+    }
+    found
 }
 
 /// A proxy in the foreground, ended on drop.

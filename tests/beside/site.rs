@@ -61,7 +61,8 @@ fn serve(stream: TcpStream) -> std::io::Result<()> {
             .unwrap_or_default()
             .trim_end_matches(" HTTP/1.1")
             .trim_end_matches(" HTTP/1.0");
-        let mut page = format!("origin: {line}\nbody: {read}\n").into_bytes();
+        let agent = field("user-agent").unwrap_or_default();
+        let mut page = format!("origin: {line}\nbody: {read}\nagent: {agent}\n").into_bytes();
         if line.ends_with("/slow") {
             thread::sleep(SLOW);
         }
