@@ -2,7 +2,7 @@
 
 use crate::carries::{carries_bodies_and_methods, carries_grpc, carries_websockets};
 use crate::judged::OddClient;
-use crate::scene::{Proxy, Setup, ask, keeps_its_promises, optional_proxy};
+use crate::scene::{Proxy, Setup, ask, keeps_promises, optional_proxy};
 use crate::site::{grpc, site};
 use crate::support::origin::free_port;
 use crate::support::{Nginx, until};
@@ -21,8 +21,6 @@ fn traefik(program: &Path, setup: &Setup, site: &str) -> Proxy {
         "--log.level=ERROR",
     ]);
     command.arg(format!("--entrypoints.web.address=127.0.0.1:{port}"));
-    // What it else cleans of a path it cleans for the site and for the gateway alike.
-    command.arg("--entrypoints.web.http.sanitizepath=false");
     command.arg(format!("--providers.file.filename={}", config.display()));
     let traefik = Proxy::start(command.stderr(Stdio::null()), port);
     // It listens before it has read what it does.
@@ -36,7 +34,7 @@ fn as_init_writes_it() {
     let (setup, origin) = (Setup::of("traefik"), Nginx::start());
     let gateway = setup.gateway(None);
     let traefik = traefik(&program, &setup, &origin.url());
-    keeps_its_promises(traefik.port, "example.org", &gateway);
+    keeps_promises(traefik.port, "example.org", &gateway, false);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The listener for other proxies: what it answers, whom, and what it records.
 
+mod copies;
 mod judged;
 mod limits;
 mod reads;

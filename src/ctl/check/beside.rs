@@ -4,8 +4,9 @@ use crate::control::{RobotsTxtSeen, StatusReport};
 use crate::ctl::args::Cli;
 use crate::ctl::control;
 use crate::ctl::lint::FileFinding;
-use crate::policy::Policy;
+use crate::policy::{COPIES, Policy};
 use crate::robots::Severity;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Everything about the listener that other proxies ask at; nothing where there is none.
@@ -49,10 +50,27 @@ pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -
             ));
         }
     }
+    found.extend(shut_copies(path, policy));
     if !offline {
         found.extend(robots_txt(cli, path));
     }
     found
+}
+
+/// A folder that keeps a proxy of another user from the copies of robots.txt.
+fn shut_copies(path: &Path, policy: &Policy) -> Option<FileFinding> {
+    let copies = policy.config.state_dir.join(COPIES).canonicalize().ok()?;
+    let is_shut =
+        |folder: &&Path| folder.metadata().is_ok_and(|found| found.permissions().mode() & 0o001 == 0);
+    let shut = copies.ancestors().find(is_shut)?;
+    let message = format!(
+        "only its owner and its group may enter {}: a proxy that runs as another user cannot give crawlers the copies of \
+         robots.txt in {} while the gateway is down",
+        shut.display(),
+        copies.display()
+    );
+    let hint = "the page \"Beside another proxy\" says how to let it in, under \"How to choose\"";
+    Some(FileFinding::whole(path, Severity::Note, "copies-shut", message, hint))
 }
 
 /// Whether requests for robots.txt come through the proxy, where a gateway runs.
