@@ -2,7 +2,8 @@
 
 use crate::carries::{carries_bodies_and_methods, carries_grpc, carries_websockets};
 use crate::judged::OddClient;
-use crate::scene::{Proxy, Setup, keeps_its_promises, optional_proxy};
+use crate::proxy::{Proxy, optional_proxy};
+use crate::scene::{Setup, keeps_its_promises};
 use crate::site::{grpc, site};
 use crate::support::Nginx;
 use crate::support::origin::free_port;

@@ -17,6 +17,7 @@ mod envoy;
 mod haproxy;
 mod judged;
 mod nginx;
+mod proxy;
 mod scene;
 mod site;
 #[expect(

@@ -2,8 +2,9 @@
 
 use crate::carries::{carries_bodies_and_methods, carries_grpc, carries_websockets};
 use crate::judged::OddClient;
+use crate::proxy::Proxy;
 use crate::scene::{
-    Proxy, Setup, ask, block, counts_each_once, is_copy, is_whole_copy, judges_again, keeps_its_promises,
+    Setup, ask, block, counts_each_once, is_copy, is_whole_copy, judges_again, keeps_its_promises,
     survives_a_hung_gateway, survives_without_the_gateway,
 };
 use crate::site::{grpc, site};
