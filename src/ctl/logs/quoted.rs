@@ -63,6 +63,10 @@ impl QuotedLayout {
                 places.iter().position(|at| list.get(*at).is_some_and(|piece| is_request(line, piece)));
             found.and_then(|place| requests.get_mut(place)).into_iter().for_each(|count| *count += 1);
         }
+        // Nothing of these lines is of an access log. What may follow is taken for the combined format.
+        if requests.iter().all(|count| *count == 0) {
+            return Self { agent: Some(PiecePlace::Quoted(1)), ..Self::default() };
+        }
         let request = (0..requests.len()).rev().max_by_key(|place| requests.get(*place)).unwrap_or_default();
         let mut layout = Self { request, ..Self::default() };
         let mut samples: Vec<PlaceSamples<'_>> = Vec::new();

@@ -302,6 +302,22 @@ mod tests {
         all
     }
 
+    /// What stands in front says nothing of it.
+    #[test]
+    fn a_log_behind_lines_of_something_else_is_of_the_combined_format() {
+        let good = r#"192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8.5.0""#;
+        for noise in
+            ["x {a|curl/8.5.0} \"y\" z", "\"a\" \"b\" \"c\" \"d\" \"curl/8.5.0 (x; y)\"", "curl/8.5.0"]
+        {
+            let log = format!("{}{good}", format!("{noise}\n").repeat(LOOKED_AT));
+            assert_eq!(
+                shown(&log).last().map(String::as_str),
+                Some("192.0.2.1 - / 200 curl/8.5.0"),
+                "{noise}"
+            );
+        }
+    }
+
     #[test]
     fn what_was_no_http_is_read_and_names_no_request() {
         let good = r#"192.0.2.1 - - [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8.5.0""#;
