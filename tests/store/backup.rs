@@ -82,7 +82,9 @@ fn a_copy_that_is_put_back_beside_the_ledger_makes_no_doubt_and_accuses_nobody_t
     std::fs::copy(&copy, place.store()).expect("the copy put back");
     let gateway = place.start_with(settings);
     let site = status(&gateway)["sites"][0].clone();
-    assert!(site["doubt"].is_null() && site["binds_from"].is_string(), "{site}");
+    let unknown = site["unknown"].as_array().expect("a list");
+    assert!(unknown.len() == 1 && unknown[0]["what"] == "what was served before the gateway", "{site}");
+    assert!(site["binds_from"].is_string(), "{site}");
     assert_eq!(ask(&gateway), 200, "the ledger knows that it may still hold the older one");
     let versions = until("the store knows what is in force", || {
         let versions = place.reader().versions(None).ok()?;
