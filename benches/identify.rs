@@ -63,7 +63,7 @@ fn recognition(criterion: &mut Criterion) {
         measure("cached", &|header| drop(black_box(identifier.recognise(Some(header.as_bytes())))));
         measure("cached, with operator tokens", &|header| {
             let header = Some(header.as_bytes());
-            drop(black_box(own.refine(identifier.recognise(header), header, &identifier)));
+            drop(black_box(own.applied(&identifier.recognise(header), header)));
         });
         measure("woothee", &|header| {
             black_box(woothee.parse(header));

@@ -147,7 +147,6 @@ impl World {
         let case = VerdictInput {
             target: &target,
             user_agent: Some(USER_AGENT),
-            identifier: &self.identifier,
             recognised: &recognised,
             identity: &recognised,
             exempt: false,
@@ -253,7 +252,6 @@ fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
     let case = VerdictInput {
         target: &target,
         user_agent: Some(USER_AGENT),
-        identifier: &world.identifier,
         recognised: &recognised,
         identity: &recognised,
         exempt: false,

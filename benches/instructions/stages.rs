@@ -59,7 +59,7 @@ fn identify(scene: &BenchScene) {
         // The first round fills the caches.
         let mut recognise = || {
             let header = Some(black_box(header));
-            black_box(tokens.recognise(header, identifier));
+            drop(black_box(tokens.applied(&identifier.recognise(header), header)));
         };
         recognise();
         counted(&mut recognise);
@@ -76,7 +76,6 @@ fn decided<'s>(scene: &'s BenchScene, identity: &Arc<Identity>, sent: &[u8]) -> 
     let case = VerdictInput {
         target: &target,
         user_agent: Some(CRAWLER),
-        identifier: &scene.policy.identifier,
         recognised: identity,
         identity,
         exempt: false,

@@ -1,9 +1,7 @@
 //! What the catalogue files say, as the plain data of `identify`.
 //!
-//! The bundled files are `rules/crawlers.toml` and the word lists `rules/*.txt`.
-//! An operator's own file has the form of `crawlers.toml` and may also hold a
-//! `[words]` table; it adds crawlers, or changes the fields it writes of those it
-//! names. Unknown keys are refused, and every error of a file is reported at
+//! The bundled files are `rules/crawlers.toml` and `rules/words.toml`. An operator's own file has the form of both;
+//! it adds crawlers and words, or changes the fields it writes of the crawlers it names. Unknown keys are refused, and every error of a file is reported at
 //! once, with its line and column. Not here: recognition (`identify`).
 
 mod entry;
@@ -34,9 +32,12 @@ pub fn merge(text: &str, path: &Path) -> Result<RecognitionData, Vec<ConfigError
 
 fn bundled_with_errors() -> (RecognitionData, Vec<ConfigError>) {
     let mut knowledge = RecognitionData::default();
-    let crawlers = include_str!("../../rules/crawlers.toml");
-    let mut errors = read_into(&mut knowledge, crawlers, Path::new("rules/crawlers.toml"), false);
-    word_lists::read_bundled(&mut knowledge.words, &mut errors);
+    let files = [
+        (include_str!("../../rules/crawlers.toml"), "rules/crawlers.toml"),
+        (include_str!("../../rules/words.toml"), "rules/words.toml"),
+    ];
+    let read = |(text, path)| read_into(&mut knowledge, text, Path::new(path), false);
+    let errors = files.into_iter().flat_map(read).collect();
     (knowledge, errors)
 }
 
@@ -60,7 +61,7 @@ fn read_into(knowledge: &mut RecognitionData, text: &str, path: &Path, own: bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identify::{ClientKind, Purpose};
+    use crate::identify::{ClientKind, Mark, Purpose};
 
     fn refused(text: &str) -> Vec<String> {
         let errors = merge(text, Path::new("own.toml")).unwrap_err();
@@ -76,32 +77,25 @@ mod tests {
             errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         );
         assert!(knowledge.catalogue.crawlers().len() >= 300);
-        let words = &knowledge.words;
-        for list in [
-            &words.crawler_signs,
-            &words.tool_signs,
-            &words.app_marks,
-            &words.device_marks,
-            &words.platforms,
-            &words.compatible,
-        ] {
-            assert!(list.len() >= 5);
+        for list in Mark::LISTS {
+            assert!(knowledge.words.of(list).len() >= 5, "{list:?}");
         }
-        assert!(words.human_words.len() >= 500 && !words.guards.is_empty());
     }
 
     #[test]
     fn an_own_file_adds_and_changes() {
         let text = "[[crawler]]\nname = \"OurProbe\"\nclient = \"monitor\"\n\
                     [[crawler]]\nname = \"gptbot\"\npurpose = \"other\"\n\
-                    [words]\nguards = [\"robotics-browser\"]\n";
+                    [words]\nguards = [\"robotics-browser\", \"all qute\"]\n";
         let knowledge = merge(text, Path::new("own.toml")).unwrap();
         let probe = knowledge.catalogue.get("OurProbe").unwrap();
         assert_eq!((probe.client, probe.star, probe.signs.len()), (ClientKind::Monitor, false, 1));
         let gptbot = knowledge.catalogue.get("GPTBot").unwrap();
         assert_eq!(gptbot.purpose, Purpose::Other);
         assert_eq!(&*gptbot.tokens, [Box::from("GPTBot")]);
-        assert_eq!(knowledge.words.guards.len(), bundled().words.guards.len() + 1);
+        for list in [Mark::Guards, Mark::WholeGuards] {
+            assert_eq!(knowledge.words.of(list).len(), bundled().words.of(list).len() + 1);
+        }
     }
 
     #[test]
@@ -129,6 +123,7 @@ mod tests {
     fn a_broken_file_is_refused_whole() {
         assert!(refused("[[crawler]]\nname = \n")[0].starts_with("own.toml:2:"));
         assert!(refused("[words]\nguards = 1")[0].starts_with("own.toml:2:10: "));
+        assert!(refused("[words]\nhuman_words = []")[0].contains("`human_words` is gone"));
         assert!(refused("crawlers = []")[0].contains("unknown key `crawlers`"));
         assert!(
             refused("[[crawler]]\nname = \"X9\"\nsigns = [\"GPTBot\"]")[0]

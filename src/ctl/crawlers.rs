@@ -6,7 +6,7 @@ use super::refresh::keys_text;
 use super::status::format_span;
 use super::{VerbOutcome, VerbResult, which_config};
 use crate::identify::signature::{AgentOrigin, PublicKey};
-use crate::identify::{Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
+use crate::identify::{Basis, Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
 use serde_json::{Value, json};
 use std::io;
@@ -141,14 +141,19 @@ fn signers(directories: &[&KeyDirectory], output: &mut Output<'_>) -> io::Result
     Ok(())
 }
 
-fn proof(crawler: &Crawler) -> String {
+/// By what its name can be proved.
+fn methods(crawler: &Crawler) -> impl Iterator<Item = &'static str> {
     let verify = &crawler.verify;
     let methods = [
         (!verify.ranges.is_empty()).then_some("ranges"),
         (!verify.rdns.is_empty()).then_some("dns"),
         verify.agent.as_ref().map(|_| "signature"),
     ];
-    joined(methods.into_iter().flatten(), ",")
+    methods.into_iter().flatten()
+}
+
+fn proof(crawler: &Crawler) -> String {
+    joined(methods(crawler), ",")
 }
 
 fn groups(crawler: &Crawler) -> String {
@@ -163,7 +168,10 @@ fn joined<'a>(words: impl Iterator<Item = &'a str>, separator: &str) -> String {
 
 fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) -> io::Result<()> {
     let (identity, steps) = identifier.explain(Some(header.as_bytes()));
-    let steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
+    let entry = identity.crawler.as_deref().filter(|_| identity.basis == Basis::Catalogue);
+    let entry = entry.and_then(|name| identifier.catalogue().get(name));
+    // The steps end in what decided, and in what follows.
+    let (conclusion, why) = steps.split_last().map_or(("", &[][..]), |(last, why)| (last.as_str(), why));
     let answer = json!({
         "client": identity.client.as_str(),
         "crawler": identity.crawler.as_deref(),
@@ -171,7 +179,23 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
         "tokens": &*identity.tokens,
         "star": identity.star,
         "basis": identity.basis.to_string(),
+        "operator": entry.and_then(|entry| entry.operator.as_deref()),
+        "obeys": entry.map(|entry| entry.obeys.to_string()),
+        "proof": entry.map(|entry| methods(entry).collect::<Vec<_>>()),
+        "docs": entry.and_then(|entry| entry.docs.as_deref()),
+        "decided_by": why.last(),
         "steps": steps,
     });
-    output.show(&answer, |_, output| steps.iter().try_for_each(|step| output.line(step)))
+    output.show(&answer, |_, output| {
+        output.line(conclusion)?;
+        why.iter().try_for_each(|step| output.line(format!("  why: {step}")))?;
+        let Some(entry) = entry else { return Ok(()) };
+        let operator = entry.operator.as_deref().unwrap_or("not known");
+        output.line(format!("  operated by: {operator}"))?;
+        output.line(format!("  fetches for: {}", entry.purpose))?;
+        output.line(format!("  says that it obeys robots.txt: {}", entry.obeys))?;
+        output.line(format!("  groups that are meant for it, in order: {}", groups(entry)))?;
+        output.line(format!("  can be proved by: {}", proof(entry)))?;
+        entry.docs.iter().try_for_each(|docs| output.line(format!("  documentation: {docs}")))
+    })
 }

@@ -248,7 +248,7 @@ fn identity_steps(
     let (identity, steps) = identifier.explain(facts.user_agent.as_deref());
     let mut steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
     let version: &RobotsVersion = trial.site.rules.current();
-    let (identity, step) = version.tokens.explain(&identity, facts.user_agent.as_deref(), identifier);
+    let (identity, step) = version.tokens.explain(&identity, facts.user_agent.as_deref());
     steps.extend(step.map(|step| step.as_str().to_owned()));
     if identity.client.is_judged() {
         steps.push(format!("its product tokens, in order: {}", tokens(&identity)));

@@ -18,7 +18,7 @@ pub use rules::{Doubt, FormerVersion, Replacement, SiteRules, Waiver};
 pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
 pub use version::{DigestId, IdError, NO_GROUP, RobotsVersion, RulesId, VersionId};
 
-use crate::identify::{Identifier, Identity};
+use crate::identify::Identity;
 use crate::request::target::RequestTarget;
 use crate::robots::{Judgement, JudgementReason, Rule, RuleKind};
 use notice::HeldVersions;
@@ -31,8 +31,6 @@ pub struct VerdictInput<'a> {
     pub target: &'a RequestTarget<'a>,
     /// The `User-Agent` bytes; former versions may name other tokens found in it.
     pub user_agent: Option<&'a [u8]>,
-    /// Knows crawlers and words; asked again only for former versions.
-    pub identifier: &'a Identifier,
     /// Who the client is, by the catalogue and the signs alone.
     pub recognised: &'a Arc<Identity>,
     /// Who it is with the tokens of the version in force.
@@ -147,7 +145,7 @@ fn weigh(
 }
 
 fn judged_by_former(version: &RobotsVersion, case: &VerdictInput<'_>) -> (bool, bool) {
-    let identity = version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
+    let identity = version.tokens.applied(case.recognised, case.user_agent);
     if !identity.client.is_judged() {
         return (false, false);
     }
@@ -167,7 +165,7 @@ const fn reason_of(judgement: &Judgement<'_>) -> VerdictReason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identify::{Basis, ClientKind, RecognitionData};
+    use crate::identify::{Basis, ClientKind};
     use crate::request::target::PathParameters;
     use crate::robots::{ParseLimits, Robots};
     use std::time::Duration;
@@ -192,13 +190,11 @@ mod tests {
         path: &str,
         exempt: bool,
     ) -> (VerdictOutcome, VerdictReason) {
-        let identifier = Identifier::new(RecognitionData::default()).unwrap();
         let target = RequestTarget::new(path.as_bytes(), PathParameters::Keep);
         let now = NoticeTime::default();
         let case = VerdictInput {
             target: &target,
             user_agent: None,
-            identifier: &identifier,
             recognised: identity,
             identity,
             exempt,

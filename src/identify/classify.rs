@@ -1,17 +1,15 @@
-//! From the finds of one pass to an answer: names first, then generic signs,
-//! then the shape of the header.
+//! From the finds of one pass to an answer: names first, then generic words, then the shape of the header.
 //!
-//! The order is the promise: what could be a person is asked before what could
-//! be a nameless tool, and a guard is heard before any generic sign. Pure; not
-//! here: the second opinion (`user_agent`) and the operator's own tokens.
+//! The order is the promise: what could be a person is asked before what could be a nameless tool, and a guard is heard
+//! before any generic word. Pure. Not here: what outweighs a word (`person`), headers that name nobody (`shape`), the
+//! second opinion, and the operator's own tokens.
 
 use super::catalogue::Crawler;
-use super::find::{SignFinds, SignHit, SignMeaning};
 use super::header;
 use super::identity::{Basis, ClientKind};
-use super::scan::Scanner;
+use super::scan::{Scanner, SignFinds, SignHit};
 use super::shape::shape;
-use super::words::RecognitionData;
+use super::words::{Mark, RecognitionData};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,25 +63,41 @@ impl<'a> Rules<'a> {
         rules
     }
 
-    /// The comment that lists phone or TV models, unless it is a crawler's own
-    /// (`compatible; FooBot; Android`).
+    /// The comment that lists phone or TV models, unless it is a crawler's own: `(compatible; FooBot; Android)`, or one
+    /// with a `+http` link, which no phone has.
     fn model_zone(&self) -> Option<Range<usize>> {
-        let zone = header::comment_around(self.header, self.found.model?.start())?;
-        let inside = self.found.compatible.is_some_and(|hit| zone.contains(&hit.start()));
-        (!inside || self.has_compatible_word()).then_some(zone)
+        let zone = header::comment_around(self.header, self.first(Mark::Model)?.start())?;
+        let inside = |hit: &SignHit| zone.contains(&hit.start());
+        let is_own = self.first(Mark::CompatibleTail).is_some_and(|hit| inside(&hit))
+            && !self.has_compatible_word()
+            || self.own_link().is_some_and(|link| inside(&link));
+        (!is_own).then_some(zone)
+    }
+
+    /// The first find of this kind.
+    #[inline]
+    pub(super) fn first(&self, mark: Mark) -> Option<SignHit> {
+        self.found.first(mark)
+    }
+
+    /// The mark of an app; a word in its name, where no word of a server stands beside it.
+    pub(super) fn app(&self) -> Option<SignHit> {
+        let is_servers = |word: &SignHit| self.first(Mark::ServerWords).is_some() || self.in_link(*word);
+        let word = || self.first(Mark::AppWords).filter(|word| !is_servers(word));
+        self.first(Mark::AppMarks).or_else(word)
     }
 
     /// Whether what follows `compatible;` is a word of people's browsers.
     pub(super) fn has_compatible_word(&self) -> bool {
-        self.found.compatible.is_some_and(|hit| self.scanner.is_compatible_word(self.header, hit.end()))
+        self.first(Mark::CompatibleTail)
+            .is_some_and(|hit| self.scanner.is_compatible_word(self.header, hit.end()))
     }
 
     /// Whether the header holds model names or a guarded word, where only names
     /// of the catalogue count.
     pub(super) fn is_guarded(&self) -> bool {
-        self.found.model.is_some()
-            || self.found.whole_guard.is_some()
-            || !self.found.guards.as_slice().is_empty()
+        let guard = self.first(Mark::Model).or(self.first(Mark::WholeGuards));
+        guard.is_some() || !self.found.guards.is_empty()
     }
 
     pub(super) fn classify(&self, trace: &mut impl Trace) -> Classification {
@@ -97,70 +111,67 @@ impl<'a> Rules<'a> {
                 format!("model names, not to be read as crawlers: `{}`", String::from_utf8_lossy(models))
             });
         }
-        let named = self.named(trace);
-        if let Some((entry, at)) = named {
-            return self.by_name(entry, at, trace);
+        if let Some((crawler, hit)) = self.named(trace) {
+            return self.by_name(crawler, hit, trace);
         }
-        match self.sign(trace) {
-            Some(hit) if self.is_crawler_sign(hit) => self.by_sign(hit),
+        match self.word(trace) {
+            Some(hit) if self.scanner.is_crawler_word(hit) => self.by_word(hit),
             weak if self.is_browser_shaped() => self.browser_shaped(weak, trace),
             weak => self.product_shaped(weak, trace),
         }
     }
 
-    fn by_name(&self, entry: usize, at: SignHit, trace: &mut impl Trace) -> Classification {
-        if self.client(entry).is_some_and(|client| self.is_app_of(client, at)) {
+    fn by_name(&self, crawler: &Crawler, hit: SignHit, trace: &mut impl Trace) -> Classification {
+        if self.is_app_of(crawler.client, hit) {
             trace.note(|| "beside the mark of a person's device, that is the app itself".into());
-            let inside = self.found.app.is_none() && self.is_browser_shaped();
-            return shape(if inside { ClientKind::Browser } else { ClientKind::App });
+            let is_inside = self.app().is_none() && self.is_browser_shaped();
+            return shape(if is_inside { ClientKind::Browser } else { ClientKind::App });
         }
-        if self.is_tool(entry)
-            && let Some(hit) = self.sign(trace)
-            && self.is_crawler_sign(hit)
-            && !self.same_word(at, hit)
+        if crawler.client == ClientKind::Tool
+            && let Some(word) = self.word(trace)
+            && self.scanner.is_crawler_word(word)
+            && !self.same_word(hit, word)
         {
             trace.note(|| "a tool that calls itself a crawler is one".into());
-            return self.by_sign(hit);
+            return self.by_word(word);
         }
-        Classification::Entry(entry)
+        self.scanner.entry(hit).map_or_else(|| shape(ClientKind::Unnamed), Classification::Entry)
     }
 
     /// The catalogue entry the header names: entries that say who it is before
     /// entries that say what it was built with, then the first, then the longest.
-    fn named(&self, trace: &mut impl Trace) -> Option<(usize, SignHit)> {
-        let mut best: Option<((bool, usize, usize), usize, SignHit)> = None;
-        for &hit in self.found.named.as_slice() {
-            let Some(SignMeaning::Named(entry)) = self.scanner.meaning(hit) else {
-                continue;
-            };
-            let entry = entry as usize;
-            let rank = (self.is_built_with(entry), hit.start(), usize::MAX - hit.end());
+    fn named(&self, trace: &mut impl Trace) -> Option<(&'a Crawler, SignHit)> {
+        let mut best: Option<((bool, usize, usize), &Crawler, SignHit)> = None;
+        for hit in &self.found.named {
+            let Some(crawler) = self.crawler(*hit) else { continue };
+            let is_built_with = crawler.framework || crawler.client == ClientKind::Tool;
+            let rank = (is_built_with, hit.start(), usize::MAX - hit.end());
             if best.is_some_and(|(known, ..)| known <= rank) {
                 continue;
             }
-            if let Some(reason) = self.discounted(hit, true) {
-                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit)));
+            if let Some(reason) = self.discounted_name(*hit) {
+                trace.note(|| format!("`{}` does not count: {reason}", self.quote(*hit)));
                 continue;
             }
-            trace.note(|| format!("`{}` is a sign of {}", self.quote(hit), self.name(entry)));
-            best = Some((rank, entry, hit));
+            trace.note(|| format!("`{}` is a sign of {}", self.quote(*hit), crawler.name));
+            best = Some((rank, crawler, *hit));
         }
-        best.map(|(_, entry, hit)| (entry, hit))
+        best.map(|(_, crawler, hit)| (crawler, hit))
     }
 
-    /// The generic sign that counts: a crawler's before a tool's, then the first.
-    fn sign(&self, trace: &mut impl Trace) -> Option<SignHit> {
-        if let Some(guard) = self.found.whole_guard {
-            trace.note(|| format!("`{}` guards the header: generic signs do not count", self.quote(guard)));
+    /// The generic word that counts: a crawler's before a tool's, then the first.
+    fn word(&self, trace: &mut impl Trace) -> Option<SignHit> {
+        if let Some(guard) = self.first(Mark::WholeGuards) {
+            trace.note(|| format!("`{}` guards the header: generic words do not count", self.quote(guard)));
             return None;
         }
         let mut best: Option<SignHit> = None;
-        for &hit in self.found.signs.as_slice() {
-            if let Some(reason) = self.discounted(hit, false) {
+        for &hit in &self.found.words {
+            if let Some(reason) = self.discounted_word(hit) {
                 trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit)));
                 continue;
             }
-            if self.is_crawler_sign(hit) {
+            if self.scanner.is_crawler_word(hit) {
                 trace.note(|| format!("`{}` is a word of crawlers", self.quote(hit)));
                 return Some(hit);
             }
@@ -170,22 +181,25 @@ impl<'a> Rules<'a> {
         best
     }
 
-    /// Why a find does not count, if it does not.
-    fn discounted(&self, hit: SignHit, named: bool) -> Option<&'static str> {
-        if self.is_among_models(hit) && !self.is_product(hit, named) {
-            return Some("it stands among model names");
+    /// Why a generic word does not count, if it does not.
+    fn discounted_word(&self, hit: SignHit) -> Option<&'static str> {
+        let is_in = |guard: &SignHit| guard.start() <= hit.start() && hit.end() <= guard.end();
+        if self.is_among_models(hit) && !self.is_product(hit, false) {
+            Some("it stands among model names")
+        } else if self.found.guards.iter().any(is_in) {
+            Some("it is part of a word of people's headers")
+        } else if self.in_link(hit) {
+            Some("it is part of a link")
+        } else {
+            self.outweighed(hit)
         }
-        if !named {
-            let guarded = |guard: &SignHit| guard.start() <= hit.start() && hit.end() <= guard.end();
-            return if self.found.guards.as_slice().iter().any(guarded) {
-                Some("it is part of a word of people's headers")
-            } else if self.in_link(hit) {
-                Some("it is part of a link")
-            } else {
-                self.outweighed(hit)
-            };
-        }
-        if header::is_likeness(self.header, hit.start()) {
+    }
+
+    /// Why a name of the catalogue does not count, if it does not.
+    fn discounted_name(&self, hit: SignHit) -> Option<&'static str> {
+        if self.is_among_models(hit) && !self.is_product(hit, true) {
+            Some("it stands among model names")
+        } else if header::is_likeness(self.header, hit.start()) {
             Some("the client only compares itself with it")
         } else if !self.sign_has_link(hit) && self.in_link(hit) {
             Some("it is part of a link")
@@ -200,7 +214,7 @@ impl<'a> Rules<'a> {
     /// any name there. A crawler that can be proved has its operator's own software.
     fn is_borrowed(&self, hit: SignHit) -> bool {
         let framework = |other: &&SignHit| self.crawler(**other).is_some_and(|named| named.framework);
-        let mut frameworks = self.found.named.as_slice().iter().filter(framework);
+        let mut frameworks = self.found.named.iter().filter(framework);
         self.header.get(hit.end()) == Some(&b'/')
             && self.crawler(hit).is_some_and(|named| named.verify.is_possible())
             && frameworks.any(|framework| framework.start() == hit.end() + 1)
@@ -210,7 +224,7 @@ impl<'a> Rules<'a> {
     /// version (`Storebot-Google/1.0`), or a link follows, or it is the token of
     /// a crawler. Models have neither; `Build/` and fingerprints
     /// (`brand/name/device`) do not count, unless the catalogue knows the name.
-    fn is_product(&self, hit: SignHit, named: bool) -> bool {
+    fn is_product(&self, hit: SignHit, is_named: bool) -> bool {
         let word = header::word_range(self.header, hit);
         if word.start.checked_sub(1).and_then(|i| self.header.get(i)) == Some(&b'/') {
             return false;
@@ -218,7 +232,9 @@ impl<'a> Rules<'a> {
         let end =
             if self.header.get(hit.end().wrapping_sub(1)) == Some(&b'/') { hit.end() - 1 } else { word.end };
         match self.header.get(end..).unwrap_or_default() {
-            [b'/', version, ..] => named || version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v'),
+            [b'/', version, ..] => {
+                is_named || version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v')
+            }
             rest => rest.starts_with(b" http") || self.is_token_of_crawler(hit),
         }
     }
@@ -227,19 +243,14 @@ impl<'a> Rules<'a> {
     fn is_token_of_crawler(&self, hit: SignHit) -> bool {
         let is_crawler =
             |named: &&Crawler| matches!(named.client, ClientKind::Crawler | ClientKind::SpecialCase);
-        let Some(crawler) = self.crawler(hit).filter(is_crawler) else {
-            return false;
-        };
         let word = self.header.get(header::word_range(self.header, hit)).unwrap_or_default();
-        crawler.tokens.iter().any(|token| token.as_bytes().eq_ignore_ascii_case(word))
+        let is_word = |token: &Box<str>| token.as_bytes().eq_ignore_ascii_case(word);
+        self.crawler(hit).filter(is_crawler).is_some_and(|crawler| crawler.tokens.iter().any(is_word))
     }
 
     /// The entry that a find names.
-    fn crawler(&self, hit: SignHit) -> Option<&Crawler> {
-        match self.scanner.meaning(hit)? {
-            SignMeaning::Named(entry) => self.knowledge.catalogue.crawlers().get(entry as usize),
-            _ => None,
-        }
+    fn crawler(&self, hit: SignHit) -> Option<&'a Crawler> {
+        self.knowledge.catalogue.crawlers().get(self.scanner.entry(hit)?)
     }
 
     pub(super) fn is_among_models(&self, hit: SignHit) -> bool {
@@ -247,13 +258,12 @@ impl<'a> Rules<'a> {
     }
 
     pub(super) fn same_word(&self, one: SignHit, other: SignHit) -> bool {
-        let word = header::word_range(self.header, one);
-        word.contains(&other.start())
+        header::word_range(self.header, one).contains(&other.start())
     }
 
     fn in_link(&self, hit: SignHit) -> bool {
-        !self.found.links.as_slice().is_empty() && header::in_url(self.header, hit)
-            || !self.found.mails.as_slice().is_empty() && header::in_mail_address(self.header, hit)
+        !self.found.links.is_empty() && header::in_url(self.header, hit)
+            || !self.found.mails.is_empty() && header::in_mail_address(self.header, hit)
     }
 
     /// Whether the sign itself is a host name or an address, and so may stand in a link.
@@ -261,31 +271,20 @@ impl<'a> Rules<'a> {
         self.scanner.sign(hit).is_some_and(|sign| sign.text().contains(['.', '@', ':']))
     }
 
-    pub(super) fn by_sign(&self, hit: SignHit) -> Classification {
-        let client = if self.is_crawler_sign(hit) { ClientKind::Crawler } else { ClientKind::Tool };
+    /// The first link that only a crawler leaves: written `+http`, or with a crawler's word in it (`…/bot.html`).
+    pub(super) fn own_link(&self) -> Option<SignHit> {
+        let is_named = |link: SignHit| {
+            let text = header::link_range(self.header, link);
+            let holds = |word: &SignHit| self.scanner.is_crawler_word(*word) && text.contains(&word.start());
+            self.found.words.iter().any(holds)
+        };
+        let is_own = |link: &&SignHit| header::is_own_link(self.header, **link) || is_named(**link);
+        self.found.links.iter().find(is_own).copied()
+    }
+
+    pub(super) fn by_word(&self, hit: SignHit) -> Classification {
+        let client = if self.scanner.is_crawler_word(hit) { ClientKind::Crawler } else { ClientKind::Tool };
         Classification::Kind(client, header::name_at(self.header, hit), Basis::Sign)
-    }
-
-    pub(super) fn is_crawler_sign(&self, hit: SignHit) -> bool {
-        self.scanner.meaning(hit) == Some(SignMeaning::CrawlerSign)
-    }
-
-    fn client(&self, entry: usize) -> Option<ClientKind> {
-        self.knowledge.catalogue.crawlers().get(entry).map(|crawler| crawler.client)
-    }
-
-    /// Whether others build their crawlers with it.
-    fn is_built_with(&self, entry: usize) -> bool {
-        let crawler = self.knowledge.catalogue.crawlers().get(entry);
-        crawler.is_some_and(|crawler| crawler.framework || crawler.client == ClientKind::Tool)
-    }
-
-    fn is_tool(&self, entry: usize) -> bool {
-        self.client(entry) == Some(ClientKind::Tool)
-    }
-
-    fn name(&self, entry: usize) -> &str {
-        self.knowledge.catalogue.crawlers().get(entry).map_or("", |crawler| &crawler.name)
     }
 
     /// The words of a hit, for explanations.
@@ -299,7 +298,7 @@ mod tests {
     use super::super::catalogue::{Catalogue, Obeys, TokenBasis, Verify};
     use super::super::identity::Purpose;
     use super::super::sign::Sign;
-    use super::super::words::{Guard, Words};
+    use super::super::words::Words;
     use super::*;
 
     fn entry(name: &str, client: ClientKind) -> Crawler {
@@ -326,7 +325,6 @@ mod tests {
 
     /// The name of the entry, or of the word, that the rules find.
     fn named(header: &str) -> Option<String> {
-        let sign = |written: &str| Sign::parse(written).unwrap();
         let entries = [
             ("Alpha", ClientKind::Crawler),
             ("Beta", ClientKind::Crawler),
@@ -339,16 +337,12 @@ mod tests {
                 entries.iter().map(|(name, client)| entry(name, *client)).collect(),
                 Vec::new(),
             ),
-            words: Words {
-                crawler_signs: vec![sign("*bot")],
-                tool_signs: vec![sign("*probe")],
-                guards: vec![
-                    Guard { sign: sign("*cubot*"), whole_header: false },
-                    Guard { sign: sign("quiet"), whole_header: true },
-                ],
-                handhelds: vec![sign("Android")],
-                ..Words::default()
-            },
+            words: Words::default()
+                .with(Mark::CrawlerSigns, &["*bot"])
+                .with(Mark::ToolSigns, &["*probe"])
+                .with(Mark::Guards, &["*cubot*"])
+                .with(Mark::WholeGuards, &["quiet"])
+                .with(Mark::Handhelds, &["Android"]),
         };
         let scanner = Scanner::new(&knowledge).unwrap();
         let found = scanner.scan(header.as_bytes());

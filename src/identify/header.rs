@@ -4,8 +4,8 @@
 //! Works on bytes: a header that is not UTF-8 is read like any other. Not here:
 //! what a shape means (`classify`).
 
-use super::find::SignHit;
 use super::identity::Identity;
+use super::scan::SignHit;
 use super::sign::ends_with_ignore_case;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -86,13 +86,28 @@ pub(super) fn comment_around(header: &[u8], at: usize) -> Option<Range<usize>> {
 }
 
 /// The run of bytes around `at` without a blank or a separator.
-fn segment(header: &[u8], at: usize) -> &[u8] {
+fn segment_range(header: &[u8], at: usize) -> Range<usize> {
     let separator =
         |b: &u8| matches!(b, b' ' | b'\t' | b'(' | b')' | b';' | b',' | b'"' | b'<' | b'>' | b'[' | b']');
     let start = header.get(..at).and_then(|head| head.iter().rposition(separator)).map_or(0, |i| i + 1);
     let rest = header.get(start..).unwrap_or_default();
     let len = rest.iter().skip(at - start).position(separator).map_or(rest.len(), |n| at - start + n);
-    rest.get(..len).unwrap_or_default()
+    start..start + len
+}
+
+fn segment(header: &[u8], at: usize) -> &[u8] {
+    header.get(segment_range(header, at)).unwrap_or_default()
+}
+
+/// The link around its `://` or `www.`.
+pub(super) fn link_range(header: &[u8], link: SignHit) -> Range<usize> {
+    segment_range(header, link.start())
+}
+
+/// Whether the link stands in a comment of its own, `(http://…` or `(+http://…`, and not behind a word.
+pub(super) fn opens_comment(header: &[u8], link: SignHit) -> bool {
+    let before = header.get(..segment_range(header, link.start()).start).unwrap_or_default();
+    before.trim_ascii_end().last() == Some(&b'(')
 }
 
 /// Whether the find lies inside a link or a mail address.
@@ -216,6 +231,13 @@ pub(super) fn field_from(header: &[u8], start: usize) -> &[u8] {
     rest.get(..len).unwrap_or_default().trim_ascii()
 }
 
+/// Whether the field of a comment ends at `end`, or behind the version that follows.
+pub(super) fn ends_field(header: &[u8], end: usize) -> bool {
+    let rest = header.get(end..).unwrap_or_default();
+    let after = rest.iter().find(|b| !(b.is_ascii_digit() || matches!(b, b' ' | b'/' | b'.')));
+    after.is_none_or(|b| matches!(b, b';' | b')'))
+}
+
 /// Whether a path follows the host name at `hit`: `example.org/policy`, but not
 /// `example.org/1.0`.
 pub(super) fn has_path(header: &[u8], hit: SignHit) -> bool {
@@ -225,8 +247,29 @@ pub(super) fn has_path(header: &[u8], hit: SignHit) -> bool {
 
 /// Whether the comment is that of an Internet Explorer.
 pub(super) fn is_internet_explorer(comment: &[u8]) -> bool {
-    let holds = |word: &[u8]| comment.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
-    holds(b"MSIE") || holds(b"Trident/")
+    holds_any(comment, &[b"MSIE", b"Trident/"])
+}
+
+/// Whether what follows a word after `compatible;` is a browser's: its engine, its system, or the model of a phone.
+pub(super) fn names_a_browser(rest: &[u8]) -> bool {
+    holds_any(rest, &[b"Gecko", b"Windows NT", b"Android", b"Build/", b"iPhone", b"iPad"])
+}
+
+/// Whether one of the words stands in these bytes, letters in either case. Few bytes: no searcher pays.
+fn holds_any(bytes: &[u8], words: &[&[u8]]) -> bool {
+    words.iter().any(|word| bytes.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
+}
+
+/// Whether a language stands first: ` zh-cn;`, ` de;`.
+pub(super) fn opens_with_locale(rest: &[u8]) -> bool {
+    let field = field_from(rest, 0);
+    let is_alphabetic = |part: &[u8]| part.iter().all(u8::is_ascii_alphabetic);
+    let (language, region) = field.split_at_checked(2).unwrap_or_default();
+    is_alphabetic(language)
+        && language.len() == 2
+        && matches!(region, [] | [b'-' | b'_', _, ..])
+        && (2..=5).contains(&region.len().max(2))
+        && is_alphabetic(region.get(1..).unwrap_or_default())
 }
 
 /// Whether the header can be the name of a program: it has a product as RFC 9110

@@ -6,12 +6,11 @@
 use super::cache::Cache;
 use super::catalogue::Catalogue;
 use super::classify::{Classification, NoTrace, Rules, Trace};
-use super::find::SignFinds;
 use super::header;
-use super::identity::{Basis, ClientKind, Identity, Recognised};
+use super::identity::{Basis, ClientKind, Identity};
 use super::scan::{BuildError, Scanner};
 use super::second_opinion::SecondOpinion;
-use super::words::{RecognitionData, Words};
+use super::words::RecognitionData;
 use std::sync::Arc;
 
 /// How many headers are remembered.
@@ -27,9 +26,7 @@ pub struct Identifier {
     app: Arc<Identity>,
     browser: Arc<Identity>,
     opinion: SecondOpinion,
-    cache: Cache<Arc<Identity>>,
-    /// What the tokens of sites made of the same headers.
-    refinements: Cache<Recognised>,
+    cache: Cache,
 }
 
 impl Identifier {
@@ -52,7 +49,6 @@ impl Identifier {
             browser: plain(ClientKind::Browser),
             opinion: SecondOpinion::new(),
             cache: Cache::new(REMEMBERED),
-            refinements: Cache::new(REMEMBERED),
             scanner,
             knowledge,
         })
@@ -64,7 +60,7 @@ impl Identifier {
     pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         match header::ordinary(user_agent) {
             Some([]) => Arc::clone(&self.unnamed),
-            Some(header) => self.cache.get_or_compute(0, header, || self.answer(header, &mut NoTrace)),
+            Some(header) => self.cache.get_or_compute(header, || self.answer(header, &mut NoTrace)),
             // No cache takes it.
             None => self.recognise_uncached(user_agent),
         }
@@ -112,35 +108,15 @@ impl Identifier {
         &self.knowledge.catalogue
     }
 
-    /// The word lists.
-    pub fn words(&self) -> &Words {
-        &self.knowledge.words
-    }
-
     /// The memory that the automaton holds, in bytes.
     pub fn automaton_bytes(&self) -> usize {
         self.scanner.memory()
     }
 
-    pub(super) fn refinements(&self) -> &Cache<Recognised> {
-        &self.refinements
-    }
-
-    pub(super) fn scanner(&self) -> &Scanner {
-        &self.scanner
-    }
-
-    /// Whether the header has a browser's shape and does not present itself as a
-    /// crawler: no link, no address, no name after `compatible;`.
-    pub(super) fn is_plain_browser(&self, header: &[u8]) -> bool {
-        self.with_rules(header, |rules| rules.is_browser_shaped() && !rules.presents_itself())
-    }
-
     /// Does `work` with what one pass over the header finds.
     #[inline]
     fn with_rules<R>(&self, header: &[u8], work: impl FnOnce(&Rules<'_>) -> R) -> R {
-        let mut found = SignFinds::default();
-        self.scanner.scan_into(&mut found, header);
+        let found = self.scanner.scan(header);
         work(&Rules::new(&self.knowledge, &self.scanner, header, &found))
     }
 
@@ -199,6 +175,7 @@ mod tests {
     use super::super::catalogue::{Crawler, Obeys, TokenBasis, Verify};
     use super::super::identity::Purpose;
     use super::super::sign::Sign;
+    use super::super::words::{Mark, Words};
     use super::*;
 
     fn identifier() -> Identifier {
@@ -225,19 +202,16 @@ mod tests {
             entry("FooAds", ClientKind::SpecialCase, false),
             entry("libfoo", ClientKind::Tool, true),
         ];
-        let words = Words {
-            crawler_signs: vec![sign("*bot"), sign("crawl*")],
-            tool_signs: vec![sign("*preview")],
-            guards: vec![],
-            app_marks: vec![sign("CFNetwork/")],
-            device_marks: vec![sign("MIDP-")],
-            handhelds: vec![sign("*Android*")],
-            desktops: vec![sign("Windows")],
-            engines: vec![sign("AppleWebKit/")],
-            platforms: vec![sign("Linux")],
-            compatible: vec![sign("MSIE")],
-            human_words: ["chrome".into()].into(),
-        };
+        let words = Words::default()
+            .with(Mark::CrawlerSigns, &["*bot", "crawl*"])
+            .with(Mark::ToolSigns, &["*preview"])
+            .with(Mark::AppMarks, &["CFNetwork/"])
+            .with(Mark::DeviceMarks, &["MIDP-"])
+            .with(Mark::Handhelds, &["*Android*"])
+            .with(Mark::Desktops, &["Windows"])
+            .with(Mark::Engines, &["AppleWebKit/"])
+            .with(Mark::Platforms, &["Linux"])
+            .with(Mark::Compatible, &["MSIE"]);
         Identifier::new(RecognitionData { catalogue: Catalogue::new(crawlers, Vec::new()), words }).unwrap()
     }
 

@@ -167,9 +167,6 @@ pub enum Basis {
     Catalogue,
     /// A token of the operator's robots.txt in product position.
     OperatorToken,
-    /// The same, in the header of a browser that gives no link and no name after
-    /// `compatible;`: a new browser may bear the name.
-    OperatorTokenInBrowser,
     /// A generic word, a link or a mail address, as crawlers send them.
     Sign,
     /// The shape of the header: an unknown product, or no platform.
@@ -229,10 +226,9 @@ impl Identity {
     pub const MAX_NAME: usize = 64;
 
     /// Whether this may well be a person's browser, so that it is audited and
-    /// never refused: only the second opinion calls it a crawler, or only a word
-    /// that the operator's robots.txt names too.
+    /// never refused: only the second opinion calls it a crawler.
     pub fn is_audited_only(&self) -> bool {
-        matches!(self.basis, Basis::SecondOpinion | Basis::OperatorTokenInBrowser)
+        self.basis == Basis::SecondOpinion
     }
 
     /// Whether robots.txt has anything to say to this client.
@@ -308,7 +304,6 @@ mod tests {
     fn what_may_be_a_person_is_audited_only() {
         let of = |basis| Identity::from_word(ClientKind::Crawler, Some("Comet".into()), basis);
         assert!(of(Basis::SecondOpinion).is_audited_only());
-        assert!(of(Basis::OperatorTokenInBrowser).is_audited_only());
         for basis in [Basis::Catalogue, Basis::OperatorToken, Basis::Sign, Basis::Structure] {
             assert!(!of(basis).is_audited_only(), "{basis}");
         }

@@ -12,11 +12,9 @@
 //! - [`Identifier`]: recognises, remembers, explains.
 //! - [`OperatorTokens`]: what a site's own robots.txt adds.
 
-mod automaton;
 mod cache;
 mod catalogue;
 mod classify;
-mod find;
 mod header;
 mod identifier;
 mod identity;
@@ -35,4 +33,4 @@ pub use identity::{Basis, ClientKind, Identity, KnownProof, Proof, ProofMethod, 
 pub use operator_tokens::OperatorTokens;
 pub use scan::BuildError;
 pub use sign::{Sign, SignError};
-pub use words::{Guard, RecognitionData, Words};
+pub use words::{Mark, RecognitionData, Words};

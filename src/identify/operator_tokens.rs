@@ -1,44 +1,69 @@
 //! The product tokens that a site's own robots.txt names.
 //!
-//! They choose the group of a client already known to be automated. Alone they
-//! convict a browser-shaped header only where a product stands, outside the
-//! model names of phones, and never with a word that people's headers use; the
-//! header of an app on a person's device they never convict:
-//! robots.txt files in use name `Silk`, `Odin`, `fast`, and those are browsers
-//! and phones. What they convict and could be a new browser is audited only.
-//! Rebuilt when robots.txt changes; the catalogue's automaton is not.
+//! They choose the group of a client that is known to be automated (RFC 9309 §2.2.1), and they make a `tool` or an
+//! `unnamed` client a crawler that they name where a product stands (RFC 9110 §10.1.5). A browser or an app they never
+//! turn into anything: robots.txt files in use name `Silk`, `Odin` and `Harvest`, and those are browsers, phones and
+//! apps, too. They depend on the version of the file, so each version answers for itself, and nothing is remembered.
 
 use super::catalogue::token_is_legal;
-use super::find::SignHit;
 use super::header;
-use super::identifier::Identifier;
-use super::identity::{Basis, ClientKind, Identity, Recognised};
+use super::identity::{Basis, ClientKind, Identity};
+use super::scan::SignHit;
 use aho_corasick::AhoCorasick;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Tells the tokens of one robots.txt from those of any other, before or after.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+/// Words of nearly every header. A group for one of them is meant for nobody who sends it.
+const EVERYBODYS: [&str; 31] = [
+    "Mozilla",
+    "AppleWebKit",
+    "WebKit",
+    "KHTML",
+    "Gecko",
+    "like",
+    "Chrome",
+    "Chromium",
+    "Safari",
+    "Version",
+    "Mobile",
+    "Firefox",
+    "Edge",
+    "Edg",
+    "Opera",
+    "OPR",
+    "MSIE",
+    "Trident",
+    "compatible",
+    "Windows",
+    "Macintosh",
+    "Intel",
+    "Linux",
+    "X11",
+    "Ubuntu",
+    "Android",
+    "iPhone",
+    "iPad",
+    "http",
+    "https",
+    "www",
+];
 
 /// The tokens of one robots.txt.
 #[derive(Debug)]
 pub struct OperatorTokens {
     tokens: Box<[Box<str>]>,
     automaton: Option<AhoCorasick>,
-    /// The scope of its answers in the memory of an `Identifier`, which is one for
-    /// all sites, so that many sites remember no more than one.
-    scope: u64,
 }
 
 impl OperatorTokens {
-    /// Compiles the tokens of the user-agent lines, as written. `*`, and what
-    /// no header could hold, is left out.
+    /// Compiles the tokens of the user-agent lines, as written. `*`, what no header could hold, and what every header
+    /// holds is left out.
     pub fn new<'a>(tokens: impl IntoIterator<Item = &'a str>) -> Self {
         let mut kept: Vec<Box<str>> = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for token in tokens {
             let token = token.trim();
-            if token_is_legal(token) && seen.insert(token.to_ascii_lowercase()) {
+            let is_everybodys = EVERYBODYS.iter().any(|word| word.eq_ignore_ascii_case(token));
+            if token_is_legal(token) && !is_everybodys && seen.insert(token.to_ascii_lowercase()) {
                 kept.push(token.into());
             }
         }
@@ -49,7 +74,7 @@ impl OperatorTokens {
             .build(kept.iter().map(|token| &**token))
             .ok()
             .filter(|_| !kept.is_empty());
-        Self { tokens: kept.into(), automaton, scope: NEXT.fetch_add(1, Ordering::Relaxed) }
+        Self { tokens: kept.into(), automaton }
     }
 
     /// The tokens, longest first.
@@ -57,139 +82,73 @@ impl OperatorTokens {
         &self.tokens
     }
 
-    /// Who sends this header, before and after the site's own tokens are asked. Both are remembered together: one
-    /// look for a header that is known.
-    pub fn recognise(&self, user_agent: Option<&[u8]>, identifier: &Identifier) -> Recognised {
-        let refined = |header: &[u8]| {
-            let at_first = identifier.recognise(user_agent);
-            let identity = self.refined(&at_first, header, identifier);
-            Recognised::new(at_first, identity)
-        };
-        let header = header::ordinary(user_agent);
-        if self.automaton.is_none() || header.is_some_and(<[u8]>::is_empty) {
-            let at_first = identifier.recognise(user_agent);
-            return Recognised::new(Arc::clone(&at_first), at_first);
+    /// Who `identity` is at this site, with the tokens that stand in its header. The same value where none does.
+    pub fn applied(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>) -> Arc<Identity> {
+        // Who signed is not told by the header.
+        if !identity.is_judged() || identity.basis == Basis::Signature || self.automaton.is_none() {
+            return Arc::clone(identity);
         }
-        match header {
-            Some(header) => identifier.refinements().get_or_compute(self.scope, header, || refined(header)),
-            // No cache takes it.
-            None => refined(&header::prepare(user_agent)),
-        }
-    }
-
-    /// Adds what the site's own tokens say to `identity`, which `identifier`
-    /// gave for this header. Returns the same value when they say nothing.
-    pub fn refine(
-        &self,
-        identity: Arc<Identity>,
-        user_agent: Option<&[u8]>,
-        identifier: &Identifier,
-    ) -> Arc<Identity> {
         let header = &*header::prepare(user_agent);
-        // Who signed is not told by the header, and must not be remembered for it.
-        if self.automaton.is_none() || header.is_empty() || identity.basis == Basis::Signature {
-            return identity;
+        let mut tokens: Vec<Box<str>> = Vec::new();
+        let mut names = None;
+        for hit in self.finds(header) {
+            let Some(token) = self.tokens.get(hit.sign()).filter(|token| answers_to(identity, token)) else {
+                continue;
+            };
+            // A crawler of the catalogue answers to whole words only, `AdsBot-Google` is not `AdsBot`, and to the name
+            // it goes by here, which is shown to operators whatever its own tokens are. Another may be meant by what
+            // opens its word, `FooBot-News` by `FooBot`.
+            let word = header::word_range(header, hit);
+            let is_meant = match identity.basis {
+                Basis::Catalogue => is_name(identity, token) || word == (hit.start()..hit.end()),
+                _ => word.start == hit.start(),
+            };
+            if !is_meant {
+                continue;
+            }
+            if names.is_none() && in_product_position(header, hit) {
+                names = Some(token);
+            }
+            tokens.push(token.clone());
         }
-        let refined = identifier.refinements().get_or_compute(self.scope, header, || {
-            let refined = self.refined(&identity, header, identifier);
-            Recognised::new(identity, refined)
-        });
-        refined.identity
+        let becomes_crawler = matches!(identity.client, ClientKind::Tool | ClientKind::Unnamed);
+        if let Some(token) = names.filter(|_| becomes_crawler) {
+            return Arc::new(named_crawler(identity, token, tokens));
+        }
+        // What nothing but its silence tells is not known to be automated.
+        if identity.client == ClientKind::Unnamed || tokens.iter().all(|token| has_token(identity, token)) {
+            return Arc::clone(identity);
+        }
+        Arc::new(Identity { tokens: joined(identity, tokens), ..Identity::clone(identity) })
     }
 
-    /// As [`Self::refine`], with the step that changed the answer, if one did.
+    /// As [`Self::applied`], with the step that changed the answer, if one did.
     pub fn explain(
         &self,
         identity: &Arc<Identity>,
         user_agent: Option<&[u8]>,
-        identifier: &Identifier,
     ) -> (Arc<Identity>, Option<String>) {
-        let refined = self.refine(Arc::clone(identity), user_agent, identifier);
-        if refined == *identity {
-            return (refined, None);
+        let applied = self.applied(identity, user_agent);
+        if applied == *identity {
+            return (applied, None);
         }
-        let added: Vec<&str> = refined
-            .tokens
-            .iter()
-            .map(|t| &**t)
-            .filter(|t| !identity.tokens.iter().any(|known| **known == **t))
-            .collect();
-        let names = added.join("`, `");
-        let step = if refined.client == identity.client {
-            format!("robots.txt names `{names}`, which the header holds")
-        } else if refined.is_audited_only() {
-            format!(
-                "robots.txt names `{names}`, which stands in product position: taken for a crawler, but audited and never refused, since a new browser may bear the name"
-            )
+        let step = if applied.client == identity.client {
+            let added = applied.tokens.iter().map(|token| &**token);
+            let added: Vec<&str> = added.filter(|token| !has_token(identity, token)).collect();
+            format!("robots.txt names `{}`, which the header holds", added.join("`, `"))
         } else {
-            format!("robots.txt names `{names}`, which stands in product position: a crawler")
+            let name = applied.crawler.as_deref().unwrap_or_default();
+            format!("robots.txt names `{name}`, which stands where a product stands: a crawler")
         };
-        (refined, Some(step))
+        (applied, Some(step))
     }
 
-    fn refined(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
-        if identity.client.is_automated() {
-            self.with_tokens(identity, header, identifier)
-        } else {
-            self.promoted(identity, header, identifier)
-        }
-    }
-
-    fn with_tokens(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
-        let mut tokens: Vec<Box<str>> = identity.tokens.to_vec();
-        for hit in self.finds(header) {
-            let Some(token) = self.tokens.get(hit.sign()) else {
-                continue;
-            };
-            // A catalogued crawler answers to whole words only, `AdsBot-Google` is not `Google`, and to
-            // the name it goes by here, which is shown to operators whatever its own tokens are.
-            let part = identity.basis == Basis::Catalogue
-                && !identity.crawler.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(token))
-                && header::word_range(header, hit) != (hit.start()..hit.end());
-            let known = tokens.iter().any(|known| known.eq_ignore_ascii_case(token));
-            if !part && !known && !is_human_word(token, identifier) {
-                tokens.push(token.clone());
-            }
-        }
-        if tokens.len() == identity.tokens.len() {
-            return Arc::clone(identity);
-        }
-        Arc::new(Identity { tokens: tokens.into(), ..Identity::clone(identity) })
-    }
-
-    fn promoted(&self, identity: &Arc<Identity>, header: &[u8], identifier: &Identifier) -> Arc<Identity> {
-        let finds = self.finds(header);
-        if finds.is_empty() {
-            return Arc::clone(identity);
-        }
-        let marks = identifier.scanner().scan(header);
-        if identity.client == ClientKind::App && marks.app.or(marks.handheld).is_some() {
-            return Arc::clone(identity);
-        }
-        let models = marks.model.and_then(|model| header::comment_around(header, model.start()));
-        let accused = finds.into_iter().find(|hit| {
-            in_product_position(header, *hit)
-                && !models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
-                && self.tokens.get(hit.sign()).is_some_and(|token| !is_human_word(token, identifier))
-        });
-        let Some(token) = accused.and_then(|hit| self.tokens.get(hit.sign())) else {
-            return Arc::clone(identity);
-        };
-        let basis = if identifier.is_plain_browser(header) {
-            Basis::OperatorTokenInBrowser
-        } else {
-            Basis::OperatorToken
-        };
-        Arc::new(Identity::from_word(ClientKind::Crawler, Some(Arc::from(&**token)), basis))
-    }
-
-    /// The tokens in the header: whole words, outside links, not as likeness;
-    /// longest first, then the first.
+    /// The tokens in the header: whole words, outside links, not as likeness; longest first, then the first.
     fn finds(&self, header: &[u8]) -> Vec<SignHit> {
         let Some(automaton) = &self.automaton else {
             return Vec::new();
         };
-        let whole = |hit: &SignHit| {
+        let is_whole = |hit: &SignHit| {
             let byte =
                 |at: Option<usize>| at.and_then(|at| header.get(at)).is_some_and(u8::is_ascii_alphanumeric);
             !byte(hit.start().checked_sub(1)) && !byte(Some(hit.end()))
@@ -197,96 +156,138 @@ impl OperatorTokens {
         let mut hits: Vec<SignHit> = automaton
             .find_overlapping_iter(header)
             .map(|found| SignHit::new(found.pattern().as_usize(), found.start(), found.end()))
-            .filter(whole)
+            .filter(is_whole)
             .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start()))
             .collect();
-        hits.sort_by_key(|hit| (hit.sign(), hit.start()));
+        // Where a token stands twice, the place counts that a product could have.
+        hits.sort_by_key(|hit| (hit.sign(), !in_product_position(header, *hit), hit.start()));
         hits.dedup_by_key(|hit| hit.sign());
         hits
     }
 }
 
-/// `; Tok/1`, ` Tok/1.0`, or after `compatible;`.
-fn in_product_position(header: &[u8], hit: SignHit) -> bool {
-    let before = header.get(..hit.start()).unwrap_or_default();
-    let opened = before.last().is_none_or(|b| matches!(b, b' ' | b';' | b'('));
-    let versioned = header.get(hit.end()) == Some(&b'/')
-        && header.get(hit.end() + 1).is_some_and(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'v'));
-    let compatible = super::sign::ends_with_ignore_case(before.trim_ascii_end(), b"compatible;");
-    opened && (versioned || compatible)
+fn is_name(identity: &Identity, token: &str) -> bool {
+    identity.crawler.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(token))
 }
 
-/// Whether people's headers use the word, or hold it as a mark of an app, a
-/// device or a platform; control tokens are never looked for in headers.
-fn is_human_word(token: &str, identifier: &Identifier) -> bool {
-    let found = identifier.scanner().scan(token.as_bytes());
-    identifier.words().human_words.contains(&*token.to_ascii_lowercase())
-        || identifier.catalogue().control_token(token).is_some()
-        || found.app.or(found.device).or(found.handheld).or(found.desktop).is_some()
-        || found.platform.or(found.engine).or(found.whole_guard).is_some()
+/// Whether the client can be meant by a token of its own name. A control token, which governs use, gives a name and no
+/// token: no header makes a crawler answer to it.
+fn answers_to(identity: &Identity, token: &str) -> bool {
+    identity.basis == Basis::Catalogue || !identity.tokens.is_empty() || !is_name(identity, token)
+}
+
+fn has_token(identity: &Identity, token: &str) -> bool {
+    identity.tokens.iter().any(|known| known.eq_ignore_ascii_case(token))
+}
+
+/// Its own tokens, and those of the file behind them.
+fn joined(identity: &Identity, found: Vec<Box<str>>) -> Arc<[Box<str>]> {
+    let added = found.into_iter().filter(|token| !has_token(identity, token));
+    identity.tokens.iter().cloned().chain(added).collect()
+}
+
+/// The crawler that `token` makes of a client without a better name.
+fn named_crawler(identity: &Identity, token: &str, found: Vec<Box<str>>) -> Identity {
+    let name = identity.crawler.clone().filter(|_| identity.basis == Basis::Catalogue);
+    Identity {
+        client: ClientKind::Crawler,
+        crawler: Some(name.unwrap_or_else(|| token.into())),
+        tokens: joined(identity, found),
+        star: true,
+        basis: Basis::OperatorToken,
+        purpose: identity.purpose,
+    }
+}
+
+/// Whether a product stands there: first of all, with a version (`; Tok/1`, ` Tok/v1.0`), or after `compatible;`.
+fn in_product_position(header: &[u8], hit: SignHit) -> bool {
+    let before = header.get(..hit.start()).unwrap_or_default();
+    let is_opened = before.last().is_none_or(|b| matches!(b, b' ' | b';' | b'('));
+    let is_versioned = header.get(hit.end()) == Some(&b'/')
+        && header.get(hit.end() + 1).is_some_and(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'v'));
+    is_opened && is_versioned || super::sign::opens(header, hit.start())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sign::Sign;
-    use super::super::words::{RecognitionData, Words};
+    use super::super::identifier::Identifier;
+    use super::super::words::{Mark, RecognitionData, Words};
     use super::*;
 
-    fn identifier() -> Identifier {
-        let sign = |written: &str| Sign::parse(written).unwrap();
-        let words = Words {
-            crawler_signs: vec![sign("*bot")],
-            app_marks: vec![sign("CFNetwork/")],
-            desktops: vec![sign("Windows")],
-            engines: vec![sign("AppleWebKit/")],
-            human_words: ["silk".into()].into(),
-            ..Words::default()
-        };
-        Identifier::new(RecognitionData { words, ..RecognitionData::default() }).unwrap()
+    fn identity(header: &str) -> Arc<Identity> {
+        let words = Words::default()
+            .with(Mark::CrawlerSigns, &["*bot"])
+            .with(Mark::ToolSigns, &["*probe*"])
+            .with(Mark::AppMarks, &["CFNetwork/"])
+            .with(Mark::Desktops, &["Windows"])
+            .with(Mark::Engines, &["AppleWebKit/"]);
+        let identifier = Identifier::new(RecognitionData { words, ..RecognitionData::default() }).unwrap();
+        identifier.recognise(Some(header.as_bytes()))
     }
 
-    fn refined(tokens: &[&str], header: &str) -> Arc<Identity> {
-        let identifier = identifier();
-        let header = Some(header.as_bytes());
-        OperatorTokens::new(tokens.iter().copied()).refine(identifier.recognise(header), header, &identifier)
+    fn applied(tokens: &[&str], header: &str) -> Arc<Identity> {
+        OperatorTokens::new(tokens.iter().copied()).applied(&identity(header), Some(header.as_bytes()))
     }
 
     #[test]
     fn only_tokens_a_header_can_hold_are_kept_longest_first() {
-        let own = OperatorTokens::new(["*", "Foo", " FooBot ", "foo", "", "a/b"]);
+        let own = OperatorTokens::new(["*", "Foo", " FooBot ", "foo", "", "a/b", "mozilla", "Chrome"]);
         assert_eq!(own.tokens(), [Box::from("FooBot"), Box::from("Foo")]);
     }
 
     #[test]
     fn tokens_of_an_automated_client_are_whole_and_meant() {
-        let tokens = |header: &str| refined(&["Foo", "Bar", "Baz", "Silk"], header).tokens.join(",");
+        let tokens = |header: &str| applied(&["Foo", "Bar", "Baz"], header).tokens.join(",");
         assert_eq!(tokens("Zorkbot Foo"), "Zorkbot,Foo");
-        assert_eq!(tokens("Zorkbot Foos (like Bar) http://x/Baz Silk"), "Zorkbot");
-        assert_eq!(tokens("Zorkbot-Bar/1 foo/2"), "Zorkbot-Bar,Foo,Bar");
+        assert_eq!(tokens("Zorkbot Foos (like Bar) http://x/Baz"), "Zorkbot");
+        assert_eq!(tokens("Zorkbot-Bar/1 foo-x/2"), "Zorkbot-Bar,Foo");
     }
 
     #[test]
-    fn a_person_is_convicted_only_by_a_product() {
-        let client = |header: &str| refined(&["Foo", "Silk", "CFNetwork"], header).client;
-        let windows = "Mozilla/5.0 (Windows) AppleWebKit/1";
-        assert_eq!(client(&format!("{windows} Foo/1.0")), ClientKind::Crawler);
-        for innocent in ["Foo", "Foo/beta", "Silk/1.0", "(Foo)", "x-Foo/1"] {
-            assert_eq!(client(&format!("{windows} {innocent}")), ClientKind::Browser, "{innocent}");
+    fn a_tool_that_is_named_as_a_product_is_a_crawler() {
+        let client = |header: &str| applied(&["Foo", "Zork"], header).client;
+        for header in ["Foo", "Foo/1.0", "Bar/2 Foo/1", "probe/2 Foo/v1", "Zork/9 x-probe/2"] {
+            assert_eq!(identity(header).client, ClientKind::Tool, "{header}");
+            assert_eq!(client(header), ClientKind::Crawler, "{header}");
         }
-        let basis = |header: &str| refined(&["Foo"], header).basis;
-        assert_eq!(basis(&format!("{windows} Foo/1.0")), Basis::OperatorTokenInBrowser);
-        assert_eq!(basis("Foo/1 (Windows)"), Basis::OperatorToken);
-        assert_eq!(client("Foo/1 CFNetwork/1"), ClientKind::App);
-        assert_eq!(client("Foo/1 (Windows)"), ClientKind::Crawler);
+        for header in
+            ["Bar/1 Foo", "Bar/1 (Foo)", "Bar/1 x-Foo/1", "Bar/1 (like Foo)", "Bar/1 (+http://Foo/1)"]
+        {
+            assert_eq!(client(header), identity(header).client, "{header}");
+        }
+        let named = applied(&["Foo"], "Bar/2 Foo/1");
+        assert_eq!((named.crawler.as_deref(), named.basis), (Some("Foo"), Basis::OperatorToken));
+        assert_eq!(*named.tokens, [Box::from("Bar"), Box::from("Foo")]);
+        let unnamed = applied(&["\u{e9}", "Foo"], "\u{e9}t\u{e9} \u{e0} Foo/1");
+        assert_eq!((unnamed.client, unnamed.star), (ClientKind::Crawler, true));
+    }
+
+    #[test]
+    fn a_person_stays_a_person_whatever_the_file_names() {
+        for header in [
+            "Mozilla/5.0 (Windows) AppleWebKit/1 Foo/1.0",
+            "Foo/1.0 (Windows)",
+            "Foo/1 CFNetwork/1",
+            "Foo/1 (Windows) AppleWebKit/1",
+        ] {
+            assert!(!identity(header).is_judged(), "{header}");
+            assert_eq!(applied(&["Foo", "Windows", "CFNetwork"], header), identity(header), "{header}");
+        }
     }
 
     #[test]
     fn without_a_header_or_a_token_nothing_changes() {
-        let identifier = identifier();
-        let identity = identifier.recognise(None);
         let own = OperatorTokens::new(["Foo"]);
-        assert!(Arc::ptr_eq(&own.refine(Arc::clone(&identity), None, &identifier), &identity));
-        let (same, step) = own.explain(&identity, Some(b"Mozilla/5.0 (Windows)"), &identifier);
-        assert!(Arc::ptr_eq(&same, &identity) && step.is_none());
+        let nobody = identity("-");
+        assert!(Arc::ptr_eq(&own.applied(&nobody, None), &nobody));
+        let (same, step) = own.explain(&nobody, Some(b"-"));
+        assert!(Arc::ptr_eq(&same, &nobody) && step.is_none());
+    }
+
+    #[test]
+    fn a_name_without_a_token_is_nobodys() {
+        let control = Arc::new(Identity { tokens: Arc::default(), ..(*identity("Foo/1")).clone() });
+        let own = OperatorTokens::new(["Foo"]);
+        assert_eq!(own.applied(&control, Some(b"Foo/1")), control);
     }
 }

@@ -8,20 +8,20 @@
 //! questions (`classify`) and headers that name nobody (`shape`).
 
 use super::classify::Rules;
-use super::find::SignHit;
 use super::header;
 use super::identity::ClientKind;
+use super::scan::SignHit;
+use super::words::Mark;
 
 impl Rules<'_> {
     /// The mark of an app or of a handheld, outside the word of `hit`, in a
     /// header that does not present itself as a crawler.
     pub(super) fn app_or_handheld_beside(&self, hit: SignHit) -> Option<SignHit> {
-        let found = self.found;
         let beside = |mark: &SignHit| !self.same_word(hit, *mark);
-        let first = found.app.filter(beside).or_else(|| found.handheld.filter(beside));
+        let first = self.app().filter(beside).or_else(|| self.first(Mark::Handhelds).filter(beside));
         // Only the first mark of each kind is kept: `com.robot.app/3 (Android 14)`.
         let mark = match first {
-            None if found.app.or(found.handheld).is_some() => self.mark_behind(hit)?,
+            None if self.app().or(self.first(Mark::Handhelds)).is_some() => self.mark_behind(hit)?,
             first => first?,
         };
         (!self.presents_itself()).then_some(mark)
@@ -31,19 +31,18 @@ impl Rules<'_> {
     fn mark_behind(&self, hit: SignHit) -> Option<SignHit> {
         let end = header::word_range(self.header, hit).end;
         let behind = self.scanner.scan(self.header.get(end..).unwrap_or_default());
-        Some(behind.app.or(behind.handheld)?.shifted(end))
+        Some(behind.first(Mark::AppMarks).or(behind.first(Mark::Handhelds))?.shifted(end))
     }
 
     /// Whether the header gives a link, an address, or a name where crawlers put
     /// it: after `compatible;` or `like Gecko;`. `+http` counts among model names
     /// too: no phone is called that.
     pub(super) fn presents_itself(&self) -> bool {
-        let own = || self.found.links.as_slice().iter().any(|link| header::is_own_link(self.header, *link));
-        let compatible = self.found.compatible.is_some() && !self.has_compatible_word();
+        let compatible = self.first(Mark::CompatibleTail).is_some() && !self.has_compatible_word();
         compatible
-            || self.found.gecko_tail.is_some()
+            || self.first(Mark::GeckoTail).is_some()
             || self.link().is_some()
-            || self.found.whole_guard.is_none() && own()
+            || self.first(Mark::WholeGuards).is_none() && self.own_link().is_some()
     }
 
     /// Whether a header that names a crawler of this kind at `at` is that of the
@@ -55,13 +54,15 @@ impl Rules<'_> {
             return false;
         };
         match client {
+            // `curl/8 (x86_64-apple-darwin22)` is curl: servers and shells run that system, too.
+            ClientKind::Tool if self.quote(mark).to_ascii_lowercase().starts_with("darwin") => false,
             // What people ask for: behind the header of a whole browser too.
-            ClientKind::Fetcher if self.found.app.is_some() || at.start() > 0 => true,
+            ClientKind::Fetcher if self.app().is_some() || at.start() > 0 => true,
             ClientKind::Fetcher | ClientKind::Monitor | ClientKind::Tool => {
                 !self.is_browser_shaped() || self.is_view()
             }
             // `Pinterest/0.2 CFNetwork/…` is an app, `AppleNewsBot CFNetwork/…` is none.
-            ClientKind::Crawler => self.found.app == Some(mark) && !self.holds_crawler_sign(at),
+            ClientKind::Crawler => self.app() == Some(mark) && !self.holds_crawler_sign(at),
             _ => false,
         }
     }
@@ -70,18 +71,17 @@ impl Rules<'_> {
     /// that pose as a phone send the header of a whole browser.
     fn is_view(&self) -> bool {
         let holds = |part| memchr::memmem::find(self.header, part).is_some();
-        self.found.handheld.is_some() && (holds(b"; wv)") || !holds(b"Safari/"))
+        self.first(Mark::Handhelds).is_some() && (holds(b"; wv)") || !holds(b"Safari/"))
     }
 
     fn holds_crawler_sign(&self, at: SignHit) -> bool {
-        let signs = self.found.signs.as_slice();
-        signs.iter().any(|sign| self.is_crawler_sign(*sign) && self.same_word(at, *sign))
+        self.found.words.iter().any(|sign| self.scanner.is_crawler_word(*sign) && self.same_word(at, *sign))
     }
 
     /// Whether a generic word at `hit` is one that people's headers hold too, and
     /// says nothing here; the reason, if so.
     pub(super) fn outweighed(&self, hit: SignHit) -> Option<&'static str> {
-        if self.is_crawler_sign(hit) && self.app_or_handheld_beside(hit).is_some() {
+        if self.scanner.is_crawler_word(hit) && self.app_or_handheld_beside(hit).is_some() {
             return Some("people's apps use the word too, and no link or address supports it");
         }
         if self.is_desktop_program() || self.is_mac_view() {
@@ -90,7 +90,7 @@ impl Rules<'_> {
         if self.is_toolbar(hit) {
             return Some("programs add words to the comment of Internet Explorer");
         }
-        let tool = !self.is_crawler_sign(hit) && !self.presents_itself();
+        let tool = !self.scanner.is_crawler_word(hit) && !self.presents_itself();
         if tool && self.is_full_desktop() && !self.has_version(hit) {
             return Some("in the full header of a desktop browser a word needs a version");
         }
@@ -103,14 +103,16 @@ impl Rules<'_> {
     /// run none of these systems, or add a link.
     fn is_desktop_program(&self) -> bool {
         let in_comment = |mark: SignHit| header::comment_around(self.header, mark.start()).is_some();
-        !self.is_browser_shaped() && self.found.desktop.is_some_and(in_comment) && !self.presents_itself()
+        !self.is_browser_shaped()
+            && self.first(Mark::Desktops).is_some_and(in_comment)
+            && !self.presents_itself()
     }
 
     /// Whether this is the browser that a program on a Mac has inside: `WebKit`'s
     /// header without the `Safari/` of a whole browser, `… (KHTML, like Gecko) Scrapbook/3.2`.
     fn is_mac_view(&self) -> bool {
         let holds = |part| memchr::memmem::find(self.header, part).is_some();
-        self.found.macintosh.is_some()
+        self.first(Mark::Macintosh).is_some()
             && holds(b"AppleWebKit/")
             && !holds(b"Safari/")
             && !holds(b"Chrome/")
@@ -118,12 +120,19 @@ impl Rules<'_> {
     }
 
     /// Whether `hit` stands in the comment of an Internet Explorer, where
-    /// toolbars and components leave their names.
+    /// toolbars and components leave their names. What ends in a crawler's word is none of them: `; dbot)`.
     fn is_toolbar(&self, hit: SignHit) -> bool {
-        let comment = || header::comment_around(self.header, hit.start());
-        self.found.mozilla.is_some()
+        let is_crawler = self.scanner.is_crawler_word(hit) && header::ends_field(self.header, hit.end());
+        self.first(Mark::Mozilla).is_some()
+            && !is_crawler
             && !self.presents_itself()
-            && comment().and_then(|range| self.header.get(range)).is_some_and(header::is_internet_explorer)
+            && self.is_in_internet_explorer(hit)
+    }
+
+    /// Whether `hit` stands in the comment of an Internet Explorer.
+    pub(super) fn is_in_internet_explorer(&self, hit: SignHit) -> bool {
+        let comment = header::comment_around(self.header, hit.start());
+        comment.and_then(|range| self.header.get(range)).is_some_and(header::is_internet_explorer)
     }
 
     /// Whether the link at `hit` is only a host name, `www.example.org`, in the
@@ -141,9 +150,12 @@ impl Rules<'_> {
     /// Whether the header is that of a desktop browser, complete: its opening, a
     /// comment, a system and an engine.
     pub(super) fn is_full_desktop(&self) -> bool {
-        let system = self.found.desktop.or(self.found.platform);
+        let system = self.first(Mark::Desktops).or(self.first(Mark::Platforms));
         let comment = memchr::memchr(b'(', self.header).is_some();
-        header::opens_as_browser(self.header) && comment && system.is_some() && self.found.engine.is_some()
+        header::opens_as_browser(self.header)
+            && comment
+            && system.is_some()
+            && self.first(Mark::Engines).is_some()
     }
 
     /// Whether the word around the find is a product with a version.
@@ -160,23 +172,21 @@ impl Rules<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::scan::Scanner;
-    use super::super::sign::Sign;
     use super::super::words::{RecognitionData, Words};
     use super::*;
 
     /// What `ask` says about a header; the words are `*bot` and `*probe`.
     fn ask<T>(header: &str, ask: impl Fn(&Rules<'_>) -> T) -> T {
-        let list = |words: &[&str]| words.iter().map(|written| Sign::parse(written).unwrap()).collect();
-        let words = Words {
-            crawler_signs: list(&["*bot"]),
-            tool_signs: list(&["*probe"]),
-            app_marks: list(&["CFNetwork/", "*podcast*"]),
-            handhelds: list(&["*Android*", "*iPhone*"]),
-            desktops: list(&["*Windows*"]),
-            engines: list(&["Gecko/", "*MSIE*"]),
-            compatible: list(&["MSIE*"]),
-            ..Words::default()
-        };
+        let words = Words::default()
+            .with(Mark::CrawlerSigns, &["*bot"])
+            .with(Mark::ToolSigns, &["*probe"])
+            .with(Mark::AppMarks, &["CFNetwork/"])
+            .with(Mark::AppWords, &["*podcast*"])
+            .with(Mark::ServerWords, &["*import*"])
+            .with(Mark::Handhelds, &["*Android*", "*iPhone*", "Darwin"])
+            .with(Mark::Desktops, &["*Windows*"])
+            .with(Mark::Engines, &["Gecko/", "*MSIE*"])
+            .with(Mark::Compatible, &["MSIE*"]);
         let knowledge = RecognitionData { words, ..RecognitionData::default() };
         let scanner = Scanner::new(&knowledge).unwrap();
         let found = scanner.scan(header.as_bytes());
@@ -184,7 +194,7 @@ mod tests {
     }
 
     fn convicts(header: &str) -> bool {
-        ask(header, |rules| rules.outweighed(rules.found.signs.as_slice()[0]).is_none())
+        ask(header, |rules| rules.outweighed(rules.found.words[0]).is_none())
     }
 
     #[test]
@@ -245,7 +255,11 @@ mod tests {
                 rules.is_app_of(client, SignHit::new(0, at, at + 4))
             })
         };
-        for client in [ClientKind::Fetcher, ClientKind::Monitor, ClientKind::Tool] {
+        assert!(
+            is_app(ClientKind::Tool, "x Name/1 (iPhone)") && !is_app(ClientKind::Tool, "Name/1 (iPhone)")
+        );
+        assert!(!is_app(ClientKind::Tool, "Mozilla/5.0 (iPhone) Mobile/15E148 Name/1"));
+        for client in [ClientKind::Fetcher, ClientKind::Monitor] {
             assert!(is_app(client, "Name/1 (iPhone)"));
             assert!(is_app(client, "Mozilla/5.0 (iPhone) Mobile/15E148 Name/1"));
             assert!(is_app(client, "Mozilla/5.0 (Linux; Android 9; wv) Safari/5 Name/1"));

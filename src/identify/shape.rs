@@ -4,56 +4,92 @@
 //! that only crawlers write. Not here: names and generic words (`classify`).
 
 use super::classify::{Classification, Rules, Trace};
-use super::find::SignHit;
 use super::header;
 use super::identity::{Basis, ClientKind};
+use super::scan::SignHit;
+use super::words::Mark;
 use std::sync::Arc;
 
 impl Rules<'_> {
     /// Whether the header has a browser's shape: opens as one, holds one, or
     /// names an engine.
     pub(super) fn is_browser_shaped(&self) -> bool {
-        self.found.mozilla.is_some() || self.found.engine.is_some() || header::opens_as_browser(self.header)
+        self.first(Mark::Mozilla).is_some()
+            || self.first(Mark::Engines).is_some()
+            || header::opens_as_browser(self.header)
     }
 
     pub(super) fn browser_shaped(&self, weak: Option<SignHit>, trace: &mut impl Trace) -> Classification {
         if let Some(outcome) = self.stranger(trace) {
             return outcome;
         }
-        let found = self.found;
-        if let Some(mark) = found.app {
+        if let Some(mark) = self.app() {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark)));
-            return shape(ClientKind::App);
+            let has_stack = self.first(Mark::AppMarks).is_some();
+            return shape(if has_stack { ClientKind::App } else { ClientKind::Browser });
         }
+        let carried = self.first(Mark::Handhelds).or(self.first(Mark::DeviceMarks));
         // Apps add their names to the header of a phone's browser.
-        if let Some(hit) = weak.filter(|_| found.handheld.or(found.device).is_none()) {
-            return self.by_sign(hit);
+        if let Some(hit) = weak.filter(|_| carried.is_none()) {
+            return self.by_word(hit);
         }
+        if let Some(hit) = self.opening_product().filter(|_| carried.is_none()) {
+            trace.note(|| "a product before the header of a browser, as those write who borrow it".into());
+            return Classification::Kind(
+                ClientKind::Tool,
+                header::name_at(self.header, hit),
+                Basis::Structure,
+            );
+        }
+        self.linked(trace).unwrap_or_else(|| self.platform_or_tool(trace))
+    }
+
+    /// What a link, an address or a host says of a browser's header. Extensions, companies and people who test for
+    /// faults put theirs behind the whole header of a browser, apps behind that of a phone, and nobody can tell them
+    /// from crawlers that do the same: there it makes a tool. Where no browser is, it is a crawler's.
+    fn linked(&self, trace: &mut impl Trace) -> Option<Classification> {
         let path = |hit: &SignHit| header::has_path(self.header, *hit);
         let host = || self.host().filter(|hit| path(hit) || !self.is_full_desktop());
-        let link = self.link().or_else(host).filter(|_| found.device.is_none());
-        if link.is_some() {
-            trace.note(|| "people's browsers send no link and no address".into());
-            return Classification::Kind(ClientKind::Crawler, self.neighbour(), Basis::Sign);
+        let link = self.link().or_else(host).filter(|_| self.first(Mark::DeviceMarks).is_none())?;
+        let handheld = self.first(Mark::Handhelds);
+        let system = handheld.or(self.first(Mark::Desktops)).or(self.first(Mark::Platforms));
+        let is_browser = handheld.is_some() || system.is_some() && self.first(Mark::Engines).is_some();
+        let is_own = self.own_link().is_some();
+        if is_browser && !is_own && (handheld.is_some() || self.is_in_internet_explorer(link)) {
+            trace.note(|| format!("`{}` is a link, as apps and companies leave one", self.quote(link)));
+            return None;
         }
-        self.platform_or_tool(trace)
+        let kind = if is_browser { ClientKind::Tool } else { ClientKind::Crawler };
+        trace.note(|| "people's browsers send no link and no address".into());
+        Some(Classification::Kind(kind, self.neighbour(), Basis::Sign))
+    }
+
+    /// The product that stands alone before `Mozilla/`: `Foo/1.0 Mozilla/5.0 (Windows …`.
+    fn opening_product(&self) -> Option<SignHit> {
+        let browser = self.first(Mark::Mozilla)?;
+        let before = self.header.get(..browser.start())?.strip_suffix(b" ")?;
+        let slash = memchr::memchr(b'/', before)?;
+        let is_version = |b: &u8| b.is_ascii_digit() || *b == b'.';
+        let version = before.get(slash + 1..)?;
+        (slash > 1 && !version.is_empty() && version.iter().all(is_version))
+            .then(|| SignHit::new(browser.sign(), 0, slash))
     }
 
     fn platform_or_tool(&self, trace: &mut impl Trace) -> Classification {
-        let found = self.found;
-        let system = found.handheld.or(found.desktop).or(found.platform).or(found.device);
-        let bare = found.mozilla.is_some() && memchr::memchr2(b'(', b';', self.header).is_none();
-        let word = found.compatible.filter(|_| self.has_compatible_word());
-        let engine = found.engine.filter(|_| !bare);
-        if let Some(mark) = system.or(engine).or(word).or(found.whole_guard) {
+        let marks = [Mark::Handhelds, Mark::Desktops, Mark::Platforms, Mark::DeviceMarks, Mark::WholeGuards];
+        let system = marks.into_iter().find_map(|mark| self.first(mark));
+        let is_bare =
+            self.first(Mark::Mozilla).is_some() && memchr::memchr2(b'(', b';', self.header).is_none();
+        let has_word = self.has_compatible_word();
+        let compatible = self.first(Mark::CompatibleTail);
+        let engine = self.first(Mark::Engines).filter(|_| !is_bare && (compatible.is_none() || has_word));
+        if let Some(mark) = system.or(engine).or(compatible.filter(|_| has_word)) {
             trace
                 .note(|| format!("a browser's shape, and `{}` is a platform or an engine", self.quote(mark)));
             return shape(ClientKind::Browser);
         }
-        if found
-            .compatible
-            .is_some_and(|hit| header::is_blank(self.header.get(hit.end()..).unwrap_or_default()))
-        {
+        let rest = |hit: SignHit| self.header.get(hit.end()..).unwrap_or_default();
+        if compatible.is_some_and(|hit| header::is_blank(rest(hit))) {
             trace.note(|| {
                 "a header stripped to `compatible;`, as proxies in front of people and crawlers send it"
                     .into()
@@ -67,14 +103,14 @@ impl Rules<'_> {
     /// What stands where only crawlers put their name: after `compatible;`,
     /// unless browsers put it there, or after `like Gecko;`.
     fn stranger(&self, trace: &mut impl Trace) -> Option<Classification> {
-        let found = self.found;
-        let opening = found.handheld.filter(|mark| mark.start() == 0);
-        let person = self.has_compatible_word() || found.device.or(found.app).or(opening).is_some();
-        let compatible = found.compatible.filter(|hit| !person || self.has_own_link(*hit));
-        let tail = found.gecko_tail.filter(|_| found.device.is_none());
+        let compatible = self.first(Mark::CompatibleTail).filter(|hit| self.is_strangers(*hit));
+        let tail = self.first(Mark::GeckoTail).filter(|hit| {
+            let is_persons = self.scanner.is_compatible_word(self.header, hit.end());
+            self.first(Mark::DeviceMarks).is_none() && !is_persons
+        });
         for hit in [compatible, tail].into_iter().flatten() {
             let field = header::field_from(self.header, hit.end());
-            if !header::is_blank(field) && found.whole_guard.is_none() {
+            if !header::is_blank(field) && self.first(Mark::WholeGuards).is_none() {
                 trace.note(|| {
                     format!("`{}` stands where crawlers put their name", String::from_utf8_lossy(field))
                 });
@@ -85,37 +121,52 @@ impl Rules<'_> {
         None
     }
 
-    /// Whether a `+http` link follows: the custom of crawlers, and of nobody else.
-    fn has_own_link(&self, compatible: SignHit) -> bool {
-        let own = |link: &SignHit| link.start() > compatible.end() && header::is_own_link(self.header, *link);
-        !self.has_compatible_word() && self.found.links.as_slice().iter().any(own)
+    /// Whether a crawler put its name behind this `compatible;`: no word of people's browsers stands there, and none of
+    /// their marks behind it, unless a link follows; a `+http` link is the custom of crawlers, and of nobody else.
+    fn is_strangers(&self, compatible: SignHit) -> bool {
+        let follows = |link: &&SignHit| link.start() > compatible.end();
+        if self.has_compatible_word() {
+            return false;
+        }
+        if self.own_link().as_ref().filter(follows).is_some() {
+            return true;
+        }
+        let opening = self.first(Mark::Handhelds).filter(|mark| mark.start() == 0);
+        let person = self.first(Mark::DeviceMarks).or(self.app()).or(opening);
+        let rest = self.header.get(compatible.end()..).unwrap_or_default();
+        let is_linked = || self.link().as_ref().filter(follows).is_some();
+        person.is_none()
+            && !header::opens_with_locale(rest)
+            && !header::is_internet_explorer(rest)
+            && (!header::names_a_browser(rest) || is_linked())
     }
 
     pub(super) fn product_shaped(&self, weak: Option<SignHit>, trace: &mut impl Trace) -> Classification {
-        let found = self.found;
         if let Some(outcome) = self.stranger(trace) {
             return outcome;
         }
-        let handheld = found.handheld.filter(|_| found.device.is_none());
-        if let Some(mark) = found.app.or(handheld) {
+        let handheld = self.first(Mark::Handhelds).filter(|_| self.first(Mark::DeviceMarks).is_none());
+        if let Some(mark) = self.app().or(handheld) {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark)));
             return shape(ClientKind::App);
         }
-        // Phones that send the address of their maker's page open with it.
-        let opening = |link: SignHit| link.start() < "https://".len();
-        let device = found.device.filter(|_| self.link().is_none_or(opening));
-        if let Some(mark) = device.or(found.whole_guard) {
+        // Phones send the address of their maker's page, and of the page that describes them.
+        let in_comment = |link: SignHit| header::opens_comment(self.header, link);
+        let is_crawlers = || self.own_link().is_some() || self.link().is_some_and(in_comment);
+        let is_persons = |mark: &SignHit| self.own_link().is_none() && mark.start() == 0 || !is_crawlers();
+        let device = self.first(Mark::DeviceMarks).filter(is_persons);
+        if let Some(mark) = device.or(self.first(Mark::WholeGuards)) {
             trace.note(|| format!("`{}` is the mark of a person's device", self.quote(mark)));
             return shape(ClientKind::Browser);
         }
         if let Some(hit) = weak {
-            return self.by_sign(hit);
+            return self.by_word(hit);
         }
         if self.link().is_some() {
             trace.note(|| "an unknown product with a link or an address".into());
             return Classification::Kind(ClientKind::Crawler, self.neighbour(), Basis::Sign);
         }
-        if let Some(mark) = found.desktop {
+        if let Some(mark) = self.first(Mark::Desktops) {
             trace.note(|| format!("an unknown product on `{}`, a person's system", self.quote(mark)));
             return shape(ClientKind::App);
         }
@@ -133,13 +184,13 @@ impl Rules<'_> {
 
     /// A link or mail address that no guard cancels.
     pub(super) fn link(&self) -> Option<SignHit> {
-        if self.found.whole_guard.is_some() {
+        if self.first(Mark::WholeGuards).is_some() {
             return None;
         }
         let mail = |hit: &&SignHit| header::is_mail_address(self.header, hit.start());
-        let links = self.found.links.as_slice().iter();
+        let links = self.found.links.iter();
         links
-            .chain(self.found.mails.as_slice().iter().filter(mail))
+            .chain(self.found.mails.iter().filter(mail))
             .filter(|hit| !self.is_among_models(**hit) && !self.is_bare_host_of_browser(**hit))
             .min_by_key(|hit| hit.start())
             .copied()
@@ -149,13 +200,13 @@ impl Rules<'_> {
     fn host(&self) -> Option<SignHit> {
         let counts =
             |hit: &&SignHit| header::is_host_name(self.header, **hit) && !self.is_among_models(**hit);
-        self.found.hosts.as_slice().iter().find(counts).filter(|_| self.found.whole_guard.is_none()).copied()
+        self.found.hosts.iter().find(counts).filter(|_| self.first(Mark::WholeGuards).is_none()).copied()
     }
 
     /// The name next to a link: what stands after `compatible;`, or what opens
     /// the header, or nothing.
     fn neighbour(&self) -> Option<Arc<str>> {
-        if let Some(hit) = self.found.compatible {
+        if let Some(hit) = self.first(Mark::CompatibleTail) {
             return (!self.has_compatible_word())
                 .then(|| header::name_from(self.header, hit.end()))
                 .flatten();
@@ -173,23 +224,19 @@ pub(super) fn shape(client: ClientKind) -> Classification {
 mod tests {
     use super::super::classify::NoTrace;
     use super::super::scan::Scanner;
-    use super::super::sign::Sign;
     use super::super::words::{RecognitionData, Words};
     use super::*;
 
     fn kind(header: &str) -> (ClientKind, Option<String>) {
-        let list = |words: &[&str]| words.iter().map(|written| Sign::parse(written).unwrap()).collect();
-        let words = Words {
-            tool_signs: list(&["*probe"]),
-            app_marks: list(&["CFNetwork/"]),
-            device_marks: list(&["MIDP"]),
-            handhelds: list(&["Android", "iPhone"]),
-            desktops: list(&["Windows"]),
-            platforms: list(&["Linux"]),
-            engines: list(&["Gecko/", "*KHTML"]),
-            compatible: list(&["MSIE"]),
-            ..Words::default()
-        };
+        let words = Words::default()
+            .with(Mark::ToolSigns, &["*probe"])
+            .with(Mark::AppMarks, &["CFNetwork/"])
+            .with(Mark::DeviceMarks, &["MIDP"])
+            .with(Mark::Handhelds, &["Android", "iPhone"])
+            .with(Mark::Desktops, &["Windows"])
+            .with(Mark::Platforms, &["Linux"])
+            .with(Mark::Engines, &["Gecko/", "*KHTML", "*MSIE*"])
+            .with(Mark::Compatible, &["MSIE"]);
         let knowledge = RecognitionData { words, ..RecognitionData::default() };
         let scanner = Scanner::new(&knowledge).unwrap();
         let found = scanner.scan(header.as_bytes());
@@ -212,7 +259,18 @@ mod tests {
             ("Mozilla/5.0 (Windows) http://x.org", ClientKind::Crawler),
             ("Mozilla/5.0 (Windows) x.org", ClientKind::Crawler),
             ("Mozilla/5.0 (Windows) me@x.org", ClientKind::Crawler),
+            ("Mozilla/5.0 (Windows) Gecko/1 Foo (https://x.org)", ClientKind::Tool),
+            ("Mozilla/5.0 (Windows) Gecko/1 me@x.org", ClientKind::Tool),
+            ("Mozilla/5.0 (iPhone) Gecko/1 Foo (https://x.org)", ClientKind::Browser),
+            ("Mozilla/5.0 (iPhone) Gecko/1 Foo (+https://x.org)", ClientKind::Tool),
+            ("Foo/1.0 Mozilla/5.0 (Windows) Gecko/1", ClientKind::Tool),
+            ("Mozilla/5.0 (compatible; Foo) Gecko/1", ClientKind::Tool),
+            ("Mozilla/5.0 (compatible; Foo; Windows NT 6.1) Gecko/1", ClientKind::Browser),
+            ("Mozilla/5.0 (compatible; Foo; MSIE 9.0; Windows)", ClientKind::Browser),
+            ("Mozilla/4.0 (compatible; MSIE 6.0; Windows; http://x.org)", ClientKind::Browser),
+            ("Mozilla/5.0 (Linux; compatible; zh-cn; Foo)", ClientKind::Browser),
             ("Mozilla/5.0 (Linux; Android 4; http://x.org) Gecko/1", ClientKind::Browser),
+            ("Mozilla/5.0 (Linux; Android 4; Foo; +http://x.org) Gecko/1", ClientKind::Tool),
             ("Mozilla/5.0 (Windows; com.example.io) Gecko/1", ClientKind::Browser),
             ("Mozilla/5.0", ClientKind::Tool),
             ("Mozilla/5.0 Gecko/1 Foo/1", ClientKind::Tool),
@@ -233,7 +291,6 @@ mod tests {
         ] {
             assert_eq!(kind(header), (ClientKind::Crawler, Some("Zork".into())), "{header}");
         }
-        assert_eq!(kind("Mozilla/4.0 (compatible; MSIE 6.0; http://x.org)"), (ClientKind::Crawler, None));
     }
 
     #[test]
@@ -244,6 +301,8 @@ mod tests {
             ("Zork/1 (Windows)", ClientKind::App),
             ("Zork/1 (Windows; http://x.org)", ClientKind::Crawler),
             ("Zork MIDP", ClientKind::Browser),
+            ("Zork MIDP x-wap-profile http://x.org", ClientKind::Browser),
+            ("Zork MIDP (+http://x.org)", ClientKind::Crawler),
             ("zork-probe", ClientKind::Tool),
             ("Zork/1", ClientKind::Tool),
             ("\u{441}\u{43b}\u{43e}\u{432}\u{43e}", ClientKind::Unnamed),

@@ -93,14 +93,17 @@ impl Sign {
         &self.text
     }
 
-    /// Whether the sign is found in `header`. Compares byte by byte: for one sign
-    /// and a few headers, not for recognition.
-    pub fn stands_in(&self, header: &[u8]) -> bool {
+    /// Whether the sign stands at `start` of `header`. Compares byte by byte: for one sign and a few headers, not for
+    /// recognition.
+    pub(super) fn stands_at(&self, header: &[u8], start: usize) -> bool {
         let text = self.text.as_bytes();
-        let mut places = header.windows(text.len()).enumerate();
-        places.any(|(at, part)| {
-            part.eq_ignore_ascii_case(text) && self.bounds.holds(header, at, at + text.len())
-        })
+        header.get(start..start + text.len()).is_some_and(|part| part.eq_ignore_ascii_case(text))
+            && self.bounds.holds(header, start, start + text.len())
+    }
+
+    /// Whether the sign is found in `header`.
+    pub fn stands_in(&self, header: &[u8]) -> bool {
+        (0..header.len()).any(|start| self.stands_at(header, start))
     }
 
     #[inline]

@@ -162,7 +162,6 @@ impl<'p> JudgedClient<'p, '_> {
         let case = VerdictInput {
             target,
             user_agent: facts.user_agent.as_deref(),
-            identifier: &policy.identifier,
             recognised: recognised.at_first(),
             identity,
             exempt,

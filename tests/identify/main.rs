@@ -15,6 +15,7 @@ mod apps;
 mod catalogue;
 mod corpus;
 mod crawlers;
+mod kinds;
 mod memory;
 mod operator_tokens;
 mod people;

@@ -1,7 +1,6 @@
 //! A client that makes headers up cannot make the gateway grow.
 
 use super::corpus::identifier;
-use robots_gateway::identify::OperatorTokens;
 
 /// Resident memory in bytes, where the system tells.
 fn resident() -> Option<usize> {
@@ -30,11 +29,6 @@ fn a_million_headers_do_not_add_up() {
     alone("memory::measured_alone");
 }
 
-#[test]
-fn nor_do_they_with_two_hundred_sites() {
-    alone("memory::measured_with_sites");
-}
-
 fn made_up(i: u32) -> String {
     let filler = "x".repeat(usize::try_from(i % 400).expect("small"));
     match i % 3 {
@@ -51,16 +45,16 @@ fn count() -> u32 {
 }
 
 /// How much the process grows while `act` sees that many headers.
-fn grows_little(what: &str, mut act: impl FnMut(u32, &[u8])) {
-    act(1, made_up(1).as_bytes());
+fn grows_little(mut act: impl FnMut(&[u8])) {
+    act(made_up(1).as_bytes());
     let Some(before) = resident() else {
         println!("skipped: this system does not tell resident memory");
         return;
     };
     let count = count();
-    (0..count).for_each(|i| act(i, made_up(i).as_bytes()));
+    (0..count).for_each(|i| act(made_up(i).as_bytes()));
     let grown = resident().unwrap_or(usize::MAX).saturating_sub(before);
-    println!("{count} distinct headers{what}: resident memory grew by {} KiB", grown / 1024);
+    println!("{count} distinct headers: resident memory grew by {} KiB", grown / 1024);
     assert!(grown <= 16 << 20, "{grown} bytes");
 }
 
@@ -69,21 +63,5 @@ fn grows_little(what: &str, mut act: impl FnMut(u32, &[u8])) {
 fn measured_alone() {
     let identifier = identifier();
     assert!(identifier.recognise(Some(made_up(1).as_bytes())).is_judged());
-    grows_little("", |_, header| drop(identifier.recognise(Some(header))));
-}
-
-#[test]
-#[ignore = "started by a test above"]
-fn measured_with_sites() {
-    let identifier = identifier();
-    let tokens: Vec<String> = (0..50).map(|i| format!("Own{i}Bot")).collect();
-    let sites: Vec<OperatorTokens> =
-        (0..200).map(|_| OperatorTokens::new(tokens.iter().map(String::as_str))).collect();
-    let refined = |site: &OperatorTokens, header: &[u8]| {
-        site.refine(identifier.recognise(Some(header)), Some(header), identifier)
-    };
-    assert_eq!(refined(&sites[0], made_up(1).as_bytes()).tokens.len(), 2);
-    grows_little(", each seen by one of 200 sites", |i, header| {
-        drop(refined(&sites[usize::try_from(i).expect("small") % sites.len()], header));
-    });
+    grows_little(|header| drop(identifier.recognise(Some(header))));
 }

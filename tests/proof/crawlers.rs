@@ -35,6 +35,13 @@ fn a_header_is_explained_step_by_step() {
     assert_eq!(answer["tokens"], json!(["Googlebot-Image", "Googlebot"]));
     assert_eq!(answer["basis"], "catalogue");
     assert!(answer["steps"].as_array().is_some_and(|steps| !steps.is_empty()));
+    assert_eq!((&answer["operator"], &answer["obeys"]), (&"Google".into(), &"yes".into()));
+    assert_eq!(answer["proof"], json!(["ranges", "dns"]));
+    assert_eq!(answer["decided_by"], "`Googlebot-Image` is a sign of Googlebot-Image");
+    let text = ctl(["crawlers", GOOGLEBOT_IMAGE]).exits(0).stdout;
+    for line in ["operated by: Google", "in order: Googlebot-Image, Googlebot, *", "proved by: ranges,dns"] {
+        assert!(text.contains(line), "{text}");
+    }
     let person = ctl(["crawlers", CHROME]).exits(0).stdout;
     assert!(person.contains("never judged by robots.txt"), "{person}");
     let odd = ctl(["crawlers", "Bot\u{1b}[31m/1.0"]).exits(0).stdout;

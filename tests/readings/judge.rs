@@ -4,7 +4,7 @@ use crate::files::RULES;
 use robots_gateway::decide::{
     NoticePeriod, NoticeTime, RobotsVersion, SiteRules, VerdictInput, VerdictOutcome, decide,
 };
-use robots_gateway::identify::{Basis, ClientKind, Identifier, Identity, RecognitionData};
+use robots_gateway::identify::{Basis, ClientKind, Identity};
 use robots_gateway::request::target::{PathParameters, RequestTarget};
 use robots_gateway::robots::{ParseLimits, Robots};
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use std::time::Duration;
 
 /// A crawler, and what is needed to judge it.
 pub(crate) struct ReadingJudge {
-    identifier: Identifier,
     identity: Arc<Identity>,
 }
 
@@ -31,8 +30,7 @@ impl ReadingJudge {
             star: true,
             basis: Basis::Catalogue,
         };
-        let identifier = Identifier::new(RecognitionData::default()).expect("an identifier");
-        Self { identifier, identity: Arc::new(identity) }
+        Self { identity: Arc::new(identity) }
     }
 
     pub(crate) fn outcome(&self, rules: &SiteRules, target: &[u8]) -> VerdictOutcome {
@@ -41,7 +39,6 @@ impl ReadingJudge {
         let case = VerdictInput {
             target: &target,
             user_agent: None,
-            identifier: &self.identifier,
             recognised: &self.identity,
             identity: &self.identity,
             exempt: false,

@@ -21,7 +21,6 @@ use super::verdict::{Ruling, Verdict, VerdictReason};
 use super::version::RobotsVersion;
 use crate::identify::Identity;
 use crate::robots::{CrawlDelayLine, Rule, RuleGroup, RuleKind};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// So many files come with a page: the median page of the web has some 70.
@@ -136,7 +135,7 @@ pub fn declared_pace<'r>(
     let mut least = asked_for;
     for former in holdings.former().filter(|former| !rules.is_waived(former.replaced, crawler)) {
         let version = former.version.as_ref().ok()?;
-        let identity = version.tokens.refine(Arc::clone(case.recognised), case.user_agent, case.identifier);
+        let identity = version.tokens.applied(case.recognised, case.user_agent);
         let group = version.robots.group(&identity.tokens, identity.star)?;
         least = least.min(group.crawl_delay()?);
     }
