@@ -255,11 +255,9 @@ mod tests {
                 rules.is_app_of(client, SignHit::new(0, at, at + 4))
             })
         };
-        assert!(
-            is_app(ClientKind::Tool, "x Name/1 (iPhone)") && !is_app(ClientKind::Tool, "Name/1 (iPhone)")
-        );
-        assert!(!is_app(ClientKind::Tool, "Mozilla/5.0 (iPhone) Mobile/15E148 Name/1"));
-        for client in [ClientKind::Fetcher, ClientKind::Monitor] {
+        assert!(!is_app(ClientKind::Tool, "Name/1 (x86-apple-Darwin)"));
+        for client in [ClientKind::Fetcher, ClientKind::Monitor, ClientKind::Tool] {
+            assert_eq!(is_app(client, "Name/1 Darwin/17.2"), client != ClientKind::Tool, "{client}");
             assert!(is_app(client, "Name/1 (iPhone)"));
             assert!(is_app(client, "Mozilla/5.0 (iPhone) Mobile/15E148 Name/1"));
             assert!(is_app(client, "Mozilla/5.0 (Linux; Android 9; wv) Safari/5 Name/1"));
