@@ -137,8 +137,9 @@ impl OperatorTokens {
             let added: Vec<&str> = added.filter(|token| !has_token(identity, token)).collect();
             format!("robots.txt names `{}`, which the header holds", added.join("`, `"))
         } else {
-            let name = applied.crawler.as_deref().unwrap_or_default();
-            format!("robots.txt names `{name}`, which stands where a product stands: a crawler")
+            let is_named = |token: &&Box<str>| self.tokens.iter().any(|own| own.eq_ignore_ascii_case(token));
+            let token = applied.tokens.iter().find(is_named).map_or("", |token| token);
+            format!("robots.txt names `{token}`, which stands where a product stands: a crawler")
         };
         (applied, Some(step))
     }
@@ -186,15 +187,19 @@ fn joined(identity: &Identity, found: Vec<Box<str>>) -> Arc<[Box<str>]> {
     identity.tokens.iter().cloned().chain(added).collect()
 }
 
-/// The crawler that `token` makes of a client without a better name.
+/// The crawler that a file makes of a client. Its name, and on what that rests, stay what they are without the file, so that
+/// no version calls it otherwise; one that has none is called by the token.
 fn named_crawler(identity: &Identity, token: &str, found: Vec<Box<str>>) -> Identity {
-    let name = identity.crawler.clone().filter(|_| identity.basis == Basis::Catalogue);
+    let (crawler, basis) = match &identity.crawler {
+        Some(name) => (Arc::clone(name), identity.basis),
+        None => (token.into(), Basis::OperatorToken),
+    };
     Identity {
         client: ClientKind::Crawler,
-        crawler: Some(name.unwrap_or_else(|| token.into())),
+        crawler: Some(crawler),
         tokens: joined(identity, found),
         star: true,
-        basis: Basis::OperatorToken,
+        basis,
         purpose: identity.purpose,
     }
 }
@@ -256,10 +261,12 @@ mod tests {
             assert_eq!(client(header), identity(header).client, "{header}");
         }
         let named = applied(&["Foo"], "Bar/2 Foo/1");
-        assert_eq!((named.crawler.as_deref(), named.basis), (Some("Foo"), Basis::OperatorToken));
+        assert_eq!((named.crawler.as_deref(), named.basis), (Some("Bar"), Basis::Structure));
         assert_eq!(*named.tokens, [Box::from("Bar"), Box::from("Foo")]);
         let unnamed = applied(&["\u{e9}", "Foo"], "\u{e9}t\u{e9} \u{e0} Foo/1");
-        assert_eq!((unnamed.client, unnamed.star), (ClientKind::Crawler, true));
+        assert_eq!((unnamed.client, unnamed.crawler.as_deref()), (ClientKind::Crawler, Some("Foo")));
+        // The spelling of the file is not the client's name.
+        assert_eq!(applied(&["ZORK"], "Zork/1").crawler.as_deref(), Some("Zork"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a site's own robots.txt adds to recognition.
 
 use super::corpus::{identifier, records};
-use robots_gateway::identify::{Basis, ClientKind, OperatorTokens};
+use robots_gateway::identify::{ClientKind, OperatorTokens};
 
 fn refined(tokens: &[&str], header: &str) -> (ClientKind, Vec<String>) {
     let identifier = identifier();
@@ -68,7 +68,7 @@ fn a_tool_that_the_file_names_is_a_crawler_in_the_mode_of_the_site() {
         assert_eq!(identity.client, ClientKind::Tool, "{header}");
         let own = OperatorTokens::new([token]);
         let (named, step) = own.explain(&identity, Some(header.as_bytes()));
-        assert_eq!((named.client, named.basis), (ClientKind::Crawler, Basis::OperatorToken), "{header}");
+        assert_eq!((named.client, named.basis), (ClientKind::Crawler, identity.basis), "{header}");
         assert!(!named.is_audited_only() && named.purpose == identity.purpose, "{header}");
         assert!(step.expect("a step").contains("stands where a product stands"), "{header}");
     }
