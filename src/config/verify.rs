@@ -13,9 +13,6 @@ use std::time::Duration;
 /// A name server that takes longer has gone; questions to it would only pile up.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A gigabyte of them.
-const MOST_NONCES: usize = 10_000_000;
-
 /// How the names of crawlers are verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyOptions {
@@ -34,8 +31,6 @@ pub struct VerifyOptions {
     pub ca: Option<PathBuf>,
     /// Lists of the operator's own, by the crawler's name.
     pub ranges: BTreeMap<String, Vec<PathBuf>>,
-    /// How many nonces of signatures are remembered, so that none is used twice; 0 for none.
-    pub nonces: usize,
 }
 
 /// The name servers that are asked.
@@ -59,7 +54,8 @@ pub(super) struct VerifyTable {
     mirror: Option<String>,
     ca: Option<PathBuf>,
     ranges: BTreeMap<String, Vec<PathBuf>>,
-    nonces: Option<u64>,
+    /// Of 0.2.0.
+    nonces: Option<serde::de::IgnoredAny>,
 }
 
 impl VerifyTable {
@@ -73,9 +69,9 @@ impl VerifyTable {
         if let Err(message) = &mirror {
             faults.push_at(Some("verify.mirror"), message, "write it as `https://mirror.example/ranges/`");
         }
-        let nonces = usize::try_from(self.nonces.unwrap_or_default()).unwrap_or(usize::MAX);
-        let message = format!("`nonces` is {nonces}, and {MOST_NONCES} are the most");
-        faults.require(nonces <= MOST_NONCES, "verify.nonces", message, "each takes some 100 bytes");
+        let message =
+            "`nonces` is gone: a signature is bound to a host and a time, and counts each time that it comes";
+        faults.require(self.nonces.is_none(), "verify.nonces", message, "leave it out");
         rebase(base, self.ca.iter_mut().chain(self.ranges.values_mut().flatten()));
         let addresses = self.resolvers.iter().map(|resolver| resolver.0).collect();
         VerifyOptions {
@@ -86,7 +82,6 @@ impl VerifyTable {
             mirror: mirror.unwrap_or_default(),
             ca: self.ca,
             ranges: self.ranges,
-            nonces,
         }
     }
 }
@@ -232,7 +227,7 @@ mod tests {
             ),
             ("mirror = \"http://192.0.2.1/\"", "is plain HTTP"),
             ("mirror = \"http://127.0.0.1@mirror.example/\"", "invalid URL"),
-            ("nonces = 99000000", "gateway.toml:2:10: `nonces` is 99000000"),
+            ("nonces = 0", "gateway.toml:2:10: `nonces` is gone"),
             ("resolver = []", "gateway.toml:2:1: unknown key `resolver`; did you mean `resolvers`?"),
         ] {
             let error = load(table).unwrap_err();

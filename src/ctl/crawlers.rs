@@ -5,7 +5,7 @@ use super::output::Output;
 use super::refresh::keys_text;
 use super::status::format_span;
 use super::{VerbOutcome, VerbResult, which_config};
-use crate::identify::signature::{AgentOrigin, PublicKey};
+use crate::identify::signature::{PublicKey, SignatureAgent};
 use crate::identify::{Basis, Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn entry(crawler: &Crawler, directories: &[KeyDirectory]) -> Value {
         "docs": crawler.docs,
         "checked": crawler.checked,
         "verify": { "rdns": verify.rdns, "forward": verify.forward, "ranges": verify.ranges },
-        "signature_agent": agent.map(AgentOrigin::as_str),
+        "signature_agent": agent.map(SignatureAgent::as_str),
         "keys": directory.map(keys),
         "shares_cache_with": crawler.shares_cache_with,
     })
@@ -66,10 +66,7 @@ fn entry(crawler: &Crawler, directories: &[KeyDirectory]) -> Value {
 /// The keys of an agent as they are kept.
 fn keys(directory: &KeyDirectory) -> Value {
     let keys: Vec<Value> = sorted_keys(directory)
-        .map(|key| {
-            let is_proved = directory.proved.contains(&key.thumbprint);
-            json!({ "keyid": key.thumbprint, "algorithm": key.algorithm_name(), "proved": is_proved })
-        })
+        .map(|key| json!({ "keyid": key.thumbprint, "algorithm": key.algorithm_name() }))
         .collect();
     json!({
         "keys": keys,
@@ -133,9 +130,7 @@ fn signers(directories: &[&KeyDirectory], output: &mut Output<'_>) -> io::Result
         let error = directory.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
         output.line(format!("  {} ({names}): {kept}{error}", directory.agent.as_str()))?;
         for key in sorted_keys(directory) {
-            let is_proved = directory.proved.contains(&key.thumbprint);
-            let doubt = if is_proved { "" } else { ", the directory does not sign by it" };
-            output.line(format!("    {} {}{doubt}", key.thumbprint, key.algorithm_name()))?;
+            output.line(format!("    {} {}", key.thumbprint, key.algorithm_name()))?;
         }
     }
     Ok(())

@@ -108,7 +108,7 @@ impl FetchedList {
     }
 
     fn of_keys(directory: &KeyDirectory, result: &Result<Fetched, String>) -> Self {
-        let place = (directory.agent.directory(), &*directory.path);
+        let place = (directory.agent.key_set().to_owned(), &*directory.path);
         let held = FetchedEntries::Keys(directory.keys.as_ref().map(HashMap::len));
         Self::new(place, &directory.crawlers, result, held, directory.age(SystemTime::now()))
     }

@@ -10,7 +10,7 @@ use super::pending_events::PendingEvent;
 use super::redirect::redirect_to_https;
 use super::request::{DecidedFor, PendingRead, RequestContext, VerdictLabels};
 use super::request_id::RequestId;
-use super::signed::{challenge, signer};
+use super::signed::{ACCEPT_SIGNATURE, signer};
 use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, robots_txt};
 use crate::decide::{Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
@@ -378,7 +378,7 @@ fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
         Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
     });
     let asks = site.config.accept_signature && judged.proof_by != Some(ProofMethod::Signature);
-    if asks { reply.with("accept-signature", challenge(input.policy).as_bytes()) } else { reply }
+    if asks { reply.with("accept-signature", ACCEPT_SIGNATURE.as_bytes()) } else { reply }
 }
 
 fn labels(judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> VerdictLabels {

@@ -1,25 +1,14 @@
 //! Who signed a request: what of it was signed, handed to what verifies it.
 
-use super::request_id::RequestId;
 use crate::http::RequestHead;
 use crate::identify::signature::{SignedMessage, VerifiedSignature};
 use crate::policy::{Policy, Prover};
 use crate::request::{RequestFacts, host};
-use std::borrow::Cow;
 use std::time::SystemTime;
 
 /// What a refusal asks whoever sent the request to sign (RFC 9421 §5): what proves this very request to be its own.
-const ACCEPT_SIGNATURE: &str = "sig1=(\"@method\" \"@authority\" \"@path\" \"@query\" \
+pub(super) const ACCEPT_SIGNATURE: &str = "sig1=(\"@method\" \"@authority\" \"@path\" \"@query\" \
      \"signature-agent\";key=\"sig1\");created;expires;keyid;tag=\"web-bot-auth\"";
-
-/// What a refusal asks for. Where nonces are wanted it names one that was never used (RFC 9421 §5.1): a signer that does
-/// exactly what it is asked would send none.
-pub(super) fn challenge(policy: &Policy) -> Cow<'static, str> {
-    if policy.config.verify.nonces == 0 {
-        return Cow::Borrowed(ACCEPT_SIGNATURE);
-    }
-    Cow::Owned(format!("{ACCEPT_SIGNATURE};nonce=\"{}\"", RequestId::unused().text()))
-}
 
 /// Who signed a request, where that is beyond doubt. One that nobody signed costs a look at a flag.
 pub(super) fn signer(
@@ -39,7 +28,6 @@ pub(super) fn signer(
         authority: head.text("host").or_else(|| host::of_target(head.target())).unwrap_or_default(),
         target: &facts.target,
         fields: &fields,
-        answer: None,
     };
     prover.signature(policy, &message, facts.address, is_new, now)
 }

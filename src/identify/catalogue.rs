@@ -5,7 +5,7 @@
 
 use super::identity::{ClientKind, Purpose};
 use super::sign::Sign;
-use super::signature::AgentOrigin;
+use super::signature::SignatureAgent;
 use crate::robots::{compared, nearest};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -48,8 +48,8 @@ pub struct Verify {
     pub forward: bool,
     /// Where the operator publishes its address ranges.
     pub ranges: Vec<Box<str>>,
-    /// Whose signatures are its own: the origin at which its keys are published.
-    pub agent: Option<AgentOrigin>,
+    /// Whose signatures are its own: where its keys are published.
+    pub agent: Option<SignatureAgent>,
 }
 
 impl Verify {

@@ -111,7 +111,7 @@ fn the_signature_wins_where_it_names_another_than_the_header() {
 fn a_signature_that_covers_no_path_names_and_proves_nothing() {
     let (origin, key) = (Nginx::start(), AgentKey::new(4));
     let gateway = knowing(&origin, &key, "").start();
-    let fields = key.fields(&[("\"@authority\"", HOST)], "n");
+    let fields = key.fields(&[("\"@authority\"", HOST)]);
     gateway.send(&signed(get("/private/1").for_host(HOST), fields).by(CHROME)).came_from_origin();
     let event = gateway.journal().event_of("/private/1");
     let expected = [
@@ -129,7 +129,7 @@ fn a_signature_that_covers_no_path_names_and_proves_nothing() {
 fn a_signature_that_covers_no_query_proves_nothing() {
     let (origin, key) = (Nginx::start(), AgentKey::new(13));
     let gateway = knowing(&origin, &key, "").start();
-    let fields = key.fields(&[("\"@authority\"", HOST), ("\"@path\"", "/private/1")], "n");
+    let fields = key.fields(&[("\"@authority\"", HOST), ("\"@path\"", "/private/1")]);
     for target in ["/private/1?x", "/private/1"] {
         gateway.send(&signed(get(target).for_host(HOST), fields.clone()).by(CHROME)).came_from_origin();
         let expected = [("proof", "unchecked".into()), ("proof_by", "signature".into())];
@@ -164,64 +164,32 @@ fn nothing_follows_from_a_signature_that_is_not_right() {
     let request = |target: &str| get(target).for_host(HOST).by(CHROME);
     let path = |path: &'static str| [("\"@authority\"", HOST), ("\"@path\"", path)];
     // Of another path, by a key that is not known, of another host, and no signature at all.
-    client.send(&signed(request("/private/1"), key.fields(&path("/open"), "n"))).came_from_origin();
+    client.send(&signed(request("/private/1"), key.fields(&path("/open")))).came_from_origin();
     client.send(&other.get(HOST, "/private/2").by(CHROME)).came_from_origin();
     client
         .send(&signed(
             request("/private/3"),
-            key.fields(&[("\"@authority\"", "other.example"), ("\"@path\"", "/private/3")], "n"),
+            key.fields(&[("\"@authority\"", "other.example"), ("\"@path\"", "/private/3")]),
         ))
         .came_from_origin();
     client
         .send(&request("/private/4").with("Signature-Input", "(((").with("Signature", "\u{1f639}"))
         .came_from_origin();
     // A crawler is what its header says.
-    let wrong = signed(get("/private/5").for_host(HOST).by(GPTBOT), key.fields(&path("/open"), "n"));
+    let wrong = signed(get("/private/5").for_host(HOST).by(GPTBOT), key.fields(&path("/open")));
     assert_eq!(client.send(&wrong).status, 403);
     let event = gateway.journal().event_of("/private/5");
     is(&event, &[("crawler", "GPTBot".into()), ("proof", "unchecked".into()), ("proof_by", Value::Null)]);
     assert!(gateway.journal().events_before("/private/5").is_empty(), "people are not judged");
 }
 
-#[test]
-fn a_nonce_counts_once_where_the_operator_says_so() {
-    let (origin, key) = (Nginx::start(), AgentKey::new(7));
-    let gateway = knowing(&origin, &key, "nonces = 1000").start();
-    let mut client = gateway.client();
-    let first = key.get_with(HOST, "/private/1", "a");
-    client.send(&first);
-    is(&gateway.journal().event_of("/private/1"), &[("proof", "confirmed".into())]);
-    client.send(&first.by(CHROME));
-    client.send(&key.get_with(HOST, "/private/2", "b"));
-    let events = gateway.journal().events_before("/private/2");
-    assert_eq!(events.len(), 1, "the second is a person's: {events:#?}");
-}
-
-/// A signer that does exactly what it is asked needs a nonce that was never used.
-#[test]
-fn where_nonces_are_wanted_each_refusal_names_one() {
-    let (origin, key) = (Nginx::start(), AgentKey::new(15));
-    let site = format!("hosts = [\"{HOST}\"]\naccept_signature = true");
-    let gateway = knowing_at(&origin, &key, "nonces = 1000", &site).in_mode("enforce").start();
-    let nonce = || {
-        let refused = gateway.send(&get("/x").for_host(HOST).by(GPTBOT));
-        let wanted = refused.header("accept-signature").unwrap_or_default().to_owned();
-        let (_, nonce) = wanted.split_once(";nonce=\"").expect("a nonce");
-        nonce.trim_end_matches('"').to_owned()
-    };
-    let (first, second) = (nonce(), nonce());
-    assert!(first != second && !first.is_empty(), "{first} {second}");
-    gateway.send(&key.get_with(HOST, "/private/1", &first).by(CHROME));
-    is(&gateway.journal().event_of("/private/1"), &[("proof", "confirmed".into())]);
-}
-
-/// Another proxy that asks gets the same answer, and its page of a refusal as well, though the nonce was used by then.
+/// Another proxy that asks gets the same answer, and its page of a refusal as well.
 #[test]
 fn doors_read_signatures_too() {
     let key = AgentKey::new(16);
     let config = format!(
         "listen = []\ntrusted_proxies = [\"127.0.0.1\"]\nadmin = \"off\"\ncatalogue = \"own.toml\"\nmode = \"enforce\"\n\
-         [authorize]\nlisten = \"127.0.0.1:0\"\n[verify]\ndns = false\nnonces = 1000\n\
+         [authorize]\nlisten = \"127.0.0.1:0\"\n[verify]\ndns = false\n\
          [crawlers.\"Example Agent\"]\nmode = \"enforce\"\n\
          [[sites]]\nhosts = [\"{HOST}\"]\nrobots = \"robots.txt\"\nreads = \"complete\"\naccept_signature = true\n"
     );
@@ -234,7 +202,7 @@ fn doors_read_signatures_too() {
     let robots = get("/robots.txt").for_host(HOST).by(CHROME);
     let robots = robots.with("X-Forwarded-For", "203.0.113.9").with("X-Forwarded-Proto", "http");
     assert_eq!(Client::to(doors).send(&robots).text(), ROBOTS);
-    let described = |door: &str, nonce: &str| {
+    let described = |door: &str| {
         let described = [
             ("Method", "GET"),
             ("URI", "/private/1"),
@@ -246,12 +214,11 @@ fn doors_read_signatures_too() {
             question.with(&format!("X-Original-{name}"), value)
         });
         let components = [("\"@authority\"", HOST), ("\"@path\"", "/private/1")];
-        Client::to(doors).send(&signed(question, key.fields(&components, nonce)))
+        Client::to(doors).send(&signed(question, key.fields(&components)))
     };
-    assert_eq!(described("/nginx", "a").status, 403);
-    let page = described("/nginx/refusal", "a");
+    assert_eq!(described("/nginx").status, 403);
+    let page = described("/nginx/refusal");
     assert_eq!((page.status, page.header("accept-signature")), (403, None), "{page:?}");
-    assert_ne!(described("/nginx", "a").status, 403, "the nonce was used");
 }
 
 /// What `gatewayctl` says by the configuration and the state of `gateway`.
@@ -317,7 +284,7 @@ fn a_signature_is_explained_step_by_step() {
     let (origin, key) = (Nginx::start(), AgentKey::new(10));
     let gateway = knowing(&origin, &key, "").start();
     let components = [("\"@authority\"", HOST), ("\"@path\"", "/private/1"), ("\"@query\"", "?")];
-    let fields = key.fields(&components, "n");
+    let fields = key.fields(&components);
     let lines: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let file = gateway.folder().join("request.txt");
     let text =
@@ -351,7 +318,7 @@ fn a_signature_is_explained_step_by_step() {
 fn explained(components: &[(&str, &str)], verify: &str, seed: u8) -> Value {
     let (origin, key) = (Nginx::start(), AgentKey::new(seed));
     let gateway = knowing(&origin, &key, verify).start();
-    let fields = key.fields(components, "n").map(|(name, value)| format!("{name}: {value}"));
+    let fields = key.fields(components).map(|(name, value)| format!("{name}: {value}"));
     let mut arguments = vec!["explain", "--user-agent", CHROME, "--target", "/private/1"];
     arguments.extend(fields.iter().flat_map(|line| ["--header", line.as_str()]));
     serde_json::from_str(&ask(&gateway, &arguments).stdout).expect("JSON")

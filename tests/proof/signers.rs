@@ -56,7 +56,7 @@ fn the_report_says_by_which_method_a_name_was_proved() {
     for number in 0..3 {
         gateway.send(&key.get(HOST, &format!("/private/{number}")).by(CHROME));
     }
-    let bare = key.fields(&[("\"@authority\"", HOST)], "n");
+    let bare = key.fields(&[("\"@authority\"", HOST)]);
     gateway.send(&signed(get("/private/4").for_host(HOST), bare).by(CHROME));
     let of = |proof: &str| {
         let report = ask(&gateway, &["report"]).exits(0).json();

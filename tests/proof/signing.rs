@@ -52,13 +52,13 @@ impl AgentKey {
     }
 
     /// The fields of a signature over these components, each with its value, beside `Signature-Agent`.
-    pub(crate) fn fields(&self, components: &[(&str, &str)], nonce: &str) -> [(&'static str, String); 3] {
+    pub(crate) fn fields(&self, components: &[(&str, &str)]) -> [(&'static str, String); 3] {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("a time").as_secs();
         let agent = ("\"signature-agent\";key=\"sig1\"", "\"https://agent.example\"");
         let all: Vec<(&str, &str)> = components.iter().copied().chain([agent]).collect();
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         let parameters = format!(
-            "({});created={};expires={};keyid=\"{}\";nonce=\"{nonce}\";tag=\"web-bot-auth\"",
+            "({});created={};expires={};keyid=\"{}\";nonce=\"once\";tag=\"web-bot-auth\"",
             names.join(" "),
             now - 1,
             now + 300,
@@ -76,15 +76,11 @@ impl AgentKey {
 
     /// A signed request for `target` of `host`.
     pub(crate) fn get(&self, host: &str, target: &str) -> Request {
-        self.get_with(host, target, "once")
-    }
-
-    pub(crate) fn get_with(&self, host: &str, target: &str, nonce: &str) -> Request {
         let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
         let query = if query.is_empty() { "?" } else { query };
         let components =
             [("\"@authority\"", host), ("\"@method\"", "GET"), ("\"@path\"", path), ("\"@query\"", query)];
-        signed(get(target).for_host(host), self.fields(&components, nonce))
+        signed(get(target).for_host(host), self.fields(&components))
     }
 }
 

@@ -4,7 +4,7 @@
 //! for a new name it has the default that its client kind gives.
 
 use super::reader::CatalogueReader;
-use crate::identify::signature::AgentOrigin;
+use crate::identify::signature::SignatureAgent;
 use crate::identify::{
     Catalogue, ClientKind, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
 };
@@ -267,7 +267,11 @@ impl CrawlerReader<'_, '_, '_, '_> {
     }
 
     /// The agent that signs as a crawler: the `known` one where nothing is written, and none where an empty text is.
-    fn signature_agent(&mut self, client: ClientKind, known: Option<AgentOrigin>) -> Option<AgentOrigin> {
+    fn signature_agent(
+        &mut self,
+        client: ClientKind,
+        known: Option<SignatureAgent>,
+    ) -> Option<SignatureAgent> {
         let Some(written) = self.reader.text(self.table, "signature_agent") else { return known };
         if written.get_ref().is_empty() {
             return None;
@@ -278,10 +282,10 @@ impl CrawlerReader<'_, '_, '_, '_> {
             self.reader.refuse(written.span(), message.to_owned());
             return None;
         }
-        let agent = AgentOrigin::parse(written.get_ref());
+        let agent = SignatureAgent::parse(written.get_ref());
         if agent.is_none() {
             let message = format!(
-                "invalid `signature_agent` `{}`: expected an https origin, such as `https://agent.example`",
+                "invalid `signature_agent` `{}`: expected an https origin, such as `https://agent.example`, or the https URL of a key set",
                 written.get_ref()
             );
             self.reader.refuse(written.span(), message);

@@ -34,7 +34,12 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
         hint: None,
     })?;
     let created = document.created.as_str().and_then(time);
-    Ok(RangeFile { networks: document.networks(), created })
+    let items: Vec<Item> = document.items().collect();
+    let networks = items.iter().map(|item| item.network).collect();
+    let services = items.into_iter().flat_map(|Item { network, services }| {
+        services.into_iter().map(move |service| (network, service.into()))
+    });
+    Ok(RangeFile { networks, services: services.collect(), created })
 }
 
 /// `serde_json` ends its messages with the place, which stands before them already.
@@ -51,24 +56,24 @@ struct Document {
     created: serde_json::Value,
     #[serde(rename = "formatVersion")]
     _format: Option<FormatVersion>,
-    prefixes: Option<Vec<Item>>,
-    ipv6_prefixes: Option<Vec<Item>>,
-    ips: Option<Vec<Item>>,
+    prefixes: Option<Vec<Element>>,
+    ipv6_prefixes: Option<Vec<Element>>,
+    ips: Option<Vec<Element>>,
     synthetics: Option<Synthetics>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Synthetics {
-    prefixes_ipv4: Option<Vec<Item>>,
-    prefixes_ipv6: Option<Vec<Item>>,
+    prefixes_ipv4: Option<Vec<Element>>,
+    prefixes_ipv6: Option<Vec<Element>>,
 }
 
 impl Document {
-    fn networks(self) -> Vec<Network> {
+    fn items(self) -> impl Iterator<Item = Item> {
         let Synthetics { prefixes_ipv4, prefixes_ipv6 } = self.synthetics.unwrap_or_default();
         let lists = [self.prefixes, self.ipv6_prefixes, self.ips, prefixes_ipv4, prefixes_ipv6];
-        lists.into_iter().flatten().flatten().filter_map(|item| item.0).collect()
+        lists.into_iter().flatten().flatten().filter_map(|element| element.0)
     }
 }
 
@@ -78,44 +83,67 @@ fn written(text: &str) -> Result<Option<Network>, String> {
     (!text.is_empty()).then(|| network(text)).transpose()
 }
 
+/// A network, and for which services of its publisher it is.
+#[derive(Debug)]
+struct Item {
+    network: Network,
+    services: Vec<String>,
+}
+
 /// One element: a text, or an object with one key that names a network. With none of them, or with two
 /// that disagree about what is meant, it says nothing.
 #[derive(Debug)]
-struct Item(Option<Network>);
+struct Element(Option<Item>);
 
-impl<'de> Deserialize<'de> for Item {
+impl<'de> Deserialize<'de> for Element {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemVisitor)
+        deserializer.deserialize_any(ElementVisitor)
     }
 }
 
-struct ItemVisitor;
+/// The services of a network: a list of names or, as the draft once had it, one.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Services {
+    Several(Vec<String>),
+    One(String),
+    Other(IgnoredAny),
+}
 
-impl<'de> Visitor<'de> for ItemVisitor {
-    type Value = Item;
+struct ElementVisitor;
+
+impl<'de> Visitor<'de> for ElementVisitor {
+    type Value = Element;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("an address range, or an object that holds one")
     }
 
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Item, E> {
-        written(text).map(Item).map_err(E::custom)
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Element, E> {
+        let item = |network: Option<Network>| network.map(|network| Item { network, services: Vec::new() });
+        written(text).map(|network| Element(item(network))).map_err(E::custom)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Item, A::Error> {
-        let mut networks = Vec::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Element, A::Error> {
+        let (mut networks, mut services) = (Vec::new(), Vec::new());
         while let Some(key) = object.next_key::<String>()? {
             match key.as_str() {
                 "ipv4Prefix" | "ipv6Prefix" | "ip_prefix" | "ipv6_prefix" | "ip_address" => {
                     let text = object.next_value::<Option<String>>()?.unwrap_or_default();
                     networks.extend(written(&text).map_err(A::Error::custom)?);
                 }
+                "services" | "service" => match object.next_value()? {
+                    Services::Several(several) => services.extend(several),
+                    Services::One(one) => services.push(one),
+                    Services::Other(IgnoredAny) => {}
+                },
                 _ => {
                     object.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(Item(if let [network] = networks.as_slice() { Some(*network) } else { None }))
+        let [network] = *networks.as_slice() else { return Ok(Element(None)) };
+        Ok(Element(Some(Item { network, services })))
     }
 }
 
@@ -173,6 +201,20 @@ mod tests {
         assert_eq!(without.created, None);
         let zoned = r#"{"creationTime":"2026-08-15T14:30:00Z","prefixes":["192.0.2.1"]}"#;
         assert_eq!(file(zoned).unwrap().created, read.created);
+    }
+
+    #[test]
+    fn networks_are_for_the_services_that_are_named() {
+        let text = r#"{"prefixes": [{"ipv4Prefix": "192.0.2.0/24", "services": ["FooBot", "FooBot-Image"]},
+            {"ipv4Prefix": "192.0.2.64/27", "services": []}, {"ipv6Prefix": "2001:db8::/48", "service": "BarBot"},
+            {"ipv4Prefix": "198.51.100.0/24", "services": {"a": 1}}]}"#;
+        let read = file(text).unwrap();
+        let services = read.services.iter().map(|(network, service)| format!("{network} {service}"));
+        let expected = ["192.0.2.0/24 FooBot", "192.0.2.0/24 FooBot-Image", "2001:db8::/48 BarBot"];
+        assert_eq!(
+            (services.collect::<Vec<_>>(), read.networks.len()),
+            (expected.map(str::to_owned).to_vec(), 4)
+        );
     }
 
     #[test]

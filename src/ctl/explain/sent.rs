@@ -5,8 +5,7 @@ use super::super::{VerbFailure, open};
 use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
 use crate::http::{Body, HttpVersion, RequestHead};
 use crate::identify::signature::{
-    PlainCheck, SignatureCheck, SignatureFault, SignedMessage, SignedStatement, VerifiedSignature,
-    explain_signature,
+    PlainCheck, SignatureFault, SignedMessage, VerifiedSignature, explain_signature,
 };
 use crate::policy::Policy;
 use crate::request::host;
@@ -64,24 +63,6 @@ fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
     }
 }
 
-/// Verifies as a gateway does that remembers nothing yet.
-struct FreshCheck {
-    wants_nonce: bool,
-}
-
-impl SignatureCheck for FreshCheck {
-    fn admit(&mut self) -> Result<(), SignatureFault> {
-        Ok(())
-    }
-
-    fn note_fault(&mut self) {}
-
-    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
-        PlainCheck.check(statement)?;
-        if self.wants_nonce && statement.nonce.is_none() { Err(SignatureFault::MissingNonce) } else { Ok(()) }
-    }
-}
-
 /// Who signed the request, and every step of finding out. Its host is `host` unless it names one. Its scheme is https unless
 /// its target says otherwise; where the other one is what was signed, that is told.
 pub(super) fn signer(
@@ -103,12 +84,10 @@ pub(super) fn signer(
         authority: head.text("host").or_else(|| host::of_target(head.target())).unwrap_or(host),
         target: &target,
         fields: &fields,
-        answer: None,
     };
     let of = |scheme| {
         let keys = |agent: &_| policy.evidence.directories.keys(agent);
-        let mut check = FreshCheck { wants_nonce: policy.config.verify.nonces > 0 };
-        explain_signature(&message(scheme), SystemTime::now(), keys, &mut check)
+        explain_signature(&message(scheme), SystemTime::now(), keys, &mut PlainCheck)
     };
     let (outcome, mut steps) = of(scheme);
     match (outcome, of(other).0) {

@@ -31,25 +31,21 @@ pub enum SignatureFault {
     #[strum(message = "the key is of another algorithm than the parameter `alg` says")]
     AlgorithmMismatch,
     /// The field `Signature-Agent` is not covered.
-    #[strum(message = "the field Signature-Agent is sent and not covered: sign \
-                       \"signature-agent\";key=\"LABEL\", or \"signature-agent\" where the field is a bare string")]
+    #[strum(message = "the field Signature-Agent is sent, and no one member of it is covered: sign \
+                       \"signature-agent\";key=\"LABEL\", or \"signature-agent\" where the field has one member")]
     AgentNotCovered,
     /// Neither `@authority` nor `@target-uri` is covered.
     #[strum(message = "neither \"@authority\" nor \"@target-uri\" is covered: one of them must be signed")]
     AuthorityNotCovered,
-    /// `Signature-Agent` asks for another way to find keys than a directory.
-    #[strum(message = "Signature-Agent has a `type` other than `directory`, which is the only one \
-                       that is supported")]
+    /// The member of `Signature-Agent` has parameters, which say that it is something else.
+    #[strum(
+        message = "the member of Signature-Agent has parameters other than `type=directory`, so it is left \
+                       alone: send the URL of the key set, or its origin, without any"
+    )]
     DirectoryType,
     /// A component is covered twice.
     #[strum(message = "a component is covered twice")]
     DuplicateComponent,
-    /// A label stands twice in a field.
-    #[strum(message = "a label stands twice in one field")]
-    DuplicateLabel,
-    /// A parameter stands twice.
-    #[strum(message = "a parameter stands twice")]
-    DuplicateParameter,
     /// `expires` is not after `created`.
     #[strum(message = "`expires` must be later than `created`")]
     EndsBeforeStart,
@@ -75,9 +71,6 @@ pub enum SignatureFault {
     /// There is no `keyid`.
     #[strum(message = "the parameter `keyid` is missing")]
     MissingKeyid,
-    /// Nonces are wanted, and there is none.
-    #[strum(message = "the parameter `nonce` is missing, and this site wants one")]
-    MissingNonce,
     /// `Signature` has no signature of this label.
     #[strum(message = "the field Signature has no byte sequence of this label")]
     MissingSignature,
@@ -88,13 +81,10 @@ pub enum SignatureFault {
     #[strum(message = "no keys of this agent were fetched yet: run `gatewayctl crawlers refresh`, \
                        or set `[verify] refresh`")]
     NoKeys,
-    /// `Signature-Agent` holds something else than an https origin.
-    #[strum(message = "Signature-Agent must be an https origin, such as \
-                       \"https://agent.example\", without a path")]
+    /// `Signature-Agent` holds something else than an https URL.
+    #[strum(message = "Signature-Agent must be an https origin, such as \"https://agent.example\", or the \
+                       https URL of a key set")]
     NotAnOrigin,
-    /// A nonce was used before.
-    #[strum(message = "the `nonce` was used before")]
-    RepeatedNonce,
     /// The algorithm is one of shared secrets.
     #[strum(message = "shared secrets (hmac) prove nothing here: sign with a key pair")]
     SharedSecret,
@@ -148,10 +138,8 @@ impl SignatureFault {
     pub const fn kind(self) -> SignatureOutcomeKind {
         match self {
             Self::DirectoryType
-            | Self::MissingNonce
             | Self::NoAgent
             | Self::NoKeys
-            | Self::RepeatedNonce
             | Self::TooLong
             | Self::TooMany
             | Self::TooMuchWork

@@ -1,4 +1,4 @@
-//! What a signature may cover: the parts of a request, and of the answer to it.
+//! What a signature may cover of a request, and where the keys of an agent are published.
 
 use crate::http::head::is_host;
 use std::borrow::Cow;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// A field's name and one of its lines.
 pub type FieldLine<'a> = (&'a [u8], &'a [u8]);
 
-/// A request, and the answer to it where that is what was signed.
+/// A request that may be signed.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedMessage<'a> {
     /// The method as sent.
@@ -19,28 +19,13 @@ pub struct SignedMessage<'a> {
     pub target: &'a [u8],
     /// The request's field lines in order.
     pub fields: &'a [FieldLine<'a>],
-    /// The answer, where that is what was signed.
-    pub answer: Option<AnswerParts<'a>>,
-}
-
-/// What of an answer can be signed.
-#[derive(Clone, Copy, Debug)]
-pub struct AnswerParts<'a> {
-    /// The status.
-    pub status: u16,
-    /// Its field lines in order.
-    pub fields: &'a [FieldLine<'a>],
 }
 
 impl<'a> SignedMessage<'a> {
-    /// The field lines of what was signed: those of the answer, where it is one.
-    pub(super) fn own_fields(&self) -> &'a [FieldLine<'a>] {
-        self.answer.map_or(self.fields, |answer| answer.fields)
-    }
-
     /// All lines of a field, joined as RFC 9421 §2.1 says; `None` where there is none.
-    pub(super) fn field(fields: &'a [FieldLine<'a>], name: &str) -> Option<Cow<'a, [u8]>> {
-        let mut lines = lines(fields, name);
+    pub(super) fn field(&self, name: &str) -> Option<Cow<'a, [u8]>> {
+        let is_same = |(own, _): &&FieldLine<'a>| own.eq_ignore_ascii_case(name.as_bytes());
+        let mut lines = self.fields.iter().filter(is_same).map(|(_, value)| value.trim_ascii());
         let first = lines.next()?;
         let Some(second) = lines.next() else { return Some(Cow::Borrowed(first)) };
         let all: Vec<&[u8]> = [first, second].into_iter().chain(lines).collect();
@@ -58,48 +43,43 @@ impl<'a> SignedMessage<'a> {
     }
 }
 
-/// The lines of a field, without the blanks around them.
-pub(super) fn lines<'a>(fields: &'a [FieldLine<'a>], name: &str) -> impl Iterator<Item = &'a [u8]> {
-    let same = move |(own, _): &&FieldLine<'a>| own.eq_ignore_ascii_case(name.as_bytes());
-    fields.iter().filter(same).map(|(_, value)| value.trim_ascii())
-}
-
-/// The origin of an agent (RFC 6454 §6.2) at which its keys are published, in normal form: `https://agent.example`.
+/// Who signs, known by where its keys are published: the URL of a key set (RFC 7517 §5) in normal form. An agent that gives
+/// an origin alone means the well-known path there, as both forms of the draft have it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AgentOrigin(Box<str>);
+pub struct SignatureAgent(Box<str>);
 
-impl AgentOrigin {
-    /// Where a directory of keys lies at its origin.
-    pub const WELL_KNOWN: &'static str = "/.well-known/http-message-signatures-directory";
+impl SignatureAgent {
+    /// Where an agent publishes its keys that names an origin alone.
+    const WELL_KNOWN: &'static str = "/.well-known/http-message-signatures-directory";
 
-    /// Reads an https origin. Of a path only `/` may follow it.
+    /// Reads an absolute https URL, or an https origin. A query is no part of who it is.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_at_checked("https://".len())?;
-        let authority = rest.strip_suffix('/').unwrap_or(rest);
+        let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let authority = authority.strip_suffix(":443").unwrap_or(authority);
-        let is_origin = scheme.eq_ignore_ascii_case("https://")
+        let is_segment = |segment: &str| segment != "." && segment != "..";
+        let is_path = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\\"#<>".contains(&byte))
+            && path.split('/').all(is_segment);
+        let is_url = scheme.eq_ignore_ascii_case("https://")
             && is_host(authority.as_bytes())
-            && !authority.ends_with(':');
-        is_origin.then(|| Self(format!("https://{}", authority.to_ascii_lowercase()).into()))
+            && !authority.ends_with(':')
+            && is_path;
+        let path = if matches!(path, "" | "/") { Self::WELL_KNOWN } else { path };
+        is_url.then(|| Self(format!("https://{}{path}", authority.to_ascii_lowercase()).into()))
     }
 
-    /// The origin as text.
+    /// As the catalogue writes it: the origin alone, where the keys lie at the well-known path.
     #[must_use]
     pub fn as_str(&self) -> &str {
+        self.0.strip_suffix(Self::WELL_KNOWN).unwrap_or(&self.0)
+    }
+
+    /// Where its keys are published.
+    #[must_use]
+    pub fn key_set(&self) -> &str {
         &self.0
-    }
-
-    /// Host and port.
-    #[must_use]
-    pub fn authority(&self) -> &str {
-        self.0.strip_prefix("https://").unwrap_or(&self.0)
-    }
-
-    /// Where its directory of keys is published.
-    #[must_use]
-    pub fn directory(&self) -> String {
-        [&self.0, Self::WELL_KNOWN].concat()
     }
 }
 
@@ -108,14 +88,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_a_scheme_and_an_authority() {
-        let parse = |text| AgentOrigin::parse(text).map(|origin| origin.as_str().to_owned());
+    fn an_agent_is_the_url_of_its_keys() {
+        let parse = |text| SignatureAgent::parse(text).map(|agent| agent.as_str().to_owned());
         for (text, expected) in [
             ("https://chatgpt.com", "https://chatgpt.com"),
             ("HTTPS://ChatGPT.com/", "https://chatgpt.com"),
             ("https://a.example:443", "https://a.example"),
             ("https://a.example:8443", "https://a.example:8443"),
             ("https://[2001:db8::1]", "https://[2001:db8::1]"),
+            ("https://A.example/Keys.json", "https://a.example/Keys.json"),
+            ("https://a.example/x?y=z", "https://a.example/x"),
+            ("https://a.example?x", "https://a.example"),
+            ("https://a.example/.well-known/http-message-signatures-directory", "https://a.example"),
         ] {
             assert_eq!(parse(text).as_deref(), Some(expected), "{text}");
         }
@@ -123,8 +107,9 @@ mod tests {
             "",
             "https://",
             "http://a.example",
-            "https://a.example/x",
-            "https://a.example?x",
+            "https://a.example/x/../y",
+            "https://a.example/x y",
+            "https://a.example/x#y",
             "https://a.example#x",
             "https://u@a.example",
             "https://a.example:",
@@ -135,13 +120,16 @@ mod tests {
         ] {
             assert_eq!(parse(text), None, "{text}");
         }
+        let chatgpt = SignatureAgent::parse("https://chatgpt.com").unwrap();
+        let keys = "https://chatgpt.com/.well-known/http-message-signatures-directory";
+        assert_eq!(chatgpt.key_set(), keys);
     }
 
     #[test]
     fn the_authority_is_in_normal_form() {
         let of = |scheme, authority| {
             let (method, target, fields) = ("GET", &b"/"[..], &[][..]);
-            SignedMessage { method, scheme, authority, target, fields, answer: None }.normal_authority()
+            SignedMessage { method, scheme, authority, target, fields }.normal_authority()
         };
         assert_eq!(of("https", "Example.COM:443"), "example.com");
         assert_eq!(of("http", "example.com:80"), "example.com");

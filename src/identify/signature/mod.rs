@@ -9,7 +9,6 @@
 //! results and bounding the work (`policy::proof`), and what follows for the client's identity.
 
 mod base;
-mod directory_answer;
 mod fault;
 mod field;
 mod key;
@@ -19,10 +18,9 @@ mod parameters;
 mod tests;
 mod verify;
 
-pub use directory_answer::prove_directory;
 pub use fault::{SignatureFault, SignatureOutcomeKind};
 pub use key::{JwkParts, KeyFault, PublicKey};
-pub use message::{AgentOrigin, AnswerParts, FieldLine, SignedMessage};
+pub use message::{FieldLine, SignatureAgent, SignedMessage};
 #[cfg(test)]
 pub(crate) use ring::signature as key_pairs;
 pub use verify::{

@@ -2,13 +2,13 @@
 
 mod bounds;
 mod broken;
-mod directory;
 mod good;
+mod negative;
 mod trial;
 mod vectors;
 
 use super::key::{JwkParts, PublicKey};
-use super::message::{AgentOrigin, SignedMessage};
+use super::message::{SignatureAgent, SignedMessage};
 use super::verify::{AgentKeys, PlainCheck, SignatureOutcome, verify_signature};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
@@ -49,12 +49,12 @@ fn test_key(parts: &JwkParts<'_>) -> PublicKey {
 }
 
 /// The directories that are known to a test.
-struct Known(HashMap<AgentOrigin, AgentKeys>);
+struct Known(HashMap<SignatureAgent, AgentKeys>);
 
 impl Known {
     fn of(agent: &str, keys: &[PublicKey]) -> Self {
         let keys = keys.iter().map(|key| (key.thumbprint.clone(), key.clone())).collect();
-        Self([(AgentOrigin::parse(agent).unwrap(), Some(keys))].into())
+        Self([(SignatureAgent::parse(agent).unwrap(), Some(keys))].into())
     }
 
     fn verify(&self, message: &SignedMessage<'_>, now: SystemTime) -> SignatureOutcome {
@@ -69,5 +69,5 @@ fn message<'a>(
     target: &'a str,
     fields: &'a [(&'a [u8], &'a [u8])],
 ) -> SignedMessage<'a> {
-    SignedMessage { method, scheme: "https", authority, target: target.as_bytes(), fields, answer: None }
+    SignedMessage { method, scheme: "https", authority, target: target.as_bytes(), fields }
 }

@@ -5,9 +5,9 @@
 
 use super::base::signature_base;
 use super::fault::SignatureFault;
-use super::field::{BareValue, DictionaryMember, FieldDictionary, FieldItem};
+use super::field::{self, Dictionary, InnerList, Item, ListEntry};
 use super::key::PublicKey;
-use super::message::{AgentOrigin, SignedMessage};
+use super::message::{SignatureAgent, SignedMessage};
 use super::parameters::{SignatureParameters, tag};
 use crate::identify::classify::{NoTrace, Trace};
 use std::collections::HashMap;
@@ -26,17 +26,13 @@ pub type AgentKeys = Option<HashMap<Box<str>, PublicKey>>;
 #[derive(Clone, Copy, Debug)]
 pub struct SignedStatement<'a> {
     /// Who is said to have signed.
-    pub agent: &'a AgentOrigin,
+    pub agent: &'a SignatureAgent,
     /// By which key.
     pub key: &'a PublicKey,
     /// What was signed.
     pub base: &'a [u8],
     /// The signature.
     pub signature: &'a [u8],
-    /// The nonce, where there is one.
-    pub nonce: Option<&'a str>,
-    /// From when on it holds no more.
-    pub ends: SystemTime,
 }
 
 /// Verifies, or knows already.
@@ -78,7 +74,7 @@ impl SignatureCheck for PlainCheck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedSignature {
     /// Who signed.
-    pub agent: AgentOrigin,
+    pub agent: SignatureAgent,
     /// The thumbprint of the key.
     pub keyid: Box<str>,
     /// Whether it covers the whole target, query and all. One that does not could be sent again with another target
@@ -96,7 +92,7 @@ pub type SignatureOutcome = Result<VerifiedSignature, SignatureFault>;
 pub fn verify_signature<'k>(
     message: &SignedMessage<'_>,
     now: SystemTime,
-    keys: impl Fn(&AgentOrigin) -> Option<&'k AgentKeys>,
+    keys: impl Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
     check: &mut impl SignatureCheck,
 ) -> SignatureOutcome {
     SignatureExamination { message, now, keys }.outcome(check, &mut NoTrace)
@@ -106,7 +102,7 @@ pub fn verify_signature<'k>(
 pub fn explain_signature<'k>(
     message: &SignedMessage<'_>,
     now: SystemTime,
-    keys: impl Fn(&AgentOrigin) -> Option<&'k AgentKeys>,
+    keys: impl Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
     check: &mut impl SignatureCheck,
 ) -> (SignatureOutcome, Vec<String>) {
     let mut steps = Vec::new();
@@ -125,9 +121,8 @@ pub fn explain_signature<'k>(
 
 /// When the first signature that identifies an agent was created.
 fn created(message: &SignedMessage<'_>) -> Option<SystemTime> {
-    let field = SignedMessage::field(message.own_fields(), "signature-input")?;
-    let inputs = FieldDictionary::parse(&field).ok()?;
-    let input = inputs.0.iter().find(|input| tag(input) == Some(TAG))?;
+    let inputs: Dictionary = field::parse(&message.field("signature-input")?).ok()?;
+    let input = inputs.values().filter_map(field::list).find(|input| tag(input) == Some(TAG))?;
     Some(SignatureParameters::of(input).ok()?.created())
 }
 
@@ -137,7 +132,7 @@ struct SignatureExamination<'m, F> {
     keys: F,
 }
 
-impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, F> {
+impl<'k, F: Fn(&SignatureAgent) -> Option<&'k AgentKeys>> SignatureExamination<'_, F> {
     fn outcome(&self, check: &mut impl SignatureCheck, trace: &mut impl Trace) -> SignatureOutcome {
         let outcome = self.first_right(check, trace);
         if let Err(fault) = outcome {
@@ -147,22 +142,19 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
     }
 
     fn first_right(&self, check: &mut impl SignatureCheck, trace: &mut impl Trace) -> SignatureOutcome {
-        let field = |name| SignedMessage::field(self.message.own_fields(), name);
-        let input = field("signature-input").unwrap_or_default();
-        let signature = field("signature").unwrap_or_default();
-        let inputs = FieldDictionary::parse(&input)?;
-        let signatures = FieldDictionary::parse(&signature)?;
-        let agents = field("signature-agent").unwrap_or_default();
-        let agents = AgentField::parse(&agents);
+        let field = |name| self.message.field(name).unwrap_or_default();
+        let inputs: Dictionary = field::parse(&field("signature-input"))?;
+        let signatures: Dictionary = field::parse(&field("signature"))?;
+        let agents = AgentField::parse(&field("signature-agent"));
         let agents = agents.as_ref().map_err(|fault| *fault);
         let mut first = Err(SignatureFault::WrongTag);
-        let tagged = inputs.0.iter().filter(|input| tag(input) == Some(TAG));
-        for (place, input) in tagged.enumerate() {
+        let lists = inputs.iter().filter_map(|(label, entry)| Some((label.as_str(), field::list(entry)?)));
+        for (place, (label, input)) in lists.filter(|(_, input)| tag(input) == Some(TAG)).enumerate() {
             if place >= MOST_SIGNATURES {
                 return first.map_err(|_: SignatureFault| SignatureFault::TooMany);
             }
-            trace.note(|| format!("signature `{}` has the tag \"{TAG}\"", input.label));
-            match self.one(input, (&signatures, agents), check, trace) {
+            trace.note(|| format!("signature `{label}` has the tag \"{TAG}\""));
+            match self.one((label, input), signatures.get(label), agents, check, trace) {
                 Ok(verified) => return Ok(verified),
                 fault if place == 0 => first = fault,
                 _ => {}
@@ -173,28 +165,24 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
 
     fn one(
         &self,
-        input: &DictionaryMember<'_>,
-        (signatures, agents): (&FieldDictionary<'_>, Result<&AgentField<'_>, SignatureFault>),
+        (label, input): (&str, &InnerList),
+        signature: Option<&ListEntry>,
+        agents: Result<&AgentField, SignatureFault>,
         check: &mut impl SignatureCheck,
         trace: &mut impl Trace,
     ) -> SignatureOutcome {
-        if input.is_repeated {
-            return Err(SignatureFault::DuplicateLabel);
-        }
-        if !input.is_list {
-            return Err(SignatureFault::Unreadable);
-        }
         let parameters = SignatureParameters::of(input)?;
         parameters.check_time(self.now)?;
         trace.note(|| "`created` and `expires` hold now".to_owned());
-        let signature = signature_of(signatures, input.label)?;
+        let signature = signature.and_then(field::item).and_then(|item| item.bare_item.as_byte_sequence());
+        let signature = signature.ok_or(SignatureFault::MissingSignature)?;
         let covers = |names: &[&str]| {
-            input.items.iter().any(|item| item.text().is_some_and(|text| names.contains(&text)))
+            input.items.iter().any(|item| field::text(item).is_some_and(|text| names.contains(&text)))
         };
         if !covers(&["@authority", "@target-uri"]) {
             return Err(SignatureFault::AuthorityNotCovered);
         }
-        let agent = agents?.of(input)?;
+        let agent = agents?.of(label, input)?;
         trace.note(|| format!("it names the agent {}", agent.as_str()));
         let keys = (self.keys)(&agent).ok_or(SignatureFault::UnknownAgent)?;
         let keys = keys.as_ref().ok_or(SignatureFault::NoKeys)?;
@@ -211,8 +199,7 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
         for line in base.split(|byte| *byte == b'\n') {
             trace.note(|| format!("signature base: {}", String::from_utf8_lossy(line)));
         }
-        let (nonce, ends) = (parameters.nonce, parameters.ends());
-        check.check(&SignedStatement { agent: &agent, key, base: &base, signature, nonce, ends })?;
+        check.check(&SignedStatement { agent: &agent, key, base: &base, signature })?;
         // Rules match path and query. A signature of a path alone was perhaps made for a target that had a query, too.
         let covers_target =
             covers(&["@target-uri", "@request-target"]) || covers(&["@path"]) && covers(&["@query"]);
@@ -231,77 +218,51 @@ impl<'k, F: Fn(&AgentOrigin) -> Option<&'k AgentKeys>> SignatureExamination<'_, 
 }
 
 /// The field `Signature-Agent`: a dictionary, or a bare string in its older form.
-enum AgentField<'a> {
-    Members(FieldDictionary<'a>),
-    Bare(FieldItem<'a>),
+enum AgentField {
+    Members(Dictionary),
+    Bare(Item),
 }
 
-impl<'a> AgentField<'a> {
-    fn parse(field: &'a [u8]) -> Result<Self, SignatureFault> {
+impl AgentField {
+    fn parse(field: &[u8]) -> Result<Self, SignatureFault> {
         // The first byte tells them apart.
         match field.first() {
             None => Err(SignatureFault::NoAgent),
-            Some(b'"') => FieldItem::parse(field).map(Self::Bare),
-            Some(_) => FieldDictionary::parse(field).map(Self::Members),
+            Some(b'"') => field::parse(field).map(Self::Bare),
+            Some(_) => field::parse(field).map(Self::Members),
         }
     }
 
-    /// The agent that a signature covers the name of.
-    fn of(&self, input: &DictionaryMember<'_>) -> Result<AgentOrigin, SignatureFault> {
-        let covering: Vec<_> =
-            input.items.iter().filter(|item| item.text() == Some("signature-agent")).collect();
-        let is_whole = covering.iter().any(|item| item.parameters.get("key").is_none());
+    /// The agent that the signature of this label covers the name of.
+    fn of(&self, label: &str, input: &InnerList) -> Result<SignatureAgent, SignatureFault> {
+        let covering = || input.items.iter().filter(|item| field::text(item) == Some("signature-agent"));
+        let is_whole = covering().any(|item| !item.params.contains_key("key"));
         let members = match self {
-            Self::Bare(item) if is_whole => return origin(item),
+            Self::Bare(item) if is_whole => return agent_of(item),
             Self::Bare(_) => return Err(SignatureFault::AgentNotCovered),
             Self::Members(members) => members,
         };
-        let keys = covering.iter().filter_map(|item| match item.parameters.get("key") {
-            Some(BareValue::String(key)) => Some(key.as_str()),
-            _ => None,
-        });
-        let covered: Vec<&DictionaryMember<'_>> = if is_whole {
-            members.0.iter().collect()
-        } else {
-            keys.filter_map(|key| members.get(key)).collect()
-        };
+        let keys = || covering().filter_map(|item| item.params.get("key")?.as_string());
+        let is_covered = |name: &str| is_whole || keys().any(|key| key.as_str() == name);
+        let mut covered = members.iter().filter(|(name, _)| is_covered(name.as_str()));
         // Of several the signer's own is the one of its label.
-        let own = covered.iter().find(|member| member.label == input.label).or_else(|| covered.first());
+        let own = match (covered.next(), covered.next()) {
+            (Some((_, only)), None) => Some(only),
+            _ => members.get(label).filter(|_| is_covered(label)),
+        };
         let own = own.ok_or(SignatureFault::AgentNotCovered)?;
-        if own.is_repeated {
-            return Err(SignatureFault::DuplicateLabel);
-        }
-        origin(own.item().ok_or(SignatureFault::NotAnOrigin)?)
+        agent_of(field::item(own).ok_or(SignatureFault::NotAnOrigin)?)
     }
 }
 
-/// The byte sequence of `label`.
-pub(super) fn signature_of<'a>(
-    signatures: &'a FieldDictionary<'_>,
-    label: &str,
-) -> Result<&'a [u8], SignatureFault> {
-    let member = signatures.get(label).ok_or(SignatureFault::MissingSignature)?;
-    if member.is_repeated {
-        return Err(SignatureFault::DuplicateLabel);
-    }
-    match member.item().map(|item| &item.value) {
-        Some(BareValue::ByteSequence(bytes)) => Ok(bytes),
-        _ => Err(SignatureFault::MissingSignature),
-    }
-}
-
-/// The origin that a member of `Signature-Agent` names.
-fn origin(item: &FieldItem<'_>) -> Result<AgentOrigin, SignatureFault> {
-    if item.parameters.is_repeated {
-        return Err(SignatureFault::DuplicateParameter);
-    }
-    let is_directory = match item.parameters.get("type") {
-        None => true,
-        Some(BareValue::Token(kind)) => kind.as_str() == "directory",
-        Some(_) => return Err(SignatureFault::WrongType),
-    };
-    if !is_directory {
+/// The agent that a member of `Signature-Agent` names. Newer forms of the draft leave members with parameters alone, and
+/// older ones have the one that says what holds without it.
+fn agent_of(item: &Item) -> Result<SignatureAgent, SignatureFault> {
+    let is_directory = |(name, value): (&str, Option<&str>)| name == "type" && value == Some("directory");
+    let mut parameters =
+        item.params.iter().map(|(name, value)| (name.as_str(), value.as_token().map(|token| token.as_str())));
+    if !parameters.all(is_directory) {
         return Err(SignatureFault::DirectoryType);
     }
-    item.text().and_then(AgentOrigin::parse).ok_or(SignatureFault::NotAnOrigin)
+    field::text(item).and_then(SignatureAgent::parse).ok_or(SignatureFault::NotAnOrigin)
 }

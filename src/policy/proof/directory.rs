@@ -12,11 +12,11 @@ use key_set::KeySet;
 
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, reading};
-use crate::identify::signature::{AgentKeys, AgentOrigin, VerifiedSignature};
+use crate::identify::signature::{AgentKeys, SignatureAgent, VerifiedSignature};
 use crate::identify::{Basis, Catalogue, Identity, Recognised};
 use crate::record::beside;
 use hashbrown::HashMap;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,15 +32,13 @@ const LARGEST: u64 = 64 * 1_024;
 #[derive(Debug, Clone)]
 pub struct KeyDirectory {
     /// Whose keys they are.
-    pub agent: AgentOrigin,
+    pub agent: SignatureAgent,
     /// The crawlers of the catalogue that sign by them.
     pub crawlers: Vec<Arc<str>>,
     /// Where it lies.
     pub path: PathBuf,
     /// The keys; `None` where it was never fetched.
     pub keys: AgentKeys,
-    /// The keys of which the directory itself proved that it holds them.
-    pub proved: HashSet<Box<str>>,
     /// When it was fetched, or said to be unchanged.
     pub fetched: Option<SystemTime>,
     /// Why it could not be fetched when that was tried last.
@@ -63,7 +61,6 @@ impl KeyDirectory {
         self.error = read_error(&self.path);
         match read(&self.path) {
             Ok(Some((set, fetched))) => {
-                self.proved = set.proved;
                 self.keys = Some(set.keys);
                 self.fetched = Some(fetched);
                 None
@@ -72,7 +69,6 @@ impl KeyDirectory {
             Err(message) => {
                 if let Some(former) = former {
                     self.keys.clone_from(&former.keys);
-                    self.proved.clone_from(&former.proved);
                     self.fetched = former.fetched;
                 }
                 Some(ConfigError::whole(&self.path, message))
@@ -88,7 +84,7 @@ impl KeyDirectory {
 
 /// The directories of all agents that are named.
 #[derive(Debug, Default)]
-pub struct KeyDirectories(HashMap<AgentOrigin, KeyDirectory>);
+pub struct KeyDirectories(HashMap<SignatureAgent, KeyDirectory>);
 
 impl KeyDirectories {
     /// Reads them all from disk, and says what is wrong with those that cannot be read.
@@ -98,15 +94,14 @@ impl KeyDirectories {
         previous: Option<&Self>,
     ) -> (Self, Vec<ConfigError>) {
         let folder = config.state_dir.join(FOLDER);
-        let mut all: HashMap<AgentOrigin, KeyDirectory> = HashMap::new();
+        let mut all: HashMap<SignatureAgent, KeyDirectory> = HashMap::new();
         for crawler in catalogue.crawlers() {
             let Some(agent) = &crawler.verify.agent else { continue };
             let directory = all.entry(agent.clone()).or_insert_with(|| KeyDirectory {
                 agent: agent.clone(),
                 crawlers: Vec::new(),
-                path: folder.join(file_name(&agent.directory())),
+                path: folder.join(file_name(agent.key_set())),
                 keys: None,
-                proved: HashSet::new(),
                 fetched: None,
                 error: None,
                 signer: Arc::new(Identity::of_entry(crawler, Basis::Signature)),
@@ -124,7 +119,7 @@ impl KeyDirectories {
 
     /// The keys of an agent; `None` for one that neither the catalogue nor the operator names.
     #[must_use]
-    pub fn keys(&self, agent: &AgentOrigin) -> Option<&AgentKeys> {
+    pub fn keys(&self, agent: &SignatureAgent) -> Option<&AgentKeys> {
         self.0.get(agent).map(|directory| &directory.keys)
     }
 

@@ -64,7 +64,12 @@ fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<Strin
     let tell = |list: &Arc<super::RangeList>| {
         let name = name(&list.path);
         match list.network(address) {
-            Some(network) => format!("{address} lies in {network} of {name}"),
+            Some(network) => {
+                let services = list.services(address).join("`, `");
+                let whose =
+                    if services.is_empty() { services } else { format!(", which is for `{services}`") };
+                format!("{address} lies in {network} of {name}{whose}")
+            }
             None if list.is_recent(now) => {
                 format!("{address} lies in none of the {} ranges of {name}", list.networks())
             }

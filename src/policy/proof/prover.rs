@@ -92,7 +92,7 @@ impl Prover {
     }
 
     /// Who signed a request from `address`, where that is beyond doubt. `is_new` says whether it is seen for the first time:
-    /// then it uses up its nonce.
+    /// then it counts.
     #[must_use]
     pub fn signature(
         &self,
@@ -102,8 +102,7 @@ impl Prover {
         is_new: bool,
         now: SystemTime,
     ) -> Option<VerifiedSignature> {
-        let nonces = if is_new { policy.config.verify.nonces } else { 0 };
-        let mut check = BoundedCheck { memory: &self.signatures, address, nonces, now };
+        let mut check = BoundedCheck { memory: &self.signatures, address };
         let outcome =
             verify_signature(message, now, |agent| policy.evidence.directories.keys(agent), &mut check);
         // Signatures with other tags, and with none, are for others.

@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
+/// How often a publisher is asked at most.
+const HOUR: Duration = Duration::from_secs(3_600);
+
 /// How often a publisher may point elsewhere.
 const REDIRECTS: u32 = 5;
 
@@ -61,7 +64,7 @@ pub struct Refreshed<'c> {
 pub enum Fetched {
     /// It is new, or has changed.
     Replaced,
-    /// It is what it was.
+    /// It is what it was, or was asked for within the hour.
     Unchanged,
     /// A mirror does not have it, as those that were made for address ranges do not have keys. What is kept stays.
     Absent,
@@ -112,6 +115,9 @@ impl PublicationClient {
     fn fetch(&self, url: &str, path: &Path) -> Result<Fetched, String> {
         let present = reading::read(path, LARGEST_LIST).ok().map(|read| read.bytes);
         let receipt = present.as_ref().and_then(|bytes| Receipt::of(path, bytes));
+        if self.mirror.is_none() && receipt.is_some() && was_asked_within_the_hour(path, SystemTime::now()) {
+            return Ok(Fetched::Unchanged);
+        }
         let mut request = self.agent.get(self.address(url));
         if let Some(receipt) = &receipt {
             let validators =
@@ -129,6 +135,9 @@ impl PublicationClient {
         let field = |name: HeaderName| {
             answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
         };
+        if let Some(version) = newer_version(&field(header::CONTENT_TYPE).unwrap_or_default()) {
+            return Err(format!("is of version {version} of its format, and 1 is understood"));
+        }
         let (etag, last_modified) = (field(header::ETAG), field(header::LAST_MODIFIED));
         let body = answer.body_mut().with_config().limit(LARGEST_LIST).read_to_vec();
         let bytes = body.map_err(|error| error.to_string())?;
@@ -155,6 +164,26 @@ impl PublicationClient {
             }
         }
     }
+}
+
+/// Whether the list at `path` was fetched, or said to be unchanged, less than an hour ago. Publishers ask not to be asked
+/// more often (draft-illyes-webbotauth-jafar); a mirror is the operator's own.
+fn was_asked_within_the_hour(path: &Path, now: SystemTime) -> bool {
+    let heard = std::fs::metadata(path).and_then(|metadata| metadata.modified());
+    heard.is_ok_and(|heard| now.duration_since(heard).is_ok_and(|age| age < HOUR))
+}
+
+/// The version that a media type `application/jafar+json` gives, where its major number is higher than what is understood:
+/// what it holds must not be guessed at.
+fn newer_version(media_type: &str) -> Option<&str> {
+    let (kind, parameters) = media_type.split_once(';')?;
+    let is_version =
+        |parameter: &str| parameter.trim().split_once('=').filter(|(name, _)| *name == "version").is_some();
+    let parameter = parameters.split(';').find(|parameter| is_version(parameter))?;
+    let version = parameter.trim().split_once('=')?.1.trim_matches('"');
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    let is_newer = major.is_none_or(|major| major > 1);
+    (kind.trim().eq_ignore_ascii_case("application/jafar+json") && is_newer).then_some(version)
 }
 
 /// The certificates of `ca`, or those built in.
@@ -239,6 +268,35 @@ mod tests {
         );
         assert_eq!(std::fs::read(&aside).unwrap(), b"x");
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_newer_format_is_told_by_its_media_type() {
+        for fine in [
+            "application/json",
+            "application/jafar+json",
+            "application/jafar+json; version=1.9",
+            "Application/JAFAR+json;charset=utf-8;version=\"1.0\"",
+            "application/json; version=2",
+        ] {
+            assert_eq!(newer_version(fine), None, "{fine}");
+        }
+        assert_eq!(newer_version("application/jafar+json; version=2.0"), Some("2.0"));
+        assert_eq!(newer_version("application/jafar+json;charset=utf-8;version=\"10\""), Some("10"));
+        assert_eq!(newer_version("application/jafar+json; version=new"), Some("new"));
+    }
+
+    #[test]
+    fn a_publisher_is_asked_hourly_at_most() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        let now = SystemTime::now();
+        assert!(!was_asked_within_the_hour(&path, now));
+        std::fs::write(&path, "x").unwrap();
+        assert!(
+            was_asked_within_the_hour(&path, now + HOUR / 2)
+                && !was_asked_within_the_hour(&path, now + 2 * HOUR)
+        );
     }
 
     #[test]

@@ -13,10 +13,9 @@ use parking_lot::Mutex;
 use quick_cache::UnitWeighter;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use strum::{EnumCount as _, VariantArray as _};
 
 /// How many results are remembered: some 400 KiB.
@@ -44,7 +43,6 @@ type StatementDigest = [u8; 32];
 pub(super) struct SignatureMemory {
     results: QuickCache<StatementDigest, bool, UnitWeighter, DefaultHashBuilder>,
     budget: Mutex<VerifyBudget>,
-    nonces: Mutex<NonceMemory>,
     counts: [AtomicU64; SignatureOutcomeKind::COUNT],
     /// Whether it was told that the budget was used up.
     has_told: AtomicBool,
@@ -57,7 +55,6 @@ impl Default for SignatureMemory {
         Self {
             results: QuickCache::with(REMEMBERED, capacity, UnitWeighter, state, lifecycle),
             budget: Mutex::default(),
-            nonces: Mutex::default(),
             counts: Default::default(),
             has_told: AtomicBool::default(),
         }
@@ -84,9 +81,6 @@ impl SignatureMemory {
 pub(super) struct BoundedCheck<'a> {
     pub(super) memory: &'a SignatureMemory,
     pub(super) address: Option<IpAddr>,
-    /// How many nonces are remembered; 0 where they may be used again.
-    pub(super) nonces: usize,
-    pub(super) now: SystemTime,
 }
 
 impl SignatureCheck for BoundedCheck<'_> {
@@ -114,20 +108,7 @@ impl SignatureCheck for BoundedCheck<'_> {
             Some(known) => known,
             None => self.verify(statement, digest)?,
         };
-        if !is_right {
-            return Err(SignatureFault::Mismatch);
-        }
-        if self.nonces == 0 {
-            return Ok(());
-        }
-        let nonce = statement.nonce.ok_or(SignatureFault::MissingNonce)?;
-        let used = Sha256::new()
-            .chain_update(&*statement.key.thumbprint)
-            .chain_update([0])
-            .chain_update(nonce)
-            .finalize()
-            .into();
-        self.memory.nonces.lock().take(used, statement.ends, self.nonces, self.now)
+        if is_right { Ok(()) } else { Err(SignatureFault::Mismatch) }
     }
 }
 
@@ -202,37 +183,6 @@ impl VerifyBudget {
     }
 }
 
-/// Nonces that were used, until the signature that used them holds no more: some 100 bytes each.
-#[derive(Debug, Default)]
-struct NonceMemory {
-    used: HashSet<StatementDigest>,
-    by_end: BTreeSet<(SystemTime, StatementDigest)>,
-}
-
-impl NonceMemory {
-    /// Takes a nonce that was not used before. When `most` are remembered, the one that ends first makes room.
-    fn take(
-        &mut self,
-        nonce: StatementDigest,
-        ends: SystemTime,
-        most: usize,
-        now: SystemTime,
-    ) -> Result<(), SignatureFault> {
-        while let Some((end, first)) = self.by_end.first().copied() {
-            if end > now && self.used.len() < most {
-                break;
-            }
-            self.by_end.pop_first();
-            self.used.remove(&first);
-        }
-        if !self.used.insert(nonce) {
-            return Err(SignatureFault::RepeatedNonce);
-        }
-        self.by_end.insert((ends, nonce));
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,19 +233,5 @@ mod tests {
         });
         assert_eq!(wrong.count(), WRONG as usize);
         assert!(budget.by_network.len() <= 200);
-    }
-
-    #[test]
-    fn a_nonce_is_used_once_while_its_signature_holds() {
-        let mut memory = NonceMemory::default();
-        let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
-        let repeated = Err(SignatureFault::RepeatedNonce);
-        assert_eq!(memory.take([1; 32], at(100), 2, at(0)), Ok(()));
-        assert_eq!(memory.take([1; 32], at(100), 2, at(99)), repeated);
-        assert_eq!(memory.take([1; 32], at(200), 2, at(100)), Ok(()), "the first one ended");
-        assert_eq!(memory.take([2; 32], at(150), 2, at(100)), Ok(()));
-        assert_eq!(memory.take([3; 32], at(300), 2, at(100)), Ok(()), "the one that ends first makes room");
-        assert_eq!(memory.used.len(), 2);
-        assert_eq!(memory.take([1; 32], at(200), 9, at(100)), repeated);
     }
 }

@@ -118,7 +118,7 @@ impl Timer {
     fn look_for_keys(&mut self, policy: &Policy, every: Duration, at: Instant) {
         let now = SystemTime::now();
         let is_due = |directory: &&KeyDirectory| {
-            let may_ask = self.may_ask(&directory.agent.directory(), KEY_RETRY, every, at);
+            let may_ask = self.may_ask(directory.agent.key_set(), KEY_RETRY, every, at);
             may_ask && directory.age(now).is_none_or(|age| age >= every)
         };
         let due: Vec<KeyDirectory> =
@@ -132,12 +132,12 @@ impl Timer {
                 Ok(publisher) => publisher.refresh_keys(directory),
                 Err(error) => Err(error.clone()),
             };
-            let url = directory.agent.directory();
+            let url = directory.agent.key_set();
             // What a mirror does not have it will not have in five minutes either.
-            self.note(&url, matches!(result, Ok(Fetched::Absent) | Err(_)), at);
+            self.note(url, matches!(result, Ok(Fetched::Absent) | Err(_)), at);
             match result {
-                Ok(_) => drop(self.told.remove(&*url)),
-                Err(error) if directory.error.is_some() || self.told.contains(&*url) => {
+                Ok(_) => drop(self.told.remove(url)),
+                Err(error) if directory.error.is_some() || self.told.contains(url) => {
                     tracing::debug!(url, "keys of an agent: {error}");
                 }
                 Err(error) => {

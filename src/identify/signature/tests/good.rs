@@ -44,6 +44,15 @@ fn good_signatures_are_verified() {
         sent.signature = sent.signature.as_ref().map(|field| field.replacen("sig1=", "p1=", 1));
     };
     assert_eq!(good().outcome(relabelled), Ok(true));
+    // The URL of a key set, in the catalogue under that URL; the newest of two equal labels; the type that is the default.
+    let of_agent = |agent: &str| Trial { agent: agent.to_owned(), ..good() };
+    let twice = of_agent(&format!("sig1=\"https://unknown.example\", sig1=\"{AGENT}\""));
+    assert_eq!(twice.outcome(as_is), Ok(true));
+    assert_eq!(of_agent(&format!("sig1=\"{AGENT}/\"")).outcome(as_is), Ok(true));
+    assert_eq!(of_agent(&format!("sig1=\"{AGENT}\";type=directory")).outcome(as_is), Ok(true));
+    let url = "https://keys.example/jwks.json";
+    assert_eq!(of_agent(&format!("sig1=\"{url}\"")).outcome(as_is), Ok(true));
+    assert_eq!(of_agent(&format!("sig1=\"{url}?v=2\"")).outcome(as_is), Ok(true));
     // A proxy's own signature beside it, before or behind.
     let beside = |sent: &mut Trial| {
         sent.input = format!("proxy=(\"@path\");created=1;tag=\"proxy\", {}", sent.input);

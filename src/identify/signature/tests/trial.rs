@@ -1,7 +1,7 @@
 //! A good signature that tests change, before it is made or after.
 
 use super::super::base::signature_base;
-use super::super::field::FieldDictionary;
+use super::super::field::{self, Dictionary};
 use super::super::{FieldLine, SignatureFault};
 use super::*;
 use crate::identify::signature::explain_signature;
@@ -86,8 +86,10 @@ impl Trial {
             names.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
         let message = message(sent.method, sent.authority, sent.target, &lines);
         let mut known = Known::of(AGENT, &[public(&pair(7))]);
-        known.0.insert(AgentOrigin::parse("https://other.example").unwrap(), Some(HashMap::new()));
-        known.0.insert(AgentOrigin::parse("https://new.example").unwrap(), None);
+        known.0.insert(SignatureAgent::parse("https://other.example").unwrap(), Some(HashMap::new()));
+        known.0.insert(SignatureAgent::parse("https://new.example").unwrap(), None);
+        let keys = known.0.get(&SignatureAgent::parse(AGENT).unwrap()).cloned().unwrap();
+        known.0.insert(SignatureAgent::parse("https://keys.example/jwks.json").unwrap(), keys);
         let outcome = known.verify(&message, at(sent.now));
         let (explained, steps) =
             explain_signature(&message, at(sent.now), |agent| known.0.get(agent), &mut PlainCheck);
@@ -114,9 +116,9 @@ impl Trial {
         let lines: Vec<FieldLine<'_>> =
             fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
         let message = message(self.method, self.authority, self.target, &lines);
-        let base = FieldDictionary::parse(self.input.as_bytes())
+        let base = field::parse::<Dictionary>(self.input.as_bytes())
             .ok()
-            .and_then(|inputs| signature_base(&message, inputs.0.first()?).ok());
+            .and_then(|inputs| signature_base(&message, field::list(inputs.values().next()?)?).ok());
         let signature = pair(self.seed).sign(&base.unwrap_or_default());
         let label = self.input.split('=').next().unwrap_or("sig1");
         format!("{label}=:{}:", STANDARD.encode(signature.as_ref()))

@@ -2,9 +2,9 @@
 //! cloudflare/web-bot-auth.
 
 use super::super::base::signature_base;
-use super::super::field::{BareValue, FieldDictionary};
+use super::super::field::{self, Dictionary};
 use super::super::key::KeyFault;
-use super::super::{AnswerParts, FieldLine, SignatureFault};
+use super::super::{FieldLine, SignatureFault};
 use super::*;
 use crate::identify::signature::VerifiedSignature;
 
@@ -20,28 +20,17 @@ const REQUEST: [FieldLine<'static>; 5] = [
     (b"Content-Length", b"18"),
 ];
 
-/// The test response of the same section.
-const RESPONSE: [FieldLine<'static>; 4] = [
-    (b"Date", b"Tue, 20 Apr 2021 02:07:56 GMT"),
-    (b"Content-Type", b"application/json"),
-    (
-        b"Content-Digest",
-        b"sha-512=:mEWXIS7MaLRuGgxOBdODa3xqM1XdEvxoYhvlCFJ41QJgJc4GTsPp29l5oGX69wWdXymyU0rjJuahq4l5aGgfLQ==:",
-    ),
-    (b"Content-Length", b"23"),
-];
-
 fn request() -> SignedMessage<'static> {
     message("POST", "example.com", "/foo?param=Value&Pet=dog", &REQUEST)
 }
 
 /// Whether the key verifies the signature over the base that is built here.
 fn verifies(message: &SignedMessage<'_>, key: &JwkParts<'_>, input: &str, signature: &str) -> bool {
-    let inputs = FieldDictionary::parse(input.as_bytes()).unwrap();
-    let signatures = FieldDictionary::parse(signature.as_bytes()).unwrap();
-    let base = signature_base(message, &inputs.0[0]).unwrap();
-    let BareValue::ByteSequence(bytes) = &signatures.0[0].items[0].value else { panic!("{signature}") };
-    assert_eq!(inputs.0[0].label, signatures.0[0].label);
+    let inputs: Dictionary = field::parse(input.as_bytes()).unwrap();
+    let signatures: Dictionary = field::parse(signature.as_bytes()).unwrap();
+    let base = signature_base(message, field::list(&inputs[0]).unwrap()).unwrap();
+    let bytes = field::item(&signatures[0]).unwrap().bare_item.as_byte_sequence().unwrap();
+    assert_eq!(inputs.keys().next(), signatures.keys().next());
     let key = test_key(key);
     assert_eq!(bytes.len(), key.signature_length());
     key.has_signed(&base, bytes)
@@ -49,7 +38,6 @@ fn verifies(message: &SignedMessage<'_>, key: &JwkParts<'_>, input: &str, signat
 
 #[test]
 fn rfc_9421_b_2_asymmetric_signatures() {
-    let answer = SignedMessage { answer: Some(AnswerParts { status: 200, fields: &RESPONSE }), ..request() };
     for (section, message, key, input, signature) in [
         (
             "B.2.1",
@@ -59,25 +47,11 @@ fn rfc_9421_b_2_asymmetric_signatures() {
             "sig-b21=:d2pmTvmbncD3xQm8E9ZV2828BjQWGgiwAaw5bAkgibUopemLJcWDy/lkbbHAve4cRAtx31Iq786U7it++wgGxbtRxf8Udx7zFZsckzXaJMkA7ChG52eSkFxykJeNqsrWH5S+oxNFlD4dzVuwe8DhTSja8xxbR/Z2cOGdCbzR72rgFWhzx2VjBqJzsPLMIQKhO4DGezXehhWwE56YCE+O6c0mKZsfxVrogUvA4HELjVKWmAvtl6UnCh8jYzuVG5WSb/QEVPnP5TmcAnLH1g+s++v6d4s8m0gCw1fV5/SITLq9mhho8K3+7EPYTU8IU1bLhdxO5Nyt8C8ssinQ98Xw9Q==:",
         ),
         (
-            "B.2.2",
-            request(),
-            RSA_PSS,
-            "sig-b22=(\"@authority\" \"content-digest\" \"@query-param\";name=\"Pet\");created=1618884473;keyid=\"test-key-rsa-pss\";tag=\"header-example\"",
-            "sig-b22=:LjbtqUbfmvjj5C5kr1Ugj4PmLYvx9wVjZvD9GsTT4F7GrcQEdJzgI9qHxICagShLRiLMlAJjtq6N4CDfKtjvuJyE5qH7KT8UCMkSowOB4+ECxCmT8rtAmj/0PIXxi0A0nxKyB09RNrCQibbUjsLS/2YyFYXEu4TRJQzRw1rLEuEfY17SARYhpTlaqwZVtR8NV7+4UKkjqpcAoFqWFQh62s7Cl+H2fjBSpqfZUJcsIk4N6wiKYd4je2U/lankenQ99PZfB4jY3I5rSV2DSBVkSFsURIjYErOs0tFTQosMTAoxk//0RoKUqiYY8Bh0aaUEb0rQl3/XaVe4bXTugEjHSw==:",
-        ),
-        (
             "B.2.3",
             request(),
             RSA_PSS,
             "sig-b23=(\"date\" \"@method\" \"@path\" \"@query\" \"@authority\" \"content-type\" \"content-digest\" \"content-length\");created=1618884473;keyid=\"test-key-rsa-pss\"",
             "sig-b23=:bbN8oArOxYoyylQQUU6QYwrTuaxLwjAC9fbY2F6SVWvh0yBiMIRGOnMYwZ/5MR6fb0Kh1rIRASVxFkeGt683+qRpRRU5p2voTp768ZrCUb38K0fUxN0O0iC59DzYx8DFll5GmydPxSmme9v6ULbMFkl+V5B1TP/yPViV7KsLNmvKiLJH1pFkh/aYA2HXXZzNBXmIkoQoLd7YfW91kE9o/CCoC1xMy7JA1ipwvKvfrs65ldmlu9bpG6A9BmzhuzF8Eim5f8ui9eH8LZH896+QIF61ka39VBrohr9iyMUJpvRX2Zbhl5ZJzSRxpJyoEZAFL2FUo5fTIztsDZKEgM4cUA==:",
-        ),
-        (
-            "B.2.4",
-            answer,
-            ECC_P256,
-            "sig-b24=(\"@status\" \"content-type\" \"content-digest\" \"content-length\");created=1618884473;keyid=\"test-key-ecc-p256\"",
-            "sig-b24=:wNmSUAhwb5LxtOtOpNa6W5xj067m5hFrj0XQ4fvpaCLx0NKocgPquLgyahnzDnDAUy5eCdlYUEkLIj+32oiasw==:",
         ),
         (
             "B.2.6",
@@ -199,7 +173,7 @@ fn web_bot_auth_vectors() {
             let known = Known::of("https://signature-agent.test", &[test_key(&key)]);
             let outcome = known.verify(&message, at(created + 10));
             let verified = VerifiedSignature {
-                agent: AgentOrigin::parse("https://signature-agent.test").unwrap(),
+                agent: SignatureAgent::parse("https://signature-agent.test").unwrap(),
                 keyid: test_key(&key).thumbprint,
                 covers_target: false,
             };
@@ -225,20 +199,17 @@ fn web_bot_auth_forms_of_the_agent() {
     let vectors: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
     for vector in &vectors {
         let header = vector["header"].as_str().unwrap();
-        let members = FieldDictionary::parse(header.as_bytes()).unwrap();
+        let members: Dictionary = field::parse(header.as_bytes()).unwrap();
         let entries = vector["entries"].as_array().unwrap();
-        assert_eq!(members.0.len(), entries.len());
-        for (member, entry) in members.0.iter().zip(entries) {
-            let item = member.item().unwrap();
+        assert_eq!(members.len(), entries.len());
+        for ((label, member), entry) in members.iter().zip(entries) {
+            let item = field::item(member).unwrap();
             assert_eq!(
-                (member.label, item.text()),
+                (label.as_str(), field::text(item)),
                 (entry["label"].as_str().unwrap(), entry["uri"].as_str())
             );
-            let kind = match item.parameters.get("type") {
-                Some(BareValue::Token(kind)) => kind.as_str(),
-                _ => "directory",
-            };
-            assert_eq!(Some(kind), entry["type"].as_str());
+            let kind = item.params.get("type").and_then(|kind| kind.as_token());
+            assert_eq!(Some(kind.map_or("directory", |kind| kind.as_str())), entry["type"].as_str());
         }
     }
     assert_eq!(vectors.len(), 3);

@@ -11,8 +11,6 @@ const MOST_KEYS: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct KeySet {
     pub(super) keys: HashMap<Box<str>, PublicKey>,
-    /// Those that the directory proved that it holds, where that is written in it: only in what this program keeps.
-    pub(super) proved: HashSet<Box<str>>,
     /// What is wrong with others.
     pub(super) faults: Vec<String>,
     entries: Vec<JwkEntry>,
@@ -46,19 +44,9 @@ struct JwkEntry {
     /// The private half.
     #[serde(skip_serializing)]
     d: Option<serde::de::IgnoredAny>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    proved: bool,
 }
 
 impl KeySet {
-    /// Reads a set as it is published: nothing that stands in it proves anything.
-    pub(super) fn published(bytes: &[u8]) -> Result<Self, String> {
-        let mut set = Self::parse(bytes)?;
-        set.proved.clear();
-        set.entries.iter_mut().for_each(|entry| entry.proved = false);
-        Ok(set)
-    }
-
     /// Reads a set. Keys that cannot be used are left out, and told of.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let document: JwkDocument = serde_json::from_slice(bytes).map_err(|error| {
@@ -73,9 +61,6 @@ impl KeySet {
             match entry.and_then(|entry| Ok(entry.key()?.map(|key| (entry, key)))) {
                 Ok(Some((mut entry, key))) => {
                     entry.keep_own(&key.thumbprint);
-                    if entry.proved {
-                        set.proved.insert(key.thumbprint.clone());
-                    }
                     set.keys.insert(key.thumbprint.clone(), key);
                     set.entries.push(entry);
                 }
@@ -92,21 +77,6 @@ impl KeySet {
         self.keys.retain(|thumbprint, _| published.contains(thumbprint));
         self.entries.retain(|entry| published.contains(&*entry.kid));
         self.keys.len() < before
-    }
-
-    /// Leaves out the key of this thumbprint.
-    pub(super) fn drop_key(&mut self, thumbprint: &str, why: String) {
-        self.keys.remove(thumbprint);
-        self.entries.retain(|entry| entry.kid != thumbprint);
-        self.faults.push(why);
-    }
-
-    /// Notes that the directory proved that it holds the key of this thumbprint.
-    pub(super) fn prove(&mut self, thumbprint: &str) {
-        self.proved.insert(thumbprint.into());
-        for entry in self.entries.iter_mut().filter(|entry| entry.kid == thumbprint) {
-            entry.proved = true;
-        }
     }
 
     /// As it is kept.
@@ -164,28 +134,15 @@ mod tests {
              {{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"use\":\"enc\"}},\
              {{\"kty\":\"RSA\",\"n\":\"AAAA\",\"e\":\"AQAB\"}}],\"more\":1}}"
         );
-        let mut set = KeySet::parse(text.as_bytes()).unwrap();
+        let set = KeySet::parse(text.as_bytes()).unwrap();
         let thumbprint = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
         assert_eq!(set.keys.keys().map(|key| &**key).collect::<Vec<_>>(), [thumbprint]);
         let faults = set.faults.join("; ");
         for part in ["key 2: is a test key", "key 3: holds its private half", "key 6: is an RSA key"] {
             assert!(faults.contains(part), "{faults}");
         }
-        set.prove(thumbprint);
         let kept = KeySet::parse(&set.to_bytes()).unwrap();
-        assert_eq!((kept.keys, kept.proved, kept.faults), (set.keys.clone(), set.proved.clone(), vec![]));
-        set.drop_key(thumbprint, "why".to_owned());
-        assert_eq!(set.to_bytes(), b"{\"keys\":[]}");
-    }
-
-    #[test]
-    fn nothing_in_a_published_set_proves_anything() {
-        let text =
-            format!("{{\"keys\":[{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"proved\":true}}]}}");
-        assert_eq!(KeySet::parse(text.as_bytes()).unwrap().proved.len(), 1);
-        let set = KeySet::published(text.as_bytes()).unwrap();
-        assert!(set.proved.is_empty() && set.keys.len() == 1);
-        assert!(!String::from_utf8(set.to_bytes()).unwrap().contains("proved"));
+        assert_eq!((kept.keys, kept.faults), (set.keys.clone(), vec![]));
     }
 
     /// What is kept is read with the bound of what is fetched.
@@ -195,7 +152,7 @@ mod tests {
         let text = format!(
             "{{\"keys\":[{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"n\":\"{long}\",\"y\":\"{long}\"}}]}}"
         );
-        let kept = KeySet::published(text.as_bytes()).unwrap().to_bytes();
+        let kept = KeySet::parse(text.as_bytes()).unwrap().to_bytes();
         assert!(kept.len() < 200, "{}", kept.len());
         assert_eq!(KeySet::parse(&kept).unwrap().keys.len(), 1);
     }
@@ -205,7 +162,7 @@ mod tests {
         let good = format!("\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"y\":null,\"kid\":null");
         let text =
             format!("{{\"keys\":[{{{good}}},{{\"kty\":\"EC\",\"crv\":1}},1,{{\"kty\":\"AKP\",\"kid\":7}}]}}");
-        let set = KeySet::published(text.as_bytes()).unwrap();
+        let set = KeySet::parse(text.as_bytes()).unwrap();
         assert_eq!((set.keys.len(), set.faults.len()), (1, 2), "{:?}", set.faults);
     }
 
