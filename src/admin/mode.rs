@@ -3,7 +3,7 @@
 use super::{Admin, AnswerOrRefusal, json, query};
 use crate::control::{ModeReport, SiteMode};
 use crate::enforce::Mode;
-use crate::identify::Purpose;
+use crate::identify::PurposeSet;
 use crate::policy::{ModeInForce, ModeScope, Override, Scope, Site, SiteModes};
 use crate::record::word;
 use http::{Request, Response, StatusCode};
@@ -21,15 +21,15 @@ struct ModeRequest {
     persist: bool,
     crawler: Option<String>,
     #[serde(with = "word::optional")]
-    purpose: Option<Purpose>,
+    purpose: Option<PurposeSet>,
     site: Option<String>,
     /// With `clear`, every scope.
     all: bool,
 }
 
 impl ModeRequest {
-    /// Whom it is for.
-    fn scope(&self) -> Result<Scope, &'static str> {
+    /// Whom it is for: one, or each purpose of several.
+    fn scopes(&self) -> Result<Vec<Scope>, &'static str> {
         if self.mode.is_some() == self.clear {
             return Err("either `mode` or `clear`");
         }
@@ -40,27 +40,31 @@ impl ModeRequest {
             return Err("either a crawler or a purpose");
         }
         let (crawler, site) = (self.crawler.clone(), self.site.clone());
-        Ok(Scope { crawler, purpose: self.purpose, site, all: self.all })
+        Ok(Scope { crawler, purpose: None, site, all: self.all }.of_each(self.purpose))
     }
 }
 
 pub(super) fn change(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
     let refuse = |error: &dyn Display| (StatusCode::BAD_REQUEST, error.to_string());
     let wish: ModeRequest = query::read(request)?;
-    let (scope, persists) = (wish.scope().map_err(|error| refuse(&error))?, wish.persist);
+    let (scopes, persists) = (wish.scopes().map_err(|error| refuse(&error))?, wish.persist);
     let mode = wish.mode;
-    let changed = match mode {
-        Some(mode) => {
-            admin.reloader.set_mode(&Override { scope: scope.clone(), mode, persists, fleet: false })
-        }
-        None if scope.all => admin.reloader.clear_modes(),
-        None => admin.reloader.clear_mode(&scope),
-    };
+    let mut has_changed = false;
+    for scope in &scopes {
+        let changed = match mode {
+            Some(mode) => {
+                admin.reloader.set_mode(&Override { scope: scope.clone(), mode, persists, fleet: false })
+            }
+            None if scope.all => admin.reloader.clear_modes(),
+            None => admin.reloader.clear_mode(scope),
+        };
+        has_changed |= changed.map_err(|error| refuse(&error))?;
+    }
     let mut report = report(admin);
-    report.result =
-        Some(if changed.map_err(|error| refuse(&error))? { "changed" } else { "unchanged" }.into());
+    report.result = Some(if has_changed { "changed" } else { "unchanged" }.into());
     if let Some(mode) = mode {
-        report.warnings = warnings(admin, &report.in_force, mode, &scope);
+        report.warnings =
+            scopes.iter().flat_map(|scope| warnings(admin, &report.in_force, mode, scope)).collect();
     }
     Ok(json(&report))
 }
@@ -148,13 +152,16 @@ mod tests {
         let read = |query: &str| {
             let request = Request::builder().uri(format!("/mode?{query}")).body(()).unwrap();
             let wish: ModeRequest = query::read(&request)?;
-            let scope = wish.scope().map_err(|error| (StatusCode::BAD_REQUEST, error.to_owned()))?;
-            Ok::<_, (StatusCode, String)>((wish.mode, wish.persist, scope))
+            let scopes = wish.scopes().map_err(|error| (StatusCode::BAD_REQUEST, error.to_owned()))?;
+            Ok::<_, (StatusCode, String)>((wish.mode, wish.persist, scopes))
         };
         let scope = Scope { crawler: Some("a b&".to_owned()), ..Scope::default() };
-        assert_eq!(read("mode=enforce&crawler=a%20b%26&persist"), Ok((Some(Mode::Enforce), true, scope)));
+        assert_eq!(read("mode=enforce&crawler=a%20b%26&persist"), Ok((Some(Mode::Enforce), true, vec![scope])));
         let everybody = Scope { all: true, ..Scope::default() };
-        assert_eq!(read("clear&all"), Ok((None, false, everybody)));
+        assert_eq!(read("clear&all"), Ok((None, false, vec![everybody])));
+        let purposes = read("mode=off&purpose=ai").unwrap().2;
+        let words: Vec<_> = purposes.iter().map(|scope| scope.purpose.unwrap().as_str()).collect();
+        assert_eq!(words, ["ai-search", "ai-train", "ai-user"]);
         for query in [
             "",
             "mode=loud",

@@ -13,6 +13,7 @@ use super::site::SiteTable;
 use super::values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue};
 use super::verify::VerifyTable;
 use crate::enforce::{ClientModes, Mode};
+use crate::identify::nearest_first;
 use crate::record::{AccessFormat, AddressDetail, LogOptions};
 use crate::request::forwarded::ForwardedField;
 use crate::robots::nearest;
@@ -119,8 +120,7 @@ fn explain_unknown_key(message: &str) -> String {
             "`{key}` is a key of the whole file: write it above the first table, which begins with `[`"
         );
     }
-    let known: Vec<String> = known().map(|key| format!("`{key}`")).collect();
-    format!("unknown key `{key}`; the keys here are {}", known.join(", "))
+    format!("unknown key `{key}`; the keys here are {}", nearest_first(key, known()))
 }
 
 /// The name in `[name]`.

@@ -5,7 +5,7 @@ use super::file::ConfigFile;
 use super::values::RateValue;
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, PaceRates};
-use crate::identify::Purpose;
+use crate::identify::{Purpose, PurposeSet};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use toml::Spanned;
@@ -30,13 +30,15 @@ impl NamedSettings {
     pub(super) fn of(file: &ConfigFile, faults: &mut Faults<'_>) -> Self {
         let mut set = Self::default();
         for (name, table) in &file.purposes {
-            let purpose = name.parse::<Purpose>();
-            let purpose = purpose.map_err(|unknown| format!("invalid purpose `{name}`: {unknown}"));
-            let Some(purpose) = faults.value_or_fault(table.span(), purpose) else { continue };
+            let set_of = name.parse::<PurposeSet>().map_err(|unknown| unknown.to_string());
+            let Some(set_of) = faults.value_or_fault(table.span(), set_of) else { continue };
             let CrawlerTable { mode, rate } = table.as_ref();
             require_either(table, &format!("[purposes.{name}]"), faults);
-            set.purposes.extend(mode.map(|mode| (purpose, mode)));
-            set.rates.purposes.extend(rate.map(|rate| (purpose, limit(rate))));
+            // `ai` comes before each of its own, which stay what they are set to.
+            for purpose in set_of.purposes() {
+                set.purposes.extend(mode.map(|mode| (purpose, mode)));
+                set.rates.purposes.extend(rate.map(|rate| (purpose, limit(rate))));
+            }
         }
         // Names of crawlers compare without case, so two that differ in nothing else are one.
         let mut seen = HashSet::new();

@@ -4,7 +4,7 @@ use super::defaults;
 use super::error::{Faults, position, rebase};
 use super::origin_url::OriginUrl;
 use super::values::{DurationValue, TableOrText, TextOrTable};
-use crate::identify::Purpose;
+use crate::identify::{Purpose, PurposeSet};
 use serde::Deserialize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -133,8 +133,9 @@ impl RobotsConfig {
         rebase(base, table.file.iter_mut().chain(&mut table.additions));
         let source = table.source(&span, faults)?;
         let block = faults.values_or_faults(&table.block, |name| {
-            name.parse::<Purpose>().map_err(|error| format!("invalid purpose `{name}`: {error}"))
+            name.parse::<PurposeSet>().map_err(|error| error.to_string())
         })?;
+        let block: Vec<Purpose> = block.into_iter().flat_map(PurposeSet::purposes).collect();
         let twice = (0..).zip(&block).find(|(at, purpose)| block.iter().take(*at).any(|it| it == *purpose));
         if let Some((at, purpose)) = twice {
             let span = table.block.get(at).map_or(span, Spanned::span);

@@ -1,7 +1,7 @@
 //! Verbs, options and their help.
 
 use super::report::TimeArgument;
-use crate::identify::Purpose;
+use crate::identify::PurposeSet;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
@@ -146,9 +146,9 @@ pub(super) struct CrawlersArgs {
     /// A User-Agent header, whole: what it is recognised as, step by step
     #[arg(value_name = "UA")]
     pub(super) user_agent: Option<String>,
-    /// Only those that fetch for this, such as ai-train
+    /// Only those that fetch for this, such as ai-train, or ai for all that is AI's
     #[arg(long, value_name = "P", conflicts_with = "user_agent")]
-    pub(super) purpose: Option<Purpose>,
+    pub(super) purpose: Option<PurposeSet>,
     #[command(subcommand)]
     pub(super) verb: Option<CrawlersVerb>,
 }
@@ -205,9 +205,9 @@ pub(super) struct ReportArgs {
     /// Only this crawler
     #[arg(long, value_name = "NAME")]
     pub(super) crawler: Option<String>,
-    /// Only what fetches for this, such as ai-train
+    /// Only what fetches for this, such as ai-train, or ai for all that is AI's
     #[arg(long, value_name = "P")]
-    pub(super) purpose: Option<Purpose>,
+    pub(super) purpose: Option<PurposeSet>,
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,

@@ -34,7 +34,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
 /// The catalogue, or what of it is for one purpose.
 fn wanted(identifier: &Identifier, arguments: &CrawlersArgs) -> Catalogue {
     let all = identifier.catalogue();
-    let is_wanted = |purpose| arguments.purpose.is_none_or(|wanted| wanted == purpose);
+    let is_wanted = |purpose| arguments.purpose.is_none_or(|wanted| wanted.contains(purpose));
     let crawlers = all.crawlers().iter().filter(|crawler| is_wanted(crawler.purpose)).cloned().collect();
     let control = all.control_tokens().iter().filter(|control| is_wanted(control.purpose)).cloned().collect();
     Catalogue::new(crawlers, control)

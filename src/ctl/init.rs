@@ -10,6 +10,7 @@ use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
 use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, defaults, www_sibling};
 use crate::enforce::Mode;
+use crate::identify::PurposeSet;
 use crate::policy::{self, RobotsFile, fitness};
 use askama::Template;
 use serde::Serialize;
@@ -198,7 +199,7 @@ impl GatewayToml {
             hosts: toml_list(&plan.hosts),
             siblings: toml_list(missing_siblings(&plan.hosts).into_iter().map(|(_, other)| other)),
             origin: plan.origin.as_ref().map(toml_string),
-            block: toml_list(&arguments.block),
+            block: toml_list(PurposeSet::all_of(&arguments.block)),
             state_dir: named_state_dir(cli).map(|folder| toml_string(&folder.display())),
         }
     }

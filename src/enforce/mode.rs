@@ -1,6 +1,6 @@
 //! Modes, and which of them applies to a client.
 
-use crate::identify::{ClientKind, Identity, Purpose};
+use crate::identify::{ClientKind, Identity, Purpose, UnknownWord};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -26,24 +26,20 @@ impl Mode {
     }
 }
 
-/// A text that is no [`Mode`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid mode `{0}`: expected `off`, `audit` or `enforce`")]
-pub struct UnknownMode(String);
-
 impl FromStr for Mode {
-    type Err = UnknownMode;
+    type Err = UnknownWord;
 
-    fn from_str(text: &str) -> Result<Self, UnknownMode> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         let all = [Self::Off, Self::Audit, Self::Enforce];
-        all.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| UnknownMode(text.to_owned()))
+        let unknown = || UnknownWord::among("mode", text, all.map(Self::as_str));
+        all.into_iter().find(|mode| mode.as_str() == text).ok_or_else(unknown)
     }
 }
 
 impl TryFrom<String> for Mode {
-    type Error = UnknownMode;
+    type Error = UnknownWord;
 
-    fn try_from(text: String) -> Result<Self, UnknownMode> {
+    fn try_from(text: String) -> Result<Self, UnknownWord> {
         text.parse()
     }
 }

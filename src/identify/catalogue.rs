@@ -3,7 +3,8 @@
 //! Not here: the file it is read from (`config::catalogue`) and the automaton
 //! it is searched with (`scan`).
 
-use super::identity::{ClientKind, Purpose};
+use super::identity::ClientKind;
+use super::purpose::Purpose;
 use super::sign::Sign;
 use super::signature::SignatureAgent;
 use crate::robots::{compared, nearest};

@@ -296,7 +296,7 @@ impl<'a> Rules<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::catalogue::{Catalogue, Obeys, TokenBasis, Verify};
-    use super::super::identity::Purpose;
+    use super::super::purpose::Purpose;
     use super::super::sign::Sign;
     use super::super::words::Words;
     use super::*;

@@ -173,7 +173,7 @@ fn conclusion(identity: &Identity) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::catalogue::{Crawler, Obeys, TokenBasis, Verify};
-    use super::super::identity::Purpose;
+    use super::super::purpose::Purpose;
     use super::super::sign::Sign;
     use super::super::words::{Mark, Words};
     use super::*;

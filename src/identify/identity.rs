@@ -3,8 +3,8 @@
 //! Not here: how the answer was reached, and whether the claimed name is true.
 
 use super::catalogue::Crawler;
+use super::purpose::Purpose;
 use std::sync::Arc;
-use strum::VariantArray as _;
 
 /// What kind of client sent a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -101,61 +101,6 @@ pub struct KnownProof {
 impl From<Proof> for KnownProof {
     fn from(proof: Proof) -> Self {
         Self { proof, by: None }
-    }
-}
-
-/// What a crawler fetches for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "kebab-case")]
-pub enum Purpose {
-    /// Advertisements: quality, targeting, landing pages.
-    Ads,
-    /// Indexes that answer engines quote from.
-    AiSearch,
-    /// Training of models.
-    AiTrain,
-    /// An assistant or agent acting for its user.
-    AiUser,
-    /// Archives and legal deposit.
-    Archive,
-    /// Feed readers and podcast directories.
-    Feed,
-    /// Availability, health and speed.
-    Monitor,
-    /// Known, but none of these.
-    Other,
-    /// Academic and public research.
-    Research,
-    /// Data sold or reused outside search.
-    Scraper,
-    /// Search indexes.
-    Search,
-    /// Internet-wide scans, malware and abuse checks.
-    Security,
-    /// Search engine optimisation and site audits.
-    Seo,
-    /// Link previews in messages and social networks.
-    Social,
-    /// Libraries, command-line clients, headless browsers.
-    Tool,
-    /// Callbacks of payment, code hosting and similar services.
-    Webhook,
-}
-
-impl Purpose {
-    /// The public word for this purpose.
-    pub fn as_str(self) -> &'static str {
-        self.into()
-    }
-
-    /// The purpose with this public word.
-    ///
-    /// # Errors
-    /// When there is none; says which there are.
-    pub fn named(word: &str) -> Result<Self, String> {
-        let all = || Self::VARIANTS.iter().map(|purpose| format!("`{purpose}`")).collect::<Vec<_>>();
-        word.parse().map_err(|_| format!("expected one of {}", all().join(", ")))
     }
 }
 
@@ -289,15 +234,6 @@ mod tests {
         assert_eq!(judged.len(), 6);
         assert!(!ClientKind::Browser.is_judged() && !ClientKind::App.is_judged());
         assert!(!ClientKind::Unnamed.is_automated());
-    }
-
-    #[test]
-    fn words_of_purposes_round_trip() {
-        for &purpose in Purpose::VARIANTS {
-            assert_eq!(purpose.as_str().parse(), Ok(purpose));
-        }
-        assert!(Purpose::named("").unwrap_err().contains("`ai-train`"));
-        assert!(Purpose::VARIANTS.is_sorted_by_key(|p| p.as_str()));
     }
 
     #[test]

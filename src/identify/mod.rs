@@ -20,6 +20,7 @@ mod identifier;
 mod identity;
 mod operator_tokens;
 mod person;
+mod purpose;
 mod scan;
 mod second_opinion;
 mod shape;
@@ -29,8 +30,9 @@ mod words;
 
 pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
 pub use identifier::Identifier;
-pub use identity::{Basis, ClientKind, Identity, KnownProof, Proof, ProofMethod, Purpose, Recognised};
+pub use identity::{Basis, ClientKind, Identity, KnownProof, Proof, ProofMethod, Recognised};
 pub use operator_tokens::OperatorTokens;
+pub use purpose::{Purpose, PurposeSet, UnknownWord, nearest_first};
 pub use scan::BuildError;
 pub use sign::{Sign, SignError};
 pub use words::{Mark, RecognitionData, Words};

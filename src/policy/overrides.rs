@@ -9,7 +9,7 @@ use super::reload::{ReloadState, Reloader};
 use super::{Policy, Site};
 use crate::config::{MOST_BYTES, reading};
 use crate::enforce::Mode;
-use crate::identify::Purpose;
+use crate::identify::{Purpose, PurposeSet};
 use crate::record::{replace_file, word};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -33,6 +33,14 @@ pub struct Scope {
     /// Everybody, whatever else is set; then the others are empty.
     #[serde(default)]
     pub all: bool,
+}
+
+impl Scope {
+    /// The same for each of these purposes, or as it is where there are none.
+    pub fn of_each(self, purposes: Option<PurposeSet>) -> Vec<Self> {
+        let Some(purposes) = purposes else { return vec![self] };
+        purposes.purposes().map(|purpose| Self { purpose: Some(purpose), ..self.clone() }).collect()
+    }
 }
 
 /// One mode that was set.

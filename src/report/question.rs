@@ -1,6 +1,6 @@
 //! What a report is asked.
 
-use crate::identify::{Catalogue, ClientKind, Purpose};
+use crate::identify::{Catalogue, ClientKind, PurposeSet};
 use crate::record::{CountSubject, Filter, StoreError, StoreReader, Window};
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -27,7 +27,7 @@ pub struct ReportQuestion {
     /// Only this crawler, upper and lower case being one.
     pub crawler: Option<String>,
     /// Only what fetches for this.
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<PurposeSet>,
     /// How many targets of each element are told by name; the rest is `(other)`.
     pub top: usize,
     /// What the catalogue knows: tokens, and who shares a cache with whom.

@@ -137,7 +137,33 @@ fn crawlers_are_listed_by_purpose() {
         text.contains("AhrefsBot") && !text.contains("GPTBot") && !text.contains("Google-Extended"),
         "{text}"
     );
-    ctl(&folder, &["crawlers", "--purpose", "ai-trian"]).exits(2);
+    let unknown = ctl(&folder, &["crawlers", "--purpose", "ai-trian"]).exits(2).stderr;
+    assert!(unknown.contains("invalid purpose `ai-trian`: expected one of `ai-train`, `ai"), "{unknown}");
+}
+
+/// Each place that takes a purpose takes `ai` for all that are AI's; 0.2.0 said "Matching variant not found".
+#[test]
+fn ai_is_short_for_all_purposes_that_are_ais() {
+    let folder = Folder::new();
+    let told = ctl(&folder, &["crawlers", "--purpose", "ai", "--format", "json"]).exits(0).json();
+    let all: std::collections::BTreeSet<&str> =
+        told["crawlers"].as_array().expect("crawlers").iter().filter_map(|one| one["purpose"].as_str()).collect();
+    assert_eq!(all.into_iter().collect::<Vec<_>>(), ["ai-search", "ai-train", "ai-user"]);
+    let log = "203.0.113.9 - - [20/May/2026:10:05:00 +0000] \"GET /x HTTP/1.1\" 200 5 \"-\" \"GPTBot/1.2\"\n";
+    folder.write("access.log", log);
+    ctl(&folder, &["replay", "access.log", "--block", "ai"]).exits(0);
+    folder.write(
+        "gateway.toml",
+        "listen = [\"127.0.0.1:0\"]\n[purposes.ai]\nmode = \"enforce\"\n[purposes.ai-user]\nmode = \"off\"\n\
+         [[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = { from = \"none\", block = [\"ai\"] }\n",
+    );
+    let served = ctl(&folder, &["robots", "--config", "gateway.toml"]).exits(0).stdout;
+    for token in ["GPTBot", "OAI-SearchBot", "ChatGPT-User"] {
+        assert!(served.contains(&format!("User-agent: {token}\n")), "{token}: {served}");
+    }
+    let bad = folder.write("bad.toml", "[purposes.ia]\nmode = \"audit\"\n");
+    let unknown = ctl(&folder, &["check", "--config", bad.to_str().expect("UTF-8")]).exits(1);
+    assert!(unknown.stdout.contains("invalid purpose `ia`: expected one of `ai`"), "{unknown:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! catch a slip of the pen and are no proof that a sign is good.
 
 use crate::config::ConfigError;
-use crate::identify::Sign;
+use crate::identify::{Sign, nearest_first};
 use crate::robots::nearest;
 use std::ops::Range;
 use std::path::Path;
@@ -62,7 +62,7 @@ impl<'t> CatalogueReader<'t> {
             let name = key.get_ref();
             if !known.contains(&&**name) {
                 let hint = nearest(name, known.iter().copied()).map_or_else(
-                    || format!("known keys: {}", known.join(", ")),
+                    || format!("known keys: {}", nearest_first(name, known.iter().copied())),
                     |near| format!("did you mean `{near}`?"),
                 );
                 self.refuse_with_hint(key.span(), format!("unknown key `{name}`"), Some(hint));
@@ -127,11 +127,8 @@ impl<'t> CatalogueReader<'t> {
         let words: Vec<&str> = all.iter().map(|value| (*value).into()).collect();
         let found = all.iter().zip(&words).find(|(_, own)| **own == word.get_ref().as_str());
         if found.is_none() {
-            let hint =
-                nearest(word.get_ref(), words.iter().copied()).map(|near| format!("did you mean `{near}`?"));
-            let message =
-                format!("`{key}` is `{}`, expected one of `{}`", word.get_ref(), words.join("`, `"));
-            self.refuse_with_hint(word.span(), message, hint);
+            let known = nearest_first(word.get_ref(), words.iter().copied());
+            self.refuse(word.span(), format!("`{key}` is `{}`, expected one of {known}", word.get_ref()));
         }
         found.map(|(value, _)| *value)
     }

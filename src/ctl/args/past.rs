@@ -2,7 +2,7 @@
 
 use super::Format;
 use crate::ctl::report::TimeArgument;
-use crate::identify::Purpose;
+use crate::identify::PurposeSet;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -14,9 +14,9 @@ pub(in crate::ctl) struct ReplayArgs {
     /// Judge by this robots.txt instead of the configured ones
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) robots: Option<PathBuf>,
-    /// What would be if crawlers that fetch for this were shut out, such as ai-train; may be repeated
+    /// What would be if crawlers that fetch for this were shut out, such as ai-train, or ai for all that is AI's; may be repeated
     #[arg(long, value_name = "PURPOSE")]
-    pub(in crate::ctl) block: Vec<Purpose>,
+    pub(in crate::ctl) block: Vec<PurposeSet>,
     /// The site of lines without a host; of others, only those of this site
     #[arg(long, value_name = "HOST")]
     pub(in crate::ctl) site: Option<String>,

@@ -1,7 +1,7 @@
 //! Options of the verbs that set a gateway up, or change how it behaves.
 
 use crate::enforce::Mode;
-use crate::identify::Purpose;
+use crate::identify::PurposeSet;
 use crate::record::word;
 use clap::{ArgGroup, Args, ValueEnum};
 use clap_complete::Shell;
@@ -25,9 +25,9 @@ pub(in crate::ctl) struct InitArgs {
     /// Take this robots.txt [default: the one that the origin serves, else a sample]
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) robots: Option<PathBuf>,
-    /// Shut out the crawlers that fetch for this, such as ai-train; may be repeated
+    /// Shut out the crawlers that fetch for this, such as ai-train, or ai for all that is AI's; may be repeated
     #[arg(long, value_name = "PURPOSE")]
-    pub(in crate::ctl) block: Vec<Purpose>,
+    pub(in crate::ctl) block: Vec<PurposeSet>,
     /// Add an example of each way to say what may be done with pages, as comments that say what it means
     #[arg(long)]
     pub(in crate::ctl) preferences: bool,
@@ -62,10 +62,10 @@ pub(in crate::ctl) struct ModeArgs {
     /// Only for this crawler
     #[arg(long, value_name = "C", requires = "what")]
     pub(in crate::ctl) crawler: Option<String>,
-    /// Only for what fetches for this, such as ai-train
-    #[arg(long, value_name = "P", conflicts_with = "crawler", requires = "what", value_parser = Purpose::named)]
+    /// Only for what fetches for this, such as ai-train, or ai for all that is AI's
+    #[arg(long, value_name = "P", conflicts_with = "crawler", requires = "what")]
     #[serde(with = "word::optional")]
-    pub(in crate::ctl) purpose: Option<Purpose>,
+    pub(in crate::ctl) purpose: Option<PurposeSet>,
     /// Only for this site: its first host, or `default`
     #[arg(long, value_name = "S", requires = "what")]
     pub(in crate::ctl) site: Option<String>,

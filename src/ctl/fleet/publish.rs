@@ -79,16 +79,19 @@ fn sites(cli: &Cli, arguments: &PublishArgs) -> Result<Vec<String>, VerbFailure>
 pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
     let ModeArgs { mode, crawler, purpose, site, all, clear, .. } = arguments;
     let config = of_configuration(cli)?;
-    let scope = Scope { crawler: crawler.clone(), purpose: *purpose, site: site.clone(), all: *all };
+    let scope = Scope { crawler: crawler.clone(), purpose: None, site: site.clone(), all: *all };
+    let scopes = scope.of_each(*purpose);
     let key = key(arguments.key.as_deref())?;
     let change = |last: Option<&str>, number| {
         let mut next = next(last, number)?;
-        match mode {
-            Some(mode) => {
-                next.set_mode(Override { scope: scope.clone(), mode: *mode, persists: true, fleet: true });
+        for scope in &scopes {
+            match mode {
+                Some(mode) => {
+                    next.set_mode(Override { scope: scope.clone(), mode: *mode, persists: true, fleet: true });
+                }
+                None if *all => next.modes.clear(),
+                None => next.clear_mode(scope),
             }
-            None if *all => next.modes.clear(),
-            None => next.clear_mode(&scope),
         }
         Ok(next.document())
     };

@@ -20,7 +20,7 @@ use super::output::{Output, escape_harmful};
 use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::decide::NoticeTime;
-use crate::identify::Purpose;
+use crate::identify::{Purpose, PurposeSet};
 use crate::record::micros;
 use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, Series, amount, html, purpose_label};
 use judge::Judge;
@@ -31,7 +31,8 @@ use std::time::{Duration, SystemTime};
 use told::ReplayFields;
 
 pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
-    let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &arguments.block)?;
+    let block = PurposeSet::all_of(&arguments.block);
+    let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &block)?;
     let pattern = arguments.log_format.as_deref().map(LogPattern::named).transpose()?.map(Arc::new);
     let logs = in_order(&arguments.logs)?;
     let walk = LogWalk::open(&logs, pattern)?;
@@ -124,7 +125,7 @@ fn print(
         Format::Json => output.json(&told.clone().into_report(report))?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
-            let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &arguments.block));
+            let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &PurposeSet::all_of(&arguments.block)));
             let notes = blocked.into_iter().chain(notes(told));
             let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
             let (grain, points) = judge.counts.violations();
@@ -134,7 +135,7 @@ fn print(
         }
         Format::Text => {
             if !arguments.block.is_empty() {
-                output.painted_line(STRONG, if_blocked(&report, &arguments.block))?;
+                output.painted_line(STRONG, if_blocked(&report, &PurposeSet::all_of(&arguments.block)))?;
             }
             output.painted_line(STRONG, told.headline())?;
             report::as_table(&report, arguments.top, false, output)?;

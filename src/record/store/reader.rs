@@ -15,7 +15,7 @@ use super::schema;
 use super::spill::{Other, SpillReader, others};
 use super::sqlite::{Sqlite, unsigned};
 use super::words;
-use crate::identify::Purpose;
+use crate::identify::PurposeSet;
 use crate::record::files::beside;
 use crate::record::tally::{
     CountSubject, CountedDecision, DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of,
@@ -41,7 +41,7 @@ pub struct Filter {
     /// Only this crawler, upper and lower case being one.
     pub crawler: Option<String>,
     /// Only what fetches for this.
-    pub purpose: Option<Purpose>,
+    pub purpose: Option<PurposeSet>,
 }
 
 impl Filter {
@@ -50,7 +50,7 @@ impl Filter {
             |wanted: &String| subject.crawler.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
         self.site.as_ref().is_none_or(|site| site.eq_ignore_ascii_case(&subject.site))
             && self.crawler.as_ref().is_none_or(same_name)
-            && self.purpose.is_none_or(|purpose| subject.purpose == Some(purpose))
+            && self.purpose.is_none_or(|set| subject.purpose.is_some_and(|own| set.contains(own)))
     }
 }
 
