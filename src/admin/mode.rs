@@ -156,7 +156,10 @@ mod tests {
             Ok::<_, (StatusCode, String)>((wish.mode, wish.persist, scopes))
         };
         let scope = Scope { crawler: Some("a b&".to_owned()), ..Scope::default() };
-        assert_eq!(read("mode=enforce&crawler=a%20b%26&persist"), Ok((Some(Mode::Enforce), true, vec![scope])));
+        assert_eq!(
+            read("mode=enforce&crawler=a%20b%26&persist"),
+            Ok((Some(Mode::Enforce), true, vec![scope]))
+        );
         let everybody = Scope { all: true, ..Scope::default() };
         assert_eq!(read("clear&all"), Ok((None, false, vec![everybody])));
         let purposes = read("mode=off&purpose=ai").unwrap().2;

@@ -218,6 +218,7 @@ impl Identity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::VariantArray as _;
 
     #[test]
     fn words_of_clients_round_trip() {

@@ -13,39 +13,8 @@ use aho_corasick::AhoCorasick;
 use std::sync::Arc;
 
 /// Words of nearly every header. A group for one of them is meant for nobody who sends it.
-const EVERYBODYS: [&str; 31] = [
-    "Mozilla",
-    "AppleWebKit",
-    "WebKit",
-    "KHTML",
-    "Gecko",
-    "like",
-    "Chrome",
-    "Chromium",
-    "Safari",
-    "Version",
-    "Mobile",
-    "Firefox",
-    "Edge",
-    "Edg",
-    "Opera",
-    "OPR",
-    "MSIE",
-    "Trident",
-    "compatible",
-    "Windows",
-    "Macintosh",
-    "Intel",
-    "Linux",
-    "X11",
-    "Ubuntu",
-    "Android",
-    "iPhone",
-    "iPad",
-    "http",
-    "https",
-    "www",
-];
+const EVERYBODYS: &str = "Mozilla AppleWebKit WebKit KHTML Gecko like Chrome Chromium Safari Version Mobile Firefox Edge Edg Opera \
+     OPR MSIE Trident compatible Windows Macintosh Intel Linux X11 Ubuntu Android iPhone iPad http https www";
 
 /// The tokens of one robots.txt.
 #[derive(Debug)]
@@ -62,7 +31,7 @@ impl OperatorTokens {
         let mut seen = std::collections::HashSet::new();
         for token in tokens {
             let token = token.trim();
-            let is_everybodys = EVERYBODYS.iter().any(|word| word.eq_ignore_ascii_case(token));
+            let is_everybodys = EVERYBODYS.split(' ').any(|word| word.eq_ignore_ascii_case(token));
             if token_is_legal(token) && !is_everybodys && seen.insert(token.to_ascii_lowercase()) {
                 kept.push(token.into());
             }

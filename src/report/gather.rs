@@ -184,7 +184,11 @@ impl Gathered {
             let name = read.subject.crawler.as_deref();
             let is_named =
                 wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)));
-            if is_named && question.purpose.is_none_or(|set| read.subject.purpose.is_some_and(|own| set.contains(own))) {
+            if is_named
+                && question
+                    .purpose
+                    .is_none_or(|set| read.subject.purpose.is_some_and(|own| set.contains(own)))
+            {
                 let subject = Arc::clone(&read.subject);
                 self.account(&subject).reads.push(read);
             }

@@ -146,8 +146,12 @@ fn crawlers_are_listed_by_purpose() {
 fn ai_is_short_for_all_purposes_that_are_ais() {
     let folder = Folder::new();
     let told = ctl(&folder, &["crawlers", "--purpose", "ai", "--format", "json"]).exits(0).json();
-    let all: std::collections::BTreeSet<&str> =
-        told["crawlers"].as_array().expect("crawlers").iter().filter_map(|one| one["purpose"].as_str()).collect();
+    let all: std::collections::BTreeSet<&str> = told["crawlers"]
+        .as_array()
+        .expect("crawlers")
+        .iter()
+        .filter_map(|one| one["purpose"].as_str())
+        .collect();
     assert_eq!(all.into_iter().collect::<Vec<_>>(), ["ai-search", "ai-train", "ai-user"]);
     let log = "203.0.113.9 - - [20/May/2026:10:05:00 +0000] \"GET /x HTTP/1.1\" 200 5 \"-\" \"GPTBot/1.2\"\n";
     folder.write("access.log", log);

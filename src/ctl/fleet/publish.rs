@@ -87,7 +87,12 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
         for scope in &scopes {
             match mode {
                 Some(mode) => {
-                    next.set_mode(Override { scope: scope.clone(), mode: *mode, persists: true, fleet: true });
+                    next.set_mode(Override {
+                        scope: scope.clone(),
+                        mode: *mode,
+                        persists: true,
+                        fleet: true,
+                    });
                 }
                 None if *all => next.modes.clear(),
                 None => next.clear_mode(scope),

@@ -125,7 +125,8 @@ fn print(
         Format::Json => output.json(&told.clone().into_report(report))?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
-            let blocked = (!arguments.block.is_empty()).then(|| if_blocked(&report, &PurposeSet::all_of(&arguments.block)));
+            let blocked = (!arguments.block.is_empty())
+                .then(|| if_blocked(&report, &PurposeSet::all_of(&arguments.block)));
             let notes = blocked.into_iter().chain(notes(told));
             let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
             let (grain, points) = judge.counts.violations();
