@@ -96,7 +96,7 @@ impl<'a> Rules<'a> {
     /// Whether the header holds model names or a guarded word, where only names
     /// of the catalogue count.
     pub(super) fn is_guarded(&self) -> bool {
-        let guard = self.first(Mark::Model).or(self.first(Mark::WholeGuards));
+        let guard = self.first(Mark::Model).or_else(|| self.first(Mark::WholeGuards));
         guard.is_some() || !self.found.guards.is_empty()
     }
 
@@ -244,8 +244,10 @@ impl<'a> Rules<'a> {
         let is_crawler =
             |named: &&Crawler| matches!(named.client, ClientKind::Crawler | ClientKind::SpecialCase);
         let word = self.header.get(header::word_range(self.header, hit)).unwrap_or_default();
-        let is_word = |token: &Box<str>| token.as_bytes().eq_ignore_ascii_case(word);
-        self.crawler(hit).filter(is_crawler).is_some_and(|crawler| crawler.tokens.iter().any(is_word))
+        let is_word = |token: &str| token.as_bytes().eq_ignore_ascii_case(word);
+        self.crawler(hit)
+            .filter(is_crawler)
+            .is_some_and(|crawler| crawler.tokens.iter().any(|token| is_word(token)))
     }
 
     /// The entry that a find names.

@@ -106,8 +106,8 @@ impl OperatorTokens {
             let added: Vec<&str> = added.filter(|token| !has_token(identity, token)).collect();
             format!("robots.txt names `{}`, which the header holds", added.join("`, `"))
         } else {
-            let is_named = |token: &&Box<str>| self.tokens.iter().any(|own| own.eq_ignore_ascii_case(token));
-            let token = applied.tokens.iter().find(is_named).map_or("", |token| token);
+            let is_named = |token: &&str| self.tokens.iter().any(|own| own.eq_ignore_ascii_case(token));
+            let token = applied.tokens.iter().map(|token| &**token).find(is_named).unwrap_or_default();
             format!("robots.txt names `{token}`, which stands where a product stands: a crawler")
         };
         (applied, Some(step))

@@ -21,7 +21,7 @@ impl Rules<'_> {
         let first = self.app().filter(beside).or_else(|| self.first(Mark::Handhelds).filter(beside));
         // Only the first mark of each kind is kept: `com.robot.app/3 (Android 14)`.
         let mark = match first {
-            None if self.app().or(self.first(Mark::Handhelds)).is_some() => self.mark_behind(hit)?,
+            None if self.app().or_else(|| self.first(Mark::Handhelds)).is_some() => self.mark_behind(hit)?,
             first => first?,
         };
         (!self.presents_itself()).then_some(mark)
@@ -31,7 +31,7 @@ impl Rules<'_> {
     fn mark_behind(&self, hit: SignHit) -> Option<SignHit> {
         let end = header::word_range(self.header, hit).end;
         let behind = self.scanner.scan(self.header.get(end..).unwrap_or_default());
-        Some(behind.first(Mark::AppMarks).or(behind.first(Mark::Handhelds))?.shifted(end))
+        Some(behind.first(Mark::AppMarks).or_else(|| behind.first(Mark::Handhelds))?.shifted(end))
     }
 
     /// Whether the header gives a link, an address, or a name where crawlers put
@@ -150,7 +150,7 @@ impl Rules<'_> {
     /// Whether the header is that of a desktop browser, complete: its opening, a
     /// comment, a system and an engine.
     pub(super) fn is_full_desktop(&self) -> bool {
-        let system = self.first(Mark::Desktops).or(self.first(Mark::Platforms));
+        let system = self.first(Mark::Desktops).or_else(|| self.first(Mark::Platforms));
         let comment = memchr::memchr(b'(', self.header).is_some();
         header::opens_as_browser(self.header)
             && comment

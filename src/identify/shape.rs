@@ -28,7 +28,7 @@ impl Rules<'_> {
             let has_stack = self.first(Mark::AppMarks).is_some();
             return shape(if has_stack { ClientKind::App } else { ClientKind::Browser });
         }
-        let carried = self.first(Mark::Handhelds).or(self.first(Mark::DeviceMarks));
+        let carried = self.first(Mark::Handhelds).or_else(|| self.first(Mark::DeviceMarks));
         // Apps add their names to the header of a phone's browser.
         if let Some(hit) = weak.filter(|_| carried.is_none()) {
             return self.by_word(hit);
@@ -52,7 +52,7 @@ impl Rules<'_> {
         let host = || self.host().filter(|hit| path(hit) || !self.is_full_desktop());
         let link = self.link().or_else(host).filter(|_| self.first(Mark::DeviceMarks).is_none())?;
         let handheld = self.first(Mark::Handhelds);
-        let system = handheld.or(self.first(Mark::Desktops)).or(self.first(Mark::Platforms));
+        let system = handheld.or_else(|| self.first(Mark::Desktops)).or_else(|| self.first(Mark::Platforms));
         let is_browser = handheld.is_some() || system.is_some() && self.first(Mark::Engines).is_some();
         let is_own = self.own_link().is_some();
         if is_browser && !is_own && (handheld.is_some() || self.is_in_internet_explorer(link)) {
@@ -83,7 +83,7 @@ impl Rules<'_> {
         let has_word = self.has_compatible_word();
         let compatible = self.first(Mark::CompatibleTail);
         let engine = self.first(Mark::Engines).filter(|_| !is_bare && (compatible.is_none() || has_word));
-        if let Some(mark) = system.or(engine).or(compatible.filter(|_| has_word)) {
+        if let Some(mark) = system.or(engine).or_else(|| compatible.filter(|_| has_word)) {
             trace
                 .note(|| format!("a browser's shape, and `{}` is a platform or an engine", self.quote(mark)));
             return shape(ClientKind::Browser);
@@ -128,13 +128,13 @@ impl Rules<'_> {
         if self.has_compatible_word() {
             return false;
         }
-        if self.own_link().as_ref().filter(follows).is_some() {
+        if self.own_link().as_ref().as_ref().is_some_and(follows) {
             return true;
         }
         let opening = self.first(Mark::Handhelds).filter(|mark| mark.start() == 0);
-        let person = self.first(Mark::DeviceMarks).or(self.app()).or(opening);
+        let person = self.first(Mark::DeviceMarks).or_else(|| self.app()).or(opening);
         let rest = self.header.get(compatible.end()..).unwrap_or_default();
-        let is_linked = || self.link().as_ref().filter(follows).is_some();
+        let is_linked = || self.link().as_ref().as_ref().is_some_and(follows);
         person.is_none()
             && !header::opens_with_locale(rest)
             && !header::is_internet_explorer(rest)
@@ -155,7 +155,7 @@ impl Rules<'_> {
         let is_crawlers = || self.own_link().is_some() || self.link().is_some_and(in_comment);
         let is_persons = |mark: &SignHit| self.own_link().is_none() && mark.start() == 0 || !is_crawlers();
         let device = self.first(Mark::DeviceMarks).filter(is_persons);
-        if let Some(mark) = device.or(self.first(Mark::WholeGuards)) {
+        if let Some(mark) = device.or_else(|| self.first(Mark::WholeGuards)) {
             trace.note(|| format!("`{}` is the mark of a person's device", self.quote(mark)));
             return shape(ClientKind::Browser);
         }

@@ -102,7 +102,9 @@ impl Words {
     /// The lists with these words as well, as they are written in the files.
     #[cfg(test)]
     pub(super) fn with(mut self, list: Mark, words: &[&str]) -> Self {
-        words.iter().for_each(|word| self.add(list, Sign::parse(word).unwrap()));
+        for word in words {
+            self.add(list, Sign::parse(word).unwrap());
+        }
         self
     }
 }

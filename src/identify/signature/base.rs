@@ -54,7 +54,7 @@ impl<'a> ComponentId<'a> {
         let name = field::text(item).ok_or(SignatureFault::UnknownComponent)?;
         let mut id = Self { name, key: None };
         for (parameter, value) in &item.params {
-            id.key = value.as_string().map(|key| key.as_str());
+            id.key = value.as_string().map(sfv::StringRef::as_str);
             if parameter.as_str() != "key" || id.key.is_none() || name.starts_with('@') {
                 return Err(SignatureFault::UnsupportedParameter);
             }

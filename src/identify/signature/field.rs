@@ -38,7 +38,7 @@ pub(super) fn item(entry: &ListEntry) -> Option<&Item> {
 
 /// The value of an item that is a string.
 pub(super) fn text(item: &Item) -> Option<&str> {
-    item.bare_item.as_string().map(|text| text.as_str())
+    item.bare_item.as_string().map(sfv::StringRef::as_str)
 }
 
 /// An item in its strict form (RFC 9651 §4.1.3).

@@ -260,7 +260,7 @@ impl AgentField {
 fn agent_of(item: &Item) -> Result<SignatureAgent, SignatureFault> {
     let is_directory = |(name, value): (&str, Option<&str>)| name == "type" && value == Some("directory");
     let mut parameters =
-        item.params.iter().map(|(name, value)| (name.as_str(), value.as_token().map(|token| token.as_str())));
+        item.params.iter().map(|(name, value)| (name.as_str(), value.as_token().map(sfv::TokenRef::as_str)));
     if !parameters.all(is_directory) {
         return Err(SignatureFault::DirectoryType);
     }

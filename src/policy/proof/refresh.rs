@@ -177,8 +177,9 @@ fn was_asked_within_the_hour(path: &Path, now: SystemTime) -> bool {
 /// what it holds must not be guessed at.
 fn newer_version(media_type: &str) -> Option<&str> {
     let (kind, parameters) = media_type.split_once(';')?;
-    let is_version =
-        |parameter: &str| parameter.trim().split_once('=').filter(|(name, _)| *name == "version").is_some();
+    let is_version = |parameter: &str| {
+        parameter.trim().split_once('=').as_ref().is_some_and(|(name, _)| *name == "version")
+    };
     let parameter = parameters.split(';').find(|parameter| is_version(parameter))?;
     let version = parameter.trim().split_once('=')?.1.trim_matches('"');
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());

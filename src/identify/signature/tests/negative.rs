@@ -28,7 +28,7 @@ const SENT: [(&str, Change, SignatureOutcomeKind); 6] = [
         Invalid,
     ),
     ("NV-07 base written in another way", |t| t.authority = "example.org:8443", Invalid),
-    ("NV-10 Signature-Input unreadable", |t| t.input = t.input.replace(")", ""), Invalid),
+    ("NV-10 Signature-Input unreadable", |t| t.input = t.input.replace(')', ""), Invalid),
     ("NV-11 signature unreadable", |t| t.signature = Some("sig1=\"not bytes\"".into()), Invalid),
     ("NV-12 Signature-Agent absent", |t| t.agent = String::new(), Unverified),
 ];
@@ -41,7 +41,7 @@ const AGENTS: [(&str, &str, SignatureOutcomeKind); 3] = [
 ];
 
 fn kind(trial: Trial, change: impl FnOnce(&mut Trial)) -> SignatureOutcomeKind {
-    trial.outcome(change).map_or_else(|fault| fault.kind(), |_| Verified)
+    trial.outcome(change).map_or_else(super::super::fault::SignatureFault::kind, |_| Verified)
 }
 
 #[test]
