@@ -71,7 +71,7 @@ impl LogReader {
         let whole = sample
             .split(|byte| *byte == b'\n')
             .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-            .filter(|line| !line.is_empty());
+            .filter(|line| !line.is_empty() && is_text(line));
         let first = whole.clone().next().unwrap_or_default();
         let lines: Vec<Cow<'_, [u8]>> = whole.take(LOOKED_AT).map(|line| prefix::without(line).0).collect();
         let bare: Vec<&[u8]> = lines.iter().map(|line| &**line).collect();
@@ -91,6 +91,11 @@ impl LogReader {
         let mut reader = Self { shape, behind_proxy: false, pieces: Vec::new(), spoken: Vec::new(), seen };
         reader.behind_proxy = reader.is_behind_proxy(&lines);
         reader
+    }
+
+    /// Whether it is known what the lines are like.
+    pub(super) const fn knows_lines(&self) -> bool {
+        self.seen.read > 0 || !matches!(self.shape, LogShape::Quoted(_))
     }
 
     /// Whoever connects is a proxy where it is one address for several clients, or where every request came with the header.
@@ -173,6 +178,11 @@ impl LogReader {
             }
         }
     }
+}
+
+/// Whether a line is no noise: servers write what controls a terminal as escapes.
+fn is_text(line: &[u8]) -> bool {
+    line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | b'\r' | 0x1B))
 }
 
 /// An object of JSON as it can be read. What the bytes were is lost where a server writes JSON that is no UTF-8, and a format that

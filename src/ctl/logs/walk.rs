@@ -133,7 +133,17 @@ fn read_log(
         let filled = source.by_ref().take(CHUNK as u64).read_to_end(&mut text);
         let is_last = matches!(filled, Ok(0)) || filled.is_err();
         lines.cut(&mut text, is_last && filled.is_ok());
-        let reader = reader.get_or_insert_with(|| LogReader::new(&text, pattern));
+        // Where the log begins with a line that is too long, or with noise, nothing says yet what its lines are like.
+        if text.is_empty() && matches!(filled, Ok(1..)) {
+            continue;
+        }
+        if !reader.as_ref().is_some_and(LogReader::knows_lines) {
+            let before = reader.take().map(|reader| reader.seen);
+            let mut new = LogReader::new(&text, pattern);
+            new.seen = before.unwrap_or(new.seen);
+            reader = Some(new);
+        }
+        let Some(reader) = &mut reader else { continue };
         let batch = lines.batch(text, reader);
         steps.send(WalkStep::Batch(batch)).ok()?;
         match filled {
