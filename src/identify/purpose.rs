@@ -1,5 +1,6 @@
 //! What crawlers fetch for, and the words by which operators say so.
 
+use crate::robots;
 use std::fmt;
 use std::str::FromStr;
 use strum::VariantArray as _;
@@ -134,10 +135,7 @@ impl UnknownWord {
 
 /// Words as a list, the one that is most like `word` first.
 pub fn nearest_first<'a>(word: &str, all: impl IntoIterator<Item = &'a str>) -> String {
-    let likeness = |other: &str| strsim::jaro_winkler(&word.to_lowercase(), other);
-    let mut all: Vec<&str> = all.into_iter().collect();
-    all.sort_by(|one, other| likeness(other).total_cmp(&likeness(one)));
-    format!("`{}`", all.join("`, `"))
+    format!("`{}`", robots::nearest_first(word, all).join("`, `"))
 }
 
 #[cfg(test)]

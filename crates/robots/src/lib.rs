@@ -78,7 +78,7 @@ pub use finding::{Finding, FindingKind, Severity};
 pub use group::{Judgement, JudgementReason, RuleGroup};
 pub use preference::{Preference, PreferenceKind};
 pub use rule::{Rule, RuleKind};
-pub use spelling::nearest;
+pub use spelling::{nearest, nearest_first};
 pub use token::cut as compared;
 
 use delay::CrawlDelays;

@@ -16,6 +16,15 @@ pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     distances.filter(|(distance, _)| *distance <= most).min().map(|(_, word)| word)
 }
 
+/// The words of `known`, the one first that `name` is most like.
+pub fn nearest_first<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Vec<&'k str> {
+    let folded = fold(name);
+    let mut all: Vec<(f64, &str)> =
+        known.into_iter().map(|word| (strsim::jaro_winkler(&folded, &fold(word)), word)).collect();
+    all.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    all.into_iter().map(|(_, word)| word).collect()
+}
+
 /// A name without what owners forget or add.
 pub(super) fn fold(name: &str) -> String {
     name.chars()
