@@ -170,7 +170,7 @@ mod tests {
         let message = fault(&format!("{site}[sites.refusal]\nxyzzy = 1"));
         assert!(
             message
-                .ends_with(":4:1: unknown key `xyzzy`; the keys here are `status`, `contact`, `retry_after`"),
+                .ends_with(":4:1: unknown key `xyzzy`; the keys here are `retry_after`, `status`, `contact`"),
             "{message}"
         );
     }

@@ -391,7 +391,7 @@ mod tests {
             ("verify = { rdns = [\"example.org\"] }", "expected one such as `.example.com`"),
             ("verify = 1", "must be a table"),
             ("signature_agent = \"http://agent.example\"", "such as `https://agent.example`"),
-            ("signature_agent = \"https://agent.example/x\"", "expected an https origin"),
+            ("signature_agent = \"https://agent.example/x#y\"", "or the https URL of a key set"),
             ("client = \"app\"\nsignature_agent = \"https://agent.example\"", "is never judged"),
             ("verify = { rnds = [] }", "did you mean `rdns`"),
             ("star = \"yes\"", "`true` or `false`"),
