@@ -105,7 +105,7 @@ impl SignFinds {
 
 /// What a literal of the automaton stands for. Small, so that all of them stay near.
 #[derive(Debug)]
-struct Literal {
+struct SignLiteral {
     mark: Mark,
     /// Whether all of its finds may count, and not the first alone.
     is_many: bool,
@@ -118,7 +118,7 @@ pub(super) struct Scanner {
     /// A table of all transitions: a step is one look-up.
     automaton: DFA,
     start: StateID,
-    literals: Box<[Literal]>,
+    literals: Box<[SignLiteral]>,
     signs: Box<[Sign]>,
     /// The entry of the catalogue behind each of the first signs.
     entries: Box<[usize]>,
@@ -146,7 +146,7 @@ impl Scanner {
             .prefilter(false)
             .build(all.iter().map(|(_, sign)| sign.text()))
             .map_err(|_| BuildError)?;
-        let literals = all.iter().map(|(mark, sign)| Literal {
+        let literals = all.iter().map(|(mark, sign)| SignLiteral {
             mark: *mark,
             is_many: *mark == Mark::Named
                 || mark.is_convicting()

@@ -4,7 +4,7 @@
 use super::super::SignatureOutcomeKind::{self, Invalid, Unverified, Verified};
 use super::trial::{AGENT, NOW, Trial, good};
 
-type Change = fn(&mut Trial);
+type VectorChange = fn(&mut Trial);
 
 /// Broken before it is signed: what stands in `Signature-Input`, and what takes its place.
 const SIGNED: [(&str, &str, &str, SignatureOutcomeKind); 6] = [
@@ -17,7 +17,7 @@ const SIGNED: [(&str, &str, &str, SignatureOutcomeKind); 6] = [
 ];
 
 /// Broken after it was signed.
-const SENT: [(&str, Change, SignatureOutcomeKind); 6] = [
+const SENT: [(&str, VectorChange, SignatureOutcomeKind); 6] = [
     ("NV-04 expired", |t| t.now = NOW + 7_200, Invalid),
     (
         "NV-06 signature by another key",
