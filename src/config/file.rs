@@ -98,11 +98,14 @@ impl ConfigFile {
 }
 
 /// Keys that there are no more, and what has become of them.
-const REMOVED: [(&str, &str); 1] = [(
-    "published",
-    "remove it: what the gateway serves is enforced from the first request on, and what was served before it excuses \
-     nobody from that; it only keeps violations from being counted until `notice` is over",
-)];
+const REMOVED: [(&str, &str); 2] = [
+    (
+        "published",
+        "remove it: what the gateway serves is enforced from the first request on, and what was served before it excuses \
+         nobody from that; it only keeps violations from being counted until `notice` is over",
+    ),
+    ("nonces", "remove it: a signature is bound to a host and a time, and counts each time that it comes"),
+];
 
 /// The parser's message in the words of this configuration, where it is about a key that nobody knows.
 fn explain_unknown_key(message: &str) -> String {

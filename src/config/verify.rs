@@ -54,8 +54,6 @@ pub(super) struct VerifyTable {
     mirror: Option<String>,
     ca: Option<PathBuf>,
     ranges: BTreeMap<String, Vec<PathBuf>>,
-    /// Of 0.2.0.
-    nonces: Option<serde::de::IgnoredAny>,
 }
 
 impl VerifyTable {
@@ -69,9 +67,6 @@ impl VerifyTable {
         if let Err(message) = &mirror {
             faults.push_at(Some("verify.mirror"), message, "write it as `https://mirror.example/ranges/`");
         }
-        let message =
-            "`nonces` is gone: a signature is bound to a host and a time, and counts each time that it comes";
-        faults.require(self.nonces.is_none(), "verify.nonces", message, "leave it out");
         rebase(base, self.ca.iter_mut().chain(self.ranges.values_mut().flatten()));
         let addresses = self.resolvers.iter().map(|resolver| resolver.0).collect();
         VerifyOptions {
@@ -227,7 +222,7 @@ mod tests {
             ),
             ("mirror = \"http://192.0.2.1/\"", "is plain HTTP"),
             ("mirror = \"http://127.0.0.1@mirror.example/\"", "invalid URL"),
-            ("nonces = 0", "gateway.toml:2:10: `nonces` is gone"),
+            ("nonces = 0", "gateway.toml:2:1: `nonces` is a key no more; remove it"),
             ("resolver = []", "gateway.toml:2:1: unknown key `resolver`; did you mean `resolvers`?"),
         ] {
             let error = load(table).unwrap_err();
