@@ -31,7 +31,7 @@ pub(super) fn are_like(texts: &[&[u8]], is_like: fn(&[u8]) -> bool) -> bool {
     like > 0 && like * 10 >= said.count() * 9
 }
 
-/// The fields that columns hold, each known by its first texts. Without a time and a request it is no log in columns.
+/// The fields that columns hold, each known by its first texts. A log in columns has a time and a request.
 pub(super) fn fields_of(columns: &[Vec<&[u8]>]) -> Option<Vec<Option<LogField>>> {
     let mut fields: Vec<Option<LogField>> = vec![None; columns.len()];
     for (column, texts) in columns.iter().enumerate() {
