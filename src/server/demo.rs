@@ -138,9 +138,16 @@ Each event is a line below. Ctrl-C stops it.
         Pages::new(page)
     }
 
-    /// Removes its folder. One that stays behind hurts nobody.
+    /// Removes its folder. A thread that still writes a file into it makes this fail, so it is tried for a second.
     pub fn remove(&self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
+        for _ in 0..100 {
+            match std::fs::remove_dir_all(&self.folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Ok(()) | Err(_) => return,
+            }
+        }
     }
 }
 
