@@ -26,7 +26,7 @@ pub struct Identifier {
     app: Arc<Identity>,
     browser: Arc<Identity>,
     opinion: SecondOpinion,
-    cache: Cache,
+    cache: Cache<Arc<Identity>>,
 }
 
 impl Identifier {
@@ -60,7 +60,7 @@ impl Identifier {
     pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         match header::ordinary(user_agent) {
             Some([]) => Arc::clone(&self.unnamed),
-            Some(header) => self.cache.get_or_compute(header, || self.answer(header, &mut NoTrace)),
+            Some(header) => self.cache.get_or_compute(header, |_| true, || self.answer(header, &mut NoTrace)),
             // No cache takes it.
             None => self.recognise_uncached(user_agent),
         }

@@ -3,24 +3,34 @@
 //! They choose the group of a client that is known to be automated (RFC 9309 §2.2.1), and they make a `tool` or an
 //! `unnamed` client a crawler that they name where a product stands (RFC 9110 §10.1.5). A browser or an app they never
 //! turn into anything: robots.txt files in use name `Silk`, `Odin` and `Harvest`, and those are browsers, phones and
-//! apps, too. They depend on the version of the file, so each version answers for itself, and nothing is remembered.
+//! apps, too. They depend on the version of the file, so each version answers for itself.
 
+use super::cache::Cache;
 use super::catalogue::token_is_legal;
 use super::header;
 use super::identity::{Basis, ClientKind, Identity};
 use super::scan::SignHit;
 use aho_corasick::AhoCorasick;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Words of nearly every header. A group for one of them is meant for nobody who sends it.
 const EVERYBODYS: &str = "Mozilla AppleWebKit WebKit KHTML Gecko like Chrome Chromium Safari Version Mobile Firefox Edge Edg Opera \
      OPR MSIE Trident compatible Windows Macintosh Intel Linux X11 Ubuntu Android iPhone iPad http https www";
+
+/// Clients whose answer a version remembers. Some hundred crawlers visit a site; there may be thousands of versions.
+const REMEMBERED: usize = 128;
+
+/// Who a client is by its header alone, and who it is at this site. The second holds for this value of the first alone:
+/// where the catalogue has changed, the identifier gives another one.
+type AppliedIdentity = (Arc<Identity>, Arc<Identity>);
 
 /// The tokens of one robots.txt.
 #[derive(Debug)]
 pub struct OperatorTokens {
     tokens: Box<[Box<str>]>,
     automaton: Option<AhoCorasick>,
+    /// Made when a crawler is first asked about: most former versions never are.
+    remembered: OnceLock<Cache<AppliedIdentity>>,
 }
 
 impl OperatorTokens {
@@ -43,7 +53,7 @@ impl OperatorTokens {
             .build(kept.iter().map(|token| &**token))
             .ok()
             .filter(|_| !kept.is_empty());
-        Self { tokens: kept.into(), automaton }
+        Self { tokens: kept.into(), automaton, remembered: OnceLock::new() }
     }
 
     /// The tokens, longest first.
@@ -51,12 +61,20 @@ impl OperatorTokens {
         &self.tokens
     }
 
-    /// Who `identity` is at this site, with the tokens that stand in its header. The same value where none does.
+    /// Who `identity` is at this site, with the tokens that stand in the header from which it was recognised. The same
+    /// value where none does.
     pub fn applied(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>) -> Arc<Identity> {
         // Who signed is not told by the header.
         if !identity.is_judged() || identity.basis == Basis::Signature || self.automaton.is_none() {
             return Arc::clone(identity);
         }
+        let answer = || (Arc::clone(identity), self.apply(identity, user_agent));
+        let Some(header @ [_, ..]) = header::ordinary(user_agent) else { return answer().1 };
+        let remembered = self.remembered.get_or_init(|| Cache::new(REMEMBERED));
+        remembered.get_or_compute(header, |(known, _)| Arc::ptr_eq(known, identity), answer).1
+    }
+
+    fn apply(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>) -> Arc<Identity> {
         let header = &*header::prepare(user_agent);
         let mut tokens: Vec<Box<str>> = Vec::new();
         let mut names = None;
@@ -258,6 +276,21 @@ mod tests {
         assert!(Arc::ptr_eq(&own.applied(&nobody, None), &nobody));
         let (same, step) = own.explain(&nobody, Some(b"-"));
         assert!(Arc::ptr_eq(&same, &nobody) && step.is_none());
+    }
+
+    #[test]
+    fn what_is_remembered_holds_for_one_header_and_one_catalogue() {
+        let own = OperatorTokens::new(["Foo", "Bar"]);
+        let ask = |identity: &Arc<Identity>, header: &str| own.applied(identity, Some(header.as_bytes()));
+        let tool = identity("probe/1 Foo/1");
+        assert_eq!(*ask(&tool, "probe/1 Foo/1").tokens, *ask(&tool, "probe/1 Foo/1").tokens);
+        assert!(Arc::ptr_eq(&ask(&tool, "probe/1 Foo/1"), &ask(&tool, "probe/1 Foo/1")));
+        // The same value of another header, as all headers of an entry of the catalogue give it.
+        assert!(ask(&tool, "probe/1 Bar/1").tokens.contains(&Box::from("Bar")));
+        // Another value of the same header, as a changed catalogue gives it.
+        let other = Arc::new(Identity { star: !tool.star, ..(*tool).clone() });
+        assert_eq!(ask(&other, "probe/1").star, other.star);
+        assert_eq!(ask(&tool, "probe/1").star, tool.star);
     }
 
     #[test]
