@@ -75,8 +75,8 @@ throughput: ## Replay a log of ten million lines beside GoAccess, time and memor
 
 e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help" lists what else it can do
 	@.ci/dependencies e2e
-	$(CARGO) build --release --locked --example minimal
-	$(CARGO) bench --locked --bench e2e -- $(ARGS)
+	$(CARGO) build --release --locked --bins --example minimal
+	benches/e2e/run target/release $(ARGS)
 
 beside: ## Measure what asking adds to nginx; ARGS="1 1" for a look
 	@.ci/dependencies e2e
@@ -85,7 +85,8 @@ beside: ## Measure what asking adds to nginx; ARGS="1 1" for a look
 
 attack: ## Measure a well-behaved client while others attack; ARGS="--rounds 1 --seconds 2" for a look
 	@.ci/dependencies attack
-	$(CARGO) bench --locked --bench e2e -- --attack $(ARGS)
+	$(CARGO) build --release --locked
+	benches/e2e/run target/release --attack $(ARGS)
 
 readings: ## Ask live servers for targets made to get around rules, and record the corpus; READINGS_SEED=2 asks others
 	@.ci/dependencies readings

@@ -92,3 +92,40 @@ fn a_newcomers_way_is_as_short_as_it_is_said_to_be() {
     let seconds = said.lines().filter_map(|line| line.split_once(" s  ")?.0.trim().parse::<f64>().ok());
     assert!(seconds.sum::<f64>() < 60.0, "{said}");
 }
+
+#[test]
+fn the_measurement_beside_others_proves_what_it_measures() {
+    if let Some(program) = missing(&["python3", "nginx", "wrk", "h2load", "curl", "openssl"]) {
+        println!("skipped: there is no {program}");
+        return;
+    }
+    let run = |options: &[&str]| {
+        let mut command = Command::new(path("benches/e2e/run"));
+        command
+            .arg(Path::new(TOOL).parent().unwrap())
+            .args(["--rounds", "1", "--seconds", "1"])
+            .args(options);
+        command.output().unwrap()
+    };
+    let output = run(&["--peer", "enforce", "--scenario", "refusal,"]);
+    let figures = said(&output);
+    for part in [
+        "\nrefusal, fresh connections\n",
+        "\nrefusal, HTTP/2 over TLS\n",
+        "us/req",
+        "  enforce ",
+        "pass         refusals: the load saw ",
+    ] {
+        assert!(figures.contains(part), "`{part}` in {figures}");
+    }
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "no gate has both of its peers, and every refusal was counted: {figures}"
+    );
+    let output = run(&["--attack", "--scenario", "malformed"]);
+    let line = said(&output);
+    assert!(line.lines().any(|line| line.starts_with("malformed ") && line.contains('%')), "{line}");
+    let output = run(&["--scenario", "no such thing"]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
