@@ -41,8 +41,7 @@ fn watch(scene: &SimulatedScene, members: &[SimulatedMember], generation: i64) -
 pub(crate) fn measure() {
     let count = number("ROBOTS_GATEWAY_CONVERGING", 100);
     let scene = SimulatedScene::in_memory(Engine::start());
-    let port = scene.engine.port();
-    let (members, joined) = join_all(&scene, count, |_| port);
+    let (members, joined) = join_all(&scene, count);
     println!("{count} members have joined after {:.1} s", joined.as_secs_f64());
     let commits = || scene.number("SELECT coalesce(sum(xact_commit), 0) FROM pg_stat_database");
     std::thread::sleep(Duration::from_secs(2));

@@ -1,9 +1,9 @@
-//! A simulator of fleets: what they cost their database, how soon members serve what is published, and whether their counts
-//! survive what goes wrong. `make sizes` runs it; what it prints is in docs/fleet-sizes.md.
+//! A simulator of fleets: what they cost their database, and how soon members serve what is published. `make sizes` runs it;
+//! what it prints is in docs/fleet-sizes.md. Whether their counts survive what goes wrong the tests of fleets say.
 //!
 //! Members are tasks of this process. Each has a store, a ledger and a policy of its own, and the exchange that a gateway has;
 //! only its listeners are missing. The database is a real `PostgreSQL`. Named parts alone are run with
-//! `make sizes ARGS="batches converging course away"`.
+//! `make sizes ARGS="batches converging"`.
 
 #![expect(
     clippy::expect_used,
@@ -13,16 +13,12 @@
     reason = "a measurement fails by panicking, and prints what it measured"
 )]
 
-mod away;
 mod batches;
 mod converging;
-mod course;
 #[expect(dead_code, reason = "the tests of fleets use more of it")]
 #[path = "../../tests/fleet/engine.rs"]
 mod engine;
 mod member;
-#[path = "../../tests/fleet/relay.rs"]
-mod relay;
 mod scene;
 
 #[expect(dead_code, reason = "the tests use more of it")]
@@ -35,12 +31,7 @@ fn number(name: &str, default: u32) -> u32 {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, fn()); 4] = [
-        ("batches", batches::measure),
-        ("converging", converging::measure),
-        ("course", course::run),
-        ("away", away::run),
-    ];
+    let parts: [(&str, fn()); 2] = [("batches", batches::measure), ("converging", converging::measure)];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|word| word == name) {
             part();
