@@ -224,9 +224,6 @@ pub(super) struct ReportArgs {
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it
     #[arg(long, requires = "crawler")]
     pub(super) evidence: bool,
-    /// Who was told what about the use of pages, with the text of each version as json or html, fit for an annex
-    #[arg(long, conflicts_with = "evidence")]
-    pub(super) told: bool,
 }
 
 /// Each is asked of the gateway by the name that it has here.

@@ -226,7 +226,7 @@ impl LogTables {
         let length = self.stretches.shown_length();
         let stretch = |(number, start, (count, _)): (Option<u32>, i64, (u64, u64))| {
             let subject = Arc::clone(&self.subjects.get(number? as usize)?.subject);
-            Some(PeriodCount { subject, start: since_1970(start), length, count, slowed: 0 })
+            Some(PeriodCount { subject, start: since_1970(start), length, count })
         };
         self.stretches.counts().filter_map(stretch).collect()
     }

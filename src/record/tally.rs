@@ -18,7 +18,7 @@ pub use subject::{CountSubject, OTHER_CRAWLERS, is_known};
 
 pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenRead, SubjectCounts};
 pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce};
-pub(super) use instant::{DAY, HOUR, MINUTE, SLICE, begins, start_of};
+pub(super) use instant::{DAY, HOUR, MINUTE, begins, start_of};
 pub(super) use subject::SubjectRef;
 
 use super::unseen::UnseenNotes;

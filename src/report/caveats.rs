@@ -1,16 +1,15 @@
-//! What a report cannot see, or what it lacks: requests that are in no count or dated by a clock that was ahead, and reads
-//! that may have gone unseen.
+//! What a report cannot see, or what it lacks: requests that are in no count, and reads that may have gone unseen.
 
-use super::headline::{amount, grouped};
+use super::headline::amount;
 use super::question::ReportQuestion;
 use super::{Report, time};
 use crate::record::{
-    FleetPart, LossReason, MissingSpan, PendingOutbox, SkippedCounts, StoreError, StoreReader, UnseenReads,
-    Window, stand_in, stand_in_advice, timestamp,
+    FleetPart, LossReason, MissingSpan, PendingOutbox, SkippedCounts, UnseenReads, Window, stand_in,
+    stand_in_advice, timestamp,
 };
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// How many places or times are named in a sentence.
 const NAMED: usize = 3;
@@ -28,7 +27,6 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     found.extend(report.fleet.iter().flat_map(missing_of_fleet));
     found.extend(PartialReads::sentence(&report.partial_reads));
     found.extend(report.partial_reads.iter().filter_map(PartialReads::advice));
-    found.extend(report.ahead.sentence());
     found.extend(MissingCounts::sentences(&report.losses));
     for (count, [one, many], what) in [
         (
@@ -60,56 +58,6 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
         ));
     }
     found
-}
-
-/// Clocks of two machines are never quite the same: only a request that is dated later than this from now is told of.
-const SLACK: Duration = Duration::from_secs(60);
-
-/// Requests that are dated later than the report's own now: a clock was ahead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ClockAhead {
-    /// In the stores.
-    pub(super) requests: u64,
-    /// Within the report's window.
-    counted: u64,
-    /// The latest minute that has any.
-    last: Option<SystemTime>,
-}
-
-impl ClockAhead {
-    pub(super) fn add(
-        &mut self,
-        store: &StoreReader,
-        question: &ReportQuestion,
-        window: &Window,
-    ) -> Result<(), StoreError> {
-        let Some(from) = question.now.and_then(|now| now.checked_add(SLACK)) else { return Ok(()) };
-        if store.span()?.is_none_or(|span| span.to <= from) {
-            return Ok(());
-        }
-        for (to, sum) in [(ReportQuestion::open_end(), &mut self.requests), (window.to, &mut self.counted)] {
-            for total in store.totals(&Window { from, to }, &question.filter())? {
-                *sum += total.count;
-                self.last = self.last.max(Some(total.last));
-            }
-        }
-        Ok(())
-    }
-
-    /// What is to be known of them.
-    pub(super) fn sentence(&self) -> Option<String> {
-        let last = self.last?;
-        let counted = match self.counted {
-            0 => "None of that is counted here: the report ends before.".to_owned(),
-            counted if counted == self.requests => "That is counted here.".to_owned(),
-            counted => format!("{} of that are counted here.", grouped(counted)),
-        };
-        Some(format!(
-            "{} dated later than now, up to {}: the clock of the gateway was ahead, or is behind now. {counted}",
-            amount(self.requests, "request is", "requests are"),
-            timestamp(last)
-        ))
-    }
 }
 
 /// Requests of the report's time that are not in its counts, for one reason.

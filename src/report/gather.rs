@@ -1,10 +1,10 @@
 //! Reading the stores and adding them up, subject by subject.
 
 use super::blocks::{Proposal, proposals};
-use super::caveats::{self, ClockAhead, MissingCounts, PartialReads};
+use super::caveats::{self, MissingCounts, PartialReads};
 use super::conduct::{Conduct, ConductFacts, conduct};
 use super::entry::{PathCount, ReadOf, ReportEntry};
-use super::files::{RobotsFiles, networks};
+use super::files::RobotsFiles;
 use super::kin::NameReads;
 use super::pace::Pace;
 use super::proved::MethodCounts;
@@ -72,7 +72,6 @@ pub(super) struct Gathered {
     pub(super) losses: Vec<MissingCounts>,
     pub(super) details_removed: u64,
     pub(super) unseen: Vec<PartialReads>,
-    pub(super) ahead: ClockAhead,
 }
 
 /// Reads all stores.
@@ -102,7 +101,6 @@ pub(super) fn gather(
         gathered.lost.reads_lost += lost.reads_lost;
         gathered.details_removed += store.removed()?.details;
         caveats::add_missing(&mut gathered.losses, store.missing(window)?, window);
-        gathered.ahead.add(store, question, window)?;
         caveats::add_unseen(&mut gathered.unseen, store.unseen_reads(window)?, question);
     }
     gathered.compile_files(window);
@@ -263,7 +261,6 @@ impl Gathered {
             spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
             too_fast: account.sum(is_pace),
             slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
-            obeyed_429: account.pace.obeyed(window, crawl_delay.declared),
             refused: account.sum(|decision| !is_pace(decision) && decision.action == Action::Refuse),
             bytes: Some(account.bytes),
             first_seen: account.seen.map(|(first, _)| first),
@@ -276,7 +273,6 @@ impl Gathered {
             told: self.files.told(&subject, &question.known, &account.reads),
             violations_after_read: after_read,
             reads_of,
-            networks: networks(&account.reads),
             course: account.pace.course(window, COURSE),
             kin_read,
             other_fetch: account.other_fetch,

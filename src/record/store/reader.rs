@@ -18,7 +18,7 @@ use super::words;
 use crate::identify::PurposeSet;
 use crate::record::files::beside;
 use crate::record::tally::{
-    CountSubject, CountedDecision, DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of,
+    CountSubject, CountedDecision, DAY, HOUR, MINUTE, begins, instant, micros, start_of,
 };
 use rusqlite::{OpenFlags, Params, Row};
 use std::collections::HashMap;
@@ -203,7 +203,7 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn span(&self) -> Result<Option<Window>, StoreError> {
         let (mut first, mut end): (Option<i64>, Option<i64>) = (None, None);
-        for span in [SLICE, MINUTE, HOUR, DAY] {
+        for span in [MINUTE, HOUR, DAY] {
             let low = self.database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
             let high = self.database.value::<i64>("SELECT max(start) FROM rollup WHERE span = ?1", [span])?;
             first = first.into_iter().chain(low).min();

@@ -8,9 +8,8 @@ use super::account::{
     KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses, add, push,
 };
 use super::decision::DecisionRef;
-use super::instant::{DAY, HOUR, MINUTE, SLICE, start_of};
+use super::instant::{DAY, HOUR, MINUTE, start_of};
 use super::subject::{CountSubject, SubjectRef};
-use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
 use crate::record::pairs::raw;
@@ -110,9 +109,7 @@ impl CountBatch {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
         };
-        let is_slowed = (entry.decision.kind, entry.decision.action) == (EventKind::Pace, Action::Refuse);
-        let span = if is_slowed { SLICE } else { MINUTE };
-        let period = RollUpPeriod { span, start: start_of(entry.at, span) };
+        let period = RollUpPeriod { span: MINUTE, start: start_of(entry.at, MINUTE) };
         uses.add(period, 1, room);
         entry.decision.kind != EventKind::Allowed && uses.sampled.take(entry.network)
     }
