@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// A /24 of IPv4 or a /48 of IPv6, as reads of robots.txt are kept by; or none, where no address is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NetworkId(u64);
 
 /// Tell the families apart; the networks of either have 48 bits at most.

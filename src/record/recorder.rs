@@ -180,12 +180,7 @@ impl Recorder {
 
     /// What the store is doing.
     pub fn status(&self) -> StoreStatus {
-        let mut status = self.shown.status.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let waiting = self.tally.losses();
-        status.details_dropped = status.details_dropped.saturating_add(waiting.details_dropped);
-        status.reads_lost = status.reads_lost.saturating_add(waiting.reads_lost);
-        status.counts_lost = status.counts_lost.saturating_add(waiting.counts_lost);
-        status
+        self.shown.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Requests of crawlers of the catalogue since the start, as of a second ago.

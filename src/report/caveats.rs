@@ -116,9 +116,6 @@ impl MissingCounts {
         let requests = amount(self.requests?, "request is", "requests are");
         let why = match self.reason {
             LossReason::NotWritten => "the store could not be written",
-            LossReason::Waiting => {
-                "the store could not be written, and they wait beside it for it or for the next start"
-            }
             LossReason::SizeCap => "the store was at its size cap, which took the oldest",
             LossReason::Retention => "they were older than `retention`",
             LossReason::UncleanEnd => return None,

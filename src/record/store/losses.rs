@@ -15,8 +15,6 @@ use std::time::SystemTime;
 pub enum LossReason {
     /// The store could not be written for longer than memory had room.
     NotWritten,
-    /// The store could not be written; a gateway that starts takes them up.
-    Waiting,
     /// The size cap of the store took their counts.
     SizeCap,
     /// Their counts were older than `retention`.
@@ -140,33 +138,9 @@ impl StoreReader {
         ] {
             found.extend(self.lost(lost, window)?.map(|span| MissingSpan::of(reason, span)));
         }
-        found.extend(self.waiting(window)?.map(|span| MissingSpan::of(LossReason::Waiting, span)));
         let ends = self.unclean_ends(window)?.into_iter();
         let reason = LossReason::UncleanEnd;
         found.extend(ends.map(|(from, to)| MissingSpan { reason, from, to, requests: None }));
-        Ok(found)
-    }
-
-    /// The same of requests of a time that wait beside the store.
-    fn waiting(&self, window: &Window) -> Result<Option<LostRequests>, StoreError> {
-        let (from, to) = window.seconds();
-        let mut found: Option<LostRequests> = None;
-        for other in &self.processes {
-            // A damaged one is told of by the gateway that sets it aside.
-            let Ok(kept) = other.read() else { continue };
-            let written = self.written(&other.process)?;
-            let batches =
-                kept.batches.iter().filter(|(sequence, _)| written.is_none_or(|last| last < *sequence));
-            let counts = batches.flat_map(|(_, batch)| batch.counts());
-            let within = |start: i64, end: i64| end > from && start < to;
-            for (period, count) in counts {
-                let (start, end) = (period.start, period.start + period.span);
-                if within(start, end) {
-                    let known = found.get_or_insert((start, end, 0));
-                    *known = (known.0.min(start), known.1.max(end), known.2.saturating_add(count));
-                }
-            }
-        }
         Ok(found)
     }
 

@@ -1,6 +1,6 @@
 //! The writer under faults at every statement, judged by a ledger of what was sent.
 
-mod beside;
+mod ends;
 
 use super::super::losses::LossReason;
 use super::super::open::StoreFile;
