@@ -179,7 +179,8 @@ impl Event {
             host: facts.host.as_ref().into(),
             target: text("target", &facts.target),
             user_agent: facts.user_agent.as_deref().map(|header| text("user_agent", header)),
-            group: ruling.map_or_else(Vec::new, |ruling| ruling.group.iter().map(|token| (*token).into()).collect()),
+            group: ruling
+                .map_or_else(Vec::new, |ruling| ruling.group.iter().map(|token| (*token).into()).collect()),
             line: rule.map(|rule| rule.line),
             source: rule.and_then(Rule::source).map(Into::into),
             rule: rule.map(|rule| printable(rule.text).into()),

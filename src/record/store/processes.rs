@@ -73,7 +73,8 @@ pub(super) struct WriterProcess {
 
 /// All processes that have a file beside the store.
 pub(super) fn present(store: &Path) -> io::Result<Vec<WriterProcess>> {
-    let (Some(folder), Some(name)) = (store.parent(), store.file_name().and_then(|name| name.to_str())) else {
+    let (Some(folder), Some(name)) = (store.parent(), store.file_name().and_then(|name| name.to_str()))
+    else {
         return Ok(Vec::new());
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -138,7 +139,8 @@ mod tests {
     fn who_holds_its_lock_is_alive_and_nobody_else() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("store.sqlite");
-        let alive = || present(&store).unwrap().iter().map(|one| (one.began, one.is_alive)).collect::<Vec<_>>();
+        let alive =
+            || present(&store).unwrap().iter().map(|one| (one.began, one.is_alive)).collect::<Vec<_>>();
         let mut file = WriterFile::new(&store, "1-2-a");
         file.mark(7).unwrap();
         assert_eq!(alive(), [(7, true)]);

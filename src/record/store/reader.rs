@@ -11,8 +11,8 @@ pub use notice::{ReadTotal, StoredNotice, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
-use super::schema;
 use super::processes::{self, WriterProcess};
+use super::schema;
 use super::sqlite::{Sqlite, unsigned};
 use super::words;
 use crate::identify::PurposeSet;

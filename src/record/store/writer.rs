@@ -179,7 +179,9 @@ impl StoreWriter {
     }
 
     fn write_frozen(&mut self) -> Result<(), StoreError> {
-        let Some(database) = self.database.as_ref().filter(|_| !self.frozen.is_empty()) else { return Ok(()) };
+        let Some(database) = self.database.as_ref().filter(|_| !self.frozen.is_empty()) else {
+            return Ok(());
+        };
         write(database, &self.frozen, (&self.process, self.sequence), self.taken, &mut self.shares)?;
         self.written_losses = self.written_losses.plus(losses(&self.frozen));
         self.frozen.clear();

@@ -71,7 +71,14 @@ fn read(at: i64) -> SeenRead {
 }
 
 fn path_requests(batch: &CountBatch) -> u64 {
-    let days = |account: &SubjectCounts| account.paths.values().flat_map(|uses| uses.days.clone()).chain(account.other_paths.clone()).collect::<Vec<_>>();
+    let days = |account: &SubjectCounts| {
+        account
+            .paths
+            .values()
+            .flat_map(|uses| uses.days.clone())
+            .chain(account.other_paths.clone())
+            .collect::<Vec<_>>()
+    };
     let of = |account: &SubjectCounts| days(account).iter().map(|(_, counts)| counts.requests()).sum::<u64>();
     batch.accounts.values().map(of).sum()
 }
