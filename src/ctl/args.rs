@@ -66,6 +66,9 @@ fn plain_formats() -> impl TypedValueParser<Value = Format> {
 // What stands at the foot of each verb's help. A test sees that each has examples.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    /// Send an alert to the webhook, to see that one arrives
+    #[command(after_help = include_str!("args/examples/alerts.txt"))]
+    Alerts(AlertsArgs),
     /// Copy the store to a file, whole, while the gateway runs or not
     #[command(after_help = include_str!("args/examples/backup.txt"))]
     Backup(BackupArgs),
@@ -151,6 +154,18 @@ pub(super) struct CrawlersArgs {
     pub(super) purpose: Option<PurposeSet>,
     #[command(subcommand)]
     pub(super) verb: Option<CrawlersVerb>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AlertsArgs {
+    #[command(subcommand)]
+    pub(super) verb: AlertsVerb,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(super) enum AlertsVerb {
+    /// Send one alert of the kind `test`
+    Test,
 }
 
 #[derive(Debug, Subcommand)]

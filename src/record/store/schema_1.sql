@@ -175,15 +175,12 @@ CREATE TABLE unseen_reads (
     PRIMARY KEY (site, reason, first)
 ) WITHOUT ROWID;
 
--- The last time that was plausible, in the boot of the machine and at the uptime at which it was; how far the time of
--- day is ahead of it since, and for how long (all in microseconds).
+-- The time that what is old is removed by, with the boot of the machine and the uptime at which it was that.
 CREATE TABLE clock (
     id       INTEGER PRIMARY KEY CHECK (id = 1),
     boot     TEXT NOT NULL,
     uptime   INTEGER NOT NULL,
-    time     INTEGER NOT NULL,
-    ahead    INTEGER NOT NULL,
-    waited   INTEGER NOT NULL
+    time     INTEGER NOT NULL
 );
 
 -- Whether what is written is meant for a fleet, too ('outbox' is the number of the last piece of it), and what tells

@@ -5,7 +5,7 @@
 //! is a count lost, and then it is counted as lost.
 
 use super::account::{
-    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses, add, push,
+    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses, push,
 };
 use super::decision::DecisionRef;
 use super::instant::{DAY, HOUR, MINUTE, start_of};

@@ -73,6 +73,22 @@ fn answers_429_are_part_of_the_pace_of_their_minute() {
 }
 
 #[test]
+fn answers_429_are_no_refusals_before_as_now() {
+    let scene = ReportScene::new();
+    let bot = identity(ClientKind::Crawler, "Anybot");
+    let hour = Duration::from_secs(3_600);
+    for at in [noon() - hour, noon()] {
+        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
+        scene.slowed(&bot, at + Duration::from_secs(600));
+    }
+    let report = scene.report(&ReportQuestion { to: noon() + hour, ..question() });
+    let before = report.before.clone().unwrap().all;
+    let now = report.summary();
+    assert_eq!((before.requests, before.refused), (2, 0));
+    assert_eq!((now.requests, now.refused), (2, 0));
+}
+
+#[test]
 fn the_pace_over_several_stores_is_that_of_one_crawler() {
     let scenes = [ReportScene::new(), ReportScene::new(), ReportScene::new()];
     let bot = identity(ClientKind::Crawler, "Anybot");
