@@ -47,7 +47,7 @@ pub struct ReportEntry {
     pub slowed: u64,
     /// Requests that were refused for what the rules say; each of them is one of the above, too.
     pub refused: u64,
-    /// Bytes of the bodies that it was sent in answer to judged requests; `None` of a log.
+    /// Bytes of the bodies that it was sent in answer to judged requests; `None` where they are not known.
     pub bytes: Option<u64>,
     /// First seen, over all that is kept.
     #[serde(serialize_with = "optional_time")]

@@ -53,7 +53,8 @@ struct GatheredActivity {
     totals: HashMap<Arc<CountedDecision>, DecisionTimes>,
     paths: HashMap<String, PathCounts>,
     seen: Option<(SystemTime, SystemTime)>,
-    bytes: u64,
+    /// `None` where nothing was counted: beside another proxy, or of a log without them.
+    bytes: Option<u64>,
     pace: Pace,
     is_hypothetical: bool,
     other_fetch: Option<SystemTime>,
@@ -152,7 +153,8 @@ impl Gathered {
             self.account(&stretch.subject).pace.add(stretch);
         }
         for sent in &counted.sent {
-            self.account(&sent.subject).bytes += sent.bytes;
+            let bytes = &mut self.account(&sent.subject).bytes;
+            *bytes = Some(bytes.unwrap_or_default().saturating_add(sent.bytes));
         }
         for subject in &counted.hypothetical {
             self.account(subject).is_hypothetical = true;
@@ -262,7 +264,7 @@ impl Gathered {
             too_fast: account.sum(is_pace),
             slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
             refused: account.sum(|decision| !is_pace(decision) && decision.action == Action::Refuse),
-            bytes: Some(account.bytes),
+            bytes: account.bytes,
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
             first_violation: violated.map(|(first, _)| first),

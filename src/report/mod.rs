@@ -128,13 +128,7 @@ impl Report {
         window: Window,
         is_replay: bool,
     ) -> Self {
-        let (mut crawlers, proposals) = gathered.entries(question, &window);
-        if is_replay && crawlers.iter().all(|entry| entry.bytes == Some(0)) {
-            // Not every log has them.
-            for entry in &mut crawlers {
-                entry.bytes = None;
-            }
-        }
+        let (crawlers, proposals) = gathered.entries(question, &window);
         let gather::Gathered { lost, losses, details_removed, unseen, .. } = gathered;
         let mut report = Self {
             from: window.from,

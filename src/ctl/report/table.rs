@@ -217,8 +217,7 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         }
         .to_owned()
     };
-    let sent =
-        |entry: &ReportEntry| entry.bytes.filter(|bytes| *bytes > 0).map_or_else(String::new, byte_words);
+    let sent = |entry: &ReportEntry| entry.bytes.map_or_else(|| "-".to_owned(), byte_words);
     let mut columns = vec![
         text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.subject.name().to_owned()),
         text(if is_crawler { "PURPOSE" } else { "KIND" }, if is_crawler { 3 } else { 0 }, &kind),
@@ -233,7 +232,7 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), format_minute)),
     ];
     columns.retain(|column| column.head != "STALE" || column.cells.iter().any(|cell| cell != "0"));
-    columns.retain(|column| column.head != "SENT" || column.cells.iter().any(|cell| !cell.is_empty()));
+    columns.retain(|column| column.head != "SENT" || column.cells.iter().any(|cell| cell != "-"));
     if entries.iter().any(|entry| entry.proof_by.met().next().is_some()) {
         columns.insert(3, text("BY", 5, &|entry| entry.proof_by.words(entry.requests)));
     }
