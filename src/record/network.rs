@@ -23,11 +23,6 @@ impl NetworkId {
         }
     }
 
-    /// As the store keeps it; 0 where there is none.
-    pub(super) fn number(self) -> i64 {
-        i64::try_from(self.0).unwrap_or_default()
-    }
-
     /// Whether an address is known.
     pub(super) fn is_known(self) -> bool {
         self != Self::NONE

@@ -106,16 +106,13 @@ CREATE TABLE sent (
     PRIMARY KEY (span, start, subject)
 ) WITHOUT ROWID;
 
--- Events in full, a few for each subject and decision, as their lines of the journal. `network` is where the event came
--- from (a /24 or a /48 as a number), so that one sender cannot take the places of all others; 0 where it is unknown or may
--- not be kept.
+-- Events in full, as their lines of the journal: for each subject and decision the first ten, and the last ten.
 CREATE TABLE sample (
     id       INTEGER PRIMARY KEY,
     subject  INTEGER NOT NULL,
     decision INTEGER NOT NULL,
     time     INTEGER NOT NULL,
-    event    TEXT NOT NULL,
-    network  INTEGER NOT NULL DEFAULT 0
+    event    TEXT NOT NULL
 );
 CREATE INDEX sample_of ON sample (subject, decision, time);
 CREATE INDEX sample_time ON sample (time);

@@ -168,31 +168,8 @@ pub(in crate::record) struct KeptEvent {
 #[derive(Clone, Debug, Default)]
 pub(in crate::record) struct Uses {
     pub(in crate::record) periods: Vec<(RollUpPeriod, u64)>,
-    pub(super) sampled: SampledEvents,
-}
-
-/// Events that are wanted in full.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SampledEvents {
-    count: u8,
-    /// The network of the first, and how many are of it.
-    first: NetworkId,
-    of_first: u8,
-}
-
-impl SampledEvents {
-    /// Takes a place for an event, if one is left. Whoever was there first leaves half of them to others.
-    pub(super) fn take(&mut self, network: NetworkId) -> bool {
-        if self.count == 0 {
-            self.first = network;
-        }
-        let is_first = network == self.first;
-        let may =
-            self.count < SAMPLES_PER_DECISION && (!is_first || self.of_first < SAMPLES_PER_DECISION / 2);
-        self.count += u8::from(may);
-        self.of_first += u8::from(may && is_first);
-        may
-    }
+    /// How many of its events are wanted in full.
+    pub(super) sampled: u8,
 }
 
 /// All that is known of one subject.

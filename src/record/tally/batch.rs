@@ -5,7 +5,8 @@
 //! is a count lost, and then it is counted as lost.
 
 use super::account::{
-    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses, push,
+    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SAMPLES_PER_DECISION, SeenInstants, SeenRead,
+    SubjectCounts, Uses, push,
 };
 use super::decision::DecisionRef;
 use super::instant::{DAY, HOUR, MINUTE, start_of};
@@ -96,7 +97,9 @@ impl CountBatch {
         };
         let period = RollUpPeriod { span: MINUTE, start: start_of(entry.at, MINUTE) };
         uses.add(period, 1, room);
-        entry.decision.kind != EventKind::Allowed && uses.sampled.take(entry.network)
+        let is_wanted = entry.decision.kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
+        uses.sampled += u8::from(is_wanted);
+        is_wanted
     }
 
     /// Adds bytes that a subject was sent for a request that came at an instant.
