@@ -92,11 +92,11 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use store::{
-    CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingSpan, OTHER_PATHS,
-    OutboxBatch, OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,
-    RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow, StoreError,
-    StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus,
-    UnseenReads, UnseenRow, VersionRecord, Window, copy_store,
+    CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingCounts, OTHER_PATHS,
+    OutboxBatch, OutboxReader, OutboxState, PartialReads, PathRow, PathTotal, PeriodCount, PresenceRow,
+    ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow,
+    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint,
+    UncleanEndStatus, UnseenRow, VersionRecord, Window, copy_store,
 };
 pub use tally::{
     CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,

@@ -1,15 +1,13 @@
 //! What a report cannot see, or what it lacks: requests that are in no count, and reads that may have gone unseen.
 
+use super::Report;
 use super::headline::amount;
 use super::question::ReportQuestion;
-use super::{Report, time};
 use crate::record::{
-    FleetPart, LossReason, MissingSpan, PendingOutbox, SkippedCounts, UnseenReads, Window, stand_in,
+    FleetPart, LossReason, MissingCounts, PartialReads, PendingOutbox, SkippedCounts, Window, stand_in,
     stand_in_advice, timestamp,
 };
-use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
-use std::time::SystemTime;
 
 /// How many places or times are named in a sentence.
 const NAMED: usize = 3;
@@ -60,24 +58,9 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     found
 }
 
-/// Requests of the report's time that are not in its counts, for one reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct MissingCounts {
-    /// Why.
-    pub reason: LossReason,
-    /// When the first of them may have come.
-    #[serde(serialize_with = "time")]
-    pub from: SystemTime,
-    /// When the last of them had come.
-    #[serde(serialize_with = "time")]
-    pub to: SystemTime,
-    /// How many, where that is known.
-    pub requests: Option<u64>,
-}
-
 /// Adds the requests that one store lacks to those that others do, as far as they are of the time.
-pub(super) fn add_missing(all: &mut Vec<MissingCounts>, found: Vec<MissingSpan>, window: &Window) {
-    for MissingSpan { reason, from, to, requests } in found {
+pub(super) fn add_missing(all: &mut Vec<MissingCounts>, found: Vec<MissingCounts>, window: &Window) {
+    for MissingCounts { reason, from, to, requests } in found {
         let (from, to) = (from.max(window.from), to.min(window.to));
         let same = all.iter_mut().find(|known| known.reason == reason);
         match same.and_then(|known| Some((known.requests.zip(requests)?, known))) {
@@ -124,26 +107,10 @@ impl MissingCounts {
     }
 }
 
-/// A time in which reads at a site may have gone unseen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PartialReads {
-    /// The site; as JSON null for all sites.
-    #[serde(serialize_with = "site")]
-    pub site: Box<str>,
-    /// What shows it: a field of requests, a stand-in for names of visitors (`Amazon CloudFront`), `configured`, `lost`, `removed` or `unclean-end`.
-    pub reason: Box<str>,
-    /// When it was first noted.
-    #[serde(serialize_with = "time")]
-    pub from: SystemTime,
-    /// When it was last noted.
-    #[serde(serialize_with = "time")]
-    pub to: SystemTime,
-}
-
 /// Adds what one store knows of unseen reads to what others do.
-pub(super) fn add_unseen(all: &mut Vec<PartialReads>, found: Vec<UnseenReads>, question: &ReportQuestion) {
+pub(super) fn add_unseen(all: &mut Vec<PartialReads>, found: Vec<PartialReads>, question: &ReportQuestion) {
     let wanted = |site: &str| question.site.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(site));
-    for UnseenReads { site, reason, from, to } in found {
+    for PartialReads { site, reason, from, to } in found {
         if !site.is_empty() && !wanted(&site) {
             continue;
         }
@@ -198,10 +165,6 @@ impl PartialReads {
             ),
         }
     }
-}
-
-fn site<S: Serializer>(site: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    Some(site).filter(|site| !site.is_empty()).serialize(serializer)
 }
 
 /// What of a fleet's counts is not in its report.

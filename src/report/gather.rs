@@ -1,7 +1,7 @@
 //! Reading the stores and adding them up, subject by subject.
 
 use super::blocks::{Proposal, proposals};
-use super::caveats::{self, MissingCounts, PartialReads};
+use super::caveats;
 use super::conduct::{Conduct, ConductFacts, conduct};
 use super::entry::{PathCount, ReadOf, ReportEntry};
 use super::files::RobotsFiles;
@@ -14,8 +14,9 @@ use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
-    CountSubject, CountedDecision, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadTotal,
-    SeenSpan, StoreError, StoreReader, VersionRecord, Window, WindowCounts,
+    CountSubject, CountedDecision, EventKind, Losses, MissingCounts, OTHER_CRAWLERS, OTHER_PATHS,
+    PartialReads, PathCounts, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
+    WindowCounts,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};

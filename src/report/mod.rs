@@ -36,7 +36,6 @@ mod rules;
 pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
-pub use caveats::{MissingCounts, PartialReads};
 pub use conduct::Conduct;
 pub use course::{Series, TimelineCurve, ViolationTimeline};
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
@@ -47,7 +46,7 @@ pub use pace::MinuteCounts;
 pub use proved::MethodCounts;
 pub use question::{CatalogueView, ReportQuestion};
 
-pub use crate::record::{FleetPart, Reads};
+pub use crate::record::{FleetPart, MissingCounts, PartialReads, Reads};
 
 use crate::record::{StoreError, StoreReader, Window, WindowCounts};
 use serde::{Serialize, Serializer};
