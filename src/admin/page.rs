@@ -80,11 +80,6 @@ impl LivePage {
         Self { store, fleet, limit: LIMIT, queues: [queue(), queue()] }
     }
 
-    /// The file of the store.
-    pub fn store(&self) -> &Path {
-        &self.store
-    }
-
     /// The page of `view`.
     fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
         let [own, whole] = &self.queues;
