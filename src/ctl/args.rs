@@ -206,6 +206,7 @@ pub(super) struct LintArgs {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ReportArgs {
     /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z [default: 24h; with --told all that is kept]
     #[arg(long, value_name = "T")]
@@ -225,6 +226,9 @@ pub(super) struct ReportArgs {
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
+    /// Tell each crawler in full, as --crawler does of one, and the lines that robots.txt could have
+    #[arg(long)]
+    pub(super) all: bool,
     /// Of all gateways of the fleet, as its database has it
     #[arg(long)]
     pub(super) fleet: bool,
