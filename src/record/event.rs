@@ -11,7 +11,6 @@ use crate::robots::Rule;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 /// Version of the event's fields.
@@ -121,7 +120,7 @@ pub struct Event {
     action: &'static str,
     status: Option<u16>,
     client: &'static str,
-    crawler: Option<Arc<str>>,
+    crawler: Option<Box<str>>,
     purpose: Option<&'static str>,
     token: Option<Box<str>>,
     proof: &'static str,
@@ -168,7 +167,7 @@ impl Event {
             action: occurrence.action.as_str(),
             status: None,
             client: identity.client.as_str(),
-            crawler: identity.crawler.clone(),
+            crawler: identity.crawler.as_deref().map(Into::into),
             purpose: identity.purpose.map(Purpose::as_str),
             token: ruling.map(|ruling| ruling.token.into()),
             proof: occurrence.proof.as_str(),
