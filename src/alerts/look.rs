@@ -79,7 +79,7 @@ impl Condition {
     /// What is the same as long as it is the same condition.
     pub(super) fn key(&self) -> String {
         let part = |part: &Option<String>| part.clone().unwrap_or_default();
-        [self.kind.into(), &*part(&self.site), &*part(&self.crawler), &*self.subject].join("\t")
+        [<&str>::from(self.kind), &part(&self.site), &part(&self.crawler), &self.subject].join("\t")
     }
 }
 

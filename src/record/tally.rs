@@ -78,9 +78,11 @@ impl Tally {
         let mut parts: Vec<CountBatch> = self.shards().map(part).collect();
         if let Some(first) = parts.first_mut() {
             first.unseen.extend(self.unseen.take());
-            first.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
         }
         parts.retain(|part| !part.is_empty());
+        if let Some(first) = parts.first_mut() {
+            first.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
+        }
         parts
     }
 
