@@ -87,7 +87,7 @@ impl MissingCounts {
             let more = (more > 0).then(|| format!("and {more} times more"));
             let times = ends.into_iter().take(NAMED).chain(more).collect::<Vec<_>>().join("; ");
             found.push(format!(
-                "A gateway ended without writing what it had counted last (killed, or the machine stopped), so requests may \
+                "A gateway ended without writing what it had counted last (killed, or stopped while its store was locked), so requests may \
                  be missing that came {times}."
             ));
         }

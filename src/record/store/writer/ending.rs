@@ -71,7 +71,7 @@ impl StoreWriter {
         tracing::warn!(
             since = end.since,
             until = end.until,
-            "a gateway ended without writing what it had counted last (killed, or the machine stopped): requests \
+            "a gateway ended without writing what it had counted last (killed, or stopped while its store was locked): requests \
              between these two times may be missing from reports"
         );
         self.with_status(|status| status.unclean_ends.push(end));
