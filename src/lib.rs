@@ -45,8 +45,8 @@
 //!
 //! ```text
 //! 12 main.rs  bin/gatewayctl.rs   the two programs, which may name every module
-//! 11 alerts                       what needs a look, sent to a webhook
-//! 10 server  admin  ctl           clients; what an operator may ask a running gateway; the command line
+//! 11 server  admin  ctl           clients; what an operator may ask a running gateway; the command line
+//! 10 alerts                       what needs a look, sent to a webhook
 //! 9  proxy  process               origins; sockets, hand-over and signals
 //! 8  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
 //! 7  policy  report  fleet        what is in force; what the store tells; several gateways as one

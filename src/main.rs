@@ -113,7 +113,14 @@ fn serve(
         page: LivePage::new(config.store.path.clone(), config.fleet.clone()),
         token: config.admin_token.clone(),
     });
-    alerts::watch(Arc::clone(&admin), alerts).map_err(running)?;
+    let asked = Arc::clone(&admin);
+    let watched = alerts::Watched {
+        reloader: Arc::clone(&reloader),
+        journal: Arc::clone(&journal),
+        store: config.store.path.clone(),
+        status: Box::new(move || asked.status()),
+    };
+    alerts::watch(watched, alerts).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
     (gateway.connections, gateway.pace) = (connections, pace);

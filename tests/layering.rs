@@ -38,8 +38,8 @@ const LAYERS: [&[&str]; 13] = [
     &["policy", "report", "fleet"],
     &["gateway", "control"],
     &["proxy", "process"],
-    &["server", "admin", "ctl"],
     &["alerts"],
+    &["server", "admin", "ctl"],
     &["main", "bin"],
 ];
 

@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 /// Names of the stages. The `request` lines are all stages of one request together.
-pub(crate) const STAGES: [&str; 16] = [
+pub(crate) const STAGES: [&str; 15] = [
     "facts",
     "identify browser, cached",
     "identify crawler, cached",
@@ -25,7 +25,6 @@ pub(crate) const STAGES: [&str; 16] = [
     "enforce",
     "refusal as text",
     "refusal as JSON",
-    "event line",
     "count allowed",
     "count violation",
     "request of a browser",
@@ -123,8 +122,6 @@ fn record(scene: &BenchScene, identity: &Identity, allowed: &Verdict<'_>, disall
         addresses: scene.policy.config.addresses,
         gateway: None,
     };
-    let refused = occurrence(disallowed, Action::Refuse);
-    counted(&mut || drop(black_box(Event::new(black_box(&refused)))));
     let cases = [
         (occurrence(allowed, Action::Forward), EventKind::Allowed),
         (occurrence(disallowed, Action::Refuse), EventKind::Violation),

@@ -110,7 +110,8 @@ impl Admin {
                 answered(robots::refresh(self, request))
             }
             (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
-            (RequestSource::Control, "/reload", _) => use_instead("POST"),
+            (RequestSource::Control, "/robots", _) => use_instead("GET, HEAD"),
+            (RequestSource::Control, "/reload" | "/robots/refresh", _) => use_instead("POST"),
             (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }

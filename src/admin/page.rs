@@ -1,7 +1,7 @@
 //! The live page: the report of the last hours or days, read from the store while the gateway writes it.
 //!
-//! It runs on a thread that may block. One page is made at a time, in a limited time, and kept for a few
-//! seconds; who comes while too many wait is asked to come again. Nothing that is wrong with the store is
+//! It runs on a thread that may block. One page is made at a time, in a limited time; who comes while too many wait is asked to
+//! come again. Nothing that is wrong with the store is
 //! wrong with the page: it says what it is.
 
 use super::{Admin, query, response};
@@ -14,7 +14,7 @@ use crate::report::{CatalogueView, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 use tokio::sync::Semaphore;
 
 /// What is shown unless something else is asked for.
@@ -30,12 +30,8 @@ const LONGEST: Duration = Duration::from_secs(3_650 * 86_400);
 /// How many targets of each crawler are told by name.
 const TOP: usize = 1_000;
 
-/// How long a page is shown to everybody who asks for it. Reading is cheap, but a browser that is reloaded
-/// in anger shall cost nothing.
-const FRESH: Duration = Duration::from_secs(3);
-
-/// How many different pages are kept.
-const KEPT: usize = 4;
+/// In how many seconds who cannot be answered now is to ask again.
+const ASK_AGAIN: u64 = 3;
 
 /// How many may wait while one page is made.
 const MOST_WAITING: usize = 8;
@@ -43,29 +39,21 @@ const MOST_WAITING: usize = 8;
 /// How long reading the store for one page may take, and how long the database of the fleet is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Makes the page, and remembers the last few.
+/// Makes the page.
 #[derive(Debug)]
 pub struct LivePage {
     store: PathBuf,
     fleet: Option<FleetConfig>,
     limit: Duration,
-    /// Pages of this gateway alone, and of the fleet: whoever asks for the one never waits for the other.
-    shelves: [PageShelf; 2],
+    /// Who asks for pages of this gateway alone, and of the fleet: for the one nobody waits for the other.
+    queues: [PageQueue; 2],
 }
 
-/// Pages that were made a moment ago, and places for those who wait while one is made.
+/// Places for those who wait while one page is made.
 #[derive(Debug)]
-struct PageShelf {
+struct PageQueue {
     places: Semaphore,
-    made: Mutex<Vec<RenderedPage>>,
-}
-
-#[derive(Debug)]
-struct RenderedPage {
-    view: PageRequest,
-    at: Instant,
-    status: StatusCode,
-    body: String,
+    turn: Mutex<()>,
 }
 
 /// What is asked for.
@@ -88,35 +76,20 @@ struct PageFailure {
 impl LivePage {
     /// The page of the store in the file `store`, and of the fleet that it is in.
     pub fn new(store: PathBuf, fleet: Option<FleetConfig>) -> Self {
-        let shelf = || PageShelf { places: Semaphore::new(MOST_WAITING), made: Mutex::default() };
-        Self { store, fleet, limit: LIMIT, shelves: [shelf(), shelf()] }
+        let queue = || PageQueue { places: Semaphore::new(MOST_WAITING), turn: Mutex::default() };
+        Self { store, fleet, limit: LIMIT, queues: [queue(), queue()] }
     }
 
-    /// The file of the store.
-    pub fn store(&self) -> &Path {
-        &self.store
-    }
-
-    /// The page of `view`: as it was made a moment ago, or anew.
+    /// The page of `view`.
     fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
-        let [own, whole] = &self.shelves;
-        let kept = if view.is_of_fleet { whole } else { own };
-        let Ok(_place) = kept.places.try_acquire() else {
-            return render_failure(&crowded(), &self.frame(view, policy));
-        };
-        let mut made = kept.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = made.iter().find(|made| made.view == *view && made.at.elapsed() < FRESH) {
-            return (known.status, known.body.clone());
-        }
+        let [own, whole] = &self.queues;
+        let queue = if view.is_of_fleet { whole } else { own };
         let frame = self.frame(view, policy);
-        let (status, body) = match self.make(view, policy, &frame) {
-            Ok(page) => (StatusCode::OK, page),
-            Err(trouble) => render_failure(&trouble, &frame),
-        };
-        made.retain(|made| made.view != *view && made.at.elapsed() < FRESH);
-        made.truncate(KEPT - 1);
-        made.insert(0, RenderedPage { view: view.clone(), at: Instant::now(), status, body: body.clone() });
-        (status, body)
+        let made = queue.places.try_acquire().map_err(|_| crowded()).and_then(|_place| {
+            let _turn = queue.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            self.make(view, policy, &frame)
+        });
+        made.map_or_else(|trouble| render_failure(&trouble, &frame), |page| (StatusCode::OK, page))
     }
 
     fn make(&self, view: &PageRequest, policy: &Policy, frame: &Frame) -> Result<String, PageFailure> {
@@ -213,7 +186,7 @@ pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
     fields.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     fields.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     if status == StatusCode::SERVICE_UNAVAILABLE {
-        fields.insert(header::RETRY_AFTER, HeaderValue::from(FRESH.as_secs()));
+        fields.insert(header::RETRY_AFTER, HeaderValue::from(ASK_AGAIN));
     }
     response
 }

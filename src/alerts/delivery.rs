@@ -1,11 +1,10 @@
 //! Sending alerts: signed, tried again, and never more than a bounded number.
 
-use super::condition::Condition;
-use crate::config::Config;
+use super::look::{AlertKind, Condition};
 use crate::policy::{Webhook, root_certs};
 use crate::record::{AlertTotals, hexadecimal, timestamp};
 use ring::hmac;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -37,37 +36,10 @@ struct QueuedAlert {
     id: String,
     body: Vec<u8>,
     attempts: u32,
-    due: Instant,
 }
 
-pub(super) struct Delivery {
-    queue: VecDeque<QueuedAlert>,
-    /// When alerts of the last hour were made.
-    made: VecDeque<Instant>,
-    totals: Arc<AlertTotals>,
-}
-
-impl Delivery {
-    pub(super) const fn new(totals: Arc<AlertTotals>) -> Self {
-        Self { queue: VecDeque::new(), made: VecDeque::new(), totals }
-    }
-
-    /// Puts an alert into the queue.
-    pub(super) fn add(&mut self, condition: &Condition, now: SystemTime, config: &Config) {
-        let due = Instant::now();
-        self.made.retain(|made| due.duration_since(*made) < HOUR);
-        if self.made.len() >= MOST_IN_AN_HOUR {
-            tracing::warn!(
-                kind = condition.kind.as_str(),
-                "an alert was left out: there were {MOST_IN_AN_HOUR} in an hour"
-            );
-            return self.totals.lost(1);
-        }
-        self.made.push_back(due);
-        if self.queue.len() >= MOST_WAITING {
-            self.queue.pop_front();
-            self.totals.lost(1);
-        }
+impl QueuedAlert {
+    fn of(condition: &Condition, now: SystemTime, gateway: Option<&str>) -> Self {
         let time = timestamp(now);
         let digest = Sha256::digest(format!("{time}\t{}", condition.key()));
         let id = hexadecimal(digest.get(..16).unwrap_or_default());
@@ -75,50 +47,86 @@ impl Delivery {
             "v": 1,
             "id": id,
             "time": time,
-            "kind": condition.kind.as_str(),
-            "gateway": config.fleet.as_ref().map(|fleet| &fleet.name),
+            "kind": <&str>::from(condition.kind),
+            "gateway": gateway,
             "site": condition.site,
             "crawler": condition.crawler,
             "text": condition.text,
             "details": condition.details,
         });
-        self.queue.push_back(QueuedAlert { id, body: alert.to_string().into_bytes(), attempts: 0, due });
+        Self { id, body: alert.to_string().into_bytes(), attempts: 0 }
+    }
+}
+
+pub(super) struct Delivery {
+    queue: VecDeque<QueuedAlert>,
+    /// When the first of them is tried next.
+    due: Instant,
+    /// When alerts of the last hour were made.
+    made: VecDeque<Instant>,
+    totals: Arc<AlertTotals>,
+}
+
+impl Delivery {
+    pub(super) fn new(totals: Arc<AlertTotals>) -> Self {
+        Self { queue: VecDeque::new(), due: Instant::now(), made: VecDeque::new(), totals }
+    }
+
+    /// Puts an alert into the queue.
+    pub(super) fn add(&mut self, condition: &Condition, now: SystemTime, gateway: Option<&str>) {
+        self.made.retain(|made| made.elapsed() < HOUR);
+        if self.made.len() >= MOST_IN_AN_HOUR {
+            let kind = <&str>::from(condition.kind);
+            tracing::warn!(kind, "an alert was left out: there were {MOST_IN_AN_HOUR} in an hour");
+            return self.totals.lost(1);
+        }
+        self.made.push_back(Instant::now());
+        if self.queue.len() >= MOST_WAITING {
+            self.queue.pop_front();
+            self.totals.lost(1);
+        }
+        self.queue.push_back(QueuedAlert::of(condition, now, gateway));
         self.totals.waiting(self.queue.len());
     }
 
-    /// Sends what is due. A receiver that does not take one is left alone until the next is due.
+    /// Sends what waits, unless the receiver is to be left alone, because it did not take one.
     pub(super) fn send(&mut self, webhook: &Webhook, ca: Option<&Path>) {
-        let now = Instant::now();
-        if !self.queue.iter().any(|alert| alert.due <= now) {
+        if self.queue.is_empty() || Instant::now() < self.due {
             return;
         }
         let receiver = WebhookClient::new(webhook, ca);
-        for mut alert in std::mem::take(&mut self.queue) {
-            let is_left =
-                alert.due > now || self.queue.iter().any(|other| other.attempts > 0 && other.due > now);
-            if is_left {
-                self.queue.push_back(alert);
-                continue;
+        while let Some(alert) = self.queue.front_mut() {
+            let taken = receiver.as_ref().map_err(Clone::clone).and_then(|receiver| receiver.take(alert));
+            match taken {
+                Ok(()) => self.totals.sent(),
+                Err(why) => {
+                    alert.attempts += 1;
+                    let (id, attempts) = (&alert.id, alert.attempts);
+                    if attempts == 1 {
+                        tracing::warn!(id, "an alert could not be sent, and is tried again: {why}");
+                    }
+                    if attempts < MOST_ATTEMPTS {
+                        self.due = Instant::now() + FIRST_PAUSE * (1 << (attempts - 1));
+                        break;
+                    }
+                    self.totals.lost(1);
+                    tracing::error!(id, "an alert was given up after {MOST_ATTEMPTS} attempts: {why}");
+                }
             }
-            let Err(why) = receiver.as_ref().map_err(Clone::clone).and_then(|receiver| receiver.take(&alert))
-            else {
-                self.totals.sent();
-                continue;
-            };
-            alert.attempts += 1;
-            if alert.attempts >= MOST_ATTEMPTS {
-                self.totals.lost(1);
-                tracing::error!(id = alert.id, "an alert was given up after {MOST_ATTEMPTS} attempts: {why}");
-                continue;
-            }
-            if alert.attempts == 1 {
-                tracing::warn!(id = alert.id, "an alert could not be sent, and is tried again: {why}");
-            }
-            alert.due = Instant::now() + FIRST_PAUSE * (1 << (alert.attempts - 1));
-            self.queue.push_back(alert);
+            self.queue.pop_front();
         }
         self.totals.waiting(self.queue.len());
     }
+}
+
+/// Sends one alert, at once and once, that says that alerts arrive.
+///
+/// # Errors
+/// Why the receiver did not take it.
+pub fn send_test(webhook: &Webhook, ca: Option<&Path>, gateway: Option<&str>) -> Result<(), String> {
+    let text = "This is a test: alerts of this gateway arrive here.".to_owned();
+    let condition = Condition::new(AlertKind::Test, "", text, Value::Null);
+    WebhookClient::new(webhook, ca)?.take(&QueuedAlert::of(&condition, SystemTime::now(), gateway))
 }
 
 /// Who takes alerts.

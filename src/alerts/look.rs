@@ -1,7 +1,6 @@
 //! Looks at status, store, certificates and catalogue once, and finds the conditions that an operator has to know.
 
-use super::condition::{AlertKind, Condition};
-use crate::admin::Admin;
+use super::Watched;
 use crate::control::StatusReport;
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreReader};
@@ -19,6 +18,71 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// A server that does not answer is told of after so many failed requests.
 const ERRORS: u64 = 2;
 
+/// What a condition is about; the word is the `kind` of an alert, and public API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub(super) enum AlertKind {
+    /// A crawler breaks rules that it has read.
+    IgnoresRules,
+    /// Somebody uses a crawler's name.
+    Impersonation,
+    /// A file or configuration was refused, and the former one is kept.
+    Refused,
+    /// A server of an origin answers no requests.
+    OriginFailing,
+    /// Something that should have been recorded was not.
+    Losses,
+    /// The report cannot be made, so nothing is known of crawlers.
+    ReportFailing,
+    /// A certificate runs out, or has.
+    Certificate,
+    /// The catalogue of crawlers is old.
+    Catalogue,
+    /// Somebody asked for it.
+    Test,
+}
+
+impl AlertKind {
+    /// One request, or one look at a busy disk, may fail by chance.
+    pub(super) const fn needs_two_looks(self) -> bool {
+        matches!(self, Self::OriginFailing | Self::ReportFailing)
+    }
+
+    /// How long it has to be gone before it is told again.
+    pub(super) const fn quiet(self) -> Duration {
+        match self {
+            Self::OriginFailing | Self::Refused => Duration::from_secs(600),
+            Self::Losses | Self::ReportFailing => Duration::from_secs(3_600),
+            _ => Duration::from_secs(86_400),
+        }
+    }
+}
+
+/// Something that holds now, and that an operator should know of.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    pub(super) kind: AlertKind,
+    pub(super) site: Option<String>,
+    pub(super) crawler: Option<String>,
+    /// What else tells it from others of its kind.
+    pub(super) subject: String,
+    /// One sentence.
+    pub(super) text: String,
+    pub(super) details: Value,
+}
+
+impl Condition {
+    pub(super) fn new(kind: AlertKind, subject: &str, text: String, details: Value) -> Self {
+        Self { kind, site: None, crawler: None, subject: subject.to_owned(), text, details }
+    }
+
+    /// What is the same as long as it is the same condition.
+    pub(super) fn key(&self) -> String {
+        let part = |part: &Option<String>| part.clone().unwrap_or_default();
+        [<&str>::from(self.kind), &part(&self.site), &part(&self.crawler), &self.subject].join("\t")
+    }
+}
+
 /// How many records were lost by the time of the last look: only an increase is news.
 #[derive(Debug, Default)]
 pub(super) struct Look {
@@ -26,56 +90,48 @@ pub(super) struct Look {
 }
 
 impl Look {
-    pub(super) fn conditions(&mut self, admin: &Admin, policy: &Policy, now: SystemTime) -> Vec<Condition> {
-        let status = admin.status();
+    pub(super) fn conditions(
+        &mut self,
+        watched: &Watched,
+        policy: &Policy,
+        now: SystemTime,
+    ) -> Vec<Condition> {
+        let status = (watched.status)();
         let mut found = refusals(&status);
         found.extend(origins(&status));
-        found.extend(self.losses(admin, &status));
+        found.extend(self.losses(watched, &status));
         found.extend(age(policy, &status, now));
-        // A store that cannot be read is among the losses.
-        found.extend(crawlers(admin, policy, now).unwrap_or_default());
+        found.extend(crawlers(watched, policy, now).unwrap_or_else(|error| {
+            let text = format!(
+                "The report of the last hour cannot be made, so nothing is told of crawlers: {error}"
+            );
+            vec![Condition::new(AlertKind::ReportFailing, "", text, json!({ "error": error.to_string() }))]
+        }));
         found
     }
 
-    fn losses(&mut self, admin: &Admin, status: &StatusReport) -> Option<Condition> {
+    fn losses(&mut self, watched: &Watched, status: &StatusReport) -> Option<Condition> {
         // Lines beyond `journal_rate` were left out as they should be.
-        let details = status.details_dropped.saturating_sub(admin.journal.status().beyond_rate);
+        let details = status.details_dropped.saturating_sub(watched.journal.status().beyond_rate);
         let lines = status.access_log.map_or(0, |log| log.lines_lost);
-        let lost = status.counts_lost.saturating_add(details).saturating_add(lines);
+        let counts = status.counts_lost;
+        let lost = counts.saturating_add(details).saturating_add(lines);
         let grew = lost > std::mem::replace(&mut self.lost, lost);
-        let error = status.store.error.as_ref().map(ToString::to_string);
-        if !grew && error.is_none() {
-            return None;
-        }
-        let text = error.as_ref().map_or_else(
-            || {
-                format!(
-                    "Records were lost: {} counts, {details} details, {lines} lines of the access log.",
-                    status.counts_lost
-                )
-            },
-            |error| format!("The store cannot be written, and counts wait in memory: {error}"),
-        );
+        let text = match &status.store.error {
+            Some(error) => format!("The store cannot be written, and counts wait in memory: {error}"),
+            None if grew => format!(
+                "Records were lost: {counts} counts, {details} details, {lines} lines of the access log."
+            ),
+            None => return None,
+        };
         let details = json!({
-            "counts_lost": status.counts_lost,
+            "counts_lost": counts,
             "details_dropped": details,
             "access_log_lines_lost": lines,
-            "store_error": error,
+            "store_error": status.store.error,
         });
-        Some(condition(AlertKind::Losses, None, None, "", text, details))
+        Some(Condition::new(AlertKind::Losses, "", text, details))
     }
-}
-
-fn condition(
-    kind: AlertKind,
-    site: Option<&str>,
-    crawler: Option<&str>,
-    subject: &str,
-    text: String,
-    details: Value,
-) -> Condition {
-    let (site, crawler) = (site.map(str::to_owned), crawler.map(str::to_owned));
-    Condition { kind, site, crawler, subject: subject.to_owned(), text, details }
 }
 
 /// A fault of the configuration is every site's, and is told once.
@@ -88,8 +144,9 @@ fn refusals(status: &StatusReport) -> Vec<Condition> {
     }
     let told = faults.into_iter().map(|(error, sites)| {
         let text = format!("A file was refused, and the last good one is kept: {error}");
-        let site = if let [one] = sites[..] { Some(one) } else { None };
-        condition(AlertKind::Refused, site, None, error, text, json!({ "error": error, "sites": sites }))
+        let site = if let [one] = sites[..] { Some(one.to_owned()) } else { None };
+        let details = json!({ "error": error, "sites": sites });
+        Condition { site, ..Condition::new(AlertKind::Refused, error, text, details) }
     });
     told.collect()
 }
@@ -105,7 +162,8 @@ fn origins(status: &StatusReport) -> impl Iterator<Item = Condition> + '_ {
         let text = format!("The origin {server} of site {site} fails: {why}.");
         let details =
             json!({ "server": server, "error": why, "since": origin.failing_since, "errors": origin.errors });
-        condition(AlertKind::OriginFailing, Some(site), None, server, text, details)
+        let site = Some(site.clone());
+        Condition { site, ..Condition::new(AlertKind::OriginFailing, server, text, details) }
     })
 }
 
@@ -115,20 +173,19 @@ fn age(policy: &Policy, status: &StatusReport, now: SystemTime) -> Vec<Condition
         let file = &certificate.certificate;
         let text = format!("The certificate {file} {trouble}.");
         let details = json!({ "certificate": file, "expires": certificate.expires });
-        Some(condition(AlertKind::Certificate, None, None, file, text, details))
+        Some(Condition::new(AlertKind::Certificate, file, text, details))
     });
-    let catalogue = policy
-        .stale_catalogue(now)
-        .map(|stale| condition(AlertKind::Catalogue, None, None, "", stale, Value::Null));
+    let catalogue =
+        policy.stale_catalogue(now).map(|stale| Condition::new(AlertKind::Catalogue, "", stale, Value::Null));
     certificates.chain(catalogue).collect()
 }
 
 /// Crawlers that ignore rules they have read, and names that are borrowed, in the last hour.
-fn crawlers(admin: &Admin, policy: &Policy, now: SystemTime) -> Result<Vec<Condition>, StoreError> {
+fn crawlers(watched: &Watched, policy: &Policy, now: SystemTime) -> Result<Vec<Condition>, StoreError> {
     let from = now.checked_sub(WINDOW).unwrap_or(SystemTime::UNIX_EPOCH);
     let known = CatalogueView::of(policy.identifier.catalogue());
     let question = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), 1, known);
-    let store = StoreReader::open(admin.page.store())?;
+    let store = StoreReader::open(&watched.store)?;
     store.give_up_after(LIMIT)?;
     let stores = [store];
     let report = Report::of(&stores, &question)?;
@@ -148,14 +205,17 @@ fn conduct(entry: &ReportEntry) -> Option<Condition> {
         "target": entry.paths.first().map(|path| &path.target),
     });
     let (requests, violations) = (entry.requests, entry.violations);
-    if entry.subject.is_borrowed() {
+    let (kind, text) = if entry.subject.is_borrowed() {
         let text =
             format!("Someone is impersonating {name} at {site}: {requests} requests in the last hour.");
-        return Some(condition(AlertKind::Impersonation, Some(site), Some(name), "", text, details));
-    }
-    let text = format!(
-        "{name} ignores the robots.txt of {site}, which it has read: {violations} requests in the last hour."
-    );
-    let ignores = entry.conduct == Conduct::Ignored;
-    ignores.then(|| condition(AlertKind::IgnoresRules, Some(site), Some(name), "", text, details))
+        (AlertKind::Impersonation, text)
+    } else if entry.conduct == Conduct::Ignored {
+        let broken = format!("{violations} requests in the last hour");
+        let text = format!("{name} ignores the robots.txt of {site}, which it has read: {broken}.");
+        (AlertKind::IgnoresRules, text)
+    } else {
+        return None;
+    };
+    let (site, crawler) = (Some(site.to_owned()), Some(name.to_owned()));
+    Some(Condition { site, crawler, ..Condition::new(kind, "", text, details) })
 }

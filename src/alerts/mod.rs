@@ -3,63 +3,186 @@
 //! A thread of its own looks at the status and the store every `alerts.every`, as `gatewayctl status` and `report` do. It
 //! sends what it did not find the last time. No request waits for it, and no other thread waits for the receiver.
 
-mod condition;
 mod delivery;
 mod look;
-mod memory;
 
-use crate::admin::Admin;
-use crate::record::AlertTotals;
+pub use delivery::send_test;
+
+use crate::control::StatusReport;
+use crate::policy::Reloader;
+use crate::record::{AlertTotals, Journal, replace_file};
 use delivery::Delivery;
-use look::Look;
-use memory::AlertMemory;
+use look::{Condition, Look};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// How often the thread has a turn.
 const TURN: Duration = Duration::from_secs(1);
 
+/// What is remembered of what was told, in the state folder, so that a start tells nothing twice.
+const FILE: &str = "alerts.json";
+
+/// The most conditions that are remembered. Clients can invent names of crawlers without end.
+const MOST: usize = 5_000;
+
+/// What is looked at.
+pub struct Watched {
+    /// The policy in force.
+    pub reloader: Arc<Reloader>,
+    /// The journal.
+    pub journal: Arc<Journal>,
+    /// The file of the store.
+    pub store: PathBuf,
+    /// What the gateway says of itself.
+    pub status: Box<dyn Fn() -> StatusReport + Send>,
+}
+
 /// Starts the thread. Without `[alerts]` in the policy in force it does nothing.
 ///
 /// # Errors
 /// When the system gives no thread.
-pub fn watch(admin: Arc<Admin>, totals: Arc<AlertTotals>) -> io::Result<()> {
+pub fn watch(watched: Watched, totals: Arc<AlertTotals>) -> io::Result<()> {
     let turns = move || {
-        let mut watcher = Watcher::new(totals);
+        let (mut looked, mut look, mut memory) = (None, Look::default(), None);
+        let mut delivery = Delivery::new(totals);
         loop {
-            watcher.turn(&admin);
+            turn(&watched, &mut looked, &mut look, &mut memory, &mut delivery);
             std::thread::sleep(TURN);
         }
     };
     std::thread::Builder::new().name("alerts".to_owned()).spawn(turns).map(drop)
 }
 
-/// What is known from one turn to the next.
-struct Watcher {
-    looked: Option<Instant>,
-    look: Look,
-    memory: Option<AlertMemory>,
-    delivery: Delivery,
+fn turn(
+    watched: &Watched,
+    looked: &mut Option<Instant>,
+    look: &mut Look,
+    memory: &mut Option<AlertMemory>,
+    delivery: &mut Delivery,
+) {
+    let policy = watched.reloader.current();
+    let config = &policy.config;
+    let Some((options, webhook)) = config.alerts.as_ref().zip(policy.webhook.as_ref()) else { return };
+    if looked.is_none_or(|looked| looked.elapsed() >= options.every) {
+        *looked = Some(Instant::now());
+        let now = SystemTime::now();
+        let memory = memory.get_or_insert_with(|| AlertMemory::open(&config.state_dir));
+        let gateway = config.fleet.as_ref().map(|fleet| &*fleet.name);
+        for condition in memory.news(look.conditions(watched, &policy, now), now) {
+            delivery.add(&condition, now, gateway);
+        }
+    }
+    delivery.send(webhook, options.ca.as_deref());
 }
 
-impl Watcher {
-    fn new(totals: Arc<AlertTotals>) -> Self {
-        Self { looked: None, look: Look::default(), memory: None, delivery: Delivery::new(totals) }
+/// What was found, and told.
+#[derive(Debug)]
+struct AlertMemory {
+    path: PathBuf,
+    held: BTreeMap<String, Held>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Held {
+    is_told: bool,
+    /// When it was seen last, in Unix time.
+    last: u64,
+    /// For how many seconds it may be gone and still be the same, once it is told.
+    quiet: u64,
+}
+
+impl AlertMemory {
+    /// What an earlier process knew; a file that cannot be read is as none.
+    fn open(folder: &Path) -> Self {
+        let path = folder.join(FILE);
+        let text = std::fs::read(&path).unwrap_or_default();
+        Self { held: serde_json::from_slice(&text).unwrap_or_default(), path }
     }
 
-    fn turn(&mut self, admin: &Admin) {
-        let policy = admin.reloader.current();
-        let config = &policy.config;
-        let Some((options, webhook)) = config.alerts.as_ref().zip(policy.webhook.as_ref()) else { return };
-        if self.looked.is_none_or(|looked| looked.elapsed() >= options.every) {
-            self.looked = Some(Instant::now());
-            let now = SystemTime::now();
-            let memory = self.memory.get_or_insert_with(|| AlertMemory::open(&config.state_dir));
-            for condition in memory.news(self.look.conditions(admin, &policy, now), now) {
-                self.delivery.add(&condition, now, config);
+    /// Those of the `conditions` of a look that are to be told. One that has to be found twice is forgotten by a look that
+    /// does not find it.
+    fn news(&mut self, mut conditions: Vec<Condition>, now: SystemTime) -> Vec<Condition> {
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+        let found: BTreeSet<String> = conditions.iter().map(Condition::key).collect();
+        // A wall clock that was set back forgets nothing early.
+        let is_quiet = |held: &Held| now.saturating_sub(held.last) <= held.quiet;
+        self.held.retain(|key, held| if held.is_told { is_quiet(held) } else { found.contains(key) });
+        conditions.retain(|condition| {
+            let (key, quiet) = (condition.key(), condition.kind.quiet().as_secs());
+            let is_full = self.held.len() >= MOST;
+            let Some(held) = self.held.get_mut(&key) else {
+                let is_told = !condition.kind.needs_two_looks();
+                if !is_full {
+                    self.held.insert(key, Held { is_told, last: now, quiet });
+                }
+                return is_told && !is_full;
+            };
+            held.last = now;
+            !std::mem::replace(&mut held.is_told, true)
+        });
+        if !conditions.is_empty() {
+            let text = serde_json::to_vec(&self.held).map_err(io::Error::other);
+            if let Err(error) = text.and_then(|text| replace_file(&self.path, &text)) {
+                let file = self.path.display();
+                tracing::warn!(%file, "what was alerted cannot be kept, and may be told again after a start: {error}");
             }
         }
-        self.delivery.send(webhook, options.ca.as_deref());
+        conditions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::look::AlertKind;
+    use super::*;
+    use serde_json::Value;
+
+    fn condition(kind: AlertKind, crawler: &str) -> Condition {
+        let (text, crawler) = (String::new(), Some(crawler.to_owned()));
+        Condition { kind, site: None, crawler, subject: String::new(), text, details: Value::Null }
+    }
+
+    fn at(seconds: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn what_holds_is_told_once_and_again_after_it_was_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut memory = AlertMemory::open(folder.path());
+        let ignores = || vec![condition(AlertKind::IgnoresRules, "GPTBot")];
+        assert_eq!(memory.news(ignores(), at(1_000)).len(), 1);
+        assert_eq!(memory.news(ignores(), at(1_030)).len(), 0);
+        // Another process, and hours without a request.
+        let mut memory = AlertMemory::open(folder.path());
+        assert_eq!(memory.news(ignores(), at(80_000)).len(), 0);
+        assert_eq!(memory.news(Vec::new(), at(80_030)).len(), 0);
+        assert_eq!(memory.news(ignores(), at(80_000 + 86_401)).len(), 1);
+        let both = [ignores(), vec![condition(AlertKind::IgnoresRules, "CCBot")]].concat();
+        assert_eq!(memory.news(both, at(80_000 + 86_402)).len(), 1);
+    }
+
+    #[test]
+    fn an_origin_has_to_fail_in_two_looks_in_a_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut memory = AlertMemory::open(folder.path());
+        let fails = [true, false, true, false, true, true, true];
+        let told = (0..).zip(fails).map(|(look, fails)| {
+            let found = fails.then(|| condition(AlertKind::OriginFailing, ""));
+            memory.news(found.into_iter().collect(), at(look * 30)).len()
+        });
+        assert_eq!(told.collect::<Vec<_>>(), [0, 0, 0, 0, 0, 1, 0]);
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut memory = AlertMemory::open(folder.path());
+        let many = (0..MOST + 10).map(|name| condition(AlertKind::Impersonation, &name.to_string()));
+        assert_eq!(memory.news(many.collect(), at(1)).len(), MOST);
     }
 }

@@ -66,6 +66,9 @@ fn plain_formats() -> impl TypedValueParser<Value = Format> {
 // What stands at the foot of each verb's help. A test sees that each has examples.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    /// Send an alert to the webhook, to see that one arrives
+    #[command(after_help = include_str!("args/examples/alerts.txt"))]
+    Alerts(AlertsArgs),
     /// Copy the store to a file, whole, while the gateway runs or not
     #[command(after_help = include_str!("args/examples/backup.txt"))]
     Backup(BackupArgs),
@@ -153,6 +156,18 @@ pub(super) struct CrawlersArgs {
     pub(super) verb: Option<CrawlersVerb>,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct AlertsArgs {
+    #[command(subcommand)]
+    pub(super) verb: AlertsVerb,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(super) enum AlertsVerb {
+    /// Send one alert of the kind `test`
+    Test,
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum CrawlersVerb {
     /// Fetch the address ranges and the keys that crawlers' operators publish
@@ -211,6 +226,9 @@ pub(super) struct ReportArgs {
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
+    /// Tell each crawler in full, as --crawler does of one, and the lines that robots.txt could have
+    #[arg(long)]
+    pub(super) all: bool,
     /// Of all gateways of the fleet, as its database has it
     #[arg(long)]
     pub(super) fleet: bool,
@@ -224,9 +242,6 @@ pub(super) struct ReportArgs {
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it
     #[arg(long, requires = "crawler")]
     pub(super) evidence: bool,
-    /// Who was told what about the use of pages, with the text of each version as json or html, fit for an annex
-    #[arg(long, conflicts_with = "evidence")]
-    pub(super) told: bool,
 }
 
 /// Each is asked of the gateway by the name that it has here.

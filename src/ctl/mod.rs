@@ -4,6 +4,7 @@
 //! Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 findings, disallowed or
 //! refused, 2 could not answer.
 
+mod alerts;
 mod args;
 mod backup;
 mod batch;
@@ -34,7 +35,7 @@ mod which_config;
 
 use crate::policy::Unfit;
 use crate::record::{StoreError, StoreErrorKind};
-use args::{Cli, CrawlersArgs, CrawlersVerb, Format, Verb};
+use args::{AlertsArgs, AlertsVerb, Cli, CrawlersArgs, CrawlersVerb, Format, Verb};
 use clap::Parser as _;
 use output::Output;
 use std::fmt::Display;
@@ -138,6 +139,7 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         return Err(VerbFailure("only a report can be csv or html; write --format text or json".to_owned()));
     }
     match &cli.verb {
+        Verb::Alerts(AlertsArgs { verb: AlertsVerb::Test }) => alerts::test(cli, output),
         Verb::Backup(arguments) => backup::run(cli, arguments, output),
         Verb::Check(arguments) => check::run(cli, arguments, output),
         Verb::Completions(arguments) => completions::run(arguments, output),

@@ -9,7 +9,6 @@ mod detail;
 mod evidence;
 mod moment;
 mod table;
-mod told;
 
 pub(super) use moment::TimeArgument;
 
@@ -20,7 +19,7 @@ use crate::config::catalogue;
 use crate::fleet::{FleetCounts, counts};
 use crate::policy;
 use crate::record::{Filter, STORE_FILE, StoreReader};
-use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, ToldAnnex, html};
+use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
 use crate::robots::nearest;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -72,14 +71,12 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     if report.crawlers.is_empty() {
         hint_at_names(&stores, &question);
     }
-    if arguments.told {
-        let annex = ToldAnnex::of(&stores, &question, &report).map_err(unreadable)?;
-        return told::write(&annex, cli.format, output);
-    }
     match cli.format {
         Format::Json => output.json(&report)?,
         Format::Csv => as_csv(&report, output)?,
-        Format::Text => as_table(&report, arguments.top, arguments.crawler.is_some(), output)?,
+        Format::Text => {
+            as_table(&report, arguments.top, arguments.all || arguments.crawler.is_some(), output)?
+        }
         Format::Html => {
             output.ready_line(&html::page(&stores, &question, &report, &html::Frame::default())?)?;
         }
@@ -132,9 +129,7 @@ fn build_question(
     known: CatalogueView,
 ) -> Result<ReportQuestion, VerbFailure> {
     let now = SystemTime::now();
-    // What was told long ago was told.
-    let default = if arguments.told { TimeArgument::At(SystemTime::UNIX_EPOCH) } else { DEFAULT_SINCE };
-    let from = arguments.since.unwrap_or(default).resolve(now);
+    let from = arguments.since.unwrap_or(DEFAULT_SINCE).resolve(now);
     let until = arguments.until.map(|until| until.resolve(now));
     let to = until.unwrap_or(now);
     if from >= to {

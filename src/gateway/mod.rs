@@ -196,11 +196,12 @@ impl Gateway {
 
     fn record(&self, PendingEvent { event, has_line, wanted }: PendingEvent, status: Option<u16>) {
         self.guarded(|| {
-            if let Some(wanted) = wanted {
-                self.recorder.keep(wanted, &event, status);
-            }
+            let line = event.line(status);
             if has_line {
-                self.journal.record(&event, status);
+                self.journal.record(&line);
+            }
+            if let Some(wanted) = wanted {
+                self.recorder.keep(wanted, line);
             }
         });
     }

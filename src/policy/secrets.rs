@@ -60,7 +60,7 @@ impl Webhook {
     ///
     /// # Errors
     /// When it cannot be read, or its first line is no URL.
-    pub(super) fn load(path: &Path) -> Result<Self, ConfigError> {
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let bytes = reading::contents(path, LONGEST_WEBHOOK, "webhook")?;
         Self::parse(&bytes).ok_or_else(|| {
             let message =

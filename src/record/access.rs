@@ -3,7 +3,7 @@
 //! Optional, and no part of what is judged or counted. It goes through a bounded writer of its own, so that a
 //! slow disk costs lines, which are counted, and never a request.
 
-use super::bytes::{escaped_json, shown};
+use super::bytes::{json_line, shown};
 use super::event::write_timestamp;
 use super::journal::{Journal, JournalError, JournalOptions};
 use jiff::Timestamp;
@@ -104,21 +104,15 @@ impl AccessLog {
 
     /// Hands a line to the writer, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, access: &AccessRecord<'_>) {
-        self.lines.write(&[&match self.format {
-            AccessFormat::Json => access.json(),
+        self.lines.record(&match self.format {
+            AccessFormat::Json => json_line(access),
             AccessFormat::Combined => access.combined(),
-        }]);
+        });
     }
 }
 
 impl AccessRecord<'_> {
-    fn json(&self) -> Vec<u8> {
-        let mut line = escaped_json(&serde_json::to_string(self).unwrap_or_default()).into_owned();
-        line.push('\n');
-        line.into_bytes()
-    }
-
-    fn combined(&self) -> Vec<u8> {
+    fn combined(&self) -> String {
         let time = Timestamp::try_from(self.time).unwrap_or(Timestamp::UNIX_EPOCH);
         let address = self.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
         let mut line = format!("{address} - - [{}] \"", time.strftime("%d/%b/%Y:%H:%M:%S +0000"));
@@ -136,7 +130,7 @@ impl AccessRecord<'_> {
         line.push_str("\" \"");
         escape(&mut line, self.user_agent.map_or(b"-", |bytes| bytes.0));
         line.push_str("\"\n");
-        line.into_bytes()
+        line
     }
 }
 
@@ -181,7 +175,7 @@ mod tests {
 
     #[test]
     fn combined_lines_are_what_log_tools_know() {
-        let line = String::from_utf8(access().combined()).unwrap();
+        let line = access().combined();
         let expected = "198.51.100.7 - - [09/Sep/2001:01:46:40 +0000] \"GET /a?\\x22b\\x22\\x5C HTTP/1.1\" 200 12 \
                         \"-\" \"x\\xFF\\x0Ay\"\n";
         assert_eq!(line, expected);
@@ -193,17 +187,17 @@ mod tests {
             fault: Some("method"),
             ..access()
         };
-        let line = String::from_utf8(none.combined()).unwrap();
+        let line = none.combined();
         assert!(line.contains("+0000] \"\\x16\\x03 \\x22\" 400 12 "), "{line}");
-        let line: serde_json::Value = serde_json::from_slice(&none.json()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&json_line(&none)).unwrap();
         assert!(line["method"].is_null() && line["version"].is_null() && line["fault"] == "method", "{line}");
         let nobody = AccessRecord { address: None, ..access() };
-        assert!(String::from_utf8(nobody.combined()).unwrap().starts_with("- - - ["));
+        assert!(nobody.combined().starts_with("- - - ["));
     }
 
     #[test]
     fn json_lines_have_every_field() {
-        let line: serde_json::Value = serde_json::from_slice(&access().json()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&json_line(&access())).unwrap();
         assert_eq!(line["time"], "2001-09-09T01:46:40.500Z");
         assert_eq!((&line["status"], &line["bytes"]), (&200.into(), &12.into()));
         assert_eq!(line["duration_ms"], 1.234);
@@ -221,11 +215,10 @@ mod tests {
             user_agent: Some(ShownBytes(text.as_bytes())),
             ..access()
         };
-        for line in [access.json(), access.combined()] {
-            let line = String::from_utf8(line).unwrap();
+        for line in [json_line(&access), access.combined()] {
             assert_eq!(line.trim_end().chars().find(|symbol| is_harmful(*symbol)), None, "{line}");
         }
-        let line: serde_json::Value = serde_json::from_slice(&access.json()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&json_line(&access)).unwrap();
         for field in ["target", "host", "referer", "user_agent"] {
             assert_eq!(line[field], text, "a parser reads the same {field}");
         }

@@ -81,6 +81,14 @@ fn written_length(symbol: char) -> usize {
     }
 }
 
+/// A value as a line of JSON, its newline included, in which nothing is harmful to read.
+pub(super) fn json_line(value: &impl serde::Serialize) -> String {
+    // A value whose keys are texts has a form in JSON always.
+    let mut line = escaped_json(&serde_json::to_string(value).unwrap_or_default()).into_owned();
+    line.push('\n');
+    line
+}
+
 /// The same JSON, as any parser reads it, with what [`is_harmful`] as escapes of JSON (RFC 8259 §7).
 ///
 /// Strings are the only place where compact JSON holds anything of the kind. Do not hand it JSON of several

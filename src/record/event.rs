@@ -1,19 +1,20 @@
 //! One event, as it is written to the journal: field names and their order are public API.
 
-use super::bytes::start_within;
-use super::json::{JsonLine, key};
-use super::phrases;
-use crate::decide::{Verdict, VerdictOutcome, VerdictReason};
+use super::bytes::{json_line, printable, start_within};
+use super::word;
+use crate::decide::{Notice, Verdict, VerdictOutcome, VerdictReason, VersionId};
 use crate::enforce::{Action, Mode};
-use crate::identify::{Identity, Proof, ProofMethod};
+use crate::identify::{Identity, Proof, ProofMethod, Purpose};
 use crate::request::RequestFacts;
 use crate::request::address::Network;
+use crate::robots::Rule;
 use jiff::Timestamp;
+use serde::Serialize;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
-/// Version of the event's fields, with which a line begins; it rises when one of them changes its meaning.
-const SCHEMA: &str = "{\"v\":1";
+/// Version of the event's fields.
+const SCHEMA: u32 = 1;
 
 /// What kind of event a line tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,16 +107,42 @@ pub struct Occurrence<'a> {
     pub gateway: Option<&'a str>,
 }
 
-/// One line of the journal, all but its status. Every field is always present, null where empty.
-///
-/// What stands before the status and what stands behind it is written from what the stages still hold: a copy of each
-/// field would cost more. The line itself is put together once, when the status is known. What many lines have in common
-/// is not even written once for each (`phrases`).
-#[derive(Clone, Debug)]
+/// One line of the journal: its fields in their order. Every one is always present, null where empty.
+#[derive(Clone, Debug, Serialize)]
 pub struct Event {
-    bytes: Vec<u8>,
-    /// Where the status stands between them.
-    status: usize,
+    /// It rises when a field changes its meaning.
+    v: u32,
+    #[serde(serialize_with = "write_timestamp")]
+    time: SystemTime,
+    event: &'static str,
+    site: Box<str>,
+    mode: &'static str,
+    action: &'static str,
+    status: Option<u16>,
+    client: &'static str,
+    crawler: Option<Box<str>>,
+    purpose: Option<&'static str>,
+    token: Option<Box<str>>,
+    proof: &'static str,
+    proof_by: Option<&'static str>,
+    address: Option<IpAddr>,
+    scheme: &'static str,
+    method: Box<str>,
+    host: Box<str>,
+    target: Box<str>,
+    user_agent: Option<Box<str>>,
+    group: Vec<Box<str>>,
+    line: Option<u32>,
+    source: Option<Box<str>>,
+    rule: Option<Box<str>>,
+    reason: &'static str,
+    #[serde(with = "word::optional")]
+    robots_version: Option<VersionId>,
+    notice: Option<&'static str>,
+    /// Fields of which only the start is written.
+    cut: Option<Vec<&'static str>>,
+    request_id: Box<str>,
+    gateway: Option<Box<str>>,
 }
 
 impl Event {
@@ -126,53 +153,50 @@ impl Event {
 
     /// As [`Self::new`], for an event that is to be told of as `kind`.
     pub fn of(kind: EventKind, occurrence: &Occurrence<'_>) -> Self {
-        let (bytes, status) = written(kind, occurrence);
-        Self { bytes, status }
+        let Occurrence { facts, identity, verdict, addresses, .. } = *occurrence;
+        let ruling = verdict.ruling.as_ref();
+        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+        let mut cut = Vec::new();
+        let mut text = |name, value: &[u8]| start_of_field(name, value, &mut cut);
+        Self {
+            v: SCHEMA,
+            time: occurrence.now,
+            event: kind.as_str(),
+            site: occurrence.site.into(),
+            mode: occurrence.mode.as_str(),
+            action: occurrence.action.as_str(),
+            status: None,
+            client: identity.client.as_str(),
+            crawler: identity.crawler.as_deref().map(Into::into),
+            purpose: identity.purpose.map(Purpose::as_str),
+            token: ruling.map(|ruling| ruling.token.into()),
+            proof: occurrence.proof.as_str(),
+            proof_by: occurrence.proof_by.map(ProofMethod::as_str),
+            address: addresses.show(facts.address),
+            scheme: facts.scheme.as_str(),
+            method: text("method", facts.method.as_bytes()),
+            host: facts.host.as_ref().into(),
+            target: text("target", &facts.target),
+            user_agent: facts.user_agent.as_deref().map(|header| text("user_agent", header)),
+            group: ruling
+                .map_or_else(Vec::new, |ruling| ruling.group.iter().map(|token| (*token).into()).collect()),
+            line: rule.map(|rule| rule.line),
+            source: rule.and_then(Rule::source).map(Into::into),
+            rule: rule.map(|rule| printable(rule.text).into()),
+            reason: verdict.reason.as_str(),
+            robots_version: verdict.version,
+            notice: verdict.notice().map(Notice::as_str),
+            cut: Some(cut).filter(|names| !names.is_empty()),
+            request_id: occurrence.request_id.into(),
+            gateway: occurrence.gateway.map(Into::into),
+        }
     }
 
     /// The event as one JSON line, its newline included, with the status that the client was answered with; `None` when it
     /// left before.
-    pub fn line(&self, status: Option<u16>) -> Vec<u8> {
-        self.with_pieces(status, |pieces| pieces.concat())
+    pub fn line(self, status: Option<u16>) -> String {
+        json_line(&Self { status, ..self })
     }
-
-    /// Calls `with` with the pieces that it is put together from.
-    pub(super) fn with_pieces<T>(&self, status: Option<u16>, with: impl FnOnce(&[&[u8]]) -> T) -> T {
-        let (before, behind) = self.bytes.split_at_checked(self.status).unwrap_or((&self.bytes, &[]));
-        let mut digits = itoa::Buffer::new();
-        let status = status.map_or("null", |status| digits.format(status));
-        with(&[before, status.as_bytes(), behind])
-    }
-}
-
-/// The fields in their order, and where the status is to stand.
-fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
-    let Occurrence { facts, now, request_id, addresses, gateway, .. } = *occurrence;
-    let (mut line, mut cut) = (JsonLine::new(SCHEMA), CutText::default());
-    line.time(key!("time"), now);
-    phrases::with(kind, occurrence, |phrases| {
-        line.fields(phrases.outcome());
-        let status = line.len();
-        line.fields(phrases.client());
-        line.optional(key!("address"), addresses.show(facts.address), JsonLine::address);
-        line.word(key!("scheme"), facts.scheme.as_str());
-        line.bytes(key!("method"), cut.whole_or_start("method", facts.method.as_bytes()));
-        line.text(key!("host"), &facts.host);
-        line.bytes(key!("target"), cut.whole_or_start("target", &facts.target));
-        let user_agent = facts.user_agent.as_deref().map(|header| cut.whole_or_start("user_agent", header));
-        line.optional(key!("user_agent"), user_agent, JsonLine::bytes);
-        match &*cut.0 {
-            // Nearly every line is such a one.
-            [] => line.fields(phrases.ruling_of_whole_fields()),
-            names => {
-                line.fields(phrases.ruling());
-                line.texts(key!("cut"), names);
-            }
-        }
-        line.text(key!("request_id"), request_id);
-        line.optional(key!("gateway"), gateway, JsonLine::text);
-        (line.finish(), status)
-    })
 }
 
 /// How much is written of a field that a client fills, in bytes of the line: what is escaped takes up to six times its
@@ -180,25 +204,13 @@ fn written(kind: EventKind, occurrence: &Occurrence<'_>) -> (Vec<u8>, usize) {
 /// leave no room for what others did.
 const LONGEST: usize = 2_048;
 
-/// The names of fields of which only the start is written.
-#[derive(Default)]
-struct CutText(Vec<&'static str>);
-
-impl CutText {
-    /// As much of a field as is written. What is UTF-8 stays so: no character is cut in two.
-    #[inline]
-    fn whole_or_start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
-        // No byte takes more than six where it is escaped.
-        if value.len() <= LONGEST / 6 { value } else { self.start(name, value) }
+/// As much of a field as is written. What is UTF-8 stays so: no character is cut in two.
+fn start_of_field(name: &'static str, value: &[u8], cut: &mut Vec<&'static str>) -> Box<str> {
+    let start = start_within(value, LONGEST);
+    if start.len() < value.len() {
+        cut.push(name);
     }
-
-    fn start<'a>(&mut self, name: &'static str, value: &'a [u8]) -> &'a [u8] {
-        let start = start_within(value, LONGEST);
-        if start.len() < value.len() {
-            self.0.push(name);
-        }
-        start
-    }
+    printable(start).into()
 }
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
@@ -268,7 +280,7 @@ mod tests {
     ];
 
     fn line(addresses: AddressDetail) -> String {
-        String::from_utf8(event(addresses).line(None)).unwrap()
+        event(addresses).line(None)
     }
 
     fn event(addresses: AddressDetail) -> Event {
@@ -316,7 +328,7 @@ mod tests {
     #[test]
     fn a_line_has_the_status_that_is_known_when_it_is_put_together() {
         let event = event(AddressDetail::Full);
-        let line = |status| String::from_utf8(event.line(status)).unwrap();
+        let line = |status| event.clone().line(status);
         assert!(line(None).contains("\"status\":null,"));
         assert_eq!(line(Some(403)), line(None).replacen("\"status\":null", "\"status\":403", 1));
     }
@@ -357,7 +369,7 @@ mod tests {
                 ..facts()
             };
             let line = event_of(&facts, AddressDetail::Full).line(None);
-            let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+            let value: serde_json::Value = serde_json::from_str(&line).unwrap();
             assert_eq!(value["cut"], serde_json::json!(["target"]));
             assert_eq!(value["target"], text[..length], "no character is cut in two");
         }
@@ -370,7 +382,7 @@ mod tests {
             ..facts()
         };
         let line = event_of(&facts, AddressDetail::Full).line(None);
-        let value: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["cut"], serde_json::json!(["method", "target", "user_agent"]));
         assert_eq!(value["target"], "\\xFF".repeat(LONGEST / "\\\\xFF".len()));
         // Three such fields, and what is not a client's.

@@ -4,7 +4,6 @@
 //! dropped and counted; when the disk refuses a batch its lines are counted as dropped too, and the next batch tries again. A journal
 //! that cannot be opened is a disk that refuses: the site is served all the same.
 
-use super::event::Event;
 use super::files::make_folder;
 use super::lines::{LineQueue, QueueRoom};
 use super::rate::{JournalRate, LineSender, RateTable};
@@ -158,11 +157,6 @@ impl Journal {
         false
     }
 
-    /// Hands an event to the writer, with the status that it came to, or counts it as dropped. Never waits for a disk.
-    pub fn record(&self, event: &Event, status: Option<u16>) {
-        event.with_pieces(status, |pieces| self.write(pieces));
-    }
-
     /// Counts a line that its sender may not have, and says so once in a while.
     fn remind(&self, sender: LineSender<'_>, now: Duration) {
         self.beyond_rate.fetch_add(1, Ordering::Relaxed);
@@ -179,9 +173,9 @@ impl Journal {
         }
     }
 
-    /// Hands a line to the writer in pieces, its newline included, or counts it as dropped. Never waits for a disk.
-    pub(super) fn write(&self, pieces: &[&[u8]]) {
-        if !self.shared.lines.append(pieces) {
+    /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
+    pub fn record(&self, line: &str) {
+        if !self.shared.lines.append(line.as_bytes()) {
             self.shared.lose(1);
         }
     }

@@ -38,18 +38,14 @@ impl LineQueue {
         Self { room, state: Mutex::default(), news: Condvar::new() }
     }
 
-    /// Appends a line in pieces, its newline included; `false` where there is no room, or no writer any more.
-    pub(super) fn append(&self, pieces: &[&[u8]]) -> bool {
-        let length = pieces.iter().map(|piece| piece.len()).sum();
+    /// Appends a line, its newline included; `false` where there is no room, or no writer any more.
+    pub(super) fn append(&self, line: &[u8]) -> bool {
         let mut state = self.state();
-        let bytes = state.bytes.saturating_add(length);
+        let bytes = state.bytes.saturating_add(line.len());
         if state.is_closed || state.lines >= self.room.lines || bytes > self.room.bytes {
             return false;
         }
-        state.waiting.reserve(length);
-        for piece in pieces {
-            state.waiting.extend_from_slice(piece);
-        }
+        state.waiting.extend_from_slice(line);
         state.lines += 1;
         state.bytes = bytes;
         // A writer that is awake looks again by itself.
@@ -108,24 +104,24 @@ mod tests {
     #[test]
     fn what_has_no_room_is_refused_until_there_is_some_again() {
         let lines = LineQueue::new(QueueRoom { lines: 3, ..ROOM });
-        assert!(lines.append(&[b"a\n"]) && lines.append(&[&[b'b'; 60]]));
-        assert!(!lines.append(&[b"ccc\n"]), "66 bytes");
-        assert!(lines.append(&[b"c\n"]) && !lines.append(&[b""]), "four lines");
+        assert!(lines.append(b"a\n") && lines.append(&[b'b'; 60]));
+        assert!(!lines.append(b"ccc\n"), "66 bytes");
+        assert!(lines.append(b"c\n") && !lines.append(b""), "four lines");
         let taken = lines.take(Vec::new(), Duration::ZERO).unwrap();
         assert_eq!(taken.len(), 64);
-        assert!(!lines.append(&[b"d\n"]), "what is being written takes room");
+        assert!(!lines.append(b"d\n"), "what is being written takes room");
         assert_eq!(lines.len(), 3);
         lines.release(3, taken.len());
-        assert!(lines.append(&[b"d\n"]));
+        assert!(lines.append(b"d\n"));
         assert_eq!(lines.len(), 1);
     }
 
     #[test]
     fn closing_leaves_what_waits_and_takes_no_more() {
         let lines = LineQueue::new(ROOM);
-        assert!(lines.append(&[b"a\n"]));
+        assert!(lines.append(b"a\n"));
         lines.close();
-        assert!(!lines.append(&[b"b\n"]));
+        assert!(!lines.append(b"b\n"));
         // Nobody who ends waits for lines to come.
         let long = Duration::from_secs(3_600);
         assert_eq!(lines.take(Vec::new(), long).as_deref(), Some(&b"a\n"[..]));
@@ -152,7 +148,7 @@ mod tests {
                 let lines = &lines;
                 scope.spawn(move || {
                     (0..1_000).for_each(|number| {
-                        assert!(lines.append(&[format!("{thread} {number}\n").as_bytes()]));
+                        assert!(lines.append(format!("{thread} {number}\n").as_bytes()));
                     });
                 });
             }

@@ -3,8 +3,7 @@
 //! - [`Event`] is the record of a request that is worth a line; its field names are public API. [`Journal`] and [`AccessLog`]
 //!   write lines through bounded queues, so the request path never waits for a disk.
 //! - [`Recorder`] counts by crawler, rule and path for the report. It adds to the *tally*, which is in memory. One thread
-//!   takes batches from the tally and writes them to the *store*, which [`StoreReader`] reads. While the store cannot be
-//!   written, what was counted also goes to the *spill*, a file beside it.
+//!   takes batches from the tally and writes them to the *store*, which [`StoreReader`] reads.
 //! - [`Totals`] counts since the start of the process, for `/metrics` and `gatewayctl status`.
 //! - [`Ledger`] is the file from which fair notice knows what each host was given before.
 //! - [`ReadBook`] remembers who read which version of a robots.txt, and [`RobotsTxtSpans`] which hosts' robots.txt other
@@ -22,7 +21,7 @@
 //! | `journal.jsonl`, and those set aside as `.1`, `.2` | `record::journal`, `record::rotation` | `journal` |
 //! | the access log | the same | `access log` |
 //! | `store.sqlite`, its log, and what is set aside beside it | `record::store` | `store` |
-//! | `store.sqlite.unwritten-*`: the spill | `record::store::spill` | `store` |
+//! | `store.sqlite.writer-*`: which processes write it | `record::store::processes` | `store` |
 //! | `ledger` | `record::ledger`, through `policy::history` | reload, `history`, `fleet`, and a task for origins' words |
 //! | `ledger.*`: which processes are alive | `record::ledger::presence` | `history` |
 //! | `robots-seen` | `record::robots_seen` | `history` |
@@ -45,7 +44,6 @@ mod files;
 mod fleet;
 mod fleet_part;
 mod journal;
-mod json;
 mod latency;
 mod ledger;
 mod lines;
@@ -54,8 +52,6 @@ mod of_log;
 mod operational;
 mod origins;
 mod pace;
-mod pairs;
-mod phrases;
 mod rate;
 mod reads;
 mod recorder;
@@ -96,11 +92,11 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use store::{
-    CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingSpan, OTHER_PATHS,
-    OutboxBatch, OutboxReader, OutboxState, PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal,
-    RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow, StoreError,
-    StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint, UncleanEndStatus,
-    UnseenReads, UnseenRow, VersionRecord, Window, copy_store,
+    CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingCounts, OTHER_PATHS,
+    OutboxBatch, OutboxReader, OutboxState, PartialReads, PathRow, PathTotal, PeriodCount, PresenceRow,
+    ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow,
+    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint,
+    UncleanEndStatus, UnseenRow, VersionRecord, Window, copy_store,
 };
 pub use tally::{
     CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// A /24 of IPv4 or a /48 of IPv6, as reads of robots.txt are kept by; or none, where no address is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Deserialize, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct NetworkId(u64);
 
 /// Tell the families apart; the networks of either have 48 bits at most.
@@ -21,11 +21,6 @@ impl NetworkId {
             Some(IpAddr::V6(v6)) => Self(V6 | u64::try_from(v6.to_bits() >> 80).unwrap_or_default()),
             None => Self::NONE,
         }
-    }
-
-    /// As the store keeps it; 0 where there is none.
-    pub(super) fn number(self) -> i64 {
-        i64::try_from(self.0).unwrap_or_default()
     }
 
     /// Whether an address is known.

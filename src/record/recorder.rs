@@ -2,7 +2,7 @@
 //!
 //! Nothing here waits for a disk or fails. How it gets to the store is the writer's business.
 
-use super::event::{AddressDetail, Event, EventKind, Occurrence};
+use super::event::{AddressDetail, EventKind, Occurrence};
 use super::network::NetworkId;
 use super::reads::ReaderId;
 use super::store::{
@@ -104,10 +104,8 @@ impl Recorder {
         self.tally.shard(subject).sent(subject, is_known(identity), micros(time), bytes);
     }
 
-    /// Keeps an event in full, with the status that it came to.
-    pub fn keep(&self, wanted: FullEvent, event: &Event, status: Option<u16>) {
-        let line = String::from_utf8(event.line(status))
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    /// Keeps an event in full: its line of the journal.
+    pub fn keep(&self, wanted: FullEvent, line: String) {
         let kept = KeptEvent { line: line.into(), ..wanted.event };
         let subject = wanted.subject.borrowed();
         self.tally.shard(subject).keep(subject, wanted.is_known, kept);
@@ -182,12 +180,7 @@ impl Recorder {
 
     /// What the store is doing.
     pub fn status(&self) -> StoreStatus {
-        let mut status = self.shown.status.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let waiting = self.tally.losses();
-        status.details_dropped = status.details_dropped.saturating_add(waiting.details_dropped);
-        status.reads_lost = status.reads_lost.saturating_add(waiting.reads_lost);
-        status.counts_lost = status.counts_lost.saturating_add(waiting.counts_lost);
-        status
+        self.shown.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Requests of crawlers of the catalogue since the start, as of a second ago.

@@ -19,11 +19,11 @@ mod import;
 mod losses;
 mod open;
 mod outbox;
+mod processes;
 mod reader;
 mod rows;
 mod schema;
 mod shares;
-mod spill;
 mod sqlite;
 mod words;
 mod write;
@@ -31,7 +31,7 @@ mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
-pub use losses::{LossReason, MissingSpan, UnseenReads};
+pub use losses::{LossReason, MissingCounts, PartialReads};
 pub use outbox::{
     ExportedRows, LossRow, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,
     SentRow, UnseenRow,

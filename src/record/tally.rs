@@ -18,7 +18,7 @@ pub use subject::{CountSubject, OTHER_CRAWLERS, is_known};
 
 pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenRead, SubjectCounts};
 pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce};
-pub(super) use instant::{DAY, HOUR, MINUTE, SLICE, begins, start_of};
+pub(super) use instant::{DAY, HOUR, MINUTE, begins, start_of};
 pub(super) use subject::SubjectRef;
 
 use super::unseen::UnseenNotes;
@@ -29,14 +29,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
-/// What may wait in memory for a disk that does not answer, in all: some tens of megabytes.
-pub(super) const WAITING: BatchLimits = BatchLimits {
-    rollups: 131_072,
-    paths: 131_072,
-    details: 16 * 1024 * 1024,
-    strangers: 16_384,
-    samples: 16_384,
-    reads: 65_536,
+/// What may wait in a shard for a disk that does not answer: some tens of megabytes in all. Versions are noted in one shard.
+const ROOM: BatchLimits = BatchLimits {
+    rollups: 131_072 / SHARDS,
+    paths: 131_072 / SHARDS,
+    details: 16 * 1024 * 1024 / SHARDS,
+    strangers: 16_384 / SHARDS,
+    samples: 16_384 / SHARDS,
+    reads: 65_536 / SHARDS,
     robots: 32 * 1024 * 1024,
 };
 
@@ -54,9 +54,7 @@ pub(super) struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        let part = WAITING.with(WAITING, |all, _| all / SHARDS);
-        let part = BatchLimits { robots: WAITING.robots, ..part };
-        let shard = || Mutex::new(CountBatch::new(part));
+        let shard = || Mutex::new(CountBatch::new(ROOM));
         Self {
             first: shard(),
             others: (1..SHARDS).map(|_| shard()).collect(),
@@ -73,13 +71,31 @@ impl Tally {
         self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes all that was counted.
-    pub(super) fn take(&self) -> CountBatch {
+    /// Takes all that was counted: one part of each shard that has any. No subject is in two of them, but for the rest of
+    /// the strangers.
+    pub(super) fn take(&self) -> Vec<CountBatch> {
         let part = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut whole = CountBatch::of(self.shards().map(part).collect(), WAITING);
-        whole.unseen = self.unseen.take();
-        whole.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
-        whole
+        let mut parts: Vec<CountBatch> = self.shards().map(part).collect();
+        if let Some(first) = parts.first_mut() {
+            first.unseen.extend(self.unseen.take());
+        }
+        parts.retain(|part| !part.is_empty());
+        if let Some(first) = parts.first_mut() {
+            first.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
+        }
+        parts
+    }
+
+    /// Whether nothing is counted that is not taken.
+    pub(super) fn is_empty(&self) -> bool {
+        let of = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        self.shards().all(of)
+    }
+
+    /// How many requests are counted and not taken.
+    pub(super) fn requests(&self) -> u64 {
+        let of = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).requests();
+        self.shards().map(of).sum()
     }
 
     /// What did not fit since the last [`Self::take`].
@@ -142,6 +158,10 @@ mod tests {
         });
     }
 
+    fn requests(parts: &[CountBatch]) -> u64 {
+        parts.iter().map(CountBatch::requests).sum()
+    }
+
     #[test]
     fn threads_that_count_while_others_take_lose_nothing() {
         let tally = Tally::default();
@@ -163,10 +183,10 @@ mod tests {
                 })
                 .collect();
             while threads.iter().any(|thread| !thread.is_finished()) {
-                sum += tally.take().requests();
+                sum += requests(&tally.take());
             }
         });
-        sum += tally.take().requests();
+        sum += requests(&tally.take());
         assert_eq!(sum, 80_000);
         assert!(tally.take().is_empty());
     }

@@ -4,7 +4,6 @@
 //! report of next month is to know it, too.
 
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -44,12 +43,11 @@ pub enum Reads {
 }
 
 /// Something showed that reads at a site may go unseen.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Unseen {
     pub(super) site: Box<str>,
     /// What showed it: a field of the request, a stand-in for the names of visitors, `configured`, or [`LOST`].
-    pub(super) reason: Cow<'static, str>,
+    pub(super) reason: &'static str,
     /// When, in microseconds.
     pub(super) at: i64,
 }
@@ -71,7 +69,7 @@ impl UnseenNotes {
         drop(last);
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Unseen {
             site: site.into(),
-            reason: reason.into(),
+            reason,
             at,
         });
     }

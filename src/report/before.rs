@@ -66,7 +66,8 @@ pub(super) fn of(
                     let is_of = |is: bool| if is { total.count } else { 0 };
                     counts.requests += total.count;
                     counts.violations += is_of(total.decision.kind == EventKind::Violation);
-                    counts.refused += is_of(total.decision.action == Action::Refuse);
+                    let is_pace = total.decision.kind == EventKind::Pace;
+                    counts.refused += is_of(total.decision.action == Action::Refuse && !is_pace);
                 }
             }
         }

@@ -1,10 +1,9 @@
 //! What one crawler can be held to: its elements, what it read, and events in full.
 
 use super::question::ReportQuestion;
-use super::{Report, ReportEntry, optional_time, time};
+use super::{Report, ReportEntry};
 use crate::decide::VersionId;
 use crate::record::{SampleEvent, StoreError, StoreReader, VersionRecord, Window};
-use serde::Serialize;
 use std::time::SystemTime;
 
 /// The case of one crawler.
@@ -34,13 +33,11 @@ pub struct CaseVersion {
 }
 
 /// A stretch of time in which a version was in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionPeriod {
     /// When it began.
-    #[serde(serialize_with = "time")]
     pub from: SystemTime,
     /// When another version took its place; `None` while none has.
-    #[serde(serialize_with = "optional_time")]
     pub until: Option<SystemTime>,
 }
 
@@ -75,7 +72,7 @@ impl CrawlerCase {
 }
 
 /// Joins records of equal bytes at one site, and their times.
-pub(super) fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion> {
+fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion> {
     records.sort_by_key(|record| record.from);
     let is_within = |record: &VersionRecord| {
         record.from < window.to && record.until.is_none_or(|until| until >= window.from)

@@ -1,16 +1,13 @@
-//! What a report cannot see, or what it lacks: requests that are in no count or dated by a clock that was ahead, and reads
-//! that may have gone unseen.
+//! What a report cannot see, or what it lacks: requests that are in no count, and reads that may have gone unseen.
 
-use super::headline::{amount, grouped};
+use super::Report;
+use super::headline::amount;
 use super::question::ReportQuestion;
-use super::{Report, time};
 use crate::record::{
-    FleetPart, LossReason, MissingSpan, PendingOutbox, SkippedCounts, StoreError, StoreReader, UnseenReads,
-    Window, stand_in, stand_in_advice, timestamp,
+    FleetPart, LossReason, MissingCounts, PartialReads, PendingOutbox, SkippedCounts, Window, stand_in,
+    stand_in_advice, timestamp,
 };
-use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime};
 
 /// How many places or times are named in a sentence.
 const NAMED: usize = 3;
@@ -28,7 +25,6 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     found.extend(report.fleet.iter().flat_map(missing_of_fleet));
     found.extend(PartialReads::sentence(&report.partial_reads));
     found.extend(report.partial_reads.iter().filter_map(PartialReads::advice));
-    found.extend(report.ahead.sentence());
     found.extend(MissingCounts::sentences(&report.losses));
     for (count, [one, many], what) in [
         (
@@ -62,74 +58,9 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     found
 }
 
-/// Clocks of two machines are never quite the same: only a request that is dated later than this from now is told of.
-const SLACK: Duration = Duration::from_secs(60);
-
-/// Requests that are dated later than the report's own now: a clock was ahead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ClockAhead {
-    /// In the stores.
-    pub(super) requests: u64,
-    /// Within the report's window.
-    counted: u64,
-    /// The latest minute that has any.
-    last: Option<SystemTime>,
-}
-
-impl ClockAhead {
-    pub(super) fn add(
-        &mut self,
-        store: &StoreReader,
-        question: &ReportQuestion,
-        window: &Window,
-    ) -> Result<(), StoreError> {
-        let Some(from) = question.now.and_then(|now| now.checked_add(SLACK)) else { return Ok(()) };
-        if store.span()?.is_none_or(|span| span.to <= from) {
-            return Ok(());
-        }
-        for (to, sum) in [(ReportQuestion::open_end(), &mut self.requests), (window.to, &mut self.counted)] {
-            for total in store.totals(&Window { from, to }, &question.filter())? {
-                *sum += total.count;
-                self.last = self.last.max(Some(total.last));
-            }
-        }
-        Ok(())
-    }
-
-    /// What is to be known of them.
-    pub(super) fn sentence(&self) -> Option<String> {
-        let last = self.last?;
-        let counted = match self.counted {
-            0 => "None of that is counted here: the report ends before.".to_owned(),
-            counted if counted == self.requests => "That is counted here.".to_owned(),
-            counted => format!("{} of that are counted here.", grouped(counted)),
-        };
-        Some(format!(
-            "{} dated later than now, up to {}: the clock of the gateway was ahead, or is behind now. {counted}",
-            amount(self.requests, "request is", "requests are"),
-            timestamp(last)
-        ))
-    }
-}
-
-/// Requests of the report's time that are not in its counts, for one reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct MissingCounts {
-    /// Why.
-    pub reason: LossReason,
-    /// When the first of them may have come.
-    #[serde(serialize_with = "time")]
-    pub from: SystemTime,
-    /// When the last of them had come.
-    #[serde(serialize_with = "time")]
-    pub to: SystemTime,
-    /// How many, where that is known.
-    pub requests: Option<u64>,
-}
-
 /// Adds the requests that one store lacks to those that others do, as far as they are of the time.
-pub(super) fn add_missing(all: &mut Vec<MissingCounts>, found: Vec<MissingSpan>, window: &Window) {
-    for MissingSpan { reason, from, to, requests } in found {
+pub(super) fn add_missing(all: &mut Vec<MissingCounts>, found: Vec<MissingCounts>, window: &Window) {
+    for MissingCounts { reason, from, to, requests } in found {
         let (from, to) = (from.max(window.from), to.min(window.to));
         let same = all.iter_mut().find(|known| known.reason == reason);
         match same.and_then(|known| Some((known.requests.zip(requests)?, known))) {
@@ -156,7 +87,7 @@ impl MissingCounts {
             let more = (more > 0).then(|| format!("and {more} times more"));
             let times = ends.into_iter().take(NAMED).chain(more).collect::<Vec<_>>().join("; ");
             found.push(format!(
-                "A gateway ended without writing what it had counted last (killed, or the machine stopped), so requests may \
+                "A gateway ended without writing what it had counted last (killed, or stopped while its store was locked), so requests may \
                  be missing that came {times}."
             ));
         }
@@ -168,9 +99,6 @@ impl MissingCounts {
         let requests = amount(self.requests?, "request is", "requests are");
         let why = match self.reason {
             LossReason::NotWritten => "the store could not be written",
-            LossReason::Waiting => {
-                "the store could not be written, and they wait beside it for it or for the next start"
-            }
             LossReason::SizeCap => "the store was at its size cap, which took the oldest",
             LossReason::Retention => "they were older than `retention`",
             LossReason::UncleanEnd => return None,
@@ -179,26 +107,10 @@ impl MissingCounts {
     }
 }
 
-/// A time in which reads at a site may have gone unseen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PartialReads {
-    /// The site; as JSON null for all sites.
-    #[serde(serialize_with = "site")]
-    pub site: Box<str>,
-    /// What shows it: a field of requests, a stand-in for names of visitors (`Amazon CloudFront`), `configured`, `lost`, `removed` or `unclean-end`.
-    pub reason: Box<str>,
-    /// When it was first noted.
-    #[serde(serialize_with = "time")]
-    pub from: SystemTime,
-    /// When it was last noted.
-    #[serde(serialize_with = "time")]
-    pub to: SystemTime,
-}
-
 /// Adds what one store knows of unseen reads to what others do.
-pub(super) fn add_unseen(all: &mut Vec<PartialReads>, found: Vec<UnseenReads>, question: &ReportQuestion) {
+pub(super) fn add_unseen(all: &mut Vec<PartialReads>, found: Vec<PartialReads>, question: &ReportQuestion) {
     let wanted = |site: &str| question.site.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(site));
-    for UnseenReads { site, reason, from, to } in found {
+    for PartialReads { site, reason, from, to } in found {
         if !site.is_empty() && !wanted(&site) {
             continue;
         }
@@ -253,10 +165,6 @@ impl PartialReads {
             ),
         }
     }
-}
-
-fn site<S: Serializer>(site: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    Some(site).filter(|site| !site.is_empty()).serialize(serializer)
 }
 
 /// What of a fleet's counts is not in its report.

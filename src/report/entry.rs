@@ -4,14 +4,12 @@ use super::conduct::Conduct;
 use super::files::{CrawlDelay, Told};
 use super::headline::amount;
 use super::optional_time;
-use super::pace::ObeyedSlowdowns;
 use super::proved::MethodCounts;
 use crate::decide::{Notice, VersionId};
 use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, word};
 use crate::robots::unmarked;
 use serde::{Serialize, Serializer};
 use serde_json::json;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -47,11 +45,9 @@ pub struct ReportEntry {
     pub too_fast: u64,
     /// Those of them that were answered 429.
     pub slowed: u64,
-    /// What it made of such answers.
-    pub obeyed_429: Option<ObeyedSlowdowns>,
     /// Requests that were refused for what the rules say; each of them is one of the above, too.
     pub refused: u64,
-    /// Bytes of the bodies that it was sent in answer to judged requests; `None` of a log.
+    /// Bytes of the bodies that it was sent in answer to judged requests; `None` where they are not known.
     pub bytes: Option<u64>,
     /// First seen, over all that is kept.
     #[serde(serialize_with = "optional_time")]
@@ -90,9 +86,6 @@ pub struct ReportEntry {
     /// Which versions it read, oldest first, over all that is kept.
     #[serde(skip)]
     pub reads_of: Vec<ReadOf>,
-    /// From which networks it read, where nothing proved its name.
-    #[serde(skip)]
-    pub networks: BTreeSet<Box<str>>,
     /// Its requests over the window, in stretches of equal length.
     #[serde(skip)]
     pub course: Vec<f64>,

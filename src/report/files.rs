@@ -12,7 +12,7 @@ use crate::record::{CountSubject, ReadTotal, VersionRecord, word};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::SystemTime;
 
 /// The first two in seconds.
@@ -46,11 +46,6 @@ pub struct Told {
     pub last: SystemTime,
     /// How many.
     pub reads: u64,
-}
-
-/// From which networks somebody read whose name nothing proved.
-pub(super) fn networks(reads: &[ReadTotal]) -> BTreeSet<Box<str>> {
-    reads.iter().filter_map(|read| read.network.clone()).collect()
 }
 
 /// The files that a report speaks of, as far as their texts are kept.

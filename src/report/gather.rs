@@ -1,10 +1,10 @@
 //! Reading the stores and adding them up, subject by subject.
 
 use super::blocks::{Proposal, proposals};
-use super::caveats::{self, ClockAhead, MissingCounts, PartialReads};
+use super::caveats;
 use super::conduct::{Conduct, ConductFacts, conduct};
 use super::entry::{PathCount, ReadOf, ReportEntry};
-use super::files::{RobotsFiles, networks};
+use super::files::RobotsFiles;
 use super::kin::NameReads;
 use super::pace::Pace;
 use super::proved::MethodCounts;
@@ -14,8 +14,9 @@ use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
-    CountSubject, CountedDecision, EventKind, Losses, OTHER_CRAWLERS, OTHER_PATHS, PathCounts, ReadTotal,
-    SeenSpan, StoreError, StoreReader, VersionRecord, Window, WindowCounts,
+    CountSubject, CountedDecision, EventKind, Losses, MissingCounts, OTHER_CRAWLERS, OTHER_PATHS,
+    PartialReads, PathCounts, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
+    WindowCounts,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -53,7 +54,8 @@ struct GatheredActivity {
     totals: HashMap<Arc<CountedDecision>, DecisionTimes>,
     paths: HashMap<String, PathCounts>,
     seen: Option<(SystemTime, SystemTime)>,
-    bytes: u64,
+    /// `None` where nothing was counted: beside another proxy, or of a log without them.
+    bytes: Option<u64>,
     pace: Pace,
     is_hypothetical: bool,
     other_fetch: Option<SystemTime>,
@@ -72,7 +74,6 @@ pub(super) struct Gathered {
     pub(super) losses: Vec<MissingCounts>,
     pub(super) details_removed: u64,
     pub(super) unseen: Vec<PartialReads>,
-    pub(super) ahead: ClockAhead,
 }
 
 /// Reads all stores.
@@ -102,7 +103,6 @@ pub(super) fn gather(
         gathered.lost.reads_lost += lost.reads_lost;
         gathered.details_removed += store.removed()?.details;
         caveats::add_missing(&mut gathered.losses, store.missing(window)?, window);
-        gathered.ahead.add(store, question, window)?;
         caveats::add_unseen(&mut gathered.unseen, store.unseen_reads(window)?, question);
     }
     gathered.compile_files(window);
@@ -154,7 +154,8 @@ impl Gathered {
             self.account(&stretch.subject).pace.add(stretch);
         }
         for sent in &counted.sent {
-            self.account(&sent.subject).bytes += sent.bytes;
+            let bytes = &mut self.account(&sent.subject).bytes;
+            *bytes = Some(bytes.unwrap_or_default().saturating_add(sent.bytes));
         }
         for subject in &counted.hypothetical {
             self.account(subject).is_hypothetical = true;
@@ -263,9 +264,8 @@ impl Gathered {
             spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
             too_fast: account.sum(is_pace),
             slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
-            obeyed_429: account.pace.obeyed(window, crawl_delay.declared),
             refused: account.sum(|decision| !is_pace(decision) && decision.action == Action::Refuse),
-            bytes: Some(account.bytes),
+            bytes: account.bytes,
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
             first_violation: violated.map(|(first, _)| first),
@@ -276,7 +276,6 @@ impl Gathered {
             told: self.files.told(&subject, &question.known, &account.reads),
             violations_after_read: after_read,
             reads_of,
-            networks: networks(&account.reads),
             course: account.pace.course(window, COURSE),
             kin_read,
             other_fetch: account.other_fetch,

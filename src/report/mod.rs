@@ -15,7 +15,6 @@
 //!   (RFC 9309 §2.4). A version that was first read after the window counts as not read. Of repeated reads the store keeps
 //!   the first, the last and the sum, so repeats after the window are in the sum.
 
-mod annex;
 mod before;
 mod blocks;
 mod case;
@@ -34,22 +33,20 @@ mod proved;
 mod question;
 mod rules;
 
-pub use annex::{ToldAnnex, ToldCrawler, ToldVersion};
 pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
-pub use caveats::{MissingCounts, PartialReads};
 pub use conduct::Conduct;
 pub use course::{Series, TimelineCurve, ViolationTimeline};
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
 pub use files::{CrawlDelay, Told};
 pub use headline::{Summary, amount, byte_words, grouped};
 pub use names::NamedEntries;
-pub use pace::{MinuteCounts, ObeyedSlowdowns};
+pub use pace::MinuteCounts;
 pub use proved::MethodCounts;
 pub use question::{CatalogueView, ReportQuestion};
 
-pub use crate::record::{FleetPart, Reads};
+pub use crate::record::{FleetPart, MissingCounts, PartialReads, Reads};
 
 use crate::record::{StoreError, StoreReader, Window, WindowCounts};
 use serde::{Serialize, Serializer};
@@ -76,8 +73,6 @@ pub struct Report {
     pub counts_lost: u64,
     /// Why they are missing.
     pub losses: Vec<MissingCounts>,
-    /// Requests that are dated later than the question, within the window or not: a clock was ahead.
-    pub counts_ahead: u64,
     /// The answer in a line, where rules were broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -107,8 +102,6 @@ pub struct Report {
     /// Whether it is fit to be shown around.
     #[serde(skip)]
     pub is_public: bool,
-    #[serde(skip)]
-    ahead: caveats::ClockAhead,
 }
 
 impl Report {
@@ -134,14 +127,8 @@ impl Report {
         window: Window,
         is_replay: bool,
     ) -> Self {
-        let (mut crawlers, proposals) = gathered.entries(question, &window);
-        if is_replay && crawlers.iter().all(|entry| entry.bytes == Some(0)) {
-            // Not every log has them.
-            for entry in &mut crawlers {
-                entry.bytes = None;
-            }
-        }
-        let gather::Gathered { lost, losses, details_removed, unseen, ahead, .. } = gathered;
+        let (crawlers, proposals) = gathered.entries(question, &window);
+        let gather::Gathered { lost, losses, details_removed, unseen, .. } = gathered;
         let mut report = Self {
             from: window.from,
             to: window.to,
@@ -151,7 +138,6 @@ impl Report {
             reads_lost: lost.reads_lost,
             counts_lost: losses.iter().filter_map(|loss| loss.requests).sum(),
             losses,
-            counts_ahead: ahead.requests,
             title: None,
             headline: String::new(),
             notes: Vec::new(),
@@ -163,7 +149,6 @@ impl Report {
             details_removed,
             is_replay,
             is_public: false,
-            ahead,
         };
         Summary { title: report.title, headline: report.headline, caveats: report.notes, .. } =
             report.summary();
@@ -184,7 +169,6 @@ impl Report {
         self.is_public = true;
         for entry in &mut self.crawlers {
             entry.paths.clear();
-            entry.networks.clear();
         }
         if let Some(part) = &mut self.fleet {
             let outboxes = part.outboxes.iter_mut().map(|outbox| &mut outbox.name);

@@ -4,12 +4,10 @@
 //! longer. Counts do add up, so the pace is derived from them. The requests of a minute are taken to be spread evenly
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
-use super::grouped;
-use crate::decide::PaceLimit;
 use crate::record::{PeriodCount, Window};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Requests by when a stretch of time begins and how long it is, in seconds. A longer stretch comes before the shorter
@@ -17,10 +15,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace {
     stretches: BTreeMap<(u64, Reverse<u64>), u64>,
-    /// By the start of a minute: its requests, and those of them that were answered 429.
-    minutes: BTreeMap<u64, (u64, u64)>,
-    /// When it was answered 429, by ten seconds.
-    told: BTreeSet<u64>,
 }
 
 /// How many requests came in a minute, of the minutes in which any came. Where the store keeps no minutes any more, the
@@ -35,18 +29,6 @@ pub struct MinuteCounts {
     pub most: f64,
 }
 
-/// What a crawler made of answers that told it to slow down, to ten seconds, as these are kept. It has slowed down when no
-/// more of them follow that are more than a tenth of a minute's, or when it stayed away for as long as it was told to. What it makes of the last one may not be known yet; that is left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct ObeyedSlowdowns {
-    /// How often it was told to, after it had kept its pace.
-    pub times: u64,
-    /// How often it did, within ten minutes.
-    pub obeyed: u64,
-    /// After how many seconds at most, in half of those.
-    pub after: Option<u64>,
-}
-
 impl MinuteCounts {
     /// The same in words.
     pub(crate) fn words(&self) -> String {
@@ -55,25 +37,7 @@ impl MinuteCounts {
     }
 }
 
-impl ObeyedSlowdowns {
-    /// The same in words.
-    pub(crate) fn words(&self) -> String {
-        let within = self.after.map(|after| format!(", within {} s", grouped(after))).unwrap_or_default();
-        match (self.times, self.obeyed) {
-            (_, 0) => "no".to_owned(),
-            (times, obeyed) if times == obeyed => format!("yes{within}"),
-            (times, obeyed) => format!("{} of {} times{within}", grouped(obeyed), grouped(times)),
-        }
-    }
-}
-
-/// A crawler that takes longer, in seconds, has not obeyed.
-const PATIENCE: u64 = 600;
-
-/// Whoever is held to a rate, which is not known here, waits no longer, in seconds.
-const LONGEST_RATE: u64 = 3_600;
 const MINUTE: u64 = 60;
-const SLICE: u64 = 10;
 
 /// Requests within a stretch of time.
 #[derive(Clone, Copy, Debug)]
@@ -99,18 +63,7 @@ impl Pace {
     /// Adds the requests of a stretch of time, of whichever store.
     pub(super) fn add(&mut self, stretch: &PeriodCount) {
         let start = stretch.start.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let (start, length) = match stretch.length.as_secs() {
-            SLICE => {
-                self.told.insert(start);
-                (start - start % MINUTE, MINUTE)
-            }
-            length => (start, length),
-        };
-        *self.stretches.entry((start, Reverse(length))).or_default() += stretch.count;
-        if length == MINUTE {
-            let (requests, slowed) = self.minutes.entry(start).or_default();
-            (*requests, *slowed) = (*requests + stretch.count, *slowed + stretch.slowed);
-        }
+        *self.stretches.entry((start, Reverse(stretch.length.as_secs()))).or_default() += stretch.count;
     }
 
     /// How many requests came in a minute.
@@ -121,50 +74,6 @@ impl Pace {
         rates.sort_by(f64::total_cmp);
         let of = |tenths: usize| rates.get((rates.len() * tenths).div_ceil(10).saturating_sub(1)).copied();
         Some(MinuteCounts { median: of(5)?, p90: of(9)?, most: of(10)? })
-    }
-
-    /// What became of requests to slow down, as far as it is known at the window's end; `None` without any.
-    ///
-    /// Whoever is told may be away for as long as it was told to wait: that is at most the window of its limit. If it comes
-    /// back before, the next request tells whether it obeyed. `declared` is the delay in its robots.txt.
-    pub(super) fn obeyed(&self, window: &Window, declared: Option<f64>) -> Option<ObeyedSlowdowns> {
-        let quiet =
-            declared.and_then(PaceLimit::of_delay).map_or(LONGEST_RATE, |limit| limit.window.as_secs());
-        // The last minute may not be over.
-        let end = window.to.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().saturating_sub(MINUTE);
-        let is_quiet = |last: u64, next: u64| next.saturating_sub(last + MINUTE) >= quiet;
-        let mut spans: Vec<(u64, bool)> = Vec::new();
-        let mut begun: Option<(u64, u64)> = None;
-        for (&start, &(requests, slowed)) in &self.minutes {
-            let is_too_fast = slowed * 10 > requests;
-            if let Some((first, last)) = begun.filter(|(_, last)| !is_too_fast || is_quiet(*last, start)) {
-                spans.push((self.told_for(first, last), true));
-                begun = None;
-            }
-            if is_too_fast {
-                begun = Some((begun.map_or(start, |(first, _)| first), start));
-            }
-        }
-        let last = begun.map(|(first, last)| (self.told_for(first, last), is_quiet(last, end)));
-        // Nobody knows yet what it makes of the others.
-        spans.extend(last.filter(|(span, is_over)| *is_over || *span > PATIENCE));
-        let mut obeyed: Vec<u64> = spans
-            .iter()
-            .filter(|(span, is_over)| *is_over && *span <= PATIENCE)
-            .map(|(span, _)| *span)
-            .collect();
-        obeyed.sort_unstable();
-        let after = obeyed.get(obeyed.len().div_ceil(2).saturating_sub(1)).copied();
-        let (times, obeyed) = (spans.len() as u64, obeyed.len() as u64);
-        (times > 0).then_some(ObeyedSlowdowns { times, obeyed, after })
-    }
-
-    /// For how long it was told to slow down in these minutes, from the first answer to the last.
-    fn told_for(&self, first: u64, last: u64) -> u64 {
-        let mut told = self.told.range(first..last + MINUTE);
-        let begin = told.next();
-        let end = told.next_back().or(begin);
-        begin.zip(end).map_or(last + MINUTE - first, |(begin, end)| end + SLICE - begin)
     }
 
     /// The time that half of the gaps between requests do not exceed, in seconds. `None` without any gap.
@@ -246,7 +155,6 @@ fn gaps(spreads: &[Spread]) -> Vec<(f64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn pace(stretches: &[(u64, u64, u64)]) -> Pace {
         let mut pace = Pace::default();
@@ -278,56 +186,6 @@ mod tests {
         let counts = pace(&all).minute_counts().unwrap();
         assert_eq!((counts.median, counts.p90, counts.most), (10.0, 10.0, 500.0));
         assert_eq!(pace(&[]).minute_counts(), None);
-    }
-
-    #[test]
-    fn a_crawler_has_obeyed_when_hardly_any_request_is_too_many() {
-        let of = |minutes: &[(u64, u64, u64)]| obeyed(minutes, 60, Some(1.0));
-        assert_eq!(of(&[(0, 90, 0), (1, 95, 2)]), None);
-        assert_eq!(of(&[(0, 300, 205), (1, 90, 2), (2, 80, 0)]), Some((1, 1, Some(60))));
-        assert_eq!(of(&[(0, 300, 205), (1, 200, 100), (9, 90, 0)]), Some((1, 1, Some(120))));
-        assert_eq!(of(&[(0, 300, 205), (1, 90, 2), (2, 300, 205), (3, 9, 0)]), Some((2, 2, Some(60))));
-        let goes_on: Vec<_> = (0..30).map(|minute| (minute, 300, 205)).collect();
-        assert_eq!(of(&goes_on), Some((1, 0, None)));
-    }
-
-    #[test]
-    fn for_how_long_it_was_told_is_known_to_ten_seconds() {
-        let of = |told: &[u64]| {
-            let minutes = BTreeMap::from([(0, (300, 200)), (60, (300, 100)), (120, (90, 0))]);
-            let pace = Pace { minutes, told: told.iter().copied().collect(), ..Pace::default() };
-            let window = Window { from: UNIX_EPOCH, to: UNIX_EPOCH + Duration::from_secs(180) };
-            pace.obeyed(&window, Some(1.0)).unwrap().after
-        };
-        assert_eq!([of(&[]), of(&[40]), of(&[40, 50, 60, 70])], [Some(120), Some(10), Some(40)]);
-    }
-
-    #[test]
-    fn whether_it_obeyed_is_open_until_it_came_back_or_stayed_away_for_long_enough() {
-        let hammered = [(0, 6, 5)];
-        // A rate, such as one in an hour, is not known here.
-        assert_eq!(obeyed(&hammered, 2, None), None);
-        assert_eq!(obeyed(&hammered, 30, None), None);
-        assert_eq!(obeyed(&hammered, 62, None), Some((1, 1, Some(60))));
-        let (told_once, told_twice) = ([(0, 300, 205)], [(0, 300, 205), (1, 300, 205)]);
-        assert_eq!([2, 3].map(|end| obeyed(&told_once, end, Some(1.0))), [None, Some((1, 1, Some(60)))]);
-        assert_eq!([3, 4].map(|end| obeyed(&told_twice, end, Some(1.0))), [None, Some((1, 1, Some(120)))]);
-        // It came back before it was let through: a pause is no obedience.
-        let pauses: Vec<_> = (0..10).map(|turn| (turn * 3, 60, 50)).collect();
-        assert_eq!(obeyed(&pauses, 60, Some(30.0)), Some((1, 0, None)));
-        assert_eq!(obeyed(&pauses, 60, Some(1.0)), Some((10, 10, Some(60))));
-    }
-
-    /// How often it was told and obeyed, and after how long, at the end of a minute.
-    fn obeyed(
-        minutes: &[(u64, u64, u64)],
-        end: u64,
-        declared: Option<f64>,
-    ) -> Option<(u64, u64, Option<u64>)> {
-        let minutes = minutes.iter().map(|(minute, requests, slowed)| (minute * 60, (*requests, *slowed)));
-        let pace = Pace { minutes: minutes.collect(), ..Pace::default() };
-        let window = Window { from: UNIX_EPOCH, to: UNIX_EPOCH + Duration::from_secs(end * 60) };
-        pace.obeyed(&window, declared).map(|told| (told.times, told.obeyed, told.after))
     }
 
     #[test]

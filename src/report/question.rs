@@ -20,7 +20,7 @@ pub struct ReportQuestion {
     /// Until when, not included; widened likewise. What is later than `now` is part of the answer only as far as
     /// something is dated so late.
     pub to: SystemTime,
-    /// When it is asked: what is dated later was counted while a clock was ahead. `None` of an access log.
+    /// When it is asked. `None` of an access log.
     pub now: Option<SystemTime>,
     /// Only this site, upper and lower case being one.
     pub site: Option<String>,

@@ -130,7 +130,7 @@ impl ReportScene {
             gateway: None,
         };
         if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(verdict, proof)) {
-            self.recorder.keep(wanted, &Event::new(&occurrence), None);
+            self.recorder.keep(wanted, Event::new(&occurrence).line(None));
         }
     }
 

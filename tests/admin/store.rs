@@ -124,7 +124,7 @@ impl Season {
                 gateway: None,
             };
             if let Some(wanted) = self.recorder.count(&occurrence, kind) {
-                self.recorder.keep(wanted, &Event::new(&occurrence), None);
+                self.recorder.keep(wanted, Event::new(&occurrence).line(None));
             }
             self.recorder.sent(self.site, &identity, who.proof, now, PAGE_BYTES);
         }

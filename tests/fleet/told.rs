@@ -21,12 +21,12 @@ fn read(member: &Daemon, agent: &str, name: &str, file: &str, times: u64, known:
     *known.entry((name.to_owned(), version_of(file))).or_default() += times;
 }
 
-fn annex(member: &Daemon) -> Value {
-    ctl_of(member, &["report", "--told", "--fleet", "--format", "json"]).exits(0).json()
+fn report(member: &Daemon) -> Value {
+    ctl_of(member, &["report", "--fleet", "--format", "json"]).exits(0).json()
 }
 
-fn told(annex: &Value) -> FleetReads {
-    let crawlers = annex["crawlers"].as_array().expect("crawlers").iter();
+fn told(report: &Value) -> FleetReads {
+    let crawlers = report["crawlers"].as_array().expect("crawlers").iter();
     let all = crawlers.flat_map(|crawler| {
         let name = crawler["crawler"].as_str().expect("a name");
         crawler["told"].as_array().expect("a list").iter().map(move |told| (name, told))
@@ -39,14 +39,13 @@ fn told(annex: &Value) -> FleetReads {
 }
 
 #[track_caller]
-fn settles_at(member: &Daemon, known: &FleetReads) -> Value {
+fn settles_at(member: &Daemon, known: &FleetReads) {
     let mut last = Value::Null;
     let settled = within(PATIENCE, || {
-        last = annex(member);
+        last = report(member);
         (told(&last) == *known).then_some(())
     });
     assert!(settled.is_some(), "{last:#} instead of {known:?}");
-    last
 }
 
 #[test]
@@ -83,10 +82,7 @@ fn every_read_at_every_member_is_told_once() {
     let b = scene.member("b", NEW, "0s", "settle = \"0s\"");
     stands(&b, "member");
     read(&b, GPTBOT, "GPTBot", NEW, 2, &mut known);
-    let last = settles_at(&a, &known);
-    let texts: Vec<_> =
-        last["versions"].as_array().expect("versions").iter().map(|one| one["text"].clone()).collect();
-    assert_eq!(texts, [OLD, NEW], "the texts of both, from the database");
+    settles_at(&a, &known);
     scene.adds_up(&a, &["a", "b"]);
     println!("{known:?}");
 }

@@ -221,6 +221,49 @@ fn an_origin_that_fails_and_a_borrowed_name_are_told_of() {
 }
 
 #[test]
+fn a_test_alert_is_sent_at_once_and_a_receiver_that_does_not_take_it_is_told_of() {
+    let receiver = AlertReceiver::answering(&["204 No Content", "500 Internal Server Error"], None);
+    let gateway = Daemon::with(ROBOTS)
+        .at("http://127.0.0.1:9")
+        .table("[alerts]\nwebhook_file = \"webhook\"\nevery = \"1h\"\n")
+        .file("webhook", format!("http://{}/\n{SECRET}\n", receiver.address))
+        .start();
+    let file = gateway.folder().join("gateway.toml");
+    let test = |format: &str| {
+        gateway.ctl(&["alerts", "test", "--format", format, "--config", file.to_str().expect("UTF-8")])
+    };
+    let taken = test("text").exits(0);
+    assert!(taken.stdout.contains("the receiver took a test alert"), "{}", taken.stdout);
+    assert_eq!(receiver.alerts("test").len(), 1);
+    assert!(receiver.taken()[0].1.is_some(), "it is signed");
+    let refused = test("json").exits(1).json();
+    assert_eq!(
+        (&refused["sent"], &refused["error"]),
+        (&false.into(), &"the receiver answered with status 500".into())
+    );
+}
+
+#[test]
+fn a_report_that_cannot_be_made_is_told_of() {
+    let receiver = AlertReceiver::answering(&["200 OK"], None);
+    let gateway = Daemon::with(ROBOTS)
+        .at("http://127.0.0.1:9")
+        .table("[alerts]\nwebhook_file = \"webhook\"\nevery = \"1s\"\n")
+        .file("webhook", format!("http://{}/", receiver.address))
+        .start();
+    let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+    let store = status["store"]["path"].as_str().expect("a path");
+    // What a later program writes is whole, and cannot be read by this one.
+    let later = rusqlite::Connection::open(store).expect("the store");
+    until("it is marked", || later.execute_batch("PRAGMA user_version = 99").ok());
+    let failing = receiver.first("report-failing");
+    assert!(
+        failing["details"]["error"].as_str().is_some_and(|error| error.contains("later robots-gateway")),
+        "{failing}"
+    );
+}
+
+#[test]
 fn a_webhook_that_is_none_is_a_fault_of_the_configuration_that_does_not_show_it() {
     let gateway = Daemon::with(ROBOTS)
         .at("http://127.0.0.1:9")

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 #[track_caller]
@@ -30,6 +30,26 @@ fn the_control_socket_is_the_owners_alone() {
     let metadata = until("the control socket is there", || fs::metadata(&socket).ok());
     assert!(metadata.file_type().is_socket());
     assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_wrong_method_is_told_which_would_be_right() {
+    let origin = Nginx::start();
+    let gateway = without_notice(&origin).start();
+    let path = gateway.folder().join("control.sock");
+    for (asked, right) in [("POST /robots", "get, head"), ("GET /robots/refresh", "post")] {
+        let mut socket = until("the control socket is open", || UnixStream::connect(&path).ok());
+        let request =
+            format!("{asked} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).expect("a request");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("an answer");
+        let answer = answer.to_lowercase();
+        assert!(
+            answer.starts_with("http/1.1 405 ") && answer.contains(&format!("allow: {right}\r\n")),
+            "{answer}"
+        );
+    }
 }
 
 #[test]

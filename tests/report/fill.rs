@@ -69,6 +69,6 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
         gateway: None,
     };
     if let Some(wanted) = recorder.count(&occurrence, EventKind::Violation) {
-        recorder.keep(wanted, &Event::new(&occurrence), None);
+        recorder.keep(wanted, Event::new(&occurrence).line(None));
     }
 }

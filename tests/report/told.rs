@@ -1,17 +1,13 @@
-//! Who was told what: held against reads that are known, over reloads, restarts and kills; and what is handed over is
-//! checked as a stranger would, from the file alone.
+//! Who was told what: held against reads that are known, over reloads, restarts and kills.
 
 use crate::place::{ReportPlace, stop};
 use crate::support::agents::{CLAUDEBOT, CURL, GPTBOT};
 use crate::support::command::ctl;
 use crate::support::wait::{PATIENCE, within};
 use crate::support::{Daemon, get, head, version_of};
-use base64::Engine as _;
 use robots_gateway::record::STORE_FILE;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Name, proof, version and preference: how many reads.
@@ -134,83 +130,26 @@ fn every_read_of_every_preference_is_told_over_reloads_restarts_and_kills() {
     stop(gateway);
     let report = place.json(&[]);
     assert_eq!(told(&report), known);
-    assert_eq!(told(&place.json(&["--told"])), known, "the annex tells the same");
     println!("{} preferences told, {} reads", known.len(), known.values().sum::<u64>());
 }
 
 #[test]
-fn whoever_is_given_the_annex_can_check_it() {
-    let (place, mut known) = (place(), KnownReads::new());
-    let gateway = place.start();
-    read(&gateway, FIRST, 1, &mut known);
-    serve(&place, &gateway, SECOND);
-    read(&gateway, SECOND, 2, &mut known);
-    stop(gateway);
-    let annex = place.json(&["--told"]);
-    let versions = annex["versions"].as_array().expect("versions");
-    assert_eq!(versions.len(), 2, "{annex}");
-    for (version, bytes) in versions.iter().zip([FIRST, SECOND]) {
-        let base64 = version["base64"].as_str().expect("its bytes");
-        let decoded = base64::engine::general_purpose::STANDARD.decode(base64).expect("base64");
-        let mut digest = String::new();
-        for byte in Sha256::digest(&decoded) {
-            write!(digest, "{byte:02x}").expect("a String takes everything");
-        }
-        assert_eq!(version["sha256"], digest);
-        assert_eq!(version["robots_version"], digest[..12]);
-        assert_eq!((decoded.as_slice(), version["bytes"].as_u64()), (bytes, Some(bytes.len() as u64)));
-        assert_eq!(
-            version["text"].as_str(),
-            std::str::from_utf8(bytes).ok(),
-            "text is the same, or left out"
-        );
-        // Each preference stands on its line of the text.
-        for told in annex["crawlers"]
-            .as_array()
-            .expect("crawlers")
-            .iter()
-            .flat_map(|one| one["told"].as_array().expect("a list"))
-        {
-            if told["robots_version"] == version["robots_version"] {
-                let line = usize::try_from(told["line"].as_u64().expect("a line")).expect("small");
-                let text = String::from_utf8_lossy(&decoded).into_owned();
-                assert_eq!(text.lines().nth(line - 1), told["preference"].as_str());
-            }
-        }
-    }
-    let statements = annex["statements"].to_string();
-    for said in ["It does not show use", "nothing is said about whoever it belongs to"] {
-        assert!(statements.contains(said), "{statements}");
-    }
-    assert_eq!(annex["crawlers"].as_array().map(Vec::len), Some(READERS.len()));
-    assert_eq!(told(&place.json(&["--told", "--crawler", "claudebot"])).len(), 3);
-}
-
-#[test]
-fn the_annex_has_other_shapes_and_harmless_words() {
+fn what_was_told_is_in_the_page_and_the_table_in_harmless_words() {
     let (place, mut known) = (place(), KnownReads::new());
     place.folder.write("robots.txt", "User-agent: *\nContent-Signal: =cmd</pre><script>\nDisallow: /x\n");
     let gateway = place.start();
     read(&gateway, b"", 1, &mut known);
     stop(gateway);
-    let page = place.report(&["--told", "--format", "html"]).exits(0).stdout;
+    let page = place.report(&["--format", "html"]).exits(0).stdout;
+    assert!(page.contains("Who was told what about the use of pages"), "{page}");
     assert!(page.contains("&lt;script&gt;") || page.contains("&#60;script&#62;"), "{page}");
     assert!(!page.contains("<script"));
-    for said in ["It does not show use", "SHA-256", "ClaudeBot", "contradicted"] {
-        assert!(page.contains(said), "{said}: {page}");
-    }
-    let csv = place.report(&["--told", "--format", "csv"]).exits(0).stdout;
-    assert_eq!(csv.lines().count(), 1 + READERS.len(), "{csv}");
-    assert!(csv.lines().nth(1).is_some_and(|line| line.contains("Content-Signal: =cmd")), "{csv}");
-    let text = place.report(&["--told"]).exits(0).stdout;
-    assert!(text.contains("GPTBot (confirmed) at default") && text.contains("1 read,"), "{text}");
     let table = place.report(&["--format", "csv"]).exits(0).stdout;
     assert!(table.lines().next().is_some_and(|head| head.contains(",told,")), "{table}");
-    let report = place.report(&["--format", "html"]).exits(0).stdout;
-    assert!(report.contains("Who was told what about the use of pages"), "{report}");
+    assert_eq!(told(&place.json(&["--crawler", "claudebot"])).len(), 1);
 }
 
-/// A version that says nothing about use, and a store in which nobody read anything.
+/// A version that says nothing about use.
 #[test]
 fn where_nothing_was_said_nobody_was_told() {
     let (place, mut known) = (place(), KnownReads::new());
@@ -218,10 +157,9 @@ fn where_nothing_was_said_nobody_was_told() {
     let gateway = place.start();
     read(&gateway, THIRD, 1, &mut known);
     stop(gateway);
-    let annex = place.json(&["--told"]);
-    assert_eq!((&annex["crawlers"], &annex["versions"]), (&serde_json::json!([]), &serde_json::json!([])));
-    let text = place.report(&["--told"]).exits(0).stdout;
-    assert!(text.starts_with("nobody read a version"), "{text}");
+    let report = place.json(&[]);
+    assert_eq!(report["crawlers"].as_array().map(Vec::len), Some(READERS.len()), "{report}");
+    assert_eq!(told(&report), KnownReads::new());
 }
 
 const BY_TOKENS: &[u8] = b"User-agent: FooBot\nContent-Usage: train-ai=n\nAllow: /\n\nUser-agent: *\nContent-Usage: train-ai=y\nAllow: /\n";
@@ -255,7 +193,7 @@ fn whoever_is_found_by_another_token_than_its_name_is_told_what_that_group_says(
     }
     stop(gateway);
     let mut found = BTreeMap::new();
-    for ((.., preference), reads) in told(&place.json(&["--told"])) {
+    for ((.., preference), reads) in told(&place.json(&[])) {
         *found.entry(preference).or_insert(0) += reads;
     }
     assert_eq!(found, known);
@@ -270,21 +208,16 @@ fn a_version_whose_text_is_gone_is_told_without_it() {
     let store = rusqlite::Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
     store.execute("DELETE FROM robots", []).expect("a table");
     drop(store);
-    let annex = place.json(&["--told"]);
-    let crawlers = annex["crawlers"].as_array().expect("crawlers");
-    assert_eq!(crawlers.len(), READERS.len(), "{annex}");
+    let report = place.json(&[]);
+    let crawlers = report["crawlers"].as_array().expect("crawlers");
+    assert_eq!(crawlers.len(), READERS.len(), "{report}");
     for told in crawlers.iter().map(|crawler| &crawler["told"][0]) {
-        assert_eq!((&told["preference"], &told["line"]), (&Value::Null, &Value::Null), "{annex}");
+        assert_eq!((&told["preference"], &told["line"]), (&Value::Null, &Value::Null), "{report}");
         assert_eq!(
             (told["robots_version"].as_str(), told["reads"].as_u64()),
             (Some(&*version_of(FIRST)), Some(1))
         );
     }
-    let version = &annex["versions"][0];
-    assert_eq!((version["sha256"].as_str().map(str::len), &version["bytes"]), (Some(64), &Value::Null));
-    assert!(annex["notes"].to_string().contains("took the text of 1 version that"), "{annex}");
-    let text = place.report(&["--told"]).exits(0).stdout;
-    assert!(!text.contains("nobody read") && text.contains("(the text is not kept)"), "{text}");
-    let page = place.report(&["--told", "--format", "html"]).exits(0).stdout;
-    assert!(!page.contains("Nobody read") && page.contains("Its text is not kept"), "{page}");
+    let page = place.report(&["--format", "html"]).exits(0).stdout;
+    assert!(page.contains("The text is not kept"), "{page}");
 }

@@ -68,49 +68,32 @@ fn throughput_is_the_same_with_a_store_that_cannot_be_written() {
     stop(gateway);
 }
 
+/// The log has the number; the next report, and the next gateway, tell of which time counts may be missing.
 #[test]
-fn what_a_gateway_counts_while_the_store_is_locked_outlives_its_stop() {
+fn what_a_locked_store_does_not_take_at_a_stop_is_told_as_missing_with_its_time() {
     let place = StorePlace::new();
     let mut gateway = place.start();
+    let before = send(gateway.address(), 1, 50);
+    place.settles_at(&before);
     let held = lock(&place);
-    let sent = send(gateway.address(), 1, 100);
+    send(gateway.address(), 2, 100);
     let begun = Instant::now();
     gateway.signal("TERM");
     assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0));
     assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     let said = gateway.log.text();
-    assert!(said.contains("\"requests\":100") && said.contains("is kept beside it"), "{said}");
+    assert!(said.contains("\"counts_lost\":100") && said.contains("these requests are lost"), "{said}");
     drop(held);
-    assert_eq!(place.missing(), [(LossReason::Waiting, Some(100))]);
+    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
     let gateway = place.start();
-    place.settles_at(&sent);
-    assert_eq!(place.missing(), []);
-    assert!(gateway.log.text().contains("took up what an earlier gateway"), "{}", gateway.log.text());
-    stop(gateway);
-    place.settles_at(&sent);
-}
-
-/// A kill while the store cannot be written costs no more than one while it can.
-#[test]
-fn what_a_gateway_counts_while_the_store_is_locked_outlives_a_kill() {
-    let place = StorePlace::new();
-    let mut gateway = place.start();
-    let held = lock(&place);
-    let sent = send(gateway.address(), 1, 100);
-    until("it is kept beside the store", || {
-        place.missing().contains(&(LossReason::Waiting, Some(100))).then_some(())
-    });
-    gateway.signal("KILL");
-    gateway.ends_within(Duration::from_secs(10));
-    drop(held);
-    assert_eq!(place.missing(), [(LossReason::Waiting, Some(100)), (LossReason::UncleanEnd, None)]);
-    let gateway = place.start();
-    place.settles_at(&sent);
+    place.settles_at(&before);
     assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
     stop(gateway);
+    place.settles_at(&before);
+    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
 }
 
-/// Where nothing can be kept, the log has the number, and the next gateway tells of which time counts may be missing.
+/// The same of a full disk.
 #[test]
 fn a_gateway_that_stops_on_a_full_disk_says_what_is_lost() {
     let Some(disk) = SmallDisk::new() else { return };

@@ -32,6 +32,9 @@ pub(in crate::ctl) struct ReplayArgs {
     /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(in crate::ctl) top: Option<usize>,
+    /// Tell each crawler in full, and the lines that robots.txt could have
+    #[arg(long)]
+    pub(in crate::ctl) all: bool,
     /// Shape of the answer
     #[arg(long, value_enum, default_value_t = Format::Text)]
     // The option of all verbs gets its value; here it is said that there are more.

@@ -203,7 +203,7 @@ impl<'a> Judge<'a> {
                 self.counts.count(number, entry.at, &occurrence, kind, entry.size.unwrap_or_default());
                 // What the gateway would have written to its journal.
                 let is_event = self.with_events && kind != EventKind::Allowed;
-                is_event.then(|| Event::of(kind, &occurrence).line(entry.status))
+                is_event.then(|| Event::of(kind, &occurrence).line(entry.status).into_bytes())
             }
         }
     }

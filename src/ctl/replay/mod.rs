@@ -139,7 +139,7 @@ fn print(
                 output.painted_line(STRONG, if_blocked(&report, &PurposeSet::all_of(&arguments.block)))?;
             }
             output.painted_line(STRONG, told.headline())?;
-            report::as_table(&report, arguments.top, false, output)?;
+            report::as_table(&report, arguments.top, arguments.all, output)?;
             output.line("")?;
             told.sentences().iter().try_for_each(|sentence| output.line(sentence))?;
             // The answer again, for whoever sees the end of a long page.

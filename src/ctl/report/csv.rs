@@ -63,7 +63,7 @@ pub(super) fn line(header: &str, of: &impl Serialize, output: &mut Output<'_>) -
     output.text(&format!("{}\r\n", header.split(',').map(text).collect::<Vec<_>>().join(",")))
 }
 
-/// The preferences in the version that it read last; `--told` has all, each on a line of its own.
+/// The preferences in the version that it read last.
 fn told(entry: &ReportEntry) -> String {
     let last = entry.told.iter().filter(|told| Some(told.robots_version) == entry.last_read_version);
     last.filter_map(|told| told.preference.as_deref()).collect::<Vec<_>>().join(" | ")

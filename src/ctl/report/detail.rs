@@ -38,9 +38,6 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
     if let Some(counts) = entry.crawl_delay.per_minute {
         line("a minute", &counts.words())?;
     }
-    if let Some(told) = &entry.obeyed_429 {
-        line("obeyed 429", &told.words())?;
-    }
     if let (Some(first), Some(last)) = (entry.first_seen, entry.last_seen) {
         line("seen", &format!("first {}, last {}", format_minute(first), format_minute(last)))?;
     }

@@ -1,10 +1,10 @@
 //! The report for a person at a terminal: the answer in one sentence, then who, how often and by which rule.
 
-use super::cells::{TableColumn, fit, lines};
+use super::cells::{TableColumn, fit, lines, truncate};
 use super::detail;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::{ERROR, GOOD, STRONG, WARNING};
-use crate::record::timestamp;
+use crate::record::{EventKind, timestamp};
 use crate::report::{Conduct, Report, ReportEntry, Summary, amount, byte_words, grouped};
 use anstyle::Style;
 use std::collections::BTreeMap;
@@ -13,6 +13,9 @@ use std::io::{self, IsTerminal as _};
 /// What nobody told the width of.
 const WIDTH: usize = 100;
 
+/// The least room that a rule is shown in.
+const LEAST_RULE: usize = 12;
+
 /// How a report is set.
 #[derive(Clone, Debug)]
 pub(super) struct TableShape {
@@ -20,7 +23,7 @@ pub(super) struct TableShape {
     pub(super) width: usize,
     /// Rows of a table, and rules and targets of a crawler.
     pub(super) top: usize,
-    /// Whether crawlers that broke nothing are told in full, too.
+    /// Whether each crawler is told in full, too.
     pub(super) in_full: bool,
     /// Columns that say nothing.
     left_out: Vec<&'static str>,
@@ -77,13 +80,19 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     for caveat in &summary.caveats {
         print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
     }
-    let is_told = |entry: &&ReportEntry| {
-        shape.in_full || (entry.subject.is_crawler() && entry.violations + entry.stale + entry.variants > 0)
-    };
-    for entry in report.crawlers.iter().filter(is_told).take(shape.top) {
-        detail::write(entry, shape, output)?;
+    if shape.in_full {
+        report.crawlers.iter().take(shape.top).try_for_each(|entry| detail::write(entry, shape, output))?;
+        return proposals(report, several, output);
     }
-    proposals(report, several, output)
+    if report.crawlers.is_empty() {
+        return Ok(());
+    }
+    output.line("")?;
+    output.line(if report.is_replay {
+        "--all tells each crawler in full: what it read, the rules that it met, and where it went"
+    } else {
+        "next: gatewayctl report --crawler NAME tells one in full, --all each of them"
+    })
 }
 
 /// The totals of all crawlers, beside those of the period before. Totals of zero are left out.
@@ -102,6 +111,10 @@ fn totals(report: &Report, summary: &Summary, shape: &TableShape, output: &mut O
     }
     let totals = format!("all crawlers: {}", totals.join(", "));
     print_wrapped(&totals, shape.width, output)?;
+    // A replay tells them beside the whole log.
+    if !report.is_replay {
+        purposes(report).iter().try_for_each(|line| output.line(line))?;
+    }
     if let Some(before) = &report.before {
         let told = format!(
             "the time before, from {}: {}, {}",
@@ -112,6 +125,36 @@ fn totals(report: &Report, summary: &Summary, shape: &TableShape, output: &mut O
         print_wrapped(&told, shape.width, output)?;
     }
     Ok(())
+}
+
+/// What crawlers took, by purpose, with its share; nothing where all are of one.
+fn purposes(report: &Report) -> Vec<String> {
+    let mut sums: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
+    for entry in report.named().filter(|entry| entry.requests > 0) {
+        let purpose = entry.subject.purpose.map_or("unknown", |purpose| purpose.as_str());
+        let (requests, bytes) = sums.entry(purpose).or_default();
+        *requests += entry.requests;
+        *bytes = bytes.map_or(entry.bytes, |bytes| Some(bytes + entry.bytes.unwrap_or_default()));
+    }
+    if sums.len() < 2 {
+        return Vec::new();
+    }
+    let all = sums.values().fold((0, 0), |all, sum| (all.0 + sum.0, all.1 + sum.1.unwrap_or_default()));
+    let share = |part: u64, all: u64| {
+        format!("{} %", (u128::from(part) * 100 + u128::from(all) / 2) / u128::from(all.max(1)))
+    };
+    let line = |(purpose, (requests, bytes)): (&&str, &(u64, Option<u64>))| {
+        let sent = bytes.map_or_else(
+            || "-".to_owned(),
+            |bytes| format!("{} ({})", byte_words(bytes), share(bytes, all.1)),
+        );
+        format!(
+            "  {purpose}: {} ({}), {sent}",
+            amount(*requests, "request", "requests"),
+            share(*requests, all.0)
+        )
+    };
+    sums.iter().map(line).collect()
 }
 
 /// Lines that would stop those that took most, to be copied: nothing is cut, and nothing stands beside them.
@@ -165,7 +208,9 @@ fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) 
     let (shown, rest) = entries.split_at_checked(shape.top).unwrap_or((entries, &[]));
     let mut columns = columns(shown);
     columns.retain(|column| !shape.left_out.contains(&column.head));
-    let mut table = lines(&fit(columns, shape.width)).into_iter();
+    let mut columns = fit(columns, shape.width);
+    columns.extend(rule(shown, &columns, shape.width));
+    let mut table = lines(&columns).into_iter();
     if let Some(head) = table.next() {
         output.line(head)?;
     }
@@ -183,6 +228,19 @@ fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) 
         ))?;
     }
     Ok(())
+}
+
+/// The rule that each broke most, cut to what is left of a line; `None` where that is too little, or nobody broke any.
+fn rule(entries: &[&ReportEntry], columns: &[TableColumn], width: usize) -> Option<TableColumn> {
+    let used: usize = columns.iter().map(|column| column.width() + 2).sum();
+    let room = width.checked_sub(used).filter(|room| *room >= LEAST_RULE)?;
+    let broken = |entry: &&ReportEntry| {
+        let rule = entry.rules.iter().find(|rule| rule.kind() == EventKind::Violation);
+        truncate(rule.and_then(|rule| rule.text().0).unwrap_or_default(), room)
+    };
+    let cells: Vec<String> = entries.iter().map(broken).collect();
+    let is_of_use = cells.iter().any(|cell| !cell.is_empty());
+    is_of_use.then_some(TableColumn { head: "RULE", is_number: false, goes: 1, cells })
 }
 
 /// Columns that are the same in every row of a replay: a log proves nobody's name, for one.
@@ -217,8 +275,7 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         }
         .to_owned()
     };
-    let sent =
-        |entry: &ReportEntry| entry.bytes.filter(|bytes| *bytes > 0).map_or_else(String::new, byte_words);
+    let sent = |entry: &ReportEntry| entry.bytes.map_or_else(|| "-".to_owned(), byte_words);
     let mut columns = vec![
         text(if is_crawler { "CRAWLER" } else { "CLIENT" }, 0, &|entry| entry.subject.name().to_owned()),
         text(if is_crawler { "PURPOSE" } else { "KIND" }, if is_crawler { 3 } else { 0 }, &kind),
@@ -233,7 +290,7 @@ fn columns(entries: &[&ReportEntry]) -> Vec<TableColumn> {
         text("LAST SEEN", 4, &|entry| entry.last_seen.map_or_else(|| "-".to_owned(), format_minute)),
     ];
     columns.retain(|column| column.head != "STALE" || column.cells.iter().any(|cell| cell != "0"));
-    columns.retain(|column| column.head != "SENT" || column.cells.iter().any(|cell| !cell.is_empty()));
+    columns.retain(|column| column.head != "SENT" || column.cells.iter().any(|cell| cell != "-"));
     if entries.iter().any(|entry| entry.proof_by.met().next().is_some()) {
         columns.insert(3, text("BY", 5, &|entry| entry.proof_by.words(entry.requests)));
     }

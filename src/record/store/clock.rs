@@ -1,130 +1,85 @@
 //! The time by which what is old is removed: the time of day, as long as that is plausible.
 //!
-//! A clock that is set wrong must not make evidence old. So the store keeps the last time that was plausible, with the
-//! boot of the machine and its uptime. From there the boot clock, which nobody sets, says what time it should be. A
-//! time of day that is far from that is not gone by until a gateway has run with it for a day: then the clock was
-//! wrong before, or the machine was off.
+//! A clock that is set wrong must not make evidence old. So this time goes towards the time of day, and at most twice as fast
+//! as the boot clock of the machine, which nobody sets. While a machine is off it stands still, and catches up later.
 
 use super::error::StoreError;
 use super::sqlite::Sqlite;
 use crate::record::event::timestamp;
 use crate::record::ledger::{boot, uptime};
-use crate::record::tally::{DAY, instant};
+use crate::record::tally::{HOUR, instant};
 
 const SECOND: i64 = 1_000_000;
 
-/// How far the time of day may be from what the boot clock makes it, in microseconds.
-const STEP: i64 = 300 * SECOND;
+/// How far the time of day may be from what is expected before that is told, in microseconds.
+const TOLD: i64 = HOUR * SECOND;
 
-/// The same after another boot: nobody knows for how long the machine was off.
-const STEP_ACROSS_BOOTS: i64 = DAY * SECOND;
-
-/// For how long a gateway has to run with an implausible clock until it is believed.
-const BELIEVED_AFTER: i64 = DAY * SECOND;
-
-/// How much of that two looks can add: they are less far apart while a gateway runs.
-const LONGEST_LOOK: i64 = 120 * SECOND;
-
-/// What is known of the time. All in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct ClockMark {
-    /// What the time of day was or should have been.
-    time: i64,
-    /// How far the time of day was ahead of that; 0 where it was plausible.
-    ahead: i64,
-    /// For how long it was so.
-    waited: i64,
-}
-
-impl ClockMark {
-    /// The mark `elapsed` later; `None` where that is not known, after another boot.
-    fn advance(self, elapsed: Option<i64>, wall: i64) -> Self {
-        let step = if elapsed.is_some() { STEP } else { STEP_ACROSS_BOOTS };
-        let elapsed = elapsed.unwrap_or_default();
-        let time = self.time.saturating_add(elapsed);
-        let ahead = wall.saturating_sub(time);
-        let is_steady = ahead.saturating_sub(self.ahead).saturating_abs() <= step;
-        let waited = if is_steady { self.waited.saturating_add(elapsed.min(LONGEST_LOOK)) } else { 0 };
-        if ahead.saturating_abs() <= step || waited >= BELIEVED_AFTER {
-            return Self { time: wall, ahead: 0, waited: 0 };
-        }
-        Self { time, ahead, waited }
+/// Where the time is after a while of the boot clock, on its way to the time of day. All in microseconds.
+fn advanced(time: i64, elapsed: i64, wall: i64) -> i64 {
+    if wall < time {
+        return wall.max(time.saturating_sub(elapsed));
     }
-
-    const fn is_doubted(self) -> bool {
-        self.ahead != 0
-    }
+    wall.min(time.saturating_add(elapsed.saturating_mul(2)))
 }
 
 /// The clock of one process's housekeeping.
 #[derive(Debug)]
 pub(super) struct StoreClock {
     boot: String,
-    mark: Option<(ClockMark, i64)>,
+    /// The time that was written last, and at which uptime.
+    written: Option<(i64, i64)>,
+    /// How far the time of day was ahead then.
+    ahead: i64,
 }
 
 impl StoreClock {
     /// `process` stands for the boot where the system does not tell one boot from another.
     pub(super) fn new(process: &str) -> Self {
-        Self { boot: boot().unwrap_or_else(|| process.to_owned()), mark: None }
+        Self { boot: boot().unwrap_or_else(|| process.to_owned()), written: None, ahead: 0 }
     }
 
-    /// The time to go by, in microseconds, when the time of day is `wall`. It is written where that `is_due`, and
-    /// where it is told anew whether the clock is plausible.
+    /// The time to go by, in microseconds, when the time of day is `wall`. It is written where that `is_due`.
     pub(super) fn now(&mut self, database: &Sqlite, wall: i64, is_due: bool) -> Result<i64, StoreError> {
         self.now_at(database, i64::try_from(uptime().as_micros()).unwrap_or(i64::MAX), wall, is_due)
     }
 
     fn now_at(&mut self, database: &Sqlite, uptime: i64, wall: i64, is_due: bool) -> Result<i64, StoreError> {
-        let going_on =
-            |(mark, then): (ClockMark, i64)| (mark, mark.advance(Some(uptime.saturating_sub(then)), wall));
-        let known =
-            self.mark.map(going_on).filter(|(old, next)| !is_due && old.is_doubted() == next.is_doubted());
-        let mark = if let Some((_, next)) = known {
-            next
-        } else {
-            let mark = database.transaction(|| self.write(database, uptime, wall))?;
-            self.mark = Some((mark, uptime));
-            mark
-        };
-        Ok(wall.min(mark.time))
-    }
-
-    /// Another process may have written it, in this boot or in another.
-    fn write(&self, database: &Sqlite, uptime: i64, wall: i64) -> Result<ClockMark, StoreError> {
-        let then = database.value("SELECT uptime FROM clock WHERE boot = ?1", [&self.boot])?;
-        let known = database.rows("SELECT time, ahead, waited FROM clock", (), |row| {
-            Ok(ClockMark { time: row.get(0)?, ahead: row.get(1)?, waited: row.get(2)? })
+        if let Some((time, then)) = self.written.filter(|_| !is_due) {
+            return Ok(wall.min(advanced(time, uptime.saturating_sub(then), wall)));
+        }
+        let (time, elapsed) = database.transaction(|| {
+            let known = database.rows("SELECT boot, uptime, time FROM clock", (), |row| row.try_into())?;
+            // Another process may have written it, in this boot or in another. An uptime that is less than it was is of another.
+            let of = |(boot, then, time): (String, i64, i64)| {
+                (time, if boot == self.boot { uptime.saturating_sub(then).max(0) } else { 0 })
+            };
+            let (time, elapsed) = known.into_iter().next().map_or((wall, 0), of);
+            database.run(
+                "INSERT INTO clock (id, boot, uptime, time) VALUES (1, ?1, ?2, ?3)
+                 ON CONFLICT DO UPDATE SET boot = ?1, uptime = ?2, time = ?3",
+                (&self.boot, uptime, advanced(time, elapsed, wall)),
+            )?;
+            Ok((time, elapsed))
         })?;
-        let first = ClockMark { time: wall, ..ClockMark::default() };
-        let mark = known.first().copied().unwrap_or(first);
-        // An uptime that is less than it was is of another boot, whatever that is called.
-        let elapsed = then.map(|then| uptime.saturating_sub(then)).filter(|elapsed| *elapsed >= 0);
-        let mark = mark.advance(elapsed, wall);
-        database.run(
-            "INSERT INTO clock (id, boot, uptime, time, ahead, waited) VALUES (1, ?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT DO UPDATE SET boot = ?1, uptime = ?2, time = ?3, ahead = ?4, waited = ?5",
-            (&self.boot, uptime, mark.time, mark.ahead, mark.waited),
-        )?;
-        Ok(mark)
+        self.ahead = wall.saturating_sub(time.saturating_add(elapsed));
+        let time = advanced(time, elapsed, wall);
+        self.written = Some((time, uptime));
+        Ok(wall.min(time))
     }
 
     /// Why the time of day is not gone by, where that is so.
     pub(super) fn doubt(&self) -> Option<String> {
-        let (mark, _) = self.mark.filter(|(mark, _)| mark.is_doubted())?;
-        let seconds = mark.ahead.abs() / SECOND;
+        let (time, _) = self.written.filter(|_| self.ahead.abs() > TOLD)?;
+        let seconds = self.ahead.abs() / SECOND;
         let far = match seconds {
-            0..7_200 => format!("{} minutes", (seconds + 30) / 60),
-            7_200..172_800 => format!("{} hours", (seconds + 1_800) / 3_600),
+            0..172_800 => format!("{} hours", (seconds + 1_800) / 3_600),
             _ => format!("{} days", (seconds + 43_200) / 86_400),
         };
         Some(format!(
             "the clock is {far} {} the {} that the store and the machine's uptime make it; nothing is removed as old \
-             because of that; set the clock if it is wrong; if it is right, it is gone by once the gateway has run \
-             with it for {} h",
-            if mark.ahead > 0 { "ahead of" } else { "behind" },
-            timestamp(instant(mark.time)),
-            BELIEVED_AFTER / SECOND / 3_600
+             because of that; set the clock if it is wrong; if it is right, what is old is removed later",
+            if self.ahead > 0 { "ahead of" } else { "behind" },
+            timestamp(instant(time)),
         ))
     }
 }
@@ -133,14 +88,14 @@ impl StoreClock {
 mod tests {
     use super::*;
     use crate::record::store::open::StoreFile;
-    use crate::record::store::sqlite::Sqlite;
     use crate::record::store::tests::StoreFolder;
 
     const NOON: i64 = 1_800_014_400 * SECOND;
-    const HOUR: i64 = 3_600 * SECOND;
+    const AN_HOUR: i64 = HOUR * SECOND;
+    const A_DAY: i64 = 24 * AN_HOUR;
 
     fn clock(boot: &str) -> StoreClock {
-        StoreClock { boot: boot.to_owned(), mark: None }
+        StoreClock { boot: boot.to_owned(), written: None, ahead: 0 }
     }
 
     fn store(folder: &StoreFolder) -> Sqlite {
@@ -148,62 +103,44 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_not_gone_by_until_it_has_lasted_for_a_day() {
+    fn the_time_goes_at_most_twice_as_fast_as_the_boot_clock() {
         let folder = StoreFolder::new();
         let (database, mut one) = (store(&folder), clock("one"));
-        for hours in [120 * 24, -30] {
-            assert_eq!(one.now_at(&database, HOUR, NOON, true), Ok(NOON));
-            assert_eq!(one.doubt(), None);
-            let wall = |uptime: i64| NOON + uptime - HOUR + hours * HOUR;
-            let (mut uptime, mut told) = (HOUR, 0);
-            while one.mark.is_some_and(|(mark, _)| mark.is_doubted()) || uptime == HOUR {
-                uptime += 60 * SECOND;
-                let now = one.now_at(&database, uptime, wall(uptime), true).unwrap();
-                if let Some(doubt) = one.doubt() {
-                    assert!(doubt.contains(if hours > 0 { "120 days ahead of" } else { "30 hours behind" }));
-                    assert_eq!(now, wall(uptime).min(NOON + uptime - HOUR));
-                    told += 1;
-                } else {
-                    assert_eq!(now, wall(uptime), "it is believed");
-                }
-            }
-            assert_eq!(told, 24 * 60, "minutes");
-            one = clock("one");
-            database.run("DELETE FROM clock", ()).unwrap();
+        assert_eq!(one.now_at(&database, 0, NOON, true), Ok(NOON));
+        for minute in 1..=4 * 24 * 60 {
+            let uptime = minute * 60 * SECOND;
+            // Set two days ahead after the first minute.
+            let wall = NOON + uptime + 2 * A_DAY;
+            let now = one.now_at(&database, uptime, wall, minute % 3 == 0).unwrap();
+            assert_eq!(now, wall.min(NOON + 2 * uptime), "{minute}");
+            let is_told = minute >= 3 && 2 * A_DAY - uptime > AN_HOUR;
+            assert!(!is_told || one.doubt().is_some(), "{minute}");
         }
+        assert_eq!(one.doubt(), None, "it has caught up");
     }
 
     #[test]
-    fn what_is_not_steady_waits_anew_and_a_clock_that_is_set_right_is_believed_at_once() {
-        let folder = StoreFolder::new();
-        let (database, mut one) = (store(&folder), clock("one"));
-        one.now_at(&database, 0, NOON, true).unwrap();
-        one.now_at(&database, 60 * SECOND, NOON + 50 * HOUR, true).unwrap();
-        one.now_at(&database, 120 * SECOND, NOON + 50 * HOUR + 60 * SECOND, true).unwrap();
-        assert_eq!(one.mark.unwrap().0.waited, 60 * SECOND);
-        one.now_at(&database, 180 * SECOND, NOON + 80 * HOUR, true).unwrap();
-        assert_eq!(one.mark.unwrap().0.waited, 0, "it was set again");
-        let right = NOON + 190 * SECOND;
-        assert_eq!(one.now_at(&database, 190 * SECOND, right, false), Ok(right));
-        assert_eq!(one.doubt(), None, "without being due");
-    }
-
-    #[test]
-    fn the_time_between_two_processes_is_known_within_a_boot_and_a_day_of_it_is_nothing_after_another() {
+    fn a_clock_that_is_set_right_again_is_gone_by_at_once() {
         let folder = StoreFolder::new();
         let database = store(&folder);
-        let start = |boot: &str, uptime, wall| {
+        let look = |boot: &str, uptime, wall| {
             let mut clock = clock(boot);
             let now = clock.now_at(&database, uptime, wall, true).unwrap();
-            (now, clock.doubt().is_some())
+            (now, clock.doubt())
         };
-        assert_eq!(start("one", HOUR, NOON), (NOON, false));
-        let later = NOON + 90 * 24 * HOUR;
-        assert_eq!(start("one", HOUR + 90 * 24 * HOUR, later), (later, false), "stopped for long");
-        assert_eq!(start("two", HOUR, later + 20 * HOUR), (later + 20 * HOUR, false), "off over night");
-        let before = later + 20 * HOUR;
-        assert_eq!(start("three", HOUR, before + 120 * 24 * HOUR), (before, true));
-        assert_eq!(start("three", 9 * HOUR, before + 120 * 24 * HOUR + 8 * HOUR), (before + 8 * HOUR, true));
-        assert_eq!(start("four", HOUR, before + 9 * HOUR), (before + 9 * HOUR, false), "it was wrong");
+        assert_eq!(look("one", 0, NOON), (NOON, None));
+        let (now, doubt) = look("one", SECOND, NOON + 120 * A_DAY);
+        assert_eq!(now, NOON + 2 * SECOND);
+        assert!(doubt.is_some_and(|doubt| doubt.contains("120 days ahead of")));
+        let (now, doubt) = look("one", 2 * SECOND, NOON - 30 * AN_HOUR);
+        assert_eq!(now, NOON - 30 * AN_HOUR);
+        assert!(doubt.is_some_and(|doubt| doubt.contains("30 hours behind")));
+        assert_eq!(look("one", 3 * SECOND, NOON + 3 * SECOND), (NOON + 3 * SECOND, None));
+        // A gateway that was stopped for long, and a machine that was off.
+        let later = NOON + 90 * A_DAY;
+        assert_eq!(look("one", 90 * A_DAY, later), (later, None));
+        let (now, doubt) = look("two", AN_HOUR, later + 2 * A_DAY);
+        assert!(now == later && doubt.is_some());
+        assert_eq!(look("two", AN_HOUR + 2 * A_DAY, later + 4 * A_DAY).0, later + 4 * A_DAY);
     }
 }

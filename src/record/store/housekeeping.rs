@@ -9,7 +9,7 @@ use super::StoreOptions;
 use super::error::StoreError;
 use super::losses::{self, NotedLoss};
 use super::sqlite::{Sqlite, integer, log_pages, unsigned};
-use crate::record::tally::{DAY, HOUR, MINUTE, SLICE, start_of};
+use crate::record::tally::{DAY, HOUR, MINUTE, start_of};
 
 /// How long roll-ups stay by minute.
 const MINUTES_FOR: i64 = 48 * HOUR;
@@ -30,7 +30,6 @@ pub(super) fn step(database: &Sqlite, options: &StoreOptions, now: i64) -> Resul
     let hours_end = start_of(now, DAY) - HOURS_FOR;
     let cutoff = start_of(now, 1).saturating_sub(retention);
     Ok(shrink(database, options.max_bytes, now)?
-        || fold(database, &ROLLUPS, SLICE, HOUR, minutes_end)?
         || fold(database, &ROLLUPS, MINUTE, HOUR, minutes_end)?
         || fold(database, &ROLLUPS, HOUR, DAY, hours_end)?
         || fold(database, &SENT, MINUTE, HOUR, minutes_end)?
@@ -108,7 +107,7 @@ fn remove_counts(database: &Sqlite, span: i64, end: i64, lost: NotedLoss) -> Res
 }
 
 /// Roll-ups by their length, in the order in which they grow old.
-const SPANS: [i64; 4] = [DAY, HOUR, MINUTE, SLICE];
+const SPANS: [i64; 3] = [DAY, HOUR, MINUTE];
 
 /// What else is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
 /// days longer than everything that names them; what is missing of a time is told for 400 days longer.
@@ -203,7 +202,7 @@ impl RemovableRows {
 
 /// What the size cap takes, in this order: the details of former days, then those of today, and counts of former days only
 /// when no details are left. Who fills the store today cannot take what is known of yesterday.
-const OLDEST: [RemovableRows; 12] = [
+const OLDEST: [RemovableRows; 11] = [
     RemovableRows::Details(
         "DELETE FROM path WHERE (subject, day) IN
          (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
@@ -239,7 +238,6 @@ const OLDEST: [RemovableRows; 12] = [
     RemovableRows::Counts(DAY),
     RemovableRows::Counts(HOUR),
     RemovableRows::Counts(MINUTE),
-    RemovableRows::Counts(SLICE),
     RemovableRows::Details(
         "DELETE FROM sent WHERE (span, start) IN
          (SELECT span, start FROM sent WHERE start < ?1 ORDER BY start LIMIT 1)",

@@ -4,9 +4,10 @@
 use super::error::StoreError;
 use super::reader::{StoreReader, Window};
 use super::sqlite::{Sqlite, unsigned};
+use crate::record::event::write_timestamp;
 use crate::record::tally::{DAY, HOUR, Losses, begins, instant, micros};
 use crate::record::unseen::Unseen;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
 /// Why requests of a time are not in the counts.
@@ -15,8 +16,6 @@ use std::time::SystemTime;
 pub enum LossReason {
     /// The store could not be written for longer than memory had room.
     NotWritten,
-    /// The store could not be written; a gateway that starts takes them up.
-    Waiting,
     /// The size cap of the store took their counts.
     SizeCap,
     /// Their counts were older than `retention`.
@@ -25,27 +24,19 @@ pub enum LossReason {
     UncleanEnd,
 }
 
-/// Requests of a time that are not in the counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MissingSpan {
+/// Requests of a time that are not in the counts, for one reason; field names are public API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MissingCounts {
     /// Why.
     pub reason: LossReason,
-    /// The start of the first period of which some are missing.
+    /// When the first of them may have come: the start of its period.
+    #[serde(serialize_with = "write_timestamp")]
     pub from: SystemTime,
-    /// The end of the last one.
+    /// When the last of them had come: the end of its period.
+    #[serde(serialize_with = "write_timestamp")]
     pub to: SystemTime,
     /// How many, where that is known: nobody knows what a process counted that was killed.
     pub requests: Option<u64>,
-}
-
-/// The first second of periods, the second after the last, and how many requests are missing of them.
-type LostRequests = (i64, i64, u64);
-
-impl MissingSpan {
-    fn of(reason: LossReason, (first, end, requests): LostRequests) -> Self {
-        let [from, to] = [first, end].map(|second| instant(begins(second)));
-        Self { reason, from, to, requests: Some(requests) }
-    }
 }
 
 /// What the store notes as missing.
@@ -84,18 +75,25 @@ const CACHED_FOR: i64 = DAY * 1_000_000;
 /// What shows it where a process was gone that had not written all reads that it had seen.
 const UNCLEAN_END: &str = "unclean-end";
 
-/// A time in which reads at a site may have gone unseen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnseenReads {
-    /// The site; empty for all sites.
+/// A time in which reads at a site may have gone unseen; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartialReads {
+    /// The site; empty, and as JSON null, for all sites.
+    #[serde(serialize_with = "site_or_all")]
     pub site: Box<str>,
-    /// What showed it: a field of requests; `configured`; `lost`, `removed` or `unclean-end` where the records of
-    /// reads are.
+    /// What showed it: a field of requests, a stand-in for names of visitors (`Amazon CloudFront`), `configured`; `lost`,
+    /// `removed` or `unclean-end` where the records of reads are.
     pub reason: Box<str>,
     /// When it was first noted.
+    #[serde(serialize_with = "write_timestamp")]
     pub from: SystemTime,
     /// When it was last noted.
+    #[serde(serialize_with = "write_timestamp")]
     pub to: SystemTime,
+}
+
+fn site_or_all<S: Serializer>(site: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(site).filter(|site| !site.is_empty()).serialize(serializer)
 }
 
 /// Notes where reads of robots.txt may have gone unseen.
@@ -131,47 +129,26 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn missing(&self, window: &Window) -> Result<Vec<MissingSpan>, StoreError> {
+    pub fn missing(&self, window: &Window) -> Result<Vec<MissingCounts>, StoreError> {
         let mut found = Vec::new();
         for (lost, reason) in [
             (NotedLoss::Requests, LossReason::NotWritten),
             (NotedLoss::Removed, LossReason::SizeCap),
             (NotedLoss::Expired, LossReason::Retention),
         ] {
-            found.extend(self.lost(lost, window)?.map(|span| MissingSpan::of(reason, span)));
+            found.extend(self.lost(lost, window)?.map(|(first, end, requests)| {
+                let [from, to] = [first, end].map(|second| instant(begins(second)));
+                MissingCounts { reason, from, to, requests: Some(requests) }
+            }));
         }
-        found.extend(self.waiting(window)?.map(|span| MissingSpan::of(LossReason::Waiting, span)));
         let ends = self.unclean_ends(window)?.into_iter();
         let reason = LossReason::UncleanEnd;
-        found.extend(ends.map(|(from, to)| MissingSpan { reason, from, to, requests: None }));
-        Ok(found)
-    }
-
-    /// The same of requests of a time that wait beside the store.
-    fn waiting(&self, window: &Window) -> Result<Option<LostRequests>, StoreError> {
-        let (from, to) = window.seconds();
-        let mut found: Option<LostRequests> = None;
-        for other in &self.processes {
-            // A damaged one is told of by the gateway that sets it aside.
-            let Ok(kept) = other.read() else { continue };
-            let written = self.written(&other.process)?;
-            let batches =
-                kept.batches.iter().filter(|(sequence, _)| written.is_none_or(|last| last < *sequence));
-            let counts = batches.flat_map(|(_, batch)| batch.counts());
-            let within = |start: i64, end: i64| end > from && start < to;
-            for (period, count) in counts {
-                let (start, end) = (period.start, period.start + period.span);
-                if within(start, end) {
-                    let known = found.get_or_insert((start, end, 0));
-                    *known = (known.0.min(start), known.1.max(end), known.2.saturating_add(count));
-                }
-            }
-        }
+        found.extend(ends.map(|(from, to)| MissingCounts { reason, from, to, requests: None }));
         Ok(found)
     }
 
     /// The first second, the second after the last, and the sum.
-    fn lost(&self, lost: NotedLoss, window: &Window) -> Result<Option<LostRequests>, StoreError> {
+    fn lost(&self, lost: NotedLoss, window: &Window) -> Result<Option<(i64, i64, u64)>, StoreError> {
         let (from, to) = window.seconds();
         let sql = "SELECT min(start), max(start + span), sum(count) FROM loss
                    WHERE kind = ?1 AND start + span > ?2 AND start < ?3 HAVING count(*) > 0";
@@ -186,17 +163,17 @@ impl StoreReader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn unseen_reads(&self, window: &Window) -> Result<Vec<UnseenReads>, StoreError> {
+    pub fn unseen_reads(&self, window: &Window) -> Result<Vec<PartialReads>, StoreError> {
         let sql = "SELECT site, reason, first, last FROM unseen_reads WHERE last >= ?1 AND first < ?2
                    ORDER BY site, reason, first";
         let since = micros(window.from).saturating_sub(CACHED_FOR);
         let mut found = self.database.rows(sql, [since, micros(window.to)], |row| {
             let (from, to) = (instant(row.get(2)?), instant(row.get(3)?));
-            Ok(UnseenReads { site: row.get(0)?, reason: row.get(1)?, from, to })
+            Ok(PartialReads { site: row.get(0)?, reason: row.get(1)?, from, to })
         })?;
         let ends = self.unclean_ends(&Window { from: instant(since), to: window.to })?.into_iter();
         let of_end =
-            |(from, to)| UnseenReads { site: Box::from(""), reason: Box::from(UNCLEAN_END), from, to };
+            |(from, to)| PartialReads { site: Box::from(""), reason: Box::from(UNCLEAN_END), from, to };
         found.extend(ends.map(of_end));
         Ok(found)
     }

@@ -11,19 +11,19 @@ pub use notice::{ReadTotal, StoredNotice, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
+use super::processes::{self, WriterProcess};
 use super::schema;
-use super::spill::{Other, SpillReader, others};
 use super::sqlite::{Sqlite, unsigned};
 use super::words;
 use crate::identify::PurposeSet;
 use crate::record::files::beside;
 use crate::record::tally::{
-    CountSubject, CountedDecision, DAY, HOUR, MINUTE, SLICE, begins, instant, micros, start_of,
+    CountSubject, CountedDecision, DAY, HOUR, MINUTE, begins, instant, micros, start_of,
 };
 use rusqlite::{OpenFlags, Params, Row};
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -111,10 +111,9 @@ type ById<T> = HashMap<i64, Arc<T>>;
 /// An open store at one moment.
 #[derive(Debug)]
 pub struct StoreReader {
-    pub(super) path: PathBuf,
-    /// The files of the processes that write it, as they were just before.
-    pub(super) processes: Vec<Other>,
     pub(super) database: Sqlite,
+    /// Until when the counts are whole of processes that are gone, and that the store takes to be writing, in microseconds.
+    pub(super) gone: Vec<i64>,
 }
 
 impl StoreReader {
@@ -132,8 +131,7 @@ impl StoreReader {
             }
             _ => {}
         }
-        // Before the look at the store: what is moved from there to here meanwhile is not told as missing.
-        let processes = others(path, SpillReader::ToRead).unwrap_or_default();
+        let before = processes::present(path);
         let database =
             Sqlite::open_to_read(path, PATIENCE).and_then(begin).or_else(|error| match error.kind() {
                 // Whoever holds it may be writing: a look past the lock could see half of that.
@@ -145,7 +143,8 @@ impl StoreReader {
         if version == 0 {
             return Err(schema::not_set_up(path));
         }
-        Ok(Self { path: path.to_owned(), processes, database })
+        let gone = gone(&database, [before, processes::present(path)])?;
+        Ok(Self { database, gone })
     }
 
     /// Gives up whatever takes longer than until `limit` from now, with an error. For whoever must not wait.
@@ -203,7 +202,7 @@ impl StoreReader {
     /// When the store cannot be read.
     pub fn span(&self) -> Result<Option<Window>, StoreError> {
         let (mut first, mut end): (Option<i64>, Option<i64>) = (None, None);
-        for span in [SLICE, MINUTE, HOUR, DAY] {
+        for span in [MINUTE, HOUR, DAY] {
             let low = self.database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
             let high = self.database.value::<i64>("SELECT max(start) FROM rollup WHERE span = ?1", [span])?;
             first = first.into_iter().chain(low).min();
@@ -296,6 +295,14 @@ impl StoreReader {
         };
         found.into_iter().map(known).collect()
     }
+}
+
+/// Who was there just before the moment that is read, or is just after it, is not gone: a process may have ended or begun
+/// meanwhile. Where the folder cannot be read, nobody knows.
+fn gone(database: &Sqlite, looks: [io::Result<Vec<WriterProcess>>; 2]) -> Result<Vec<i64>, StoreError> {
+    let [Ok(before), Ok(after)] = looks else { return Ok(Vec::new()) };
+    let gone = processes::gone(database, &[before, after].concat())?;
+    Ok(gone.into_values().collect())
 }
 
 /// Opens a store that no gateway has open and whose folder may not be written to; a reader of a write-ahead

@@ -106,16 +106,13 @@ CREATE TABLE sent (
     PRIMARY KEY (span, start, subject)
 ) WITHOUT ROWID;
 
--- Events in full, a few for each subject and decision, as their lines of the journal. `network` is where the event came
--- from (a /24 or a /48 as a number), so that one sender cannot take the places of all others; 0 where it is unknown or may
--- not be kept.
+-- Events in full, as their lines of the journal: for each subject and decision the first ten, and the last ten.
 CREATE TABLE sample (
     id       INTEGER PRIMARY KEY,
     subject  INTEGER NOT NULL,
     decision INTEGER NOT NULL,
     time     INTEGER NOT NULL,
-    event    TEXT NOT NULL,
-    network  INTEGER NOT NULL DEFAULT 0
+    event    TEXT NOT NULL
 );
 CREATE INDEX sample_of ON sample (subject, decision, time);
 CREATE INDEX sample_time ON sample (time);
@@ -175,15 +172,12 @@ CREATE TABLE unseen_reads (
     PRIMARY KEY (site, reason, first)
 ) WITHOUT ROWID;
 
--- The last time that was plausible, in the boot of the machine and at the uptime at which it was; how far the time of
--- day is ahead of it since, and for how long (all in microseconds).
+-- The time that what is old is removed by, with the boot of the machine and the uptime at which it was that.
 CREATE TABLE clock (
     id       INTEGER PRIMARY KEY CHECK (id = 1),
     boot     TEXT NOT NULL,
     uptime   INTEGER NOT NULL,
-    time     INTEGER NOT NULL,
-    ahead    INTEGER NOT NULL,
-    waited   INTEGER NOT NULL
+    time     INTEGER NOT NULL
 );
 
 -- Whether what is written is meant for a fleet, too ('outbox' is the number of the last piece of it), and what tells

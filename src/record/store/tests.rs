@@ -118,7 +118,7 @@ impl<'a> SampleRequest<'a> {
         };
         let kind = EventKind::of(&verdict, Proof::Unchecked);
         if let Some(wanted) = recorder.count(&occurrence, kind) {
-            recorder.keep(wanted, &Event::new(&occurrence), None);
+            recorder.keep(wanted, Event::new(&occurrence).line(None));
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) const LEDGER_ENTRY: &str = "ledger_entry";
 /// Writes a batch of a process under its number, unless it is written already. `now` is in microseconds.
 pub(super) fn write(
     database: &Sqlite,
-    batch: &CountBatch,
+    batch: &[CountBatch],
     (process, sequence): (&str, i64),
     now: i64,
     networks: &mut NetworkShares,
@@ -57,7 +57,7 @@ pub(super) fn write(
 
 fn write_once(
     database: &Sqlite,
-    batch: &CountBatch,
+    batch: &[CountBatch],
     (process, sequence): (&str, i64),
     now: i64,
     networks: &mut NetworkShares,
@@ -73,28 +73,11 @@ fn write_once(
              ON CONFLICT DO UPDATE SET sequence = excluded.sequence, written = excluded.written",
             (process, sequence, now),
         )?;
-        losses::note_unseen(database, &batch.unseen)?;
-        if batch.ledger_entry > 0 {
-            database.run(
-                "INSERT INTO meta (name, value) VALUES (?1, ?2)
-                 ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
-                (LEDGER_ENTRY, integer(batch.ledger_entry)),
-            )?;
-        }
         let shared = outbox::wanted(database)?;
         let full = HashSet::new();
         let mut writing = Writing { database, now, shared, networks, full, bytes: 0, is_measured_for: 0 };
-        for version in &batch.versions {
-            writing.version(version)?;
-        }
-        for (subject, account) in &batch.accounts {
-            writing.account(subject, account)?;
-        }
-        writing.losses(batch)?;
-        let Some(mut shared) = writing.shared else { return Ok(()) };
-        let unseen = batch.unseen.iter();
-        shared.unseen.extend(unseen.map(|one| ((word(&one.site), word(&one.reason)), (one.at, one.at))));
-        outbox::put(database, &shared, now)
+        batch.iter().try_for_each(|part| writing.part(part))?;
+        writing.shared.map_or(Ok(()), |shared| outbox::put(database, &shared, now))
     })
 }
 
@@ -124,6 +107,24 @@ impl Writing<'_> {
         if let Some((shared, name)) = self.shared.as_mut().zip(who.name.clone()) {
             row(shared, name);
         }
+    }
+
+    fn part(&mut self, part: &CountBatch) -> Result<(), StoreError> {
+        losses::note_unseen(self.database, &part.unseen)?;
+        if let Some(shared) = &mut self.shared {
+            let unseen = part.unseen.iter();
+            shared.unseen.extend(unseen.map(|one| ((word(&one.site), one.reason.into()), (one.at, one.at))));
+        }
+        if part.ledger_entry > 0 {
+            self.database.run(
+                "INSERT INTO meta (name, value) VALUES (?1, ?2)
+                 ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+                (LEDGER_ENTRY, integer(part.ledger_entry)),
+            )?;
+        }
+        part.versions.iter().try_for_each(|version| self.version(version))?;
+        part.accounts.iter().try_for_each(|(subject, account)| self.account(subject, account))?;
+        self.losses(part)
     }
 
     /// A version that is in force already, as another process knows, is no news, and so is a former one to a store that

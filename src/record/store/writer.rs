@@ -1,9 +1,9 @@
 //! The one writer: several times a second it takes what was counted and writes it, in one transaction.
 //!
 //! A batch that could not be written is kept as it is, with its number, until it is: only so can it be told
-//! from a new one should its commit have happened after all. What is counted meanwhile adds up beside it.
+//! from a new one should its commit have happened after all. What is counted meanwhile waits in the tally.
 
-mod keeping;
+mod ending;
 mod opening;
 mod telling;
 
@@ -16,11 +16,11 @@ use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping;
 use super::open::{StoreDamage, StoreFile};
 use super::outbox;
+use super::processes::WriterFile;
 use super::shares::NetworkShares;
-use super::spill::Spill;
 use super::sqlite::Sqlite;
 use super::write::write;
-use crate::record::tally::{CountBatch, Losses, Tally, WAITING, micros};
+use crate::record::tally::{CountBatch, Losses, Tally, micros};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io;
@@ -79,16 +79,12 @@ pub(in crate::record) struct StoreWriter {
     process: String,
     /// The number of the batch in `frozen`, or of the last one written.
     sequence: i64,
-    frozen: Option<CountBatch>,
-    /// When the last of it was counted, in microseconds.
-    frozen_at: i64,
-    next: CountBatch,
-    /// The same of that.
+    frozen: Vec<CountBatch>,
+    /// When all was counted that is written, or in `frozen`, in microseconds.
     taken: i64,
-    /// Where what waits is kept beside the store.
-    spill: Spill,
-    spill_fails: bool,
-    /// When to look for what other processes left.
+    /// What tells others that this process lives.
+    file: WriterFile,
+    /// When to look for processes that are gone.
     left_due: Instant,
     /// What networks have taken today under names that are not confirmed.
     shares: NetworkShares,
@@ -103,6 +99,8 @@ pub(in crate::record) struct StoreWriter {
     /// What befell the store's files, until it is open again.
     harm: Option<StoreDamage>,
     housekeeping_due: Instant,
+    /// Whether it failed the last time.
+    housekeeping_fails: bool,
     reminder_due: Instant,
     /// When the fleet's outbox is sealed next.
     seal_due: Instant,
@@ -121,15 +119,12 @@ impl StoreWriter {
         let mut writer = Self {
             source,
             database: None,
-            spill: Spill::new(&options.path, &process),
-            spill_fails: false,
+            file: WriterFile::new(&options.path, &process),
             left_due: Instant::now(),
             clock: StoreClock::new(&process),
             process,
             sequence: 0,
-            frozen: None,
-            frozen_at: 0,
-            next: CountBatch::new(WAITING),
+            frozen: Vec::new(),
             taken: micros(now),
             shares: NetworkShares::new(options.max_bytes),
             written_losses: Losses::default(),
@@ -138,6 +133,7 @@ impl StoreWriter {
             is_begun: false,
             harm: None,
             housekeeping_due: Instant::now(),
+            housekeeping_fails: false,
             reminder_due: Instant::now(),
             seal_due: Instant::now() + SEALED_EVERY,
             opened: 0,
@@ -156,46 +152,40 @@ impl StoreWriter {
 
     /// Takes what was counted and writes it, if that can be written now.
     pub(in crate::record) fn write_turn(&mut self, tally: &Tally) {
-        let now = micros(SystemTime::now());
-        let counted = tally.take();
-        add_by_crawler(&mut self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner), &counted);
-        self.next.merge(counted);
-        self.taken = now;
-        let written = self.write_all();
-        match &written {
-            Ok(()) => self.recover(),
-            Err(error) => self.fail(error),
+        match self.write_all(tally) {
+            Ok(()) => {
+                self.recover();
+                let kept = self.run_housekeeping().and_then(|()| self.keep_outbox(false));
+                self.note_housekeeping(kept);
+            }
+            Err(error) => self.fail(&error),
         }
-        self.spill_waiting(written.is_ok());
-        if written.is_ok()
-            && let Err(error) = self.run_housekeeping().and_then(|()| self.keep_outbox(false))
-        {
-            self.fail(&error);
-        }
-        self.show_losses();
+        self.show_losses(tally);
     }
 
-    /// Writes the batch that waits, and then the one that has come together meanwhile.
-    fn write_all(&mut self) -> Result<(), StoreError> {
+    /// Writes the batch that waits, and then what was counted meanwhile.
+    fn write_all(&mut self, tally: &Tally) -> Result<(), StoreError> {
         self.open()?;
-        self.take_over_spills()?;
-        while self.freeze() {
-            let (Some(database), Some(batch)) = (&self.database, &self.frozen) else { return Ok(()) };
-            write(database, batch, (&self.process, self.sequence), self.frozen_at, &mut self.shares)?;
-            self.written_losses = self.written_losses.plus(batch.losses());
-            self.frozen = None;
-        }
-        Ok(())
+        self.note_ends()?;
+        self.write_frozen()?;
+        self.taken = micros(SystemTime::now());
+        self.frozen = tally.take();
+        self.sequence += i64::from(!self.frozen.is_empty());
+        add_by_crawler(
+            &mut self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner),
+            &self.frozen,
+        );
+        self.write_frozen()
     }
 
-    /// Whether there is a batch to write, under a number of its own.
-    fn freeze(&mut self) -> bool {
-        if self.frozen.is_none() && !self.next.is_empty() {
-            self.sequence += 1;
-            self.frozen = Some(self.next.take());
-            self.frozen_at = self.taken;
-        }
-        self.frozen.is_some()
+    fn write_frozen(&mut self) -> Result<(), StoreError> {
+        let Some(database) = self.database.as_ref().filter(|_| !self.frozen.is_empty()) else {
+            return Ok(());
+        };
+        write(database, &self.frozen, (&self.process, self.sequence), self.taken, &mut self.shares)?;
+        self.written_losses = self.written_losses.plus(losses(&self.frozen));
+        self.frozen.clear();
+        Ok(())
     }
 
     /// Folds and removes for a moment, if there is anything to fold or remove.
@@ -272,6 +262,11 @@ impl StoreWriter {
             }
         }
     }
+}
+
+/// What found no room in a batch.
+fn losses(batch: &[CountBatch]) -> Losses {
+    batch.iter().map(CountBatch::losses).fold(Losses::default(), Losses::plus)
 }
 
 /// Starts the thread of a writer.

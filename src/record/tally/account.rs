@@ -1,17 +1,14 @@
 //! All that was counted of one subject and is not written yet.
 
-use super::batch::{BatchLimits, BatchRoom};
+use super::batch::BatchRoom;
 use super::decision::CountedDecision;
 use super::instant::{DAY, HOUR, start_of};
 use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
-use crate::record::pairs::{self, raw_keys};
 use crate::record::store::OTHER_PATHS;
-use crate::record::word;
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
 
 /// Longer targets, in bytes, are counted with the rest: nobody reads them in a report, and a client could
 /// fill the memory with a few.
@@ -24,16 +21,14 @@ pub(super) const SAMPLES_PER_DECISION: u8 = 4;
 pub(in crate::record) type Map<K, V> = HashMap<K, V>;
 
 /// A period of roll-ups: its length and its start, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(in crate::record) struct RollUpPeriod {
     pub(in crate::record) span: i64,
     pub(in crate::record) start: i64,
 }
 
 /// How often a target was asked for, by what became of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathCounts {
     /// Plainly allowed, however fast they came.
     pub allowed: u64,
@@ -89,21 +84,17 @@ impl PathCounts {
 pub(in crate::record) type PathDays = Vec<(i64, PathCounts)>;
 
 /// Who asked for a target first, and how often it was asked for.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(in crate::record) struct TargetUses {
     pub(in crate::record) network: NetworkId,
     pub(in crate::record) days: PathDays,
 }
 
 /// Which read of a version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::record) struct ReadKey {
-    #[serde(with = "word")]
     pub(in crate::record) version: VersionId,
     /// What it said.
-    #[serde(with = "word")]
     pub(in crate::record) rules: RulesId,
     /// When the version came into force, in microseconds.
     pub(in crate::record) in_force: i64,
@@ -123,8 +114,7 @@ impl ReadKey {
 }
 
 /// First and last instant, in microseconds, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenInstants {
     /// The first.
     pub first: i64,
@@ -157,8 +147,7 @@ impl SeenInstants {
 }
 
 /// When and how often a reader read a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::record) struct SeenRead {
     pub(in crate::record) seen: SeenInstants,
     /// When it first did, in microseconds on the clock that notice runs by.
@@ -166,8 +155,7 @@ pub(in crate::record) struct SeenRead {
 }
 
 /// An event in full.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(in crate::record) struct KeptEvent {
     pub(in crate::record) decision: CountedDecision,
     pub(in crate::record) at: i64,
@@ -177,48 +165,15 @@ pub(in crate::record) struct KeptEvent {
     pub(in crate::record) network: NetworkId,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::record) struct Uses {
     pub(in crate::record) periods: Vec<(RollUpPeriod, u64)>,
-    #[serde(skip)]
-    pub(super) sampled: SampledEvents,
-}
-
-/// Events that are wanted in full.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SampledEvents {
-    count: u8,
-    /// The network of the first, and how many are of it.
-    first: NetworkId,
-    of_first: u8,
-}
-
-impl SampledEvents {
-    /// Takes a place for an event, if one is left. Whoever was there first leaves half of them to others.
-    pub(super) fn take(&mut self, network: NetworkId) -> bool {
-        if self.count == 0 {
-            self.first = network;
-        }
-        let is_first = network == self.first;
-        let may =
-            self.count < SAMPLES_PER_DECISION && (!is_first || self.of_first < SAMPLES_PER_DECISION / 2);
-        self.count += u8::from(may);
-        self.of_first += u8::from(may && is_first);
-        may
-    }
-
-    /// What is left for a batch into which another one went.
-    pub(super) fn merge(&mut self, other: Self) {
-        if other.count > self.count {
-            *self = other;
-        }
-    }
+    /// How many of its events are wanted in full.
+    pub(super) sampled: u8,
 }
 
 /// All that is known of one subject.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::record) struct SubjectCounts {
     /// Whether the name is the catalogue's or the operator's, and not made up by a client.
     pub(in crate::record) is_known: bool,
@@ -226,18 +181,14 @@ pub(in crate::record) struct SubjectCounts {
     pub(in crate::record) network: NetworkId,
     /// By day: first and last seen. A day or two, but where the store has long been broken.
     pub(in crate::record) presence: Vec<(i64, SeenInstants)>,
-    #[serde(with = "pairs")]
     pub(in crate::record) decisions: Map<CountedDecision, Uses>,
     /// Bytes of the bodies that it was sent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(in crate::record) sent: Vec<(RollUpPeriod, u64)>,
     /// By target, raw bytes.
-    #[serde(with = "raw_keys")]
     pub(in crate::record) paths: Map<Box<[u8]>, TargetUses>,
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
     pub(in crate::record) events: Vec<KeptEvent>,
-    #[serde(with = "pairs")]
     pub(in crate::record) reads: Map<ReadKey, SeenRead>,
 }
 
@@ -249,11 +200,6 @@ impl SubjectCounts {
             Some((_, known)) => known.add(seen),
             None => push(&mut self.presence, (day, seen)),
         }
-    }
-
-    /// Counts of all targets by day.
-    pub(in crate::record) fn path_days(&self) -> impl Iterator<Item = &(i64, PathCounts)> {
-        self.paths.values().flat_map(|uses| &uses.days).chain(&self.other_paths)
     }
 
     /// Adds reads; `false` when there is no room for them. That of a host and network goes before the read itself does:
@@ -286,34 +232,6 @@ impl SubjectCounts {
             push(&mut self.sent, (period, bytes));
         } else {
             room.drop_details(1);
-        }
-    }
-
-    /// The same with its targets as one, and without events.
-    pub(in crate::record) fn without_details(&self) -> Self {
-        Self {
-            is_known: self.is_known,
-            network: self.network,
-            presence: self.presence.clone(),
-            decisions: self.decisions.clone(),
-            sent: self.sent.clone(),
-            reads: self.reads.clone(),
-            other_paths: self.path_days().copied().collect(),
-            ..Self::default()
-        }
-    }
-
-    /// How much room it takes in a batch.
-    pub(super) fn sizes(&self) -> BatchLimits {
-        BatchLimits {
-            rollups: self.sent.len() + self.decisions.values().map(|uses| uses.periods.len()).sum::<usize>(),
-            paths: self.paths.len(),
-            details: self.paths.keys().map(|target| target.len()).sum::<usize>()
-                + self.events.iter().map(|event| event.line.len()).sum::<usize>(),
-            strangers: usize::from(!self.is_known),
-            samples: self.events.len(),
-            reads: self.reads.len(),
-            robots: 0,
         }
     }
 

@@ -5,26 +5,22 @@
 //! is a count lost, and then it is counted as lost.
 
 use super::account::{
-    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SeenInstants, SeenRead, SubjectCounts, Uses, add, push,
+    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SAMPLES_PER_DECISION, SeenInstants, SeenRead,
+    SubjectCounts, Uses, push,
 };
 use super::decision::DecisionRef;
-use super::instant::{DAY, HOUR, MINUTE, SLICE, start_of};
+use super::instant::{DAY, HOUR, MINUTE, start_of};
 use super::subject::{CountSubject, SubjectRef};
-use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
-use crate::record::pairs::raw;
 use crate::record::unseen::{LOST, Unseen};
 use hashbrown::hash_map::EntryRef;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A version that came into force at a site, or was in force there; without bytes for a site without a file.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(in crate::record) struct InForce {
     pub(in crate::record) site: Box<str>,
-    #[serde(with = "raw")]
     pub(in crate::record) bytes: Option<Arc<[u8]>>,
     pub(in crate::record) since: i64,
     /// 0 while it is.
@@ -33,7 +29,6 @@ pub(in crate::record) struct InForce {
 
 /// Counts that are not written yet.
 #[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
 pub(in crate::record) struct CountBatch {
     pub(in crate::record) accounts: Map<CountSubject, SubjectCounts>,
     pub(in crate::record) versions: Vec<InForce>,
@@ -74,20 +69,10 @@ impl CountBatch {
         self.room.losses
     }
 
-    /// Notes what found no room elsewhere.
-    pub(in crate::record) const fn lose(&mut self, losses: Losses) {
-        self.room.losses = self.room.losses.plus(losses);
-    }
-
     /// How many requests are counted here.
     pub(in crate::record) fn requests(&self) -> u64 {
-        self.counts().map(|(_, count)| count).sum()
-    }
-
-    /// The same, by when they came.
-    pub(in crate::record) fn counts(&self) -> impl Iterator<Item = (RollUpPeriod, u64)> {
         let uses = self.accounts.values().flat_map(|account| account.decisions.values());
-        uses.flat_map(|uses| &uses.periods).map(|(period, count)| (*period, *count))
+        uses.flat_map(|uses| &uses.periods).map(|(_, count)| count).sum()
     }
 
     /// Leaves an empty batch behind.
@@ -110,11 +95,11 @@ impl CountBatch {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
         };
-        let is_slowed = (entry.decision.kind, entry.decision.action) == (EventKind::Pace, Action::Refuse);
-        let span = if is_slowed { SLICE } else { MINUTE };
-        let period = RollUpPeriod { span, start: start_of(entry.at, span) };
+        let period = RollUpPeriod { span: MINUTE, start: start_of(entry.at, MINUTE) };
         uses.add(period, 1, room);
-        entry.decision.kind != EventKind::Allowed && uses.sampled.take(entry.network)
+        let is_wanted = entry.decision.kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
+        uses.sampled += u8::from(is_wanted);
+        is_wanted
     }
 
     /// Adds bytes that a subject was sent for a request that came at an instant.
@@ -161,7 +146,7 @@ impl CountBatch {
                 *noted.site == *site && noted.reason == LOST && start_of(noted.at, HOUR) == start_of(at, HOUR)
             };
             if !self.unseen.iter().any(is_same) {
-                self.unseen.push(Unseen { site: site.into(), reason: LOST.into(), at });
+                self.unseen.push(Unseen { site: site.into(), reason: LOST, at });
             }
         }
     }
@@ -175,79 +160,6 @@ impl CountBatch {
         }
         self.room.sizes.robots += bytes;
         self.versions.push(version);
-    }
-
-    /// Adds all of `other`, as far as there is room.
-    pub(in crate::record) fn merge(&mut self, other: Self) {
-        self.room.losses = self.losses().plus(other.losses());
-        self.unseen.extend(other.unseen);
-        self.ledger_entry = self.ledger_entry.max(other.ledger_entry);
-        other.versions.into_iter().for_each(|version| self.in_force(version));
-        let accounts = BatchLimits { robots: 0, ..other.room.sizes };
-        let is_table_of_use =
-            self.accounts.is_empty() && self.accounts.capacity() < other.accounts.capacity();
-        if is_table_of_use && self.room.take(accounts) {
-            self.accounts = other.accounts;
-            return;
-        }
-        for (subject, theirs) in other.accounts {
-            self.merge_account(subject, theirs);
-        }
-    }
-
-    /// The sum of `parts`, under bounds of its own.
-    pub(in crate::record) fn of(parts: Vec<Self>, bounds: BatchLimits) -> Self {
-        let mut whole = Self::new(bounds);
-        // In one piece: a table that grows leaves every size it had behind.
-        whole.accounts.reserve(parts.iter().map(|part| part.accounts.len()).sum());
-        for part in parts {
-            whole.merge(part);
-        }
-        whole
-    }
-
-    fn merge_account(&mut self, subject: CountSubject, theirs: SubjectCounts) {
-        // Most are new here, and are moved as they are.
-        if !self.accounts.contains_key(&subject) && self.room.take(theirs.sizes()) {
-            self.accounts.insert(subject, theirs);
-        } else {
-            self.add_account(subject.borrowed(), theirs);
-        }
-    }
-
-    fn add_account(&mut self, subject: SubjectRef<'_>, theirs: SubjectCounts) {
-        let is_known = theirs.is_known;
-        let room = &mut self.room;
-        let ours = account(&mut self.accounts, room, subject, is_known);
-        theirs.presence.into_iter().for_each(|(_, seen)| ours.note_presence(seen));
-        if !ours.network.is_known() {
-            ours.network = theirs.network;
-        }
-        for (decision, uses) in theirs.decisions {
-            let known = ours.decisions.entry(decision).or_default();
-            known.sampled.merge(uses.sampled);
-            for (period, count) in uses.periods {
-                known.add(period, count, room);
-            }
-        }
-        for (period, bytes) in theirs.sent {
-            ours.add_sent(period, bytes, room);
-        }
-        for (target, uses) in theirs.paths {
-            for (day, counts) in uses.days {
-                ours.add_path(&target, (day, &counts), uses.network, room);
-            }
-        }
-        theirs.other_paths.iter().for_each(|(day, counts)| add(&mut ours.other_paths, *day, counts));
-        let lost: Vec<SeenInstants> = theirs
-            .reads
-            .into_iter()
-            .filter_map(|(key, read)| (!ours.add_read(key, read, room)).then_some(read.seen))
-            .collect();
-        for seen in lost {
-            self.lose_reads(subject.site, seen);
-        }
-        theirs.events.into_iter().for_each(|event| self.keep(subject, is_known, event));
     }
 }
 
@@ -292,24 +204,8 @@ pub(in crate::record) struct BatchLimits {
     pub(in crate::record) robots: usize,
 }
 
-impl BatchLimits {
-    /// Field by field.
-    pub(super) fn with(self, other: Self, of: impl Fn(usize, usize) -> usize) -> Self {
-        Self {
-            rollups: of(self.rollups, other.rollups),
-            paths: of(self.paths, other.paths),
-            details: of(self.details, other.details),
-            strangers: of(self.strangers, other.strangers),
-            samples: of(self.samples, other.samples),
-            reads: of(self.reads, other.reads),
-            robots: of(self.robots, other.robots),
-        }
-    }
-}
-
 /// What did not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Events, versions and targets that are missing; the requests are counted all the same.
     pub details_dropped: u64,
@@ -340,17 +236,6 @@ pub(super) struct BatchRoom {
 impl BatchRoom {
     pub(super) fn new(bounds: BatchLimits) -> Self {
         Self { bounds, sizes: BatchLimits::default(), losses: Losses::default() }
-    }
-
-    /// Takes room for all of `sizes`, or for none of it; `false` where there is too little.
-    pub(super) fn take(&mut self, more: BatchLimits) -> bool {
-        let all = self.sizes.with(more, |had, more| had + more);
-        // Where violations have taken more than the bound, it does not fit.
-        let fits = all.with(self.bounds, usize::max) == self.bounds;
-        if fits {
-            self.sizes = all;
-        }
-        fits
     }
 
     /// Whether there is a place for one more target within so many times the bounds.

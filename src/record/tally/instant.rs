@@ -5,9 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Seconds of a slice, a minute, an hour and a day: the spans of roll-ups. What is answered 429 for its pace is counted by
-/// slices, since they tell how soon a crawler slows down.
-pub(in crate::record) const SLICE: i64 = 10;
+/// Seconds of a minute, an hour and a day: the spans of roll-ups.
 pub(in crate::record) const MINUTE: i64 = 60;
 pub(in crate::record) const HOUR: i64 = 3_600;
 pub(in crate::record) const DAY: i64 = 86_400;

@@ -3,15 +3,14 @@
 use crate::identify::{Basis, ClientKind, Identity, Proof, Purpose};
 use crate::record::word;
 use hashbrown::Equivalent;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::hash::{Hash, Hasher};
 
 /// The name that stands for all names beyond the first 1,000 strangers of a day.
 pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 
 /// Who a count is for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct CountSubject {
     /// The site.
     pub site: Box<str>,

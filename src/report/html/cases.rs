@@ -100,9 +100,6 @@ fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
     if let Some(counts) = entry.crawl_delay.per_minute.filter(|_| entry.crawl_delay.declared.is_some()) {
         facts.push(Fact { label: "Requests a minute", value: counts.words() });
     }
-    if let Some(told) = &entry.obeyed_429 {
-        facts.push(Fact { label: "Obeyed 429", value: told.words() });
-    }
     facts.push(Fact { label: "First seen", value: time(entry.first_seen) });
     facts.push(Fact { label: "Last seen", value: time(entry.last_seen) });
     facts

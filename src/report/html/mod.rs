@@ -7,7 +7,6 @@
 
 mod cases;
 mod chart;
-mod heat;
 mod proposed;
 mod rows;
 mod text;
@@ -19,7 +18,6 @@ use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chart::{COLOURS, CourseChart, ProofShare};
-use heat::Heat;
 use proposed::Proposed;
 use rows::RowGroup;
 use sha2::{Digest as _, Sha256};
@@ -27,7 +25,6 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use text::{moment, sentence, visible};
 use told::ToldRow;
-pub use told::annex_page;
 
 /// The style sheet, as it stands in the page.
 const STYLE: &str = include_str!("style.css");
@@ -97,7 +94,6 @@ struct Page<'a> {
     totals: Vec<PageTotal>,
     course: Option<CourseChart>,
     shares: Vec<ProofShare>,
-    heat: Option<Heat>,
     groups: Vec<RowGroup<'a>>,
     proposals: Vec<Proposed>,
     told: Vec<ToldRow<'a>>,
@@ -192,7 +188,6 @@ impl<'a> Page<'a> {
             course: CourseChart::of(course),
             // The addresses of a log are not looked up.
             shares: if report.is_replay { Vec::new() } else { chart::shares(report) },
-            heat: Heat::of(report),
             groups: RowGroup::all(report, question, shows_site),
             proposals: Proposed::all(&report.proposals, shows_site),
             told: ToldRow::all(report),

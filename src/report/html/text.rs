@@ -25,11 +25,6 @@ pub(super) fn visible(text: &str) -> String {
     cut(text, LONGEST)
 }
 
-/// The same of any length: what is handed over word for word is not cut.
-pub(super) fn spelt(text: &str) -> String {
-    escape_marks(text.chars())
-}
-
 /// The same for a sentence of ours, in which a stranger's name stands: it is longer by itself.
 pub(super) fn sentence(text: &str) -> String {
     cut(text, LONGEST_SENTENCE)

@@ -59,23 +59,33 @@ fn the_pace_is_told_beside_what_was_asked_for() {
 }
 
 #[test]
-fn how_soon_it_slowed_down_is_told_to_ten_seconds() {
+fn answers_429_are_part_of_the_pace_of_their_minute() {
     let scene = ReportScene::new();
     let bot = identity(ClientKind::Crawler, "Anybot");
-    let allowed = |at| {
-        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, noon() + Duration::from_secs(at));
-    };
-    // Too fast from the 25th second to the 61st, and then a request each five seconds, as it was asked to.
-    for at in 25..62 {
-        allowed(at);
-        scene.slowed(&bot, noon() + Duration::from_secs(at));
+    for at in 0..35 {
+        let at = noon() + Duration::from_secs(at);
+        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
+        scene.slowed(&bot, at);
     }
-    (65..600).step_by(5).for_each(allowed);
     let report = scene.report(&question());
     let found = entry(&report, "Anybot", Proof::Unchecked);
-    let told = found.obeyed_429.unwrap();
-    assert_eq!((told.times, told.obeyed, told.after, found.slowed), (1, 1, Some(50), 37));
-    assert_eq!(found.crawl_delay.per_minute.map(|counts| counts.most), Some(70.0));
+    assert_eq!((found.slowed, found.crawl_delay.per_minute.map(|counts| counts.most)), (35, Some(70.0)));
+}
+
+#[test]
+fn answers_429_are_no_refusals_before_as_now() {
+    let scene = ReportScene::new();
+    let bot = identity(ClientKind::Crawler, "Anybot");
+    let hour = Duration::from_secs(3_600);
+    for at in [noon() - hour, noon()] {
+        scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
+        scene.slowed(&bot, at + Duration::from_secs(600));
+    }
+    let report = scene.report(&ReportQuestion { to: noon() + hour, ..question() });
+    let before = report.before.clone().unwrap().all;
+    let now = report.summary();
+    assert_eq!((before.requests, before.refused), (2, 0));
+    assert_eq!((now.requests, now.refused), (2, 0));
 }
 
 #[test]

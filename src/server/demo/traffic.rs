@@ -117,7 +117,7 @@ impl MadeClient<'_> {
         let occurrence = Occurrence { request_id: "made", ..judged.occurrence(&facts, self.site, now) };
         let kind = EventKind::of(&judged.verdict, judged.proof);
         if let Some(wanted) = self.recorder.count(&occurrence, kind) {
-            self.recorder.keep(wanted, &Event::new(&occurrence), None);
+            self.recorder.keep(wanted, Event::new(&occurrence).line(None));
         }
         self.recorder.sent(&self.site.config.name, &judged.identity, judged.proof, now, PAGE_BYTES);
     }

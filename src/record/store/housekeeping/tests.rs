@@ -8,7 +8,7 @@ use crate::record::store::LossReason;
 use crate::record::store::open::StoreFile;
 use crate::record::store::sqlite::Sqlite;
 use crate::record::store::tests::{SampleRequest, StoreFolder, by_crawler, everything, identity, some_read};
-use crate::record::store::{Filter, MissingSpan, StoreReader, Window};
+use crate::record::store::{Filter, MissingCounts, StoreReader, Window};
 use crate::record::{AddressDetail, CompleteRead, ReaderId, Recorder};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -42,7 +42,7 @@ fn number(database: &Sqlite, sql: &str) -> i64 {
 }
 
 /// What the store tells as missing from a moment on.
-fn missing(folder: &StoreFolder, from: SystemTime) -> Vec<MissingSpan> {
+fn missing(folder: &StoreFolder, from: SystemTime) -> Vec<MissingCounts> {
     let ever = Window { from, to: UNIX_EPOCH + Duration::from_secs(2 * NOW) };
     StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap()
 }

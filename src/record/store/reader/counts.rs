@@ -6,9 +6,7 @@ use crate::record::event::EventKind;
 use crate::record::store::error::StoreError;
 use crate::record::store::sqlite::unsigned;
 use crate::record::store::write::OTHER;
-use crate::record::tally::{
-    CountSubject, CountedDecision, DAY, HOUR, MINUTE, PathCounts, SLICE, begins, instant,
-};
+use crate::record::tally::{CountSubject, CountedDecision, DAY, HOUR, MINUTE, PathCounts, begins, instant};
 use rusqlite::Row;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -45,7 +43,7 @@ pub struct TimelinePoint {
     pub count: u64,
 }
 
-/// How many requests of one subject in one minute, hour or day; in ten seconds those that were answered 429 for their pace.
+/// How many requests of one subject in one minute, hour or day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeriodCount {
     /// Whose requests.
@@ -56,8 +54,6 @@ pub struct PeriodCount {
     pub length: Duration,
     /// How many requests came in it.
     pub count: u64,
-    /// Those of them that were answered 429 for their pace.
-    pub slowed: u64,
 }
 
 /// How many bytes one subject was sent.
@@ -216,14 +212,13 @@ impl StoreReader {
         let (subjects, (from, to)) = (self.subjects(filter)?, window.seconds());
         let mut found = Vec::new();
         // In the order of the primary key, so that nothing has to be sorted.
-        let sql = "SELECT subject, start, sum(count), sum(CASE WHEN decision IN
-                   (SELECT id FROM decision WHERE kind = 'pace' AND action = 'refused') THEN count ELSE 0 END)
-                   FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 GROUP BY start, subject";
-        for span in [SLICE, MINUTE, HOUR, DAY] {
+        let sql = "SELECT subject, start, sum(count) FROM rollup
+                   WHERE span = ?1 AND start >= ?2 AND start < ?3 GROUP BY start, subject";
+        for span in [MINUTE, HOUR, DAY] {
             let length = Duration::from_secs(span.unsigned_abs());
             found.extend(self.of_subjects(&subjects, sql, [span, from, to], |subject, row| {
-                let (count, slowed) = (unsigned(row.get(2)?), unsigned(row.get(3)?));
-                Ok(PeriodCount { subject, start: instant(begins(row.get(1)?)), length, count, slowed })
+                let (start, count) = (instant(begins(row.get(1)?)), unsigned(row.get(2)?));
+                Ok(PeriodCount { subject, start, length, count })
             })?);
         }
         Ok(found)
@@ -238,7 +233,7 @@ impl StoreReader {
         let (from, to) = window.seconds();
         let sql = "SELECT start, subject, decision, count FROM rollup
                    WHERE span = ?1 AND start >= ?2 AND start < ?3";
-        for span in [SLICE, MINUTE, HOUR, DAY] {
+        for span in [MINUTE, HOUR, DAY] {
             self.database.rows(sql, [span, from, to], |row| {
                 each(row.get(0)?, row.get(1)?, row.get(2)?, unsigned(row.get(3)?));
                 Ok(())

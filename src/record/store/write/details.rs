@@ -16,15 +16,12 @@ const PATHS_PER_DAY: i64 = 1_000;
 /// For how many details it is enough to measure the store once.
 const MEASURED_FOR: u32 = 16;
 
-/// Events of a subject and decision that are kept in full.
-const SAMPLES: i64 = 20;
+/// Events of a subject and decision that are kept in full: so many first ones, and as many of the last.
+const FIRST: i64 = 10;
+const LAST: i64 = 10;
 
-/// Once there are that many, one network has so many of them at most as others come.
-const SAMPLES_OF_A_NETWORK: i64 = 5;
-
-/// How often then a newer event replaces an older one, in microseconds: of a network that has some, and of another.
-const SAMPLE_PAUSE: i64 = 60 * 1_000_000;
-const NEWCOMERS_PAUSE: i64 = 10 * 1_000_000;
+/// How often one of the last is replaced by a newer one, in microseconds.
+const SAMPLE_PAUSE: i64 = 10 * 1_000_000;
 
 impl Writing<'_> {
     pub(super) fn paths(
@@ -103,7 +100,7 @@ impl Writing<'_> {
         Ok(true)
     }
 
-    /// Keeps an event in full: the first ones, then one now and then in place of an older one.
+    /// Keeps an event in full: the first ones, and then one now and then in place of the oldest of the others.
     pub(super) fn sample(
         &mut self,
         subject: i64,
@@ -116,46 +113,19 @@ impl Writing<'_> {
         if !self.has_room(&detail)? {
             return Ok(());
         }
-        self.networks.take(&detail);
         let decision = self.decision(&kept.decision)?;
         let count = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2";
-        if self.database.number(count, [subject, decision])? >= SAMPLES
-            && !self.has_made_room(subject, decision, kept)?
-        {
-            return Ok(());
-        }
-        let sql = "INSERT INTO sample (subject, decision, time, event, network) VALUES (?1, ?2, ?3, ?4, ?5)";
-        let network = kept.network.number();
-        self.database.run(sql, (subject, decision, kept.at, kept.line.trim_end(), network)).map(drop)
-    }
-
-    /// Removes an older event for the sake of this one, unless it is too soon for that. What goes is of the same network
-    /// if that has its share, and else of the one that has most: nobody can wash out what others did.
-    fn has_made_room(&self, subject: i64, decision: i64, kept: &KeptEvent) -> Result<bool, StoreError> {
-        let (all, of) = ([subject, decision], [subject, decision, kept.network.number()]);
-        let own = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2 AND network = ?3";
-        let own = self.database.number(own, of)?;
-        let (newest, pause) = if own > 0 {
-            let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2 AND network = ?3";
-            (self.database.number(newest, of)?, SAMPLE_PAUSE)
-        } else {
+        if self.database.number(count, [subject, decision])? >= FIRST + LAST {
             let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2";
-            (self.database.number(newest, all)?, NEWCOMERS_PAUSE)
-        };
-        if kept.at < newest.saturating_add(pause) {
-            return Ok(false);
-        }
-        if own >= SAMPLES_OF_A_NETWORK {
+            if kept.at < self.database.number(newest, [subject, decision])?.saturating_add(SAMPLE_PAUSE) {
+                return Ok(());
+            }
             let oldest = "DELETE FROM sample WHERE id IN (SELECT id FROM sample WHERE subject = ?1
-                          AND decision = ?2 AND network = ?3 ORDER BY time LIMIT 1)";
-            self.database.run(oldest, of)?;
-        } else {
-            let oldest = "DELETE FROM sample WHERE id IN (SELECT id FROM sample AS one WHERE subject = ?1
-                          AND decision = ?2 ORDER BY (SELECT count(*) FROM sample AS other
-                          WHERE other.subject = ?1 AND other.decision = ?2 AND other.network = one.network) DESC,
-                          time LIMIT 1)";
-            self.database.run(oldest, all)?;
+                          AND decision = ?2 ORDER BY time, id LIMIT 1 OFFSET ?3)";
+            self.database.run(oldest, [subject, decision, FIRST])?;
         }
-        Ok(true)
+        self.networks.take(&detail);
+        let sql = "INSERT INTO sample (subject, decision, time, event) VALUES (?1, ?2, ?3, ?4)";
+        self.database.run(sql, (subject, decision, kept.at, kept.line.trim_end())).map(drop)
     }
 }

@@ -27,8 +27,8 @@ impl StoreWriter {
         if self.database.is_none() {
             self.reopen()?;
         }
-        // The file first: to others a process that writes and has none is gone. That it has none is told elsewhere.
-        let _ = self.spill.mark(self.taken);
+        // The file first: to others a process that writes and has none is gone. Without one its end is told as unclean.
+        let _ = self.file.mark(self.taken);
         if let Some(database) = self.database.as_ref().filter(|_| !self.is_begun) {
             ends::begin(database, &self.process, self.taken)?;
             self.is_begun = true;

@@ -2,10 +2,10 @@
 
 use super::super::error::{StoreError, StoreErrorKind};
 use super::super::reader::RemovedCounts;
-use super::StoreWriter;
+use super::{StoreWriter, losses};
 use crate::identify::Proof;
 use crate::record::event::timestamp;
-use crate::record::tally::CountBatch;
+use crate::record::tally::{CountBatch, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -38,7 +38,7 @@ pub struct StoreStatus {
     pub counts_removed: u64,
     /// Why the time of day is not gone by when what is old is removed, while that is so.
     pub clock_doubt: Option<String>,
-    /// Broken stores, and damaged files of counts, that were set aside since the start.
+    /// Broken stores that were set aside since the start.
     pub set_aside: Vec<String>,
     /// What befell the store's files since the start, the latest first: when, and what.
     pub incidents: Vec<String>,
@@ -60,8 +60,8 @@ pub struct UncleanEndStatus {
 pub type CrawlerCounts = BTreeMap<(Box<str>, &'static str, &'static str), u64>;
 
 /// Adds what a batch counted. A borrowed name is not its bearer's.
-pub(super) fn add_by_crawler(counts: &mut CrawlerCounts, batch: &CountBatch) {
-    for (subject, account) in &batch.accounts {
+pub(super) fn add_by_crawler(counts: &mut CrawlerCounts, batch: &[CountBatch]) {
+    for (subject, account) in batch.iter().flat_map(|part| &part.accounts) {
         // Only what the catalogue knows has a purpose.
         let Some(name) = subject.crawler.as_ref().filter(|_| subject.purpose.is_some()) else { continue };
         if subject.proof == Proof::Contradicted {
@@ -106,9 +106,24 @@ impl StoreWriter {
         }
     }
 
-    pub(super) fn show_losses(&self) {
-        let waiting = self.frozen.as_ref().map(CountBatch::losses).unwrap_or_default();
-        let losses = self.written_losses.plus(waiting).plus(self.next.losses());
+    /// What keeps the store small failed, or works again: counts are written all the same.
+    pub(super) fn note_housekeeping(&mut self, kept: Result<(), StoreError>) {
+        let was_failing = std::mem::replace(&mut self.housekeeping_fails, kept.is_err());
+        let Err(error) = kept else { return };
+        self.is_suspect |= error.kind() == StoreErrorKind::Corrupt;
+        if self.is_suspect {
+            self.database = None;
+        }
+        if !was_failing {
+            tracing::error!(
+                store = %self.options.path.display(),
+                "the store is written, and what keeps it small fails: {error}; it is tried again"
+            );
+        }
+    }
+
+    pub(super) fn show_losses(&self, tally: &Tally) {
+        let losses = self.written_losses.plus(losses(&self.frozen)).plus(tally.losses());
         let has_begun = self.with_status(|status| {
             let has_begun = status.counts_lost == 0 && losses.counts_lost > 0;
             status.details_dropped = losses.details_dropped;

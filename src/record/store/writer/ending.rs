@@ -1,0 +1,79 @@
+//! How this process ends, and how others did.
+
+use super::super::ends;
+use super::super::error::StoreError;
+use super::super::processes;
+use super::telling::UncleanEndStatus;
+use super::{HOUSEKEEPING_INTERVAL, StoreWriter};
+use crate::record::tally::{CountBatch, Tally, micros};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long a gateway that stops tries to write its last counts.
+const LAST_TRIES: Duration = Duration::from_secs(3);
+
+impl StoreWriter {
+    /// Writes the last counts, for a while. What is left then is lost: the log says how much, and the store, where it knows of
+    /// this process, that it ended without writing it.
+    pub(super) fn end(mut self, tally: &Tally) {
+        let deadline = Instant::now() + LAST_TRIES;
+        self.write_turn(tally);
+        while self.has_waiting(tally) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(50));
+            self.write_turn(tally);
+        }
+        // Where it fails, the next start seals it.
+        let _ = self.keep_outbox(true);
+        let is_clean = !self.has_waiting(tally)
+            && self.database.as_ref().is_some_and(|database| ends::clean(database, &self.process).is_ok());
+        let lost = self.frozen.iter().map(CountBatch::requests).sum::<u64>() + tally.requests();
+        if !is_clean && lost > 0 {
+            tracing::error!(
+                counts_lost = lost,
+                store = %self.options.path.display(),
+                "stopped while the store could not be written: these requests are lost"
+            );
+        }
+        if let Some(database) = self.database.take() {
+            // A reader may be at work; then the log stays, and is read with the file.
+            let _ = database.checkpoint();
+        }
+        if is_clean {
+            self.file.remove();
+        }
+    }
+
+    fn has_waiting(&self, tally: &Tally) -> bool {
+        !self.frozen.is_empty() || !tally.is_empty()
+    }
+
+    /// Notes processes that ended without writing what they had counted. Looks once a minute: a process may end later than
+    /// the one that follows it begins.
+    pub(super) fn note_ends(&mut self) -> Result<(), StoreError> {
+        let Some(database) = self.database.as_ref().filter(|_| Instant::now() >= self.left_due) else {
+            return Ok(());
+        };
+        // Where the folder cannot be read, it is not known who lives.
+        let Ok(present) = processes::present(&self.options.path) else { return Ok(()) };
+        let now = micros(SystemTime::now());
+        for (process, since) in processes::gone(database, &present)? {
+            if process != self.process
+                && let Some(end) = ends::unclean(database, &process, since, now)?
+            {
+                self.log_unclean_end(end);
+            }
+        }
+        processes::clear(&self.options.path, &present);
+        self.left_due = Instant::now() + HOUSEKEEPING_INTERVAL;
+        Ok(())
+    }
+
+    fn log_unclean_end(&self, end: UncleanEndStatus) {
+        tracing::warn!(
+            since = end.since,
+            until = end.until,
+            "a gateway ended without writing what it had counted last (killed, or stopped while its store was locked): requests \
+             between these two times may be missing from reports"
+        );
+        self.with_status(|status| status.unclean_ends.push(end));
+    }
+}

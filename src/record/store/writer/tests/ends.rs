@@ -1,0 +1,112 @@
+//! How processes end, and what the next one makes of it.
+
+use super::*;
+
+/// The names of the files of processes beside the store.
+fn beside_the_store(folder: &StoreFolder) -> Vec<String> {
+    let names = std::fs::read_dir(folder.path()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains("writer-")).collect()
+}
+
+/// What the next process finds, after its first turn.
+fn next_start(folder: &StoreFolder) -> (SentCounts, StoreStatus) {
+    let mut next = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
+    next.write_turn(&Tally::default());
+    let status = next.shown.status.lock().unwrap().clone();
+    next.end(&Tally::default());
+    (stored(folder), status)
+}
+
+/// Whether the store knows of it or not: what it did not take is lost, nothing is counted twice, and the time is told.
+#[test]
+fn what_a_process_that_ends_could_not_write_is_told_as_missing_with_its_time() {
+    for knows in [true, false] {
+        let (folder, fate, tally) = (StoreFolder::new(), FaultOutcome::default(), Tally::default());
+        let begun = SystemTime::now();
+        next_start(&folder);
+        let mut ledger = SentCounts::new();
+        let mut writer = writer(&folder, &fate);
+        if knows {
+            send(&tally, 0, &mut ledger);
+            writer.write_turn(&tally);
+        }
+        fate.0.lock().unwrap().ill = Some((0, InjectedFault::Fails(StoreErrorKind::Busy), usize::MAX));
+        send(&tally, 1, &mut SentCounts::new());
+        writer.end(&tally);
+        let ever = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::now() };
+        let told = || {
+            let missing = StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap();
+            missing.iter().map(|missing| (missing.reason, missing.requests)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(), [(LossReason::UncleanEnd, None)], "{knows}");
+        let (found, status) = next_start(&folder);
+        assert_eq!((found, status.unclean_ends.len()), (ledger, 1), "{knows}");
+        assert!(status.unclean_ends[0].since >= crate::record::timestamp(begun), "{status:?}");
+        assert_eq!(told(), [(LossReason::UncleanEnd, None)], "{knows}");
+        assert_eq!(beside_the_store(&folder), [""; 0]);
+        assert_eq!(next_start(&folder).1.unclean_ends, [], "it is told once");
+    }
+}
+
+/// Told by the report before another gateway has started, and by that one from then on.
+#[test]
+fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing() {
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
+    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
+    send(&tally, 0, &mut SentCounts::new());
+    writer.write_turn(&tally);
+    let ends = || {
+        let now = SystemTime::now();
+        let ever = Window { from: SystemTime::UNIX_EPOCH, to: now };
+        let reader = StoreReader::open(&folder.store()).unwrap();
+        let missing = reader.missing(&ever).unwrap();
+        assert!(missing.iter().all(|end| (end.reason, end.requests) == (LossReason::UncleanEnd, None)));
+        let reads = reader.unseen_reads(&ever).unwrap();
+        assert_eq!(reads.len(), missing.len(), "reads may be among what is missing");
+        missing.into_iter().map(|end| (end.from, end.to)).collect::<Vec<_>>()
+    };
+    assert_eq!(ends(), [], "it lives");
+    let written = SystemTime::now();
+    send(&tally, 1, &mut SentCounts::new());
+    drop(writer);
+    let [(since, _)] = ends()[..] else { panic!("it is gone") };
+    assert!(since <= written && since > written - Duration::from_secs(60), "{since:?} {written:?}");
+    assert_eq!(next_start(&folder).1.unclean_ends.len(), 1);
+    let [(from, until)] = ends()[..] else { panic!("it was gone") };
+    assert!(from == since && until >= written, "{from:?} {until:?}");
+
+    // Also where its file has vanished with it.
+    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
+    writer.write_turn(&tally);
+    for name in beside_the_store(&folder) {
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    }
+    drop(writer);
+    assert_eq!(ends().len(), 2);
+    assert_eq!(next_start(&folder).1.unclean_ends.len(), 1);
+    assert_eq!(ends().len(), 2);
+}
+
+/// As during an upgrade: each leaves the other's file alone.
+#[test]
+fn processes_side_by_side_leave_each_other_alone() {
+    let (folder, tally) = (StoreFolder::new(), Tally::default());
+    let mut ledger = SentCounts::new();
+    let mut old = writer(&folder, &FaultOutcome::default());
+    send(&tally, 0, &mut ledger);
+    old.write_turn(&tally);
+    let mut new = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
+    new.write_turn(&Tally::default());
+    assert_eq!(
+        (beside_the_store(&folder).len(), &new.shown.status.lock().unwrap().unclean_ends[..]),
+        (2, &[][..])
+    );
+    send(&tally, 1, &mut ledger);
+    old.end(&tally);
+    new.left_due = Instant::now();
+    new.write_turn(&Tally::default());
+    assert_eq!((stored(&folder), &new.shown.status.lock().unwrap().unclean_ends[..]), (ledger, &[][..]));
+    new.end(&Tally::default());
+    assert_eq!(beside_the_store(&folder), [""; 0]);
+}
