@@ -215,18 +215,13 @@ impl OriginFiles {
 
 /// What is wrong, in a sentence.
 fn trouble(copy: &OriginCopy) -> Option<String> {
-    let flapping = copy.is_flapping().then(|| {
-        "the origin alternates between files with different rules, as back ends that differ do; crawlers are judged by both"
-            .to_owned()
-    });
-    let error = copy.error.as_deref().map(|error| match (&copy.file, copy.heard) {
+    copy.error.as_deref().map(|error| match (&copy.file, copy.heard) {
         (OriginFile::File(_), Some((_, time))) => {
             format!("{error}; the copy of {} is served", timestamp(time))
         }
         (OriginFile::Unknown, _) => format!("{error}; no robots.txt is known, and nobody is judged"),
         _ => error.to_owned(),
-    });
-    error.or(flapping)
+    })
 }
 
 /// Says what is wrong once, and once that it is over.
