@@ -87,7 +87,7 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
         complaints.extend(site.findings.iter().map(|finding| of_finding(site, finding)));
         if !offline {
             complaints.extend(origin_copy::compare(path, site));
-            let names_itself = policy.config.forwarding.via;
+            let names_itself = policy.config.via;
             complaints.extend(names_itself.then(|| compression::finding(path, site)).flatten());
         }
     }
@@ -129,12 +129,12 @@ fn of_signers(path: &Path, policy: &Policy) -> Vec<FileFinding> {
 fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
     let config = &policy.config;
     let mut complaints = Vec::new();
-    if config.robots_max_age > config.period.notice {
+    if config.robots_max_age > config.notice {
         let message = "`robots_max_age` is longer than `notice`: a crawler that keeps the file as long as it may can be accused";
         let hint = "make `notice` at least as long";
         complaints.push(FileFinding::whole(path, Severity::Warning, "max-age", message, hint));
     }
-    let named = config.crawlers.keys().chain(config.rates.crawlers.keys());
+    let named = config.crawlers.keys();
     let catalogue = policy.identifier.catalogue();
     let unknown: BTreeSet<&String> = named.filter(|name| catalogue.get(name).is_none()).collect();
     complaints.extend(unknown.into_iter().map(|name| {

@@ -144,8 +144,6 @@ fn rule_delta(old: &Robots, new: &Robots) -> (usize, usize) {
 /// of them.
 pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<String> {
     let (old_log, new_log) = (&started.log, &next.log);
-    let (old_journal, new_journal) = (&started.journal, &next.journal);
-    let same_folder = started.state_dir == next.state_dir;
     let keys = [
         ("listen", started.listen != next.listen),
         ("listeners", started.listeners != next.listeners),
@@ -156,14 +154,16 @@ pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<Strin
         ("admin_token", started.admin_token != next.admin_token),
         ("control", started.control != next.control),
         ("fleet", started.fleet != next.fleet),
-        ("state_dir", !same_folder),
-        // What lies in the state folder moves with it, and needs no line of its own.
-        ("journal", same_folder && old_journal.target != new_journal.target),
-        ("journal_max_size", old_journal.max_bytes != new_journal.max_bytes),
-        ("journal_keep", old_journal.keep != new_journal.keep),
-        ("access_log", same_folder && started.access_log != next.access_log),
-        ("retention", started.store.retention != next.store.retention),
-        ("store_max_size", started.store.max_bytes != next.store.max_bytes),
+        ("state_dir", started.state_dir != next.state_dir),
+        ("journal", started.journal != next.journal),
+        ("journal_max_size", started.journal_max_size != next.journal_max_size),
+        ("journal_keep", started.journal_keep != next.journal_keep),
+        (
+            "access_log",
+            (&started.access_log, started.access_log_format) != (&next.access_log, next.access_log_format),
+        ),
+        ("retention", started.retention != next.retention),
+        ("store_max_size", started.store_max_size != next.store_max_size),
         ("threads", started.threads != next.threads),
         ("log.format", old_log.format != new_log.format),
         ("log.level", old_log.level != new_log.level),

@@ -9,7 +9,7 @@ use crate::enforce::{ClientModes, Mode, Modes};
 use crate::identify::{ClientKind, Purpose};
 use crate::record::word;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The kinds of client that can have a mode.
 const JUDGED: [ClientKind; 6] = [
@@ -111,7 +111,7 @@ pub(super) fn modes(config: &Config, site: &SiteConfig, overrides: &Overrides) -
         site: config.mode,
         clients: config.clients.clone(),
         purposes: BTreeMap::new(),
-        crawlers: config.crawlers.clone(),
+        crawlers: HashMap::new(),
     };
     for ModeInForce { whom, mode, .. } in in_force(config, site, overrides) {
         match whom {
@@ -143,13 +143,15 @@ fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<Mo
     let set = by_hand.iter().filter_map(|set| set.scope.crawler.as_ref());
     for name in config.crawlers.keys().chain(set).collect::<BTreeSet<&String>>() {
         let scope = Scope { crawler: Some(name.clone()), ..Scope::default() };
-        let (whom, mode) = (ModeScope::Crawler(name.clone()), config.crawlers.get(name));
+        let (whom, mode) =
+            (ModeScope::Crawler(name.clone()), config.crawlers.get(name).and_then(|set| set.mode.as_ref()));
         found.extend(named(scope, whom, mode, ModeSource::Crawlers));
     }
     let set = by_hand.iter().filter_map(|set| set.scope.purpose);
     for purpose in config.purposes.keys().copied().chain(set).collect::<BTreeSet<Purpose>>() {
         let scope = Scope { purpose: Some(purpose), ..Scope::default() };
-        let (whom, mode) = (ModeScope::Purpose(purpose), config.purposes.get(&purpose));
+        let (whom, mode) =
+            (ModeScope::Purpose(purpose), config.purposes.get(&purpose).and_then(|set| set.mode.as_ref()));
         found.extend(named(scope, whom, mode, ModeSource::Purposes));
     }
     let defaults = ClientModes::default();

@@ -12,9 +12,7 @@ use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secrets::{Secret, Webhook};
 use super::site::{Site, SiteRobots};
 use super::{OriginFile, OriginFiles, Policy, Upstreams};
-use crate::config::{
-    Config, ConfigError, ConfigErrors, MOST_BYTES, RobotsSource, SiteConfig, catalogue, reading,
-};
+use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::SiteRules;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
@@ -132,6 +130,7 @@ pub(super) fn load(
     let policy = Policy {
         generation,
         since: now,
+        rates: config.rates(),
         config: Arc::new(config),
         identifier,
         certificates,
@@ -261,11 +260,12 @@ impl LoadingSite<'_> {
     fn unknown_exceptions(&self) -> impl Iterator<Item = ConfigError> {
         let (robots, path) =
             (&self.site.robots, self.config.path.as_deref().unwrap_or_else(|| Path::new("")));
-        let words = robots.except.iter().zip(&robots.except_at);
-        words.filter(|(word, _)| !self.catalogue.knows(word)).map(move |(word, at)| {
+        let index = self.config.sites.iter().position(|site| site.name == self.site.name).unwrap_or_default();
+        let words = robots.except.iter().enumerate();
+        words.filter(|(_, word)| !self.catalogue.knows(word)).filter_map(move |(at, word)| {
             let message = format!("the catalogue knows no crawler or token `{word}`");
             let hint = "`gatewayctl crawlers` shows their names and tokens";
-            ConfigError { position: Some((at.0, at.1)), ..ConfigError::whole(path, message) }.with_hint(hint)
+            self.config.written.fault_of(path, &format!("sites.{index}.robots.except.{at}"), message, hint)
         })
     }
 
@@ -275,25 +275,22 @@ impl LoadingSite<'_> {
             let fit = fitness(&bytes).map_err(|unfit| (PathBuf::new(), unfit));
             return fit.map(|()| Some(RobotsFile::of(Path::new(""), bytes)));
         }
-        let path = match &self.site.robots.source {
-            RobotsSource::File(path) => path,
-            RobotsSource::None => return Ok(None),
-            RobotsSource::Origin(_) => {
-                return Ok(match self.origins.file(&self.site.name) {
-                    OriginFile::File(bytes) => Some(RobotsFile::of(Path::new(""), bytes)),
-                    OriginFile::Absent | OriginFile::Unknown => None,
-                });
-            }
+        let Some(path) = self.site.robots.file() else {
+            let of_origin = self.site.robots.origin().map(|_| self.origins.file(&self.site.name));
+            return Ok(match of_origin {
+                Some(OriginFile::File(bytes)) => Some(RobotsFile::of(Path::new(""), bytes)),
+                Some(OriginFile::Absent | OriginFile::Unknown) | None => None,
+            });
         };
         let is_meant = |unfit: &Unfit| unfit.can_be_meant() && self.may_be_empty(path);
         let file = match RobotsFile::read(path) {
             Ok(file) => file,
             // The operator said so.
             Err(unfit) if is_meant(&unfit) => RobotsFile::of(path, Vec::new()),
-            Err(unfit) => return Err((path.clone(), unfit)),
+            Err(unfit) => return Err((path.to_owned(), unfit)),
         };
         match fitness(&file.bytes) {
-            Err(unfit) if !is_meant(&unfit) => Err((path.clone(), unfit)),
+            Err(unfit) if !is_meant(&unfit) => Err((path.to_owned(), unfit)),
             _ => Ok(Some(file)),
         }
     }

@@ -59,6 +59,7 @@ pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::SiteRules;
+use crate::enforce::PaceRates;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
@@ -82,6 +83,8 @@ pub struct Policy {
     pub identifier: Arc<Identifier>,
     /// What TLS shows.
     pub certificates: Certificates,
+    /// Rates that the operator set.
+    pub rates: PaceRates,
     /// What crawlers are proved by.
     pub evidence: Arc<Evidence>,
     /// What other proxies have to send, where a secret is wanted.

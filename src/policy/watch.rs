@@ -335,7 +335,7 @@ mod tests {
             std::fs::write(folder.path().join("more.txt"), "Sitemap: https://a.example/\n").unwrap();
             let arguments = Arguments { config: Some(path), ..Arguments::default() };
             let config = Config::load(&arguments).unwrap();
-            let recorder = Arc::new(Recorder::start(&config.store).unwrap());
+            let recorder = Arc::new(Recorder::start(&config.store()).unwrap());
             let (history, origins) =
                 (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
             let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));

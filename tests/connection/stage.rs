@@ -105,7 +105,7 @@ impl ConnectionStage {
         std::fs::write(&path, text).expect("written");
         let arguments = Arguments { config: Some(path), ..Arguments::default() };
         let config = Config::load(&arguments).expect("a good configuration");
-        let (journal, store) = (config.journal.clone(), config.store.clone());
+        let (journal, store) = (config.journal(), config.store());
         let policy = policy::check(config, SystemTime::now()).expect("a good policy");
         let totals = Arc::<Totals>::default();
         let gateway = Gateway::new(

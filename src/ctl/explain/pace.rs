@@ -35,7 +35,7 @@ impl ExplainedPace {
         let DeclaredPace { limit, source } = pace_in_force(&trial.policy, &site.rules, identity)?;
         let mut modes = site.modes.clone();
         modes.site = Mode::Enforce;
-        let action = enforce_pace(modes.of(identity), site.config.choices.crawl_delay, identity, target);
+        let action = enforce_pace(modes.of(identity), site.config.crawl_delay, identity, target);
         Some(Self {
             delay: limit.delay.as_secs_f64(),
             requests: limit.allowed,

@@ -236,7 +236,7 @@ impl<'a> Judge<'a> {
             let (_, count) = self.slowed.entry(number).or_insert((rule, 0));
             *count += 1;
         }
-        judged.action = by(site.config.choices.crawl_delay);
+        judged.action = by(site.config.crawl_delay);
         EventKind::Pace
     }
 }
@@ -266,10 +266,7 @@ fn reason_to_forward(
     Some(if judged.mode == Mode::Enforce {
         if judged.identity.is_audited_only() {
             ForwardReason::Doubt
-        } else if is_variant
-            && site.config.choices.variants == Variants::Forward
-            && !target.is_acme_challenge()
-        {
+        } else if is_variant && site.config.variants == Variants::Forward && !target.is_acme_challenge() {
             ForwardReason::Variant
         } else {
             ForwardReason::Certificate

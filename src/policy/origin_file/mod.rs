@@ -8,7 +8,7 @@ mod disk;
 pub use copy::{CopyValidators, OriginAnswer, OriginFile};
 
 use super::{Policy, Reloader, Site, Trigger};
-use crate::config::{Config, FromOrigin};
+use crate::config::{Config, RobotsConfig};
 use crate::decide::NoticeTime;
 use crate::record::timestamp;
 use copy::OriginCopy;
@@ -96,7 +96,7 @@ impl OriginFiles {
 
     /// Has an entry for each site that takes its file from its origin, and for no other.
     pub(super) fn track_sites(&self, config: &Config) {
-        let wanted: HashMap<&str, &FromOrigin> = config
+        let wanted: HashMap<&str, &RobotsConfig> = config
             .sites
             .iter()
             .filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
@@ -139,7 +139,7 @@ impl OriginFiles {
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
-    fn record_answer(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
+    fn record_answer(&self, site: &str, from: &RobotsConfig, answer: OriginAnswer, now: NoticeTime) -> bool {
         let mut state = self.state.lock();
         let Some(asked) = state.get_mut(site) else { return false };
         let has_failed = matches!(answer, OriginAnswer::Failed(_));

@@ -119,7 +119,7 @@ impl Prover {
     }
 
     fn reverse(&self, policy: &Policy, address: IpAddr) -> Option<Arc<Reverse>> {
-        let servers = policy.config.verify.dns.as_ref()?;
+        let servers = policy.config.verify.name_servers()?;
         let (known, ask) = {
             let mut memory = self.memory.lock();
             memory.use_servers(&servers.addresses);
@@ -149,7 +149,7 @@ pub(super) fn prove(
     let usable = |address: &IpAddr| is_public(*address) && !config.trusted_proxies.contain(*address);
     let Some(address) = claim.address.filter(usable) else { return Proof::Unchecked.into() };
     let by_ranges = methods.by_ranges(address, now);
-    let asks_names = config.verify.dns.is_some() && !methods.suffixes.is_empty();
+    let asks_names = config.verify.dns && !methods.suffixes.is_empty();
     let by_name = (asks_names && by_ranges != Some(ProofAnswer::Yes)).then(|| {
         reverse(address)
             .map_or(ProofAnswer::Unknown, |reverse| reverse.answer(&methods.suffixes, methods.forward))
@@ -174,7 +174,7 @@ impl ProverWorker {
     async fn run(mut self, mut jobs: mpsc::Receiver<LookupJob>) {
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         while let Some(job) = jobs.recv().await {
-            let Some(servers) = &job.config.verify.dns else { continue };
+            let Some(servers) = &job.config.verify.name_servers() else { continue };
             let asker = self.asker(servers);
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
             let questions = Arc::clone(&self.questions);
