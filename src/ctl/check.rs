@@ -175,10 +175,7 @@ fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item 
 
 /// What Google makes of a refusal, where the site refuses anybody, or would with another status than is usual.
 fn of_refusals(path: &Path, site: &Site) -> Option<FileFinding> {
-    let enforces = |mode: &Mode| *mode == Mode::Enforce;
-    let modes = &site.modes;
-    let refuses =
-        enforces(&modes.site) || modes.crawlers.values().chain(modes.purposes.values()).any(enforces);
+    let refuses = site.modes.0.iter().any(|one| one.mode == Mode::Enforce);
     let (name, status) = (&site.config.name, site.config.refusal.status);
     if !refuses && status == RefusalPolicy::default().status {
         return None;

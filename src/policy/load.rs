@@ -3,7 +3,7 @@
 use super::certificates::Certificates;
 use super::composition::{UnfitPart, compose};
 use super::hosts::Hosts;
-use super::in_force::modes;
+use super::in_force::in_force;
 use super::overrides::Overrides;
 use super::proof::Evidence;
 use super::published::FleetGeneration;
@@ -343,7 +343,7 @@ impl LoadingSite<'_> {
         let fresh = if self.renewed { fresh.renewed() } else { fresh };
         Site {
             config: self.site.clone(),
-            modes: modes(self.config, self.site, &Overrides::default()),
+            modes: in_force(self.config, self.site, &Overrides::default()),
             rules: SiteRules::new(fresh.version),
             robots: fresh.file,
             // Until the ledger says since when.

@@ -37,7 +37,7 @@ pub use expiry::Validity;
 pub use fleet::offer_first;
 pub use history::{BindNowError, NoticeHistory, SiteNotice, UnknownSpan, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
-pub use in_force::{ModeInForce, ModeScope, ModeSource, SiteModes};
+pub use in_force::{ModeInForce, ModeScope, ModeSource, Modes, SiteModes};
 pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};
 pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{
