@@ -90,7 +90,7 @@ fn serve(
     let connections = Arc::new(ConnectionTotals::default());
     let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
     let fleet = member(&config, &reloader, (&reads, &pace), &recorder).map_err(running)?;
-    let prover = Arc::new(Prover::start().map_err(running)?);
+    let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);

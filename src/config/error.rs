@@ -69,10 +69,20 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Makes `path` relative to the folder `base` of the file that it is written in.
+/// What stands before the name of a file that the service manager hands over (`LoadCredential=` of systemd.exec(5)).
+pub(super) const CREDENTIAL: &str = "credential:";
+
+/// Makes `path` relative to the folder `base` of the file that it is written in, or finds it among what the service
+/// manager hands over. Where that hands nothing over the name stays as it is, which no file has.
 pub(super) fn rebase<'p>(base: &Path, paths: impl IntoIterator<Item = &'p mut PathBuf>) {
     for path in paths {
-        *path = base.join(&*path);
+        let name = path.to_str().and_then(|path| path.strip_prefix(CREDENTIAL));
+        let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+        *path = match (name, folder) {
+            (Some(name), Some(folder)) => folder.join(Path::new(name).file_name().unwrap_or_default()),
+            (Some(_), None) => continue,
+            (None, _) => base.join(&*path),
+        };
     }
 }
 

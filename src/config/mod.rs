@@ -373,14 +373,15 @@ impl Config {
     }
 
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
-    /// certificates, the secret of other proxies, the webhook. Lists of address ranges are the policy's affair.
+    /// certificates, those that origins are believed by, the secret of other proxies, the webhook. Lists of address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let robots = self.sites.iter().flat_map(|site| site.robots.files());
         let pairs = self.certificates.iter().flat_map(|pair| [&*pair.certificate, &*pair.key]);
         let secret = self.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
         let webhook = self.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
+        let authorities = self.sites.iter().filter_map(|site| site.origin.ca.as_deref());
         let own = [self.path.as_deref(), self.catalogue.as_deref(), secret, webhook];
-        own.into_iter().flatten().chain(robots).chain(pairs)
+        own.into_iter().flatten().chain(robots).chain(pairs).chain(authorities)
     }
 }
 

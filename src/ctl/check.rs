@@ -79,6 +79,12 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
     complaints.extend(stale.map(|stale| {
         FileFinding::whole(path, Severity::Note, "stale-catalogue", stale, "install a newer version")
     }));
+    if !offline {
+        complaints.extend(policy::name_server_doubt(&policy.config).map(|doubt| {
+            let hint = "or write `dns = false` under [verify]";
+            FileFinding::whole(path, Severity::Note, "name-servers", doubt, hint)
+        }));
+    }
     complaints.extend(of_certificates(policy));
     complaints.extend(of_signers(path, policy));
     for site in policy.sites() {

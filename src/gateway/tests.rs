@@ -27,7 +27,7 @@ fn gateway(settings: &str) -> (Gateway, tempfile::TempDir) {
         Arc::new(Recorder::start(&store).unwrap()),
         Arc::new(Totals::default()),
         Arc::new(ReadBook::default()),
-        Arc::new(Prover::start().unwrap()),
+        Arc::new(Prover::start(None).unwrap()),
     );
     (gateway, folder)
 }

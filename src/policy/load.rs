@@ -92,7 +92,7 @@ pub(super) fn load(
     let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let (secret, webhook) = secrets(&config)?;
-    origins.track_sites(&config);
+    origins.add_sites(&config);
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
@@ -131,6 +131,7 @@ pub(super) fn load(
         generation,
         since: now,
         rates: config.rates(),
+        waiting: Vec::new(),
         config: Arc::new(config),
         identifier,
         certificates,

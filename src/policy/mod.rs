@@ -46,7 +46,8 @@ pub use origin_file::{
 pub use overrides::{ModeError, Override, Scope};
 pub use proof::{
     Claim, Evidence, Fetched, KeyDirectories, KeyDirectory, ProofExplanation, Prover, PublicationClient,
-    QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, refresh_regularly, root_certs,
+    QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, name_server_doubt, refresh_regularly,
+    root_certs,
 };
 pub use published::FleetGeneration;
 pub use reload::{LastReload, ReloadCounts, ReloadError, Reloader, Trigger};
@@ -77,8 +78,10 @@ pub struct Policy {
     pub generation: u64,
     /// When it was built, a moment before it came into force.
     pub since: SystemTime,
-    /// What the operator chose.
+    /// What the operator chose, and is in force.
     pub config: Arc<Config>,
+    /// The keys that the operator chose otherwise, and that wait for the next start.
+    waiting: Vec<String>,
     /// Recognises clients.
     pub identifier: Arc<Identifier>,
     /// What TLS shows.

@@ -156,8 +156,9 @@ impl Watch {
         (self.read, self.read_at, self.listened) = (marks, Instant::now(), None);
         let are_unchanged = || is_enough || self.read.iter().all(|(file, mark)| mark_of(file) == *mark);
         // The hook has reported where.
-        let done =
-            catch_unwind(AssertUnwindSafe(|| reloader.reload_if(Trigger::Watch, false, &are_unchanged)));
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            reloader.reload_if(Trigger::Watch, false, false, &are_unchanged)
+        }));
         let Ok(Err(error)) = done else {
             self.restless_since = None;
             return false;

@@ -114,7 +114,7 @@ impl ConnectionStage {
             Arc::new(Recorder::start(&store).expect("a recorder")),
             Arc::clone(&totals),
             Arc::new(ReadBook::default()),
-            Arc::new(Prover::start().expect("a prover")),
+            Arc::new(Prover::start(None).expect("a prover")),
         );
         let server = MemoryServer::new(gateway).expect("a site");
         Self { runtime, server, totals, origin }

@@ -82,7 +82,7 @@ impl OriginFiles {
         let folder = config.state_dir.join(disk::FOLDER);
         let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
         let files = Self { folder, marker, state: Mutex::default(), heard: Condvar::new() };
-        files.track_sites(config);
+        files.add_sites(config);
         files
     }
 
@@ -96,14 +96,14 @@ impl OriginFiles {
 
     /// Has an entry for each site that takes its file from its origin, and for no other.
     pub(super) fn track_sites(&self, config: &Config) {
-        let wanted: HashMap<&str, &RobotsConfig> = config
-            .sites
-            .iter()
-            .filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
-            .collect();
+        let wanted: HashSet<&str> = from_origins(config).map(|(site, _)| site).collect();
+        self.state.lock().retain(|site, _| wanted.contains(site.as_str()));
+    }
+
+    /// Has an entry for each site of a configuration that may come into force, beside those that are there.
+    pub(super) fn add_sites(&self, config: &Config) {
         let mut state = self.state.lock();
-        state.retain(|site, _| wanted.contains_key(site.as_str()));
-        for (site, from) in wanted {
+        for (site, from) in from_origins(config) {
             if state.contains_key(site) {
                 continue;
             }
@@ -211,6 +211,11 @@ impl OriginFiles {
             self.heard.wait_for(&mut state, left);
         }
     }
+}
+
+/// The sites that take their files from their origins, and how these are asked.
+fn from_origins(config: &Config) -> impl Iterator<Item = (&str, &RobotsConfig)> {
+    config.sites.iter().filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
 }
 
 /// What is wrong, in a sentence.

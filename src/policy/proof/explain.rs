@@ -50,7 +50,7 @@ pub fn explain_proof(
     let asked = RefCell::new(Vec::new());
     let KnownProof { proof, .. } = prove(policy, &claim, now, |address| {
         let servers = policy.config.verify.name_servers()?;
-        let reverse = ask_now(servers, address, &policy.evidence.suffixes);
+        let reverse = ask_now(&servers, address, &policy.evidence.suffixes);
         asked.borrow_mut().extend(name_steps(methods, address, &reverse));
         reverse.ok().map(Arc::new)
     });
