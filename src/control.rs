@@ -31,6 +31,8 @@ pub struct StatusReport {
     pub overrides: Vec<Override>,
     /// The last reload that changed or refused something.
     pub last_reload: Option<LastReload>,
+    /// Why nobody is called an impersonator because of reverse DNS, where name servers deny what all others know.
+    pub resolver_error: Option<Cow<'static, str>>,
     /// Why changes of files are found by looking each second, where not all of them can be watched.
     pub watch_error: Option<String>,
     /// How many reloads were refused since the start.

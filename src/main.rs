@@ -83,14 +83,14 @@ fn serve(
     let inherited = inherited.finish();
     prepare(&policy);
     test.map_or(Ok(()), |test| test.begin(&policy, &listeners)).map_err(running)?;
-    let journal = Arc::new(Journal::open(&config.journal).map_err(running)?);
-    let recorder = Arc::new(Recorder::start(&config.store).map_err(running)?);
+    let journal = Arc::new(Journal::open(&config.journal()).map_err(running)?);
+    let recorder = Arc::new(Recorder::start(&config.store()).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let pace = Arc::new(PaceBook::default());
     let connections = Arc::new(ConnectionTotals::default());
     let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
     let fleet = member(&config, &reloader, (&reads, &pace), &recorder).map_err(running)?;
-    let prover = Arc::new(Prover::start().map_err(running)?);
+    let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
@@ -110,7 +110,7 @@ fn serve(
         alerts: Arc::clone(&alerts),
         started,
         started_at,
-        page: LivePage::new(config.store.path.clone(), config.fleet.clone()),
+        page: LivePage::new(config.store_path(), config.fleet.clone()),
         token: config.admin_token.clone(),
     });
     let asked = Arc::clone(&admin);
@@ -165,7 +165,7 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
 
 /// A gateway without a past that comes to a fleet begins with what that published: so it never announces an older file.
 fn begin_as_published(config: &Config) {
-    let is_new = |_: &&FleetConfig| !config.store.path.exists();
+    let is_new = |_: &&FleetConfig| !config.store_path().exists();
     let Some(fleet) = config.fleet.as_ref().filter(is_new) else { return };
     let begun = first_generation(fleet).map_err(|error| error.to_string()).and_then(|published| {
         let Some((number, document)) = published else { return Ok(()) };
@@ -241,7 +241,7 @@ fn bound(
 }
 
 fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
-    config.access_log.as_ref().map(|options| AccessLog::open(options).map(Arc::new)).transpose()
+    config.access_log().map(|options| AccessLog::open(&options).map(Arc::new)).transpose()
 }
 
 /// Says what is easily forgotten: a gateway that only its own network can reach has a proxy in front.

@@ -44,7 +44,7 @@ impl SimulatedMember {
         let config = Config::load(&arguments).expect("a configuration");
         let policy = check(config, SystemTime::now()).expect("a policy");
         let config = Arc::clone(&policy.config);
-        let recorder = Arc::new(Recorder::start(&config.store).expect("a recorder"));
+        let recorder = Arc::new(Recorder::start(&config.store()).expect("a recorder"));
         recorder.flush();
         let reads = Arc::new(ReadBook::default());
         let history = Arc::new(NoticeHistory::open(&config));

@@ -46,7 +46,7 @@ impl BenchScene {
         let now = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
         let policy = trial(Config::load(&arguments)?, now)?;
         let site = policy.site("example.org").cloned().ok_or("the configuration has no default site")?;
-        let recorder = Recorder::start(&policy.config.store)?;
+        let recorder = Recorder::start(&policy.config.store())?;
         let reads = ReadBook::default();
         let scene = Self { policy, site, recorder, reads, now, _folder: folder };
         scene.crawler_has_read();

@@ -89,7 +89,7 @@ fn decided<'s>(scene: &'s BenchScene, identity: &Arc<Identity>, sent: &[u8]) -> 
 fn act(scene: &BenchScene, identity: &Identity, verdict: &Verdict<'_>) {
     let facts = facts(CRAWLER, DISALLOWED);
     let target = target(scene, &facts);
-    let choices = scene.site.config.choices;
+    let choices = scene.site.config.choices();
     counted(&mut || {
         let mode = scene.site.modes.of(black_box(identity));
         black_box(enforce(mode, choices, black_box(verdict), identity, Proof::Unchecked, &target));

@@ -173,8 +173,7 @@ fn origin_files(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     let help = "In how many seconds the origin is asked for its robots.txt again.";
     text.gauge("origin_robots_next_fetch_seconds", help)
         .by("site", of(|state| state.next_fetch_seconds.unwrap_or_default()));
-    let help =
-        "1 while what the origin last said of its robots.txt is of no use, or it alternates between files.";
+    let help = "1 while what the origin last said of its robots.txt is of no use.";
     text.gauge("origin_robots_error", help).by("site", of(|state| u64::from(state.error.is_some())));
     text.counter("origin_robots_fetches_total", "Fetches of robots.txt from origins.")
         .by("site", of(|state| state.fetches));

@@ -107,7 +107,7 @@ fn warnings(admin: &Admin, in_force: &[SiteModes], mode: Mode, scope: &Scope) ->
     let left = in_force
         .iter()
         .filter(is_meant)
-        .flat_map(|site| site.modes.iter().filter_map(|other| warn_of_mode_left(site, other, mode, scope)));
+        .flat_map(|site| site.modes.0.iter().filter_map(|other| warn_of_mode_left(site, other, mode, scope)));
     left.chain(unknown).chain(people).collect()
 }
 

@@ -74,6 +74,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         restart: admin.reloader.waiting(),
         overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
+        resolver_error: admin.prover.doubt().map(Into::into),
         watch_error: admin.reloader.unwatched(),
         reloads_refused: admin.reloader.counts().refused,
         queue: journal.queue,

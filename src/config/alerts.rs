@@ -1,6 +1,7 @@
 //! `[alerts]`: whom the gateway tells of what needs a look.
 
-use super::error::{Faults, rebase};
+use super::error::rebase;
+use super::faults::Faults;
 use super::values::{DurationValue, written_as};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -27,10 +28,12 @@ const fn default_interval() -> Duration {
 }
 
 impl AlertsConfig {
-    pub(super) fn checked(mut self, base: &Path, faults: &mut Faults<'_>) -> Self {
+    pub(super) fn rebase(&mut self, base: &Path) {
+        rebase(base, self.ca.iter_mut().chain([&mut self.webhook_file]));
+    }
+
+    pub(super) fn check(&self, faults: &mut Faults<'_>) {
         let message = "`every` is too short: expected `1s` or more";
         faults.require(self.every >= SHORTEST, "alerts.every", message, "the default is \"30s\"");
-        rebase(base, self.ca.iter_mut().chain([&mut self.webhook_file]));
-        self
     }
 }

@@ -5,14 +5,14 @@
 //! once, with its line and column. Not here: recognition (`identify`).
 
 mod entry;
-mod reader;
-mod word_lists;
+mod written;
 
 use super::error::ConfigError;
+use super::faults::Faults;
 use crate::identify::RecognitionData;
-use reader::CatalogueReader;
+use entry::Merger;
 use std::path::Path;
-use toml::de::DeTable;
+use written::CatalogueFile;
 
 /// The crawlers and words this version of the gateway ships with.
 pub fn bundled() -> RecognitionData {
@@ -43,19 +43,14 @@ fn bundled_with_errors() -> (RecognitionData, Vec<ConfigError>) {
 
 /// Reads one file of crawlers, control tokens and words into `knowledge`.
 fn read_into(knowledge: &mut RecognitionData, text: &str, path: &Path, own: bool) -> Vec<ConfigError> {
-    let (document, syntax) = DeTable::parse_recoverable(text);
-    let mut reader = CatalogueReader::new(text, path, own);
-    for error in &syntax {
-        reader.refuse(error.span().unwrap_or_default(), error.message().to_owned());
-    }
-    if syntax.is_empty() {
-        reader.known_keys(document.get_ref(), &["crawler", "control", "words"]);
-        // First, because no crawler may have one of them for a token.
-        entry::read_control(&mut reader, document.get_ref(), &mut knowledge.catalogue);
-        entry::read_crawlers(&mut reader, document.get_ref(), &mut knowledge.catalogue);
-        word_lists::read_table(&mut reader, document.get_ref(), &mut knowledge.words);
-    }
-    reader.into_errors()
+    let mut faults = Faults::new(path, text);
+    let CatalogueFile { crawler, control, words } = faults.read();
+    let mut merger = Merger { faults: &mut faults, own };
+    // First, because no crawler may have one of them for a token.
+    merger.control(control, &mut knowledge.catalogue);
+    merger.crawlers(crawler, &mut knowledge.catalogue);
+    merger.words(words, &mut knowledge.words);
+    faults.take()
 }
 
 #[cfg(test)]
@@ -109,8 +104,11 @@ mod tests {
             "{}",
             errors[0]
         );
-        assert!(errors[1].starts_with("own.toml:4:1: unknown key `tokns`"), "{}", errors[1]);
-        assert!(errors[1].contains("hint: did you mean `tokens`"), "{}", errors[1]);
+        assert!(
+            errors[1].starts_with("own.toml:4:1: unknown key `tokns`; did you mean `tokens`"),
+            "{}",
+            errors[1]
+        );
         assert!(
             errors.iter().any(|e| e.starts_with("own.toml:6:1: ") && e.contains("`name`")),
             "{errors:#?}"
@@ -123,7 +121,7 @@ mod tests {
     fn a_broken_file_is_refused_whole() {
         assert!(refused("[[crawler]]\nname = \n")[0].starts_with("own.toml:2:"));
         assert!(refused("[words]\nguards = 1")[0].starts_with("own.toml:2:10: "));
-        assert!(refused("[words]\nhuman_words = []")[0].contains("`human_words` is gone"));
+        assert!(refused("[words]\nhuman_words = []")[0].contains("`human_words` is a key no more"));
         assert!(refused("crawlers = []")[0].contains("unknown key `crawlers`"));
         assert!(
             refused("[[crawler]]\nname = \"X9\"\nsigns = [\"GPTBot\"]")[0]

@@ -3,13 +3,14 @@
 //! `conf/gateway.toml` shows the same values; a test compares the two.
 
 use crate::record::JournalRate;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Loopback: a gateway started to be tried out is not on the internet by accident.
-pub const LISTEN: &str = "127.0.0.1:8080";
+pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// Loopback, and a port that recalls RFC 9309.
-pub const ADMIN: &str = "127.0.0.1:9309";
+pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9309);
 /// RFC 9309 §2.4: a crawler should not use a cached copy for more than 24 hours.
 pub const NOTICE: Duration = Duration::from_secs(24 * 3_600);
 /// The time between a crawler's read and the moment its queues can know of it.
@@ -17,7 +18,7 @@ pub const SETTLE: Duration = Duration::from_secs(60);
 /// Long enough to spare the origin of questions, short beside the notice.
 pub const ROBOTS_MAX_AGE: Duration = Duration::from_secs(3_600);
 /// RFC 9309 §2.5: at least 500 kibibytes must be parsed.
-pub const ROBOTS_MAX_SIZE: u64 = 500 * 1024;
+pub const ROBOTS_MAX_SIZE: usize = 500 * 1024;
 /// The journal's name in the state folder.
 pub const JOURNAL: &str = "journal.jsonl";
 /// Size at which the journal is rotated: some 150,000 lines.

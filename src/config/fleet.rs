@@ -1,8 +1,9 @@
 //! `[fleet]`: the database by which several gateways are one.
 
 use super::defaults;
-use super::error::{Faults, rebase};
-use super::values::DurationValue;
+use super::error::rebase;
+use super::faults::Faults;
+use super::values::{DurationValue, ValueError, from_value, written_as};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -10,35 +11,35 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Membership in a fleet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FleetConfig {
     /// The URL of the database, without a password.
     pub database: String,
     /// What this gateway is called among the others.
+    #[serde(default = "host_name")]
     pub name: String,
     /// The file with the password; without one the environment (`PGPASSWORD`) has it, or none is needed.
     pub password_file: Option<PathBuf>,
     /// The certificates of the authorities that the database's is checked against; without a file those of the system.
     pub ca_file: Option<PathBuf>,
     /// The Ed25519 key that has to have signed what is published.
+    #[serde(default, deserialize_with = "written_as::<PublisherKeyValue, _, _>")]
     pub publisher_key: Option<[u8; 32]>,
     /// For how long a member that falls silent still counts as serving what it served.
+    #[serde(default = "default_lease", deserialize_with = "written_as::<DurationValue, _, _>")]
     pub lease: Duration,
     /// For how long a member that joins goes on accusing nobody.
+    #[serde(default = "default_settle", deserialize_with = "written_as::<DurationValue, _, _>")]
     pub settle: Duration,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FleetTable {
-    database: String,
-    #[serde(default = "host_name")]
-    name: String,
-    password_file: Option<PathBuf>,
-    ca_file: Option<PathBuf>,
-    publisher_key: Option<String>,
-    lease: Option<DurationValue>,
-    settle: Option<DurationValue>,
+const fn default_lease() -> Duration {
+    defaults::FLEET_LEASE
+}
+
+const fn default_settle() -> Duration {
+    defaults::FLEET_SETTLE
 }
 
 /// A lease that is shorter would run out in the time that a database takes to start again.
@@ -47,24 +48,19 @@ const SHORTEST_LEASE: Duration = Duration::from_secs(10);
 /// The longest name of a member.
 const LONGEST_NAME: usize = 200;
 
-/// Checks the table.
-pub(super) fn build(mut table: FleetTable, base: &Path, faults: &mut Faults<'_>) -> FleetConfig {
-    check_url(&table.database, faults);
-    let is_fit = (1..=LONGEST_NAME).contains(&table.name.len()) && !table.name.contains(char::is_control);
-    let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
-    faults.require(is_fit, "fleet.name", message, "without the key the name of the host is taken");
-    let publisher_key = table.publisher_key.as_deref().and_then(publisher_key);
-    let is_key = publisher_key.is_some() || table.publisher_key.is_none();
-    let message = "invalid `publisher_key`: expected a public key of Ed25519";
-    let hint = "write the line between the first and the last one of `openssl pkey -in key.pem -pubout`";
-    faults.require(is_key, "fleet.publisher_key", message, hint);
-    let lease = table.lease.map_or(defaults::FLEET_LEASE, |lease| lease.0);
-    let message = "`lease` is too short: expected `10s` or more";
-    faults.require(lease >= SHORTEST_LEASE, "fleet.lease", message, "the default is \"5m\"");
-    rebase(base, table.password_file.iter_mut().chain(&mut table.ca_file));
-    let FleetTable { database, name, password_file, ca_file, .. } = table;
-    let settle = table.settle.map_or(defaults::FLEET_SETTLE, |settle| settle.0);
-    FleetConfig { database, name, password_file, ca_file, publisher_key, lease, settle }
+impl FleetConfig {
+    pub(super) fn rebase(&mut self, base: &Path) {
+        rebase(base, self.password_file.iter_mut().chain(&mut self.ca_file));
+    }
+
+    pub(super) fn check(&self, faults: &mut Faults<'_>) {
+        check_url(&self.database, faults);
+        let is_fit = (1..=LONGEST_NAME).contains(&self.name.len()) && !self.name.contains(char::is_control);
+        let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
+        faults.require(is_fit, "fleet.name", message, "without the key the name of the host is taken");
+        let message = "`lease` is too short: expected `10s` or more";
+        faults.require(self.lease >= SHORTEST_LEASE, "fleet.lease", message, "the default is \"5m\"");
+    }
 }
 
 /// A password in it would be shown wherever the configuration is.
@@ -87,9 +83,23 @@ fn check_url(url: &str, faults: &mut Faults<'_>) {
 /// How the public keys of Ed25519 begin as `openssl pkey -pubout` writes them (RFC 8410 §4).
 const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
 
-fn publisher_key(written: &str) -> Option<[u8; 32]> {
-    STANDARD.decode(written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok()
+/// A public key of Ed25519 as `openssl` writes it.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct PublisherKeyValue([u8; 32]);
+
+impl TryFrom<String> for PublisherKeyValue {
+    type Error = ValueError;
+
+    fn try_from(written: String) -> Result<Self, ValueError> {
+        let key = || STANDARD.decode(&written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
+        let message = "invalid `publisher_key`: expected a public key of Ed25519; write the line between the first and the \
+                       last one of `openssl pkey -in key.pem -pubout`";
+        key().map(Self).ok_or_else(|| ValueError::new(message.to_owned()))
+    }
 }
+
+from_value!(PublisherKeyValue => Option<[u8; 32]>);
 
 fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -114,7 +124,7 @@ mod tests {
         let config = load("database = \"postgresql://gateway@db.example/robots\"").unwrap();
         let fleet = config.fleet.unwrap();
         assert_eq!((fleet.lease.as_secs(), fleet.settle.as_secs()), (300, 10));
-        assert!(!fleet.name.is_empty() && config.store.is_shared);
+        assert!(!fleet.name.is_empty() && config.store().is_shared);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //! have: with `www.` in front, or without.
 
 use crate::request::host;
+use serde::Deserialize;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// `example.org`, or `*.example.org` for every name below it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub enum HostPattern {
     /// One host.
     Exact(Box<str>),
@@ -52,6 +54,14 @@ impl fmt::Display for HostPattern {
             Self::Exact(name) => out.write_str(name),
             Self::Below(domain) => write!(out, "*.{domain}"),
         }
+    }
+}
+
+impl TryFrom<String> for HostPattern {
+    type Error = HostPatternError;
+
+    fn try_from(text: String) -> Result<Self, HostPatternError> {
+        text.parse()
     }
 }
 

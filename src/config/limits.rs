@@ -1,9 +1,7 @@
 //! `[limits]`: how much of the gateway one client, and all of them, may take. `[timeouts]`: how long clients and origins
 //! may take.
 
-use super::arguments::Arguments;
-use super::defaults;
-use super::error::Faults;
+use super::faults::Faults;
 use super::values::{DurationValue, SizeValue, written_as};
 use serde::Deserialize;
 use std::time::Duration;
@@ -99,18 +97,6 @@ impl ConnectionLimits {
         let hint = "write a size from `4KiB` to `1MiB`";
         faults.require(is_fine, "limits.header_size", "`header_size` is out of range", hint);
     }
-}
-
-/// How many threads serve.
-pub(super) fn threads(written: Option<usize>, arguments: &Arguments, faults: &mut Faults<'_>) -> usize {
-    let threads = arguments.threads.or(written).unwrap_or_else(defaults::threads);
-    if !(1..=1_024).contains(&threads) {
-        let (option, key) =
-            if arguments.threads.is_some() { ("--threads: ", None) } else { ("", Some("threads")) };
-        let message = format!("{option}`{threads}` is out of range: expected 1 to 1024 worker threads");
-        faults.push_at(key, message, "write a number from 1 to 1024");
-    }
-    threads
 }
 
 /// Time limits towards clients and origins.

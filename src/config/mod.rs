@@ -1,23 +1,25 @@
 //! `gateway.toml` and options → [`Config`]: complete, typed, every default filled in.
 //!
-//! Configuration names the modules below it; none of them names configuration. The file as written (`file`) has values
-//! of types that refuse a bad one while they are read (`values`). `build` checks what several keys say together, fills in
-//! the defaults, and makes the configuration. The reasons for the defaults stand in [`defaults`] and `limits`.
+//! Configuration names the modules below it; none of them names configuration. The file is read straight into what the
+//! program uses: values of types that refuse a bad one (`values`), and defaults where nothing is written ([`defaults`],
+//! `limits`). `faults` gathers all that is wrong with it. Then the options are laid over it (`options`), and what several
+//! keys say together is checked (`check`).
 
 mod alerts;
 mod arguments;
 mod authorize;
 mod bounded;
-mod build;
 pub mod catalogue;
+mod check;
 pub mod defaults;
 mod error;
-mod file;
+mod faults;
 mod fleet;
 mod host_pattern;
 mod limits;
 mod listener;
 mod modes;
+mod options;
 mod origin;
 mod origin_url;
 pub mod ranges;
@@ -39,9 +41,10 @@ pub use fleet::FleetConfig;
 pub use host_pattern::{HostPattern, HostPatternError, www_sibling};
 pub use limits::{ConnectionLimits, Timeouts};
 pub use listener::{CertificateConfig, ListenerConfig};
+pub use modes::NamedSetting;
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
-pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl, WordPlace};
+pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsUrl};
 pub use self_test::SELF_TEST_HOST;
 pub use site::SiteConfig;
 pub use user_info::without_user_info;
@@ -50,69 +53,109 @@ pub use verify::{NameServers, VerifyOptions, mirror_folder};
 pub use written::{KeyChange, WrittenConfig, showable};
 
 use crate::decide::NoticePeriod;
-use crate::enforce::{ClientModes, Mode, PaceRates};
-use crate::http::claims::FieldChoices;
+use crate::enforce::{ClientModes, Mode};
+use crate::http::claims::FieldPatterns;
 use crate::identify::Purpose;
-use crate::record::{AccessLogOptions, AddressDetail, JournalOptions, LogOptions, StoreOptions};
+use crate::record::{
+    AccessFormat, AccessLogOptions, AddressDetail, JournalOptions, JournalRate, JournalTarget, LogOptions,
+    STORE_FILE, StoreOptions,
+};
 use crate::request::address::NetworkList;
 use crate::request::forwarded::ForwardedField;
-use std::collections::{BTreeMap, HashMap};
+use error::rebase;
+use faults::Faults;
+use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use values::{FieldToKeep, FieldToRemove, listed_as, written_as};
 
 /// No configuration is larger; a catalogue, a certificate or a key is not either.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Everything an operator can choose.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Config {
     /// The file this came from, if one did.
+    #[serde(skip)]
     pub path: Option<PathBuf>,
     /// What stands in that file.
+    #[serde(skip)]
     pub written: WrittenConfig,
     /// Addresses to listen on for plain HTTP.
+    #[serde(deserialize_with = "listed_as::<ListenValue, _, _, _>")]
     pub listen: Vec<SocketAddr>,
     /// Addresses with more to them: TLS, the PROXY protocol.
     pub listeners: Vec<ListenerConfig>,
+    /// What TLS shows there; the first one to whoever asks for a host that no other is for.
+    pub certificates: Vec<CertificateConfig>,
     /// Where other proxies ask, if they may.
     pub authorize: Option<AuthorizeConfig>,
     /// Whom the gateway tells of what needs a look.
     pub alerts: Option<AlertsConfig>,
     /// The fleet that the gateway is a member of, if it is of any.
     pub fleet: Option<FleetConfig>,
-    /// What TLS shows there; the first one to whoever asks for a host that no other is for.
-    pub certificates: Vec<CertificateConfig>,
     /// Mode of every site that has none of its own.
     pub mode: Mode,
     /// How long former versions of a robots.txt excuse a crawler.
-    pub period: NoticePeriod,
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    pub notice: Duration,
+    /// How long after a read it counts.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    pub settle: Duration,
     /// Folder for state.
     pub state_dir: PathBuf,
     /// Control socket.
     pub control: PathBuf,
-    /// The journal.
-    pub journal: JournalOptions,
-    /// The store.
-    pub store: StoreOptions,
+    /// The journal, relative to the state folder, or `-`.
+    pub journal: PathBuf,
+    /// Size in bytes at which it is rotated.
+    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    pub journal_max_size: u64,
+    /// How many rotated ones are kept.
+    pub journal_keep: usize,
+    /// How many of its lines one sender may have; `None` bounds nobody.
+    #[serde(deserialize_with = "written_as::<RateValue, _, _>")]
+    pub journal_rate: Option<JournalRate>,
+    /// How long counts, events, reads and former versions are kept.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    pub retention: Duration,
+    /// How large the store may become, in bytes.
+    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    pub store_max_size: u64,
     /// Admin listener; `None` is off.
+    #[serde(deserialize_with = "written_as::<AdminValue, _, _>")]
     pub admin: Option<SocketAddr>,
     /// What the admin listener asks for as a bearer token.
     pub admin_token: Option<String>,
     /// Worker threads.
     pub threads: usize,
     /// Proxies whose `X-Forwarded-For` is believed.
+    #[serde(deserialize_with = "listed_as::<NetworkValue, _, _, _>")]
     pub trusted_proxies: NetworkList,
-    /// How a request's way is told.
-    pub forwarding: Forwarding,
-    /// Fields that are taken out of requests or passed on, beside those that always are.
-    pub fields: FieldChoices,
+    /// In which field trusted proxies tell where a request came from.
+    #[serde(with = "ForwardedFieldForm")]
+    pub forwarded_header: ForwardedField,
+    /// Fields that are taken out of requests, beside those that always are.
+    #[serde(deserialize_with = "listed_as::<FieldToRemove, _, _, _>")]
+    pub remove_fields: FieldPatterns,
+    /// Fields that are passed on, although they are among those.
+    #[serde(deserialize_with = "listed_as::<FieldToKeep, _, _, _>")]
+    pub keep_fields: FieldPatterns,
+    /// Whether requests to origins say that they came through a gateway (RFC 9110 §7.6.3).
+    pub via: bool,
     /// Whether forwarded answers carry the `Content-Usage` preference that applies.
     pub content_usage: bool,
-    /// The access log, if one is wanted.
-    pub access_log: Option<AccessLogOptions>,
+    /// The access log, if one is wanted, relative to the state folder, or `-`.
+    pub access_log: Option<PathBuf>,
+    /// The form of its lines.
+    pub access_log_format: AccessFormat,
     /// Clients that are never judged.
+    #[serde(deserialize_with = "listed_as::<NetworkValue, _, _, _>")]
     pub exempt: NetworkList,
     /// How much of an address is recorded.
     pub addresses: AddressDetail,
@@ -121,16 +164,20 @@ pub struct Config {
     /// Whether the origin is told of the verdict.
     pub verdict_headers: bool,
     /// `max-age` of robots.txt.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub robots_max_age: Duration,
     /// How much of a robots.txt is parsed, in bytes.
+    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
     pub robots_max_size: usize,
     /// The operator's own crawlers.
     pub catalogue: Option<PathBuf>,
     /// How long requests in flight may take after SIGTERM.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub grace: Duration,
     /// The operational log.
     pub log: LogOptions,
     /// Time limits.
+    #[serde(deserialize_with = "written_as::<Timeouts, _, _>")]
     pub timeouts: Arc<Timeouts>,
     /// Bounds on connections and requests.
     pub limits: ConnectionLimits,
@@ -138,23 +185,74 @@ pub struct Config {
     pub verify: VerifyOptions,
     /// Modes by kind of client.
     pub clients: ClientModes,
-    /// Modes by what crawlers fetch for.
-    pub purposes: BTreeMap<Purpose, Mode>,
-    /// Modes by crawler, the names in lower case.
-    pub crawlers: HashMap<String, Mode>,
-    /// Rates by crawler and purpose.
-    pub rates: PaceRates,
+    /// Modes and rates by what crawlers fetch for.
+    #[serde(deserialize_with = "modes::of_purposes")]
+    pub purposes: BTreeMap<Purpose, NamedSetting>,
+    /// Modes and rates by crawler, the names in lower case.
+    pub crawlers: BTreeMap<String, NamedSetting>,
     /// The sites; at least one.
     pub sites: Vec<SiteConfig>,
 }
 
-/// How a request's way is told, by the proxies in front and to the origins behind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forwarding {
-    /// In which field trusted proxies tell where a request came from.
-    pub field: ForwardedField,
-    /// Whether requests to origins say that they came through a gateway.
-    pub via: bool,
+/// As the file writes them; the layer of requests reads no formats.
+#[derive(Deserialize)]
+#[serde(remote = "ForwardedField", rename_all = "kebab-case")]
+enum ForwardedFieldForm {
+    XForwardedFor,
+    Forwarded,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            path: None,
+            written: WrittenConfig::default(),
+            listen: Vec::new(),
+            listeners: Vec::new(),
+            certificates: Vec::new(),
+            authorize: None,
+            alerts: None,
+            fleet: None,
+            mode: Mode::Audit,
+            notice: defaults::NOTICE,
+            settle: defaults::SETTLE,
+            state_dir: PathBuf::new(),
+            control: PathBuf::new(),
+            journal: defaults::JOURNAL.into(),
+            journal_max_size: defaults::JOURNAL_MAX_SIZE,
+            journal_keep: defaults::JOURNAL_KEEP,
+            journal_rate: Some(defaults::JOURNAL_RATE),
+            retention: defaults::RETENTION,
+            store_max_size: defaults::STORE_MAX_SIZE,
+            admin: Some(defaults::ADMIN),
+            admin_token: None,
+            threads: defaults::threads(),
+            trusted_proxies: NetworkList::default(),
+            forwarded_header: ForwardedField::default(),
+            remove_fields: FieldPatterns::default(),
+            keep_fields: FieldPatterns::default(),
+            via: true,
+            content_usage: false,
+            access_log: None,
+            access_log_format: AccessFormat::default(),
+            exempt: NetworkList::default(),
+            addresses: AddressDetail::default(),
+            log_allowed: false,
+            verdict_headers: false,
+            robots_max_age: defaults::ROBOTS_MAX_AGE,
+            robots_max_size: defaults::ROBOTS_MAX_SIZE,
+            catalogue: None,
+            grace: defaults::GRACE,
+            log: LogOptions::default(),
+            timeouts: Arc::default(),
+            limits: ConnectionLimits::default(),
+            verify: VerifyOptions::default(),
+            clients: ClientModes::default(),
+            purposes: BTreeMap::new(),
+            crawlers: BTreeMap::new(),
+            sites: Vec::new(),
+        }
+    }
 }
 
 impl Config {
@@ -163,13 +261,89 @@ impl Config {
     /// # Errors
     /// Every fault that can be told at once, each with file, line and column where there is one.
     pub fn load(arguments: &Arguments) -> Result<Self, ConfigErrors> {
-        let Some(path) = &arguments.config else {
-            return build::build(None, "", file::ConfigFile::default(), arguments);
-        };
-        let text = read(path)?;
-        let file = file::ConfigFile::parse(path, &text)?;
-        let written = WrittenConfig::of(path, &text)?;
-        Ok(Self { written, ..build::build(Some(path), &text, file, arguments)? })
+        let path = arguments.config.as_deref();
+        let text = path.map(read).transpose()?.unwrap_or_default();
+        let mut faults = Faults::new(path.unwrap_or_else(|| Path::new("")), &text);
+        let mut config: Self = faults.read();
+        // What several keys say together can be told once each of them is understood.
+        if faults.is_empty() {
+            config.rebase(path.and_then(Path::parent).unwrap_or_else(|| Path::new("")));
+            config.complete_sites(&mut faults);
+            config.overlay(arguments, &mut faults);
+            config.complete(arguments, &mut faults);
+        }
+        config.check_tables(arguments, &mut faults);
+        let found = faults.take();
+        if !found.is_empty() {
+            return Err(ConfigErrors(found));
+        }
+        if let Some(path) = path {
+            (config.path, config.written) = (Some(path.to_owned()), WrittenConfig::of(path, &text)?);
+        }
+        Ok(config)
+    }
+
+    /// Makes paths relative to the folder `base` of the file that they are written in.
+    fn rebase(&mut self, base: &Path) {
+        let own =
+            [&mut self.state_dir, &mut self.control].into_iter().filter(|path| !path.as_os_str().is_empty());
+        rebase(
+            base,
+            own.chain(&mut self.catalogue)
+                .chain(self.authorize.iter_mut().filter_map(|doors| doors.secret_file.as_mut())),
+        );
+        self.certificates.iter_mut().for_each(|pair| pair.rebase(base));
+        self.alerts.iter_mut().for_each(|alerts| alerts.rebase(base));
+        self.fleet.iter_mut().for_each(|fleet| fleet.rebase(base));
+        self.verify.rebase(base);
+        self.sites.iter_mut().for_each(|site| site.rebase(base));
+    }
+
+    /// What notice is given. A read settles after `settle`, but never so late that the notice would be over first.
+    pub fn period(&self) -> NoticePeriod {
+        NoticePeriod { notice: self.notice, settle: self.settle.min(self.notice / 10) }
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> JournalOptions {
+        JournalOptions {
+            name: "journal",
+            target: self.target(&self.journal),
+            max_bytes: self.journal_max_size,
+            keep: self.journal_keep,
+            rate: self.journal_rate,
+        }
+    }
+
+    /// The access log, if one is wanted, which is rotated as the journal is.
+    pub fn access_log(&self) -> Option<AccessLogOptions> {
+        let target = self.target(self.access_log.as_ref()?);
+        let file = JournalOptions { name: "access log", target, rate: None, ..self.journal() };
+        Some(AccessLogOptions { file, format: self.access_log_format })
+    }
+
+    /// Where a journal of this name goes: `-` is standard output.
+    fn target(&self, name: &Path) -> JournalTarget {
+        if name == Path::new("-") {
+            JournalTarget::Stdout
+        } else {
+            JournalTarget::File(self.state_dir.join(name))
+        }
+    }
+
+    /// The store. Versions within notice must not be forgotten, so retention is never shorter.
+    pub fn store(&self) -> StoreOptions {
+        StoreOptions {
+            path: self.store_path(),
+            retention: self.retention.max(self.notice),
+            max_bytes: self.store_max_size,
+            is_shared: self.fleet.is_some(),
+        }
+    }
+
+    /// The file of the store.
+    pub fn store_path(&self) -> PathBuf {
+        self.state_dir.join(STORE_FILE)
     }
 
     /// Every listener for HTTP, the plain ones first and that for other proxies last.
@@ -199,14 +373,15 @@ impl Config {
     }
 
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
-    /// certificates, the secret of other proxies, the webhook. Lists of address ranges are the policy's affair.
+    /// certificates, those that origins are believed by, the secret of other proxies, the webhook. Lists of address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let robots = self.sites.iter().flat_map(|site| site.robots.files());
         let pairs = self.certificates.iter().flat_map(|pair| [&*pair.certificate, &*pair.key]);
         let secret = self.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
         let webhook = self.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
+        let authorities = self.sites.iter().filter_map(|site| site.origin.ca.as_deref());
         let own = [self.path.as_deref(), self.catalogue.as_deref(), secret, webhook];
-        own.into_iter().flatten().chain(robots).chain(pairs)
+        own.into_iter().flatten().chain(robots).chain(pairs).chain(authorities)
     }
 }
 

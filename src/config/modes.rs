@@ -1,69 +1,68 @@
-//! The tables of modes, by kind of client, by purpose, by crawler; of the last two also rates.
+//! `[crawlers.NAME]` and `[purposes.NAME]`: what is set for a crawler, or for all that fetch for one purpose.
 
-use super::error::Faults;
-use super::file::ConfigFile;
+use super::Config;
+use super::faults::Faults;
 use super::values::RateValue;
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, PaceRates};
 use crate::identify::{Purpose, PurposeSet};
-use serde::Deserialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use toml::Spanned;
-
-/// The modes and the rates of `[purposes]` and `[crawlers]`.
-#[derive(Default)]
-pub(super) struct NamedSettings {
-    pub(super) purposes: BTreeMap<Purpose, Mode>,
-    pub(super) crawlers: HashMap<String, Mode>,
-    pub(super) rates: PaceRates,
-}
+use serde::{Deserialize, Deserializer};
+use std::collections::{BTreeMap, HashSet};
 
 /// What is set for a crawler, or for all that fetch for one purpose.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CrawlerTable {
-    mode: Option<Mode>,
-    rate: Option<RateValue>,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NamedSetting {
+    /// The mode.
+    pub mode: Option<Mode>,
+    /// The rate.
+    pub rate: Option<RateValue>,
 }
 
-impl NamedSettings {
-    pub(super) fn of(file: &ConfigFile, faults: &mut Faults<'_>) -> Self {
-        let mut set = Self::default();
-        for (name, table) in &file.purposes {
-            let set_of = name.parse::<PurposeSet>().map_err(|unknown| unknown.to_string());
-            let Some(set_of) = faults.value_or_fault(table.span(), set_of) else { continue };
-            let CrawlerTable { mode, rate } = table.as_ref();
-            require_either(table, &format!("[purposes.{name}]"), faults);
-            // `ai` comes before each of its own, which stay what they are set to.
-            for purpose in set_of.purposes() {
-                set.purposes.extend(mode.map(|mode| (purpose, mode)));
-                set.rates.purposes.extend(rate.map(|rate| (purpose, limit(rate))));
-            }
+/// `ai` stands for several, each of which may have settings of its own.
+pub(super) fn of_purposes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<Purpose, NamedSetting>, D::Error> {
+    let mut written: Vec<_> =
+        BTreeMap::<PurposeSet, NamedSetting>::deserialize(deserializer)?.into_iter().collect();
+    written.sort_by_key(|(set, _)| set.purposes().count());
+    let mut settings: BTreeMap<Purpose, NamedSetting> = BTreeMap::new();
+    for (set, setting) in written {
+        for purpose in set.purposes() {
+            let own = settings.entry(purpose).or_default();
+            (own.mode, own.rate) = (own.mode.or(setting.mode), own.rate.or(setting.rate));
         }
-        // Names of crawlers compare without case, so two that differ in nothing else are one.
-        let mut seen = HashSet::new();
-        for (name, table) in &file.crawlers {
-            let lower = name.to_ascii_lowercase();
-            if !seen.insert(lower.clone()) {
-                let message = format!("`[crawlers.{name}]` stands twice, in different spellings");
-                faults.push(table.span(), message, "remove one of the two; case does not matter");
-            }
-            let CrawlerTable { mode, rate } = table.as_ref();
-            require_either(table, &format!("[crawlers.{name}]"), faults);
-            set.crawlers.extend(mode.map(|mode| (lower.clone(), mode)));
-            set.rates.crawlers.extend(rate.map(|rate| (lower, limit(rate))));
-        }
-        set
+    }
+    Ok(settings)
+}
+
+impl Config {
+    /// The rates that are set.
+    pub fn rates(&self) -> PaceRates {
+        let limit = |rate: RateValue| rate.0.map(|rate| PaceLimit::of_rate(rate.lines, rate.period));
+        let of_purpose = self.purposes.iter().filter_map(|(name, set)| Some((*name, limit(set.rate?))));
+        let of_crawler =
+            self.crawlers.iter().filter_map(|(name, set)| Some((name.clone(), limit(set.rate?))));
+        PaceRates { purposes: of_purpose.collect(), crawlers: of_crawler.collect() }
     }
 }
 
-fn require_either(table: &Spanned<CrawlerTable>, name: &str, faults: &mut Faults<'_>) {
-    if table.as_ref().mode.is_none() && table.as_ref().rate.is_none() {
-        let message = format!("`{name}` sets nothing: expected `mode` or `rate`");
-        faults.push(table.span(), message, "write `mode = \"enforce\"` or `rate = \"60/m\"`");
+/// Brings the names of crawlers into the one case in which they are compared, and tells of settings that set nothing.
+pub(super) fn complete(config: &mut Config, faults: &mut Faults<'_>) {
+    // Names of crawlers compare without case, so two that differ in nothing else are one.
+    let mut seen = HashSet::new();
+    for name in config.crawlers.keys() {
+        let message = format!("`[crawlers.{name}]` stands twice, in different spellings");
+        let hint = "remove one of the two; case does not matter";
+        faults.require(seen.insert(name.to_ascii_lowercase()), &format!("crawlers.{name}"), message, hint);
     }
-}
-
-fn limit(rate: RateValue) -> Option<PaceLimit> {
-    rate.0.map(|rate| PaceLimit::of_rate(rate.lines, rate.period))
+    let of_crawlers = config.crawlers.iter().map(|(name, set)| (format!("crawlers.{name}"), set));
+    let of_purposes = config.purposes.iter().map(|(name, set)| (format!("purposes.{name}"), set));
+    for (key, set) in of_crawlers.chain(of_purposes) {
+        let message = format!("`[{key}]` sets nothing: expected `mode` or `rate`");
+        let hint = "write `mode = \"enforce\"` or `rate = \"60/m\"`";
+        faults.require(set.mode.is_some() || set.rate.is_some(), &key, message, hint);
+    }
+    let crawlers = std::mem::take(&mut config.crawlers).into_iter();
+    config.crawlers = crawlers.map(|(name, set)| (name.to_ascii_lowercase(), set)).collect();
 }

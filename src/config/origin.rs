@@ -1,17 +1,20 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
-use super::error::{Faults, rebase};
-use super::origin_url::OriginUrl;
-use super::values::{DurationValue, TableOrText, TextOrTable, written_as};
+use super::error::rebase;
+use super::faults::Faults;
+use super::origin_url::{OriginError, OriginUrl};
+use super::values::{DurationValue, TableOrText, TextOrTable, listed_as, written_as};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
-use toml::Spanned;
 
 /// The origin of a site: its servers, and how they are used.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Origin {
     /// At least one, but for a site that only other proxies ask about.
+    #[serde(deserialize_with = "listed_as::<TextOrTable<OriginServer>, _, _, _>")]
     pub servers: Vec<OriginServer>,
     /// Certificates that sign those of the servers; none for what the system trusts.
     pub ca: Option<PathBuf>,
@@ -22,14 +25,16 @@ pub struct Origin {
 }
 
 /// One server.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OriginServer {
     /// Where it is.
     pub url: OriginUrl,
     /// Its share of the requests, beside the weights of the others.
+    #[serde(default = "equal")]
     pub weight: u32,
-    /// The name that its certificate must be for.
-    pub server_name: Box<str>,
+    /// The name that its certificate must be for; `None` for that in the URL.
+    pub server_name: Option<Box<str>>,
 }
 
 /// How a server is asked if it is well.
@@ -83,45 +88,34 @@ pub struct OriginTimeouts {
     pub idle: Option<Duration>,
 }
 
-/// `origin = …` as it is written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OriginTable {
-    servers: Vec<TextOrTable<ServerTable>>,
-    ca: Option<PathBuf>,
-    #[serde(default)]
-    health: HealthCheck,
-    #[serde(default)]
-    timeouts: OriginTimeouts,
-}
+impl FromStr for Origin {
+    type Err = OriginError;
 
-impl From<String> for OriginTable {
-    fn from(url: String) -> Self {
-        let servers = vec![TextOrTable(url.into())];
-        Self { servers, ca: None, health: HealthCheck::default(), timeouts: OriginTimeouts::default() }
+    fn from_str(url: &str) -> Result<Self, OriginError> {
+        url.parse().map(Self::single)
     }
 }
 
-impl TableOrText for OriginTable {
+impl TableOrText for Origin {
     const WANTED: &'static str = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ServerTable {
-    url: String,
-    weight: Option<u32>,
-    server_name: Option<String>,
-}
+impl FromStr for OriginServer {
+    type Err = OriginError;
 
-impl From<String> for ServerTable {
-    fn from(url: String) -> Self {
-        Self { url, weight: None, server_name: None }
+    fn from_str(url: &str) -> Result<Self, OriginError> {
+        url.parse().map(Self::new)
     }
 }
 
-impl TableOrText for ServerTable {
+impl TableOrText for OriginServer {
     const WANTED: &'static str = "a URL, or a table with `url`";
+}
+
+impl From<TextOrTable<Self>> for OriginServer {
+    fn from(TextOrTable(server): TextOrTable<Self>) -> Self {
+        server
+    }
 }
 
 impl Default for HealthCheck {
@@ -142,6 +136,13 @@ impl Default for HealthCheck {
     }
 }
 
+/// The weight where none is written.
+const EQUAL: u32 = 1;
+
+const fn equal() -> u32 {
+    EQUAL
+}
+
 /// The largest weight: a hundred to one is a drained server.
 const HEAVIEST: u32 = 100;
 
@@ -151,83 +152,61 @@ impl Origin {
         Self { servers: vec![OriginServer::new(url)], ..Self::default() }
     }
 
-    /// Checks what is written; `None` when it has a fault, which is noted.
-    pub(super) fn from_key(
-        key: Spanned<TextOrTable<OriginTable>>,
-        base: &Path,
-        faults: &mut Faults<'_>,
-    ) -> Option<Self> {
-        let span = key.span();
-        let TextOrTable(OriginTable { servers: written, mut ca, health, timeouts }) = key.into_inner();
-        let mut found = Vec::new();
-        let (is_empty, servers) = (written.is_empty(), written.into_iter());
-        let servers: Vec<OriginServer> = servers
-            .filter_map(|TextOrTable(table)| {
-                OriginServer::from_table(table).map_err(|fault| found.push(fault)).ok()
-            })
-            .collect();
-        if is_empty {
-            found.push(
-                "an origin without `servers`; write `servers = [\"http://127.0.0.1:3000\"]`".to_owned(),
+    /// Notes what is wrong with what is written as `key`.
+    pub(super) fn check(&self, key: &str, faults: &mut Faults<'_>) {
+        let Self { servers, health, .. } = self;
+        if servers.is_empty() {
+            faults.push_at(
+                Some(key),
+                "an origin without `servers`",
+                "write `servers = [\"http://127.0.0.1:3000\"]`",
             );
+        } else if servers.iter().all(|server| server.weight == 0) {
+            faults.push_at(Some(key), "all servers have weight 0", "give one at least a weight of 1");
         }
-        if !servers.is_empty() && servers.iter().all(|server| server.weight == 0) {
-            found.push("all servers have weight 0; give one at least a weight of 1".to_owned());
+        for OriginServer { url, weight, server_name } in servers {
+            let (message, hint) =
+                (format!("`weight = {weight}` of {url}"), format!("write a number from 0 to {HEAVIEST}"));
+            faults.require(*weight <= HEAVIEST, key, message, &hint);
+            // Without a name nobody would check whose certificate it is.
+            let is_fine = server_name.as_ref().is_none_or(|name| !name.is_empty() && url.is_tls());
+            let message = format!("`server_name` of {url} needs a name and an https:// URL");
+            faults.require(is_fine, key, message, "write both, or remove `server_name`");
         }
-        health.check(&mut found);
-        let is_fine = found.is_empty();
-        for message in found {
-            faults.value_or_fault::<(), _>(span.clone(), Err(message));
-        }
-        rebase(base, &mut ca);
-        is_fine.then_some(Self { servers, ca, health, timeouts })
+        health.check(&format!("{key}.health"), faults);
+    }
+
+    pub(super) fn rebase(&mut self, base: &Path) {
+        rebase(base, &mut self.ca);
     }
 }
 
 impl OriginServer {
     /// A server with the defaults.
-    pub fn new(url: OriginUrl) -> Self {
-        let server_name = match &url {
-            OriginUrl::Tcp { host, .. } => host.clone(),
-            OriginUrl::Socket(_) => "localhost".into(),
-        };
-        Self { url, weight: 1, server_name }
+    pub const fn new(url: OriginUrl) -> Self {
+        Self { url, weight: EQUAL, server_name: None }
     }
 
-    fn from_table(table: ServerTable) -> Result<Self, String> {
-        let mut server = Self::new(table.url.parse().map_err(|error| format!("{error}"))?);
-        if let Some(weight) = table.weight {
-            if weight > HEAVIEST {
-                return Err(format!(
-                    "`weight = {weight}` of {}; write a number from 0 to {HEAVIEST}",
-                    table.url
-                ));
-            }
-            server.weight = weight;
-        }
-        if let Some(name) = table.server_name {
-            // Without a name nobody would check whose certificate it is.
-            if name.is_empty() || !server.url.is_tls() {
-                return Err(format!("`server_name` of {} needs a name and an https:// URL", table.url));
-            }
-            server.server_name = name.into();
-        }
-        Ok(server)
+    /// The name that its certificate must be for.
+    pub fn server_name(&self) -> &str {
+        let of_url = match &self.url {
+            OriginUrl::Tcp { host, .. } => &**host,
+            OriginUrl::Socket(_) => "localhost",
+        };
+        self.server_name.as_deref().unwrap_or(of_url)
     }
 }
 
 impl HealthCheck {
-    fn check(&self, faults: &mut Vec<String>) {
+    fn check(&self, key: &str, faults: &mut Faults<'_>) {
         let Self { path, interval, timeout, failures, successes, .. } = self;
-        if *interval < Duration::from_millis(100) || timeout.is_zero() {
-            let message = "`health`: an interval below 100ms, or no time to answer; write `5s` and `2s`";
-            faults.push(message.to_owned());
-        }
-        if *failures == 0 || *successes == 0 {
-            faults.push("`health`: `failures` and `successes` count from 1".to_owned());
-        }
-        if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            faults.push(format!("`health`: invalid path `{path}`: expected one such as `/healthz`"));
-        }
+        let is_fine = *interval >= Duration::from_millis(100) && !timeout.is_zero();
+        let message = "`health`: an interval below 100ms, or no time to answer";
+        faults.require(is_fine, key, message, "write `5s` and `2s`");
+        let message = "`health`: `failures` and `successes` count from 1";
+        faults.require(*failures > 0 && *successes > 0, key, message, "write 1 or more");
+        let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
+        let message = format!("`health`: invalid path `{path}`");
+        faults.require(is_path, key, message, "write one such as `/healthz`");
     }
 }

@@ -1,12 +1,14 @@
 //! Where one server of an origin is reached, as the operator writes it.
 
 use super::user_info::without_user_info;
+use serde::Deserialize;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Where one server of an origin is reached. Names are resolved while the gateway runs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub enum OriginUrl {
     /// A server that listens on TCP.
     Tcp {
@@ -72,6 +74,14 @@ impl OriginUrl {
 
 const fn default_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
+}
+
+impl TryFrom<String> for OriginUrl {
+    type Error = OriginError;
+
+    fn try_from(text: String) -> Result<Self, OriginError> {
+        text.parse()
+    }
 }
 
 impl FromStr for OriginUrl {

@@ -5,7 +5,7 @@
 //! whoever touches it, so a thread of its own does.
 
 use super::bounded::{BoundedThreads, TimedOut};
-use super::error::ConfigError;
+use super::error::{CREDENTIAL, ConfigError};
 use crate::record::at_once;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -108,6 +108,10 @@ pub fn unanswered() -> u64 {
 /// # Errors
 /// When it cannot be opened, or is no regular file.
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    if let Some(name) = path.to_str().and_then(|path| path.strip_prefix(CREDENTIAL)) {
+        let remedy = format!("no service manager hands it over; the unit needs `LoadCredential={name}:FILE`");
+        return Err(io::Error::new(io::ErrorKind::NotFound, remedy));
+    }
     // A device may do something when it is opened, so it is looked at before.
     require_regular_file(std::fs::metadata(path)?.file_type())?;
     let file = at_once(OpenOptions::new().read(true)).open(path)?;

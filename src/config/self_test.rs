@@ -3,12 +3,11 @@
 //! Hosts, rules, catalogue, certificates, limits and time limits stay. Listeners, origins, folders, the fleet and other proxies are
 //! left alone. Notice and the operator's exceptions are off, so that a refusal can be seen at once.
 
-use super::{Config, HostPattern, Origin, OriginUrl, RobotsConfig, RobotsSource, SiteConfig, VerifyOptions};
-use crate::decide::NoticePeriod;
+use super::{Config, HostPattern, Origin, OriginUrl, RobotsConfig, RobotsFrom, SiteConfig, VerifyOptions};
 use crate::enforce::{ClientModes, Mode};
-use crate::record::{JournalOptions, JournalTarget, LogOptions, STORE_FILE, StoreOptions};
+use crate::record::LogOptions;
 use crate::request::address::NetworkList;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -45,20 +44,16 @@ impl Config {
             fleet: None,
             admin: None,
             access_log: None,
-            period: NoticePeriod { notice: Duration::ZERO, settle: Duration::ZERO },
-            journal: JournalOptions {
-                target: JournalTarget::File(folder.join("journal.jsonl")),
-                ..self.journal
-            },
-            store: StoreOptions { path: folder.join(STORE_FILE), is_shared: false, ..self.store },
+            notice: Duration::ZERO,
+            journal: folder.join("journal.jsonl"),
             control: folder.join("control.sock"),
             state_dir: folder.to_owned(),
-            verify: VerifyOptions { dns: None, refresh: None, ..self.verify },
+            verify: VerifyOptions { dns: false, refresh: None, ..self.verify },
             log: LogOptions { level: Some("error".to_owned()), ..self.log },
             exempt: NetworkList::default(),
             clients: ClientModes::default(),
             purposes: BTreeMap::new(),
-            crawlers: HashMap::new(),
+            crawlers: BTreeMap::new(),
             sites: self.sites.into_iter().map(moved).chain([own]).collect(),
             ..self
         }
@@ -67,8 +62,6 @@ impl Config {
 
 /// What only the origin could say is left out: it is not asked.
 fn without_origin(robots: RobotsConfig) -> RobotsConfig {
-    match robots.source {
-        RobotsSource::Origin(_) => RobotsConfig { source: RobotsSource::None, ..robots },
-        RobotsSource::None | RobotsSource::File(_) => robots,
-    }
+    let from = RobotsFrom::None;
+    RobotsConfig { from, ..robots }
 }

@@ -1,16 +1,15 @@
 //! One site of the configuration.
 
-use super::error::Faults;
+use super::faults::Faults;
 use super::host_pattern::HostPattern;
-use super::origin::{Origin, OriginTable};
-use super::robots::{RobotsConfig, RobotsTable};
-use super::values::{DurationValue, TextOrTable};
+use super::origin::Origin;
+use super::robots::RobotsConfig;
+use super::values::{DurationValue, text_or_table};
 use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::path::Path;
-use toml::Spanned;
 
 /// The name of the site without hosts.
 const DEFAULT_SITE: &str = "default";
@@ -19,21 +18,30 @@ const DEFAULT_SITE: &str = "default";
 const REFUSAL_STATUS: [u16; 6] = [402, 403, 404, 410, 429, 451];
 
 /// A site: its hosts, where its requests go, and by which file they are judged.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct SiteConfig {
     /// Its first host, or `default`.
+    #[serde(skip)]
     pub name: String,
     /// Its hosts; none for the default site.
     pub hosts: Vec<HostPattern>,
     /// Its origin; without servers where only other proxies ask about it.
+    #[serde(deserialize_with = "text_or_table")]
     pub origin: Origin,
     /// What its robots.txt is made of.
+    #[serde(deserialize_with = "text_or_table")]
     pub robots: RobotsConfig,
     /// Its own mode.
     pub mode: Option<Mode>,
-    /// What it does where the rules leave a choice.
-    pub choices: SiteChoices,
+    /// What is done about names that were shown to be false.
+    pub contradicted: Contradicted,
+    /// What is done about variants of disallowed paths.
+    pub variants: Variants,
+    /// Whether crawl delays are enforced.
+    pub crawl_delay: PaceChoice,
     /// Whether its origin drops path parameters.
+    #[serde(with = "PathParametersForm")]
     pub path_parameters: PathParameters,
     /// Whether the gateway sees every read of its robots.txt; `None` where requests are to show it.
     pub reads: Option<Reads>,
@@ -45,33 +53,8 @@ pub struct SiteConfig {
     /// whole says.
     pub content_usage: Option<bool>,
     /// How it refuses.
+    #[serde(with = "RefusalForm")]
     pub refusal: RefusalPolicy,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SiteTable {
-    #[serde(default)]
-    pub(super) hosts: Vec<Spanned<String>>,
-    pub(super) origin: Option<Spanned<TextOrTable<OriginTable>>>,
-    robots: Option<Spanned<TextOrTable<RobotsTable>>>,
-    mode: Option<Mode>,
-    #[serde(default)]
-    contradicted: Contradicted,
-    #[serde(default)]
-    variants: Variants,
-    #[serde(default)]
-    crawl_delay: PaceChoice,
-    #[serde(default, with = "PathParametersForm")]
-    path_parameters: PathParameters,
-    reads: Option<Reads>,
-    #[serde(default)]
-    accept_signature: bool,
-    content_usage: Option<bool>,
-    #[serde(default)]
-    redirect_https: bool,
-    #[serde(default)]
-    refusal: RefusalTable,
 }
 
 #[derive(Deserialize)]
@@ -81,12 +64,18 @@ enum PathParametersForm {
     Drop,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct RefusalTable {
-    status: Option<Spanned<u16>>,
+/// As the file writes it; the layer of refusals reads no formats.
+#[derive(Default, Deserialize)]
+#[serde(remote = "RefusalPolicy", deny_unknown_fields, default)]
+struct RefusalForm {
+    status: u16,
     contact: Option<String>,
-    retry_after: Option<DurationValue>,
+    #[serde(rename = "retry_after", deserialize_with = "seconds")]
+    retry_after_seconds: u64,
+}
+
+fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    DurationValue::deserialize(deserializer).map(|time| time.0.as_secs())
 }
 
 impl SiteConfig {
@@ -98,7 +87,7 @@ impl SiteConfig {
     /// Whether `host`, in normal form, is a name that the operator gave it. One without hosts answers to every name.
     #[must_use]
     pub fn names(&self, host: &str) -> bool {
-        let of_robots = self.robots.origin().and_then(|from| from.host.as_deref());
+        let of_robots = self.robots.origin().and_then(|from| from.host.as_ref()).map(|host| &*host.0);
         self.hosts.iter().any(|pattern| pattern.admits(host)) || of_robots == Some(host)
     }
 
@@ -110,65 +99,39 @@ impl SiteConfig {
 
     /// The default site, of which nothing is said but its origin.
     pub(super) fn of_origin(origin: Origin) -> Self {
-        let (name, robots) = (DEFAULT_SITE.to_owned(), RobotsConfig::of_origin());
-        Self { name, origin, robots, ..Self::default() }
+        Self { name: DEFAULT_SITE.to_owned(), origin, ..Self::default() }
     }
 
-    /// Checks a site's table; faults are collected, and a site with one is left out.
-    pub(super) fn from_table(table: SiteTable, base: &Path, faults: &mut Faults<'_>) -> Option<Self> {
-        let hosts = faults.values_or_faults(&table.hosts, str::parse::<HostPattern>);
-        let origin = match table.origin {
-            Some(origin) => Origin::from_key(origin, base, faults),
-            None => Some(Origin::default()),
-        };
-        let refusal = refusal(table.refusal, faults);
-        let has_origin = origin.as_ref().is_none_or(|origin| !origin.servers.is_empty());
-        let robots = match table.robots {
-            Some(key) => {
-                let span = key.span();
-                RobotsConfig::from_key(key, base, faults).filter(|robots| {
-                    let is_askable = has_origin || robots.origin().is_none_or(|from| from.url.is_some());
-                    if !is_askable {
-                        let hint = "add `url`, or a `file`, or `from = \"none\"`";
-                        faults.push(span, "a site without `origin` has none to take a robots.txt from", hint);
-                    }
-                    is_askable
-                })
-            }
-            None if has_origin => Some(RobotsConfig::of_origin()),
-            None => Some(RobotsConfig::default()),
-        };
-        let (hosts, origin, robots) = (hosts?, origin?, robots?);
-        Some(Self {
-            name: hosts.first().map_or_else(|| DEFAULT_SITE.to_owned(), ToString::to_string),
-            hosts,
-            origin,
-            robots,
-            mode: table.mode,
-            choices: SiteChoices {
-                variants: table.variants,
-                contradicted: table.contradicted,
-                crawl_delay: table.crawl_delay,
-            },
-            path_parameters: table.path_parameters,
-            reads: table.reads,
-            redirect_https: table.redirect_https,
-            accept_signature: table.accept_signature,
-            content_usage: table.content_usage,
-            refusal,
-        })
+    /// What it does where the rules leave a choice.
+    pub const fn choices(&self) -> SiteChoices {
+        let Self { variants, contradicted, crawl_delay, .. } = *self;
+        SiteChoices { variants, contradicted, crawl_delay }
     }
-}
 
-fn refusal(table: RefusalTable, faults: &mut Faults<'_>) -> RefusalPolicy {
-    let default = RefusalPolicy::default();
-    if let Some(status) = table.status.as_ref().filter(|status| !REFUSAL_STATUS.contains(status.as_ref())) {
-        let message = format!("invalid status `{}` of refusals", status.as_ref());
-        faults.push(status.span(), message, "write 402, 403, 404, 410, 429 or 451");
+    pub(super) fn rebase(&mut self, base: &Path) {
+        self.origin.rebase(base);
+        self.robots.rebase(base);
     }
-    RefusalPolicy {
-        status: table.status.map_or(default.status, Spanned::into_inner),
-        contact: table.contact,
-        retry_after_seconds: table.retry_after.map_or(default.retry_after_seconds, |time| time.0.as_secs()),
+
+    /// Fills in what follows from the rest, and notes what is wrong with what is written as `key`.
+    pub(super) fn complete(&mut self, key: &str, faults: &mut Faults<'_>) {
+        self.name = self.hosts.first().map_or_else(|| DEFAULT_SITE.to_owned(), ToString::to_string);
+        let (origin, robots) = (format!("{key}.origin"), format!("{key}.robots"));
+        if faults.has(&origin) {
+            self.origin.check(&origin, faults);
+        }
+        self.robots.check(&robots, faults);
+        if self.origin.servers.is_empty() && !faults.has(&robots) {
+            self.robots = RobotsConfig::none();
+        }
+        let is_askable =
+            !self.origin.servers.is_empty() || self.robots.origin().is_none_or(|from| from.url.is_some());
+        let message = "a site without `origin` has none to take a robots.txt from";
+        let hint = "add `url`, or a `file`, or `from = \"none\"`";
+        faults.require(is_askable || faults.has(&origin), &robots, message, hint);
+        let status = self.refusal.status;
+        let message = format!("invalid status `{status}` of refusals");
+        let hint = "write 402, 403, 404, 410, 429 or 451";
+        faults.require(REFUSAL_STATUS.contains(&status), &format!("{key}.refusal.status"), message, hint);
     }
 }

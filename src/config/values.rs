@@ -2,6 +2,7 @@
 //!
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
+use crate::http::claims::{FieldPattern, FieldPatternError};
 use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use serde::de::value::MapAccessDeserializer;
@@ -43,6 +44,32 @@ pub struct NetworkValue(pub Network);
 #[serde(try_from = "String")]
 pub struct RateValue(pub Option<JournalRate>);
 
+/// The name of a field that is taken out of requests.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct FieldToRemove(FieldPattern);
+
+/// The name of a field that is passed on.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct FieldToKeep(FieldPattern);
+
+impl TryFrom<String> for FieldToRemove {
+    type Error = FieldPatternError;
+
+    fn try_from(text: String) -> Result<Self, FieldPatternError> {
+        FieldPattern::to_remove(&text).map(Self)
+    }
+}
+
+impl TryFrom<String> for FieldToKeep {
+    type Error = FieldPatternError;
+
+    fn try_from(text: String) -> Result<Self, FieldPatternError> {
+        FieldPattern::to_keep(&text).map(Self)
+    }
+}
+
 /// Why a text is no good value; says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -55,7 +82,7 @@ impl ValueError {
 }
 
 /// A table that may be written as a text, too.
-pub(super) trait TableOrText: From<String> {
+pub(super) trait TableOrText: FromStr<Err: fmt::Display> {
     /// What is expected.
     const WANTED: &'static str;
 }
@@ -79,13 +106,20 @@ impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor
         out.write_str(T::WANTED)
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<T, E> {
-        Ok(text.to_owned().into())
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
         T::deserialize(MapAccessDeserializer::new(map))
     }
+}
+
+/// Reads a field that is a table, or a text in place of one.
+pub(super) fn text_or_table<'de, T: TableOrText + Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    TextOrTable::deserialize(deserializer).map(|read| read.0)
 }
 
 /// Splits `12m` into its number and what its unit stands for.
@@ -182,6 +216,14 @@ pub(super) fn written_as<'de, V: Deserialize<'de> + Into<T>, T, D: Deserializer<
     V::deserialize(deserializer).map(Into::into)
 }
 
+/// Reads the elements of an array in the form `V`, and keeps what they stand for.
+pub(super) fn listed_as<'de, V: Deserialize<'de> + Into<T>, T, C: FromIterator<T>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<C, D::Error> {
+    let values = Vec::<V>::deserialize(deserializer)?;
+    Ok(values.into_iter().map(Into::into).collect())
+}
+
 macro_rules! from_value {
     ($($value:ty => $plain:ty),*) => {$(
         impl From<$value> for $plain {
@@ -191,10 +233,12 @@ macro_rules! from_value {
         }
     )*};
 }
+pub(super) use from_value;
 
 from_value!(
     DurationValue => Duration, DurationValue => Option<Duration>, SizeValue => u64, SizeValue => Option<u64>,
-    ListenValue => SocketAddr
+    ListenValue => SocketAddr, AdminValue => Option<SocketAddr>, NetworkValue => Network, RateValue => Option<JournalRate>,
+    FieldToRemove => FieldPattern, FieldToKeep => FieldPattern
 );
 
 impl From<SizeValue> for usize {

@@ -1,9 +1,10 @@
 //! The `[verify]` table: how the gateway finds out whether a client is the crawler it says it is.
 
 use super::defaults;
-use super::error::{Faults, rebase};
+use super::error::rebase;
+use super::faults::Faults;
 use super::user_info::without_user_info;
-use super::values::{DurationValue, ValueError};
+use super::values::{DurationValue, ValueError, from_value, listed_as, written_as};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -14,17 +15,28 @@ use std::time::Duration;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the names of crawlers are verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct VerifyOptions {
-    /// Whom to ask for the names of addresses; `None` asks nobody.
-    pub dns: Option<NameServers>,
+    /// Whether name servers are asked for the names of addresses.
+    pub dns: bool,
+    /// Which ones; none for those of the system.
+    #[serde(deserialize_with = "listed_as::<ResolverValue, _, _, _>")]
+    pub resolvers: Vec<SocketAddr>,
+    /// How long one question may take.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    pub timeout: Duration,
     /// How long it is remembered that an address belongs to a crawler.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub cache: Duration,
     /// How long it is remembered that it does not.
+    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub cache_negative: Duration,
     /// How often published ranges are fetched; `None` leaves that to `gatewayctl crawlers refresh`.
+    #[serde(deserialize_with = "written_as::<RefreshValue, _, _>")]
     pub refresh: Option<Duration>,
     /// URL of a folder that holds the lists, in place of their publishers; ends with `/`.
+    #[serde(deserialize_with = "written_as::<MirrorValue, _, _>")]
     pub mirror: Option<String>,
     /// PEM file of the certificates that publishers, or the mirror, are believed by in place of the
     /// built-in ones.
@@ -42,44 +54,54 @@ pub struct NameServers {
     pub timeout: Duration,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct VerifyTable {
-    dns: Option<bool>,
-    resolvers: Vec<ResolverValue>,
-    timeout: Option<DurationValue>,
-    cache: Option<DurationValue>,
-    cache_negative: Option<DurationValue>,
-    refresh: Option<RefreshValue>,
-    mirror: Option<String>,
-    ca: Option<PathBuf>,
-    ranges: BTreeMap<String, Vec<PathBuf>>,
-}
-
-impl VerifyTable {
-    pub(super) fn build(mut self, base: &Path, faults: &mut Faults<'_>) -> VerifyOptions {
-        let duration = |value: Option<DurationValue>, default| value.map_or(default, |value| value.0);
-        let timeout = duration(self.timeout, defaults::VERIFY_TIMEOUT);
-        let message = "`timeout` must be more than nothing, and a minute at most";
-        let is_fine = !timeout.is_zero() && timeout <= LONGEST_TIMEOUT;
-        faults.require(is_fine, "verify.timeout", message, "to ask no name server, write `dns = false`");
-        let mirror = self.mirror.as_deref().map(mirror_folder).transpose();
-        if let Err(message) = &mirror {
-            faults.push_at(Some("verify.mirror"), message, "write it as `https://mirror.example/ranges/`");
-        }
-        rebase(base, self.ca.iter_mut().chain(self.ranges.values_mut().flatten()));
-        let addresses = self.resolvers.iter().map(|resolver| resolver.0).collect();
-        VerifyOptions {
-            dns: self.dns.unwrap_or(true).then_some(NameServers { addresses, timeout }),
-            cache: duration(self.cache, defaults::VERIFY_CACHE),
-            cache_negative: duration(self.cache_negative, defaults::VERIFY_CACHE_NEGATIVE),
-            refresh: self.refresh.and_then(|refresh| refresh.0),
-            mirror: mirror.unwrap_or_default(),
-            ca: self.ca,
-            ranges: self.ranges,
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        Self {
+            dns: true,
+            resolvers: Vec::new(),
+            timeout: defaults::VERIFY_TIMEOUT,
+            cache: defaults::VERIFY_CACHE,
+            cache_negative: defaults::VERIFY_CACHE_NEGATIVE,
+            refresh: None,
+            mirror: None,
+            ca: None,
+            ranges: BTreeMap::new(),
         }
     }
 }
+
+impl VerifyOptions {
+    /// Whom to ask for the names of addresses; `None` asks nobody.
+    pub fn name_servers(&self) -> Option<NameServers> {
+        let (addresses, timeout) = (self.resolvers.clone(), self.timeout);
+        self.dns.then_some(NameServers { addresses, timeout })
+    }
+
+    pub(super) fn rebase(&mut self, base: &Path) {
+        rebase(base, self.ca.iter_mut().chain(self.ranges.values_mut().flatten()));
+    }
+
+    pub(super) fn check(&self, faults: &mut Faults<'_>) {
+        let message = "`timeout` must be more than nothing, and a minute at most";
+        let is_fine = !self.timeout.is_zero() && self.timeout <= LONGEST_TIMEOUT;
+        faults.require(is_fine, "verify.timeout", message, "to ask no name server, write `dns = false`");
+    }
+}
+
+/// A folder that holds the lists.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct MirrorValue(String);
+
+impl TryFrom<String> for MirrorValue {
+    type Error = ValueError;
+
+    fn try_from(url: String) -> Result<Self, ValueError> {
+        mirror_folder(&url).map(Self).map_err(ValueError::new)
+    }
+}
+
+from_value!(MirrorValue => Option<String>, ResolverValue => SocketAddr, RefreshValue => Option<Duration>);
 
 /// The URL of a folder that holds copies of published lists, ending with `/`.
 ///
@@ -173,9 +195,12 @@ mod tests {
     #[test]
     fn every_default_is_filled_in() {
         let options = load("").unwrap();
-        assert_eq!(options.dns, Some(NameServers { addresses: vec![], timeout: Duration::from_secs(2) }));
+        assert_eq!(
+            options.name_servers(),
+            Some(NameServers { addresses: vec![], timeout: Duration::from_secs(2) })
+        );
         assert_eq!((options.refresh, options.mirror), (None, None));
-        assert_eq!(load("dns = false").unwrap().dns, None);
+        assert_eq!(load("dns = false").unwrap().name_servers(), None);
     }
 
     #[test]
@@ -185,7 +210,7 @@ mod tests {
              ranges = { OurBot = [\"ours.txt\"] }",
         )
         .unwrap();
-        let servers = options.dns.unwrap().addresses;
+        let servers = options.name_servers().unwrap().addresses;
         assert_eq!(servers, ["127.0.0.1:5353".parse().unwrap(), "[::1]:53".parse().unwrap()]);
         assert_eq!(options.refresh, Some(Duration::from_secs(86_400)));
         assert_eq!(options.mirror.as_deref(), Some("http://127.0.0.1:9/x/"));

@@ -1,15 +1,20 @@
 //! The keys of a configuration file as they stand there, and how two files differ.
 
 use super::error::ConfigError;
+use super::faults::Faults;
 use super::user_info::{HIDDEN, without_user_info};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::{Table, Value};
 
-/// Every key with its value, as TOML writes it. A key of a site is named by the site's first host.
+/// A configuration file as it stands there.
 #[derive(Clone, Debug, Default)]
-pub struct WrittenConfig(BTreeMap<String, String>);
+pub struct WrittenConfig {
+    text: String,
+    /// Every key with its value, as TOML writes it. A key of a site is named by the site's first host.
+    keys: BTreeMap<String, String>,
+}
 
 /// Configurations are compared by what they mean. How that is written, a default set or left out, makes no difference.
 impl PartialEq for WrittenConfig {
@@ -57,9 +62,16 @@ impl WrittenConfig {
     pub(super) fn of(path: &Path, text: &str) -> Result<Self, ConfigError> {
         let table: Table = toml::from_str(text)
             .map_err(|error| ConfigError::at(path, text, error.span(), error.message().to_owned()))?;
-        let mut written = Self::default();
+        let mut written = Self { text: text.to_owned(), keys: BTreeMap::new() };
         table.iter().for_each(|(key, value)| written.add(key, value));
         Ok(written)
+    }
+
+    /// A fault of the value of `key`, which stands there after the tables and the places in arrays that it stands in.
+    pub fn fault_of(&self, path: &Path, key: &str, message: String, hint: &str) -> Option<ConfigError> {
+        let mut faults = Faults::new(path, &self.text);
+        faults.push_at(Some(key), message, hint);
+        faults.take().pop()
     }
 
     fn add(&mut self, key: &str, value: &Value) {
@@ -75,16 +87,16 @@ impl WrittenConfig {
                     );
                 }
             }
-            value => drop(self.0.insert(key.to_owned(), value.to_string())),
+            value => drop(self.keys.insert(key.to_owned(), value.to_string())),
         }
     }
 
     /// The keys that `next` has otherwise. `restart` says of a key whether it waits for the next start.
     pub fn changes(&self, next: &Self, restart: impl Fn(&str) -> bool) -> Vec<KeyChange> {
-        let new_keys = next.0.keys().filter(|key| !self.0.contains_key(*key));
-        let mut keys: Vec<&String> = self.0.keys().chain(new_keys).collect();
+        let new_keys = next.keys.keys().filter(|key| !self.keys.contains_key(*key));
+        let mut keys: Vec<&String> = self.keys.keys().chain(new_keys).collect();
         keys.sort();
-        let changed = keys.into_iter().filter(|key| self.0.get(*key) != next.0.get(*key));
+        let changed = keys.into_iter().filter(|key| self.keys.get(*key) != next.keys.get(*key));
         changed
             .map(|key| KeyChange {
                 key: key.clone(),
@@ -96,7 +108,7 @@ impl WrittenConfig {
     }
 
     fn shown(&self, key: &str) -> Option<String> {
-        let value = self.0.get(key)?;
+        let value = self.keys.get(key)?;
         let last = key.rsplit('.').next().unwrap_or(key);
         let is_secret = SECRETS.iter().any(|part| last.contains(part));
         Some(if is_secret { HIDDEN.to_owned() } else { without_user_info(value).into_owned() })

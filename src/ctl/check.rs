@@ -79,6 +79,12 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
     complaints.extend(stale.map(|stale| {
         FileFinding::whole(path, Severity::Note, "stale-catalogue", stale, "install a newer version")
     }));
+    if !offline {
+        complaints.extend(policy::name_server_doubt(&policy.config).map(|doubt| {
+            let hint = "or write `dns = false` under [verify]";
+            FileFinding::whole(path, Severity::Note, "name-servers", doubt, hint)
+        }));
+    }
     complaints.extend(of_certificates(policy));
     complaints.extend(of_signers(path, policy));
     for site in policy.sites() {
@@ -87,7 +93,7 @@ fn findings(path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
         complaints.extend(site.findings.iter().map(|finding| of_finding(site, finding)));
         if !offline {
             complaints.extend(origin_copy::compare(path, site));
-            let names_itself = policy.config.forwarding.via;
+            let names_itself = policy.config.via;
             complaints.extend(names_itself.then(|| compression::finding(path, site)).flatten());
         }
     }
@@ -129,12 +135,12 @@ fn of_signers(path: &Path, policy: &Policy) -> Vec<FileFinding> {
 fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
     let config = &policy.config;
     let mut complaints = Vec::new();
-    if config.robots_max_age > config.period.notice {
+    if config.robots_max_age > config.notice {
         let message = "`robots_max_age` is longer than `notice`: a crawler that keeps the file as long as it may can be accused";
         let hint = "make `notice` at least as long";
         complaints.push(FileFinding::whole(path, Severity::Warning, "max-age", message, hint));
     }
-    let named = config.crawlers.keys().chain(config.rates.crawlers.keys());
+    let named = config.crawlers.keys();
     let catalogue = policy.identifier.catalogue();
     let unknown: BTreeSet<&String> = named.filter(|name| catalogue.get(name).is_none()).collect();
     complaints.extend(unknown.into_iter().map(|name| {
@@ -175,10 +181,7 @@ fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item 
 
 /// What Google makes of a refusal, where the site refuses anybody, or would with another status than is usual.
 fn of_refusals(path: &Path, site: &Site) -> Option<FileFinding> {
-    let enforces = |mode: &Mode| *mode == Mode::Enforce;
-    let modes = &site.modes;
-    let refuses =
-        enforces(&modes.site) || modes.crawlers.values().chain(modes.purposes.values()).any(enforces);
+    let refuses = site.modes.0.iter().any(|one| one.mode == Mode::Enforce);
     let (name, status) = (&site.config.name, site.config.refusal.status);
     if !refuses && status == RefusalPolicy::default().status {
         return None;

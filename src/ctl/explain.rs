@@ -198,7 +198,7 @@ fn explain(
     let judged_here = judge(proof);
     let action = |mode| {
         let mut site = trial.site.clone();
-        site.modes.site = mode;
+        site.modes = site.modes.with_others(mode);
         judge_trial(&trial.policy, &site, facts, &target, named, signature, proof).action.as_str()
     };
     let action = Actions { audit: action(Mode::Audit), enforce: action(Mode::Enforce) };

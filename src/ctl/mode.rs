@@ -33,7 +33,7 @@ fn print_change(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> 
 /// Which modes are in force: of each site its own, and of those that have another.
 fn print_in_force(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> {
     let line = |who: &str, one: &ModeInForce| format!("{who}: {}, {}", one.mode, describe_source(one));
-    let of = |site: &SiteModes, whom: &ModeScope| site.modes.iter().find(|one| one.whom == *whom).cloned();
+    let of = |site: &SiteModes, whom: &ModeScope| site.modes.0.iter().find(|one| one.whom == *whom).cloned();
     if let Some(all) = report.in_force.first().and_then(|site| of(site, &ModeScope::Everybody)) {
         output.line(format!("{}; nothing else counts", line("everybody", &all)))?;
     }
@@ -41,7 +41,7 @@ fn print_in_force(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()
         if let Some(others) = of(site, &ModeScope::Others) {
             output.line(line(&site.site, &others))?;
         }
-        for one in &site.modes {
+        for one in &site.modes.0 {
             let who = match &one.whom {
                 ModeScope::Crawler(name) => format!("  crawler {name}"),
                 ModeScope::Purpose(purpose) => format!("  purpose {purpose}"),

@@ -52,7 +52,7 @@ impl TrialPolicy {
         let host = named.unwrap_or_else(|| site.config.name.clone());
         let site = match robots {
             Some(path) => {
-                let robots = RobotsConfig { block: block.to_vec(), ..RobotsConfig::default() };
+                let robots = RobotsConfig { block: block.to_vec(), ..RobotsConfig::none() };
                 let unfit = |unfit: Unfit| VerbFailure::at(path, unfit);
                 let file = RobotsFile::named(path).map_err(unfit)?;
                 site.composed_of(&policy, Some(file), &robots).map_err(unfit)?
@@ -72,7 +72,7 @@ pub(super) fn no_rules() -> VerbFailure {
 /// `--robots` replaces the sites' own files, which need not even be there.
 fn without_files(mut config: Config) -> Config {
     for site in &mut config.sites {
-        site.robots = RobotsConfig::default();
+        site.robots = RobotsConfig::none();
     }
     config
 }

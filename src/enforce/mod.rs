@@ -8,7 +8,7 @@ mod mode;
 mod pace;
 mod refusal;
 
-pub use mode::{ClientModes, Mode, Modes};
+pub use mode::{ClientModes, Mode};
 pub use pace::{PaceChoice, PaceRates, enforce_pace};
 pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 

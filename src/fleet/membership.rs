@@ -79,7 +79,7 @@ impl Fleet {
         let status = FleetStatus { name: fleet.name.clone(), ..FleetStatus::default() };
         let shared = Arc::new(FleetShared {
             config: fleet.clone(),
-            store: config.store.path.clone(),
+            store: config.store_path(),
             ledger,
             reads: Arc::clone(reads),
             pace: Arc::clone(pace),

@@ -314,7 +314,7 @@ pub(super) fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, pr
 /// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.
 pub(super) fn kind(judged: &JudgedRequest<'_>, site: &Site) -> EventKind {
     match EventKind::of(&judged.verdict, judged.proof) {
-        EventKind::Spoof if site.config.choices.contradicted == Contradicted::Ignore => EventKind::Allowed,
+        EventKind::Spoof if site.config.contradicted == Contradicted::Ignore => EventKind::Allowed,
         kind => kind,
     }
 }

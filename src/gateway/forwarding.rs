@@ -63,7 +63,7 @@ pub fn forward(
         put(b"X-Forwarded-Host", host.as_bytes());
     }
     put(b"X-Request-Id", context.request_id.text().as_bytes());
-    if config.forwarding.via {
+    if config.via {
         put(b"Via", via(head.version));
     }
     put_joined(head, put);
@@ -165,12 +165,12 @@ impl<'a> FieldRules<'a> {
 
     /// Whether a field makes no claim, or one that is believed.
     fn may_pass(&self, name: &[u8]) -> bool {
-        if self.config.fields.removed.contain(name) {
+        if self.config.remove_fields.contain(name) {
             return self.is_believed(name);
         }
         match claims::claim(name) {
             None => true,
-            Some(_) if self.config.fields.kept.contain(name) => true,
+            Some(_) if self.config.keep_fields.contain(name) => true,
             Some(FieldClaim::OfProxy) => self.is_believed(name),
             Some(FieldClaim::Detour) => false,
         }
@@ -189,7 +189,7 @@ impl<'a> FieldRules<'a> {
     /// Whether a claim is a trusted proxy's own: spelled as proxies do, and in the form that proxies are configured to
     /// write. Anything else it may have passed on from a client.
     fn is_believed(&self, name: &[u8]) -> bool {
-        let is_other_way = match self.config.forwarding.field {
+        let is_other_way = match self.config.forwarded_header {
             ForwardedField::XForwardedFor => name.eq_ignore_ascii_case(b"forwarded"),
             ForwardedField::Forwarded => {
                 name.get(..11).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded"))

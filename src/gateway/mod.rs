@@ -114,7 +114,7 @@ pub struct Incoming<'a> {
 impl Incoming<'_> {
     /// In which field the way of the request is told. Who asks about a request describes it always in the same.
     const fn way_field(&self, config: &Config) -> ForwardedField {
-        if self.connection.is_asking { ForwardedField::XForwardedFor } else { config.forwarding.field }
+        if self.connection.is_asking { ForwardedField::XForwardedFor } else { config.forwarded_header }
     }
 
     /// The length of its body as far as the head tells.

@@ -46,7 +46,7 @@ impl Gateway {
         let who = reader(facts, &judged.identity, judged.proof);
         let is_counted = decided_for != DecidedFor::RefusalPage;
         let excess = self.pace.admit(&who, &pace.limit, target.judged(), uptime, is_counted).err()?;
-        let action = enforce_pace(judged.mode, site.config.choices.crawl_delay, &judged.identity, target);
+        let action = enforce_pace(judged.mode, site.config.crawl_delay, &judged.identity, target);
         if action == Action::Forward && kind(judged, site) != EventKind::Allowed {
             return None;
         }

@@ -19,7 +19,7 @@ fn gateway(settings: &str) -> (Gateway, tempfile::TempDir) {
     );
     std::fs::write(&path, text).unwrap();
     let config = Config::load(&Arguments { config: Some(path), ..Arguments::default() }).unwrap();
-    let (journal, store) = (config.journal.clone(), config.store.clone());
+    let (journal, store) = (config.journal(), config.store());
     let policy = crate::policy::check(config, SystemTime::now()).unwrap();
     let gateway = Gateway::new(
         Arc::new(CurrentPolicy::new(policy)),
@@ -27,7 +27,7 @@ fn gateway(settings: &str) -> (Gateway, tempfile::TempDir) {
         Arc::new(Recorder::start(&store).unwrap()),
         Arc::new(Totals::default()),
         Arc::new(ReadBook::default()),
-        Arc::new(Prover::start().unwrap()),
+        Arc::new(Prover::start(None).unwrap()),
     );
     (gateway, folder)
 }

@@ -175,15 +175,6 @@ const fn folded(byte: u8) -> u8 {
     if byte.is_ascii_alphanumeric() { byte } else { b'-' }
 }
 
-/// What an operator has done with fields of requests, beside what the lists say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldChoices {
-    /// They are taken out like claims.
-    pub removed: FieldPatterns,
-    /// They are passed on, although they are claims or detours.
-    pub kept: FieldPatterns,
-}
-
 /// Names and beginnings of names of fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPatterns(Vec<FieldPattern>);

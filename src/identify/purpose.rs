@@ -65,7 +65,8 @@ fn purposes() -> impl Iterator<Item = &'static str> {
 }
 
 /// One purpose, or all of them that are AI's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(try_from = "String")]
 pub enum PurposeSet {
     /// This one.
     One(Purpose),
@@ -102,6 +103,14 @@ impl fmt::Display for PurposeSet {
             Self::One(purpose) => f.write_str(purpose.as_str()),
             Self::Ai => f.write_str(Self::AI),
         }
+    }
+}
+
+impl TryFrom<String> for PurposeSet {
+    type Error = UnknownWord;
+
+    fn try_from(word: String) -> Result<Self, UnknownWord> {
+        word.parse()
     }
 }
 

@@ -8,7 +8,6 @@ use crate::robots::{Finding, Robots};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt;
-use std::net::SocketAddr;
 
 /// What came of a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,46 +139,50 @@ fn rule_delta(old: &Robots, new: &Robots) -> (usize, usize) {
     (added, removed)
 }
 
-/// The keys in which two configurations differ, and which wait for the next start. A group of keys is named by each
-/// of them.
-pub(super) fn keys_needing_restart(started: &Config, next: &Config) -> Vec<String> {
-    let (old_log, new_log) = (&started.log, &next.log);
-    let (old_journal, new_journal) = (&started.journal, &next.journal);
-    let same_folder = started.state_dir == next.state_dir;
-    let keys = [
-        ("listen", started.listen != next.listen),
-        ("listeners", started.listeners != next.listeners),
-        ("authorize.listen", doors(started) != doors(next)),
-        ("limits.h2_streams", started.limits.h2_streams != next.limits.h2_streams),
-        ("limits.h2_resets", started.limits.h2_resets != next.limits.h2_resets),
-        ("admin", started.admin != next.admin),
-        ("admin_token", started.admin_token != next.admin_token),
-        ("control", started.control != next.control),
-        ("fleet", started.fleet != next.fleet),
-        ("state_dir", !same_folder),
-        // What lies in the state folder moves with it, and needs no line of its own.
-        ("journal", same_folder && old_journal.target != new_journal.target),
-        ("journal_max_size", old_journal.max_bytes != new_journal.max_bytes),
-        ("journal_keep", old_journal.keep != new_journal.keep),
-        ("access_log", same_folder && started.access_log != next.access_log),
-        ("retention", started.store.retention != next.store.retention),
-        ("store_max_size", started.store.max_bytes != next.store.max_bytes),
-        ("threads", started.threads != next.threads),
-        ("log.format", old_log.format != new_log.format),
-        ("log.level", old_log.level != new_log.level),
-    ];
-    keys.into_iter().filter(|(_, waits)| *waits).map(|(key, _)| key.to_owned()).collect()
-}
-
-/// Where other proxies ask.
-fn doors(config: &Config) -> Option<SocketAddr> {
-    config.authorize.as_ref().map(|doors| doors.listen)
+/// Takes back in `next` what waits for the next start, so that nothing moves before it, and says which keys that is. A group
+/// of keys is named by each of them.
+pub(super) fn hold_back(started: &Config, next: &mut Config) -> Vec<String> {
+    let mut waiting = Vec::new();
+    macro_rules! hold {
+        ($($key:literal: $($field:ident).+),+ $(,)?) => {$(
+            if started.$($field).+ != next.$($field).+ {
+                waiting.push($key.to_owned());
+                next.$($field).+.clone_from(&started.$($field).+);
+            }
+        )+};
+    }
+    hold! {
+        "listen": listen,
+        "listeners": listeners,
+        "limits.h2_streams": limits.h2_streams,
+        "limits.h2_resets": limits.h2_resets,
+        "admin": admin,
+        "admin_token": admin_token,
+        "control": control,
+        "fleet": fleet,
+        "state_dir": state_dir,
+        "journal": journal,
+        "journal_max_size": journal_max_size,
+        "journal_keep": journal_keep,
+        "access_log": access_log,
+        "access_log_format": access_log_format,
+        "retention": retention,
+        "store_max_size": store_max_size,
+        "threads": threads,
+        "log.format": log.format,
+        "log.level": log.level,
+    }
+    let doors = |config: &Config| config.authorize.as_ref().map(|doors| doors.listen);
+    if doors(started) != doors(next) {
+        waiting.push("authorize.listen".to_owned());
+    }
+    waiting
 }
 
 /// Whether `key`, as written, is one of those in `waiting`.
 pub(super) fn is_among(key: &str, waiting: &[String]) -> bool {
-    // `listeners[0.0.0.0:80].tls`, and `access_log_format` with `access_log`.
-    let is_within = |rest: &str| rest.is_empty() || rest.starts_with(['[', '.']) || rest == "_format";
+    // `listeners[0.0.0.0:80].tls`.
+    let is_within = |rest: &str| rest.is_empty() || rest.starts_with(['[', '.']);
     waiting.iter().any(|group| key.strip_prefix(&**group).is_some_and(is_within))
 }
 
@@ -212,6 +215,17 @@ mod tests {
         Config::load(&Arguments { config: Some(path), state_dir, ..Arguments::default() }).unwrap()
     }
 
+    fn keys_needing_restart(started: &Config, next: &Config) -> Vec<String> {
+        let mut held = next.clone();
+        let keys = hold_back(started, &mut held);
+        assert_eq!(
+            hold_back(started, &mut held).is_empty(),
+            !keys.contains(&"authorize.listen".to_owned()),
+            "what waits is as it was"
+        );
+        keys
+    }
+
     #[test]
     fn keys_that_are_read_at_the_start_wait_and_others_do_not() {
         let started = config("threads = 2\nnotice = \"1h\"");
@@ -242,13 +256,18 @@ mod tests {
                 [key]
             );
         }
-        assert_eq!(keys_needing_restart(&started, &config("threads = 3")), ["threads"]);
+        assert_eq!(keys_needing_restart(&started, &config("threads = 3\nnotice = \"1h\"")), ["threads"]);
+        let mut next = config("notice = \"2h\"\n[fleet]\ndatabase = \"postgresql:///x\"");
+        next.state_dir = "/elsewhere".into();
+        hold_back(&started, &mut next);
+        assert_eq!((&*next.state_dir, &next.fleet), (std::path::Path::new("/nowhere"), &None));
+        assert_eq!(next.notice.as_secs(), 7_200);
     }
 
     #[test]
     fn a_key_as_written_belongs_to_its_group() {
-        let waiting = ["listeners", "access_log", "log.level", "journal"].map(str::to_owned);
-        for key in ["listeners[127.0.0.1:1].tls", "access_log", "access_log_format", "log.level", "journal"] {
+        let waiting = ["listeners", "log.level", "journal"].map(str::to_owned);
+        for key in ["listeners[127.0.0.1:1].tls", "log.level", "journal"] {
             assert!(is_among(key, &waiting), "{key}");
         }
         for key in ["listen", "log.format", "journal_keep", "mode"] {

@@ -132,7 +132,7 @@ impl FleetLedger for Reloader {
             files.entry(host).or_default().extend(file);
         }
         self.reads.fleet.speak(&mut files);
-        let (now, period) = (policy.clock.now(), policy.config.period);
+        let (now, period) = (policy.clock.now(), policy.config.period());
         let ago = |slot: &super::HostSlot| {
             let long = period.notice.as_secs().saturating_mul(2);
             let last = slot.rules.last_replacement();

@@ -1,15 +1,17 @@
 //! Which mode is in force for whom, and why: the configured modes, and those that were set by hand.
 //!
-//! What is shown and what is enforced are made of the same list, so they cannot differ.
+//! What is shown and what is enforced is the same list, so they cannot differ.
 
+use super::Site;
 use super::overrides::{Override, Overrides, Scope};
 use super::reload::Reloader;
 use crate::config::{Config, SiteConfig};
-use crate::enforce::{ClientModes, Mode, Modes};
-use crate::identify::{ClientKind, Purpose};
+use crate::enforce::{ClientModes, Mode};
+use crate::identify::{ClientKind, Identity, Purpose};
 use crate::record::word;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The kinds of client that can have a mode.
 const JUDGED: [ClientKind; 6] = [
@@ -26,9 +28,13 @@ const JUDGED: [ClientKind; 6] = [
 pub struct SiteModes {
     /// The site.
     pub site: String,
-    /// The strongest first. Whoever is meant by several follows the first.
-    pub modes: Vec<ModeInForce>,
+    /// The strongest first.
+    pub modes: Modes,
 }
+
+/// Every mode that has a say at a site, the strongest first. Whoever is meant by several follows the first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Modes(pub Vec<ModeInForce>);
 
 /// One mode that is in force; field names are public API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,8 +93,6 @@ pub enum ModeSource {
 impl Reloader {
     /// The modes that are in force at each site, and why.
     pub fn modes_in_force(&self) -> Vec<SiteModes> {
-        // Both are swapped under this lock.
-        let known = self.known.lock();
         let policy = self.current();
         let spelt = |mut one: ModeInForce| {
             if let ModeScope::Crawler(name) = &mut one.whom {
@@ -96,38 +100,54 @@ impl Reloader {
             }
             one
         };
-        let modes = |site: &SiteConfig| SiteModes {
-            site: site.name.clone(),
-            modes: in_force(&policy.config, site, &known.overrides).into_iter().map(spelt).collect(),
+        let modes = |site: &Arc<Site>| SiteModes {
+            site: site.config.name.clone(),
+            modes: Modes(site.modes.0.iter().cloned().map(spelt).collect()),
         };
-        policy.sites().iter().map(|site| modes(&site.config)).collect()
+        policy.sites().iter().map(modes).collect()
     }
 }
 
-/// The modes of a site under a configuration and what was set by hand.
-pub(super) fn modes(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Modes {
-    let mut modes = Modes {
-        all: None,
-        site: config.mode,
-        clients: config.clients.clone(),
-        purposes: BTreeMap::new(),
-        crawlers: config.crawlers.clone(),
-    };
-    for ModeInForce { whom, mode, .. } in in_force(config, site, overrides) {
-        match whom {
-            ModeScope::Everybody => modes.all = Some(mode),
-            ModeScope::Crawler(name) => drop(modes.crawlers.insert(name, mode)),
-            ModeScope::Purpose(purpose) => drop(modes.purposes.insert(purpose, mode)),
-            // Nothing but the configuration has a mode for one.
-            ModeScope::Client(_) => {}
-            ModeScope::Others => modes.site = mode,
+impl ModeScope {
+    fn means(&self, identity: &Identity) -> bool {
+        match self {
+            Self::Everybody | Self::Others => true,
+            Self::Crawler(name) => {
+                identity.crawler.as_deref().is_some_and(|crawler| crawler.eq_ignore_ascii_case(name))
+            }
+            Self::Purpose(purpose) => identity.purpose == Some(*purpose),
+            Self::Client(client) => identity.client == *client,
         }
     }
-    modes
 }
 
-/// Every mode that has a say at a site, the strongest first.
-fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<ModeInForce> {
+impl Modes {
+    /// The mode that applies to `identity`. A person has none.
+    pub fn of(&self, identity: &Identity) -> Mode {
+        self.deciding(identity).map_or(Mode::Off, |one| one.mode)
+    }
+
+    /// The one that decides about `identity`; `None` for a person.
+    pub fn deciding(&self, identity: &Identity) -> Option<&ModeInForce> {
+        self.0.iter().find(|one| one.whom.means(identity)).filter(|_| identity.is_judged())
+    }
+
+    /// The mode of whoever has none of his own.
+    pub fn general(&self) -> Mode {
+        let is_general = |one: &&ModeInForce| matches!(one.whom, ModeScope::Everybody | ModeScope::Others);
+        self.0.iter().find(is_general).map_or(Mode::Audit, |one| one.mode)
+    }
+
+    /// The same with another mode for whoever has none of his own.
+    #[must_use]
+    pub fn with_others(mut self, mode: Mode) -> Self {
+        self.0.iter_mut().filter(|one| one.whom == ModeScope::Others).for_each(|one| one.mode = mode);
+        self
+    }
+}
+
+/// The configured modes of a site, with those that were set by hand over them.
+pub(super) fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Modes {
     let by_hand = overrides.in_force();
     let find = |scope: &Scope| by_hand.iter().find(|set| set.scope == *scope);
     let here = |scope: &Scope| find(&Scope { site: Some(site.name.clone()), ..scope.clone() });
@@ -143,13 +163,15 @@ fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<Mo
     let set = by_hand.iter().filter_map(|set| set.scope.crawler.as_ref());
     for name in config.crawlers.keys().chain(set).collect::<BTreeSet<&String>>() {
         let scope = Scope { crawler: Some(name.clone()), ..Scope::default() };
-        let (whom, mode) = (ModeScope::Crawler(name.clone()), config.crawlers.get(name));
+        let (whom, mode) =
+            (ModeScope::Crawler(name.clone()), config.crawlers.get(name).and_then(|set| set.mode.as_ref()));
         found.extend(named(scope, whom, mode, ModeSource::Crawlers));
     }
     let set = by_hand.iter().filter_map(|set| set.scope.purpose);
     for purpose in config.purposes.keys().copied().chain(set).collect::<BTreeSet<Purpose>>() {
         let scope = Scope { purpose: Some(purpose), ..Scope::default() };
-        let (whom, mode) = (ModeScope::Purpose(purpose), config.purposes.get(&purpose));
+        let (whom, mode) =
+            (ModeScope::Purpose(purpose), config.purposes.get(&purpose).and_then(|set| set.mode.as_ref()));
         found.extend(named(scope, whom, mode, ModeSource::Purposes));
     }
     let defaults = ClientModes::default();
@@ -166,7 +188,7 @@ fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Vec<Mo
         (None, Some(mode)) => configured(ModeScope::Others, mode, ModeSource::Site),
         (None, None) => configured(ModeScope::Others, config.mode, ModeSource::Global),
     });
-    found
+    Modes(found)
 }
 
 impl Override {
@@ -180,6 +202,7 @@ impl Override {
 mod tests {
     use super::*;
     use crate::config::Arguments;
+    use crate::identify::Basis;
 
     const CONFIG: &str = "\
         [crawlers.GPTBot]\nmode = \"off\"\n[purposes.ai-train]\nmode = \"enforce\"\n[clients]\ntool = \"off\"\n\
@@ -202,8 +225,10 @@ mod tests {
     fn shown(overrides: &Overrides) -> [(Mode, Mode, Mode); 2] {
         let config = config();
         [0, 1].map(|index| {
-            let modes = modes(&config, &config.sites[index], overrides);
-            (modes.general(), modes.crawlers["gptbot"], modes.purposes[&Purpose::AiTrain])
+            let modes = in_force(&config, &config.sites[index], overrides);
+            let mode = |whom: &ModeScope| modes.0.iter().find(|one| one.whom == *whom).unwrap().mode;
+            let crawler = mode(&ModeScope::Crawler("gptbot".to_owned()));
+            (modes.general(), crawler, mode(&ModeScope::Purpose(Purpose::AiTrain)))
         })
     }
 
@@ -239,6 +264,7 @@ mod tests {
         });
         let config = config();
         let told: Vec<_> = in_force(&config, &config.sites[1], &overrides)
+            .0
             .into_iter()
             .map(|one| (one.whom, one.mode.as_str(), one.because, one.persists))
             .collect();
@@ -257,5 +283,41 @@ mod tests {
                 (ModeScope::Others, "off", ModeSource::Site, None),
             ]
         );
+    }
+
+    fn mode(modes: &Modes, client: ClientKind, crawler: Option<&str>, purpose: Option<Purpose>) -> Mode {
+        let (crawler, tokens) = (crawler.map(Arc::from), Arc::new([]));
+        modes.of(&Identity { client, crawler, purpose, tokens, star: true, basis: Basis::Catalogue })
+    }
+
+    #[test]
+    fn the_first_that_means_a_client_applies_to_it_and_none_to_a_person() {
+        let all = Override {
+            scope: Scope { all: true, ..Scope::default() },
+            mode: Mode::Enforce,
+            persists: false,
+            fleet: false,
+        };
+        let config = config();
+        let modes = in_force(&config, &config.sites[1], &Overrides::default());
+        let train = Some(Purpose::AiTrain);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("GPTBot"), train), Mode::Off);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("CCBot"), train), Mode::Enforce);
+        assert_eq!(
+            mode(&modes, ClientKind::Fetcher, None, train),
+            Mode::Enforce,
+            "a purpose is stronger than a kind"
+        );
+        assert_eq!(mode(&modes, ClientKind::Fetcher, None, None), Mode::Audit);
+        assert_eq!(mode(&modes, ClientKind::Crawler, Some("bingbot"), None), Mode::Off, "the site's own");
+        let beaten = in_force(&config, &config.sites[1], &Overrides::default().with(all));
+        assert_eq!(mode(&beaten, ClientKind::Crawler, Some("GPTBot"), train), Mode::Enforce);
+        assert_eq!(
+            (beaten.general(), mode(&beaten, ClientKind::Tool, None, None)),
+            (Mode::Enforce, Mode::Enforce)
+        );
+        for person in [ClientKind::Browser, ClientKind::App] {
+            assert_eq!(mode(&beaten, person, None, None), Mode::Off);
+        }
     }
 }

@@ -103,7 +103,7 @@ fn pace<'p>(policy: &Policy, rules: &'p SiteRules, case: &VerdictInput<'_>) -> O
     if case.target.is_acme_challenge() {
         return None;
     }
-    let declared = || declared_pace(rules, policy.config.period, case);
+    let declared = || declared_pace(rules, policy.config.period(), case);
     pace_or(declared, policy, rules, case.identity)
 }
 
@@ -122,7 +122,7 @@ fn pace_or<'p>(
     rules: &'p SiteRules,
     identity: &Identity,
 ) -> Option<DeclaredPace<'p>> {
-    let Some(rate) = policy.config.rates.of(identity) else { return declared() };
+    let Some(rate) = policy.rates.of(identity) else { return declared() };
     let is_meant = identity.star || rules.current().robots.group(&identity.tokens, false).is_some();
     rate.filter(|_| is_meant).map(|limit| DeclaredPace { limit, source: None })
 }
@@ -168,10 +168,10 @@ impl<'p> JudgedClient<'p, '_> {
             reads: &reads,
             now,
         };
-        let verdict = decide(rules, policy.config.period, &case);
+        let verdict = decide(rules, policy.config.period(), &case);
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
-        let action = enforce(mode, site.config.choices, &verdict, identity, proof, target);
+        let action = enforce(mode, site.config.choices(), &verdict, identity, proof, target);
         let has_pace = mode != Mode::Off && action == Action::Forward && verdict.is_judged();
         let pace = has_pace.then(|| pace(policy, rules, &case)).flatten();
         JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action, pace }

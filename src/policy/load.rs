@@ -3,7 +3,7 @@
 use super::certificates::Certificates;
 use super::composition::{UnfitPart, compose};
 use super::hosts::Hosts;
-use super::in_force::modes;
+use super::in_force::in_force;
 use super::overrides::Overrides;
 use super::proof::Evidence;
 use super::published::FleetGeneration;
@@ -12,9 +12,7 @@ use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secrets::{Secret, Webhook};
 use super::site::{Site, SiteRobots};
 use super::{OriginFile, OriginFiles, Policy, Upstreams};
-use crate::config::{
-    Config, ConfigError, ConfigErrors, MOST_BYTES, RobotsSource, SiteConfig, catalogue, reading,
-};
+use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::SiteRules;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
@@ -94,7 +92,7 @@ pub(super) fn load(
     let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let (secret, webhook) = secrets(&config)?;
-    origins.track_sites(&config);
+    origins.add_sites(&config);
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
@@ -132,6 +130,8 @@ pub(super) fn load(
     let policy = Policy {
         generation,
         since: now,
+        rates: config.rates(),
+        waiting: Vec::new(),
         config: Arc::new(config),
         identifier,
         certificates,
@@ -261,11 +261,12 @@ impl LoadingSite<'_> {
     fn unknown_exceptions(&self) -> impl Iterator<Item = ConfigError> {
         let (robots, path) =
             (&self.site.robots, self.config.path.as_deref().unwrap_or_else(|| Path::new("")));
-        let words = robots.except.iter().zip(&robots.except_at);
-        words.filter(|(word, _)| !self.catalogue.knows(word)).map(move |(word, at)| {
+        let index = self.config.sites.iter().position(|site| site.name == self.site.name).unwrap_or_default();
+        let words = robots.except.iter().enumerate();
+        words.filter(|(_, word)| !self.catalogue.knows(word)).filter_map(move |(at, word)| {
             let message = format!("the catalogue knows no crawler or token `{word}`");
             let hint = "`gatewayctl crawlers` shows their names and tokens";
-            ConfigError { position: Some((at.0, at.1)), ..ConfigError::whole(path, message) }.with_hint(hint)
+            self.config.written.fault_of(path, &format!("sites.{index}.robots.except.{at}"), message, hint)
         })
     }
 
@@ -275,25 +276,22 @@ impl LoadingSite<'_> {
             let fit = fitness(&bytes).map_err(|unfit| (PathBuf::new(), unfit));
             return fit.map(|()| Some(RobotsFile::of(Path::new(""), bytes)));
         }
-        let path = match &self.site.robots.source {
-            RobotsSource::File(path) => path,
-            RobotsSource::None => return Ok(None),
-            RobotsSource::Origin(_) => {
-                return Ok(match self.origins.file(&self.site.name) {
-                    OriginFile::File(bytes) => Some(RobotsFile::of(Path::new(""), bytes)),
-                    OriginFile::Absent | OriginFile::Unknown => None,
-                });
-            }
+        let Some(path) = self.site.robots.file() else {
+            let of_origin = self.site.robots.origin().map(|_| self.origins.file(&self.site.name));
+            return Ok(match of_origin {
+                Some(OriginFile::File(bytes)) => Some(RobotsFile::of(Path::new(""), bytes)),
+                Some(OriginFile::Absent | OriginFile::Unknown) | None => None,
+            });
         };
         let is_meant = |unfit: &Unfit| unfit.can_be_meant() && self.may_be_empty(path);
         let file = match RobotsFile::read(path) {
             Ok(file) => file,
             // The operator said so.
             Err(unfit) if is_meant(&unfit) => RobotsFile::of(path, Vec::new()),
-            Err(unfit) => return Err((path.clone(), unfit)),
+            Err(unfit) => return Err((path.to_owned(), unfit)),
         };
         match fitness(&file.bytes) {
-            Err(unfit) if !is_meant(&unfit) => Err((path.clone(), unfit)),
+            Err(unfit) if !is_meant(&unfit) => Err((path.to_owned(), unfit)),
             _ => Ok(Some(file)),
         }
     }
@@ -346,7 +344,7 @@ impl LoadingSite<'_> {
         let fresh = if self.renewed { fresh.renewed() } else { fresh };
         Site {
             config: self.site.clone(),
-            modes: modes(self.config, self.site, &Overrides::default()),
+            modes: in_force(self.config, self.site, &Overrides::default()),
             rules: SiteRules::new(fresh.version),
             robots: fresh.file,
             // Until the ledger says since when.

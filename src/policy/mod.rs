@@ -37,7 +37,7 @@ pub use expiry::Validity;
 pub use fleet::offer_first;
 pub use history::{BindNowError, NoticeHistory, SiteNotice, UnknownSpan, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
-pub use in_force::{ModeInForce, ModeScope, ModeSource, SiteModes};
+pub use in_force::{ModeInForce, ModeScope, ModeSource, Modes, SiteModes};
 pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};
 pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{
@@ -46,7 +46,8 @@ pub use origin_file::{
 pub use overrides::{ModeError, Override, Scope};
 pub use proof::{
     Claim, Evidence, Fetched, KeyDirectories, KeyDirectory, ProofExplanation, Prover, PublicationClient,
-    QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, refresh_regularly, root_certs,
+    QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, name_server_doubt, refresh_regularly,
+    root_certs,
 };
 pub use published::FleetGeneration;
 pub use reload::{LastReload, ReloadCounts, ReloadError, Reloader, Trigger};
@@ -59,6 +60,7 @@ pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::SiteRules;
+use crate::enforce::PaceRates;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
@@ -76,12 +78,16 @@ pub struct Policy {
     pub generation: u64,
     /// When it was built, a moment before it came into force.
     pub since: SystemTime,
-    /// What the operator chose.
+    /// What the operator chose, and is in force.
     pub config: Arc<Config>,
+    /// The keys that the operator chose otherwise, and that wait for the next start.
+    waiting: Vec<String>,
     /// Recognises clients.
     pub identifier: Arc<Identifier>,
     /// What TLS shows.
     pub certificates: Certificates,
+    /// Rates that the operator set.
+    pub rates: PaceRates,
     /// What crawlers are proved by.
     pub evidence: Arc<Evidence>,
     /// What other proxies have to send, where a secret is wanted.

@@ -4,7 +4,7 @@
 //! are to outlive a restart too stand in a file of the state folder. How they and the configured ones come together is
 //! the affair of `in_force`.
 
-use super::in_force::modes;
+use super::in_force::in_force;
 use super::reload::{ReloadState, Reloader};
 use super::{Policy, Site};
 use crate::config::{MOST_BYTES, reading};
@@ -175,7 +175,7 @@ impl Policy {
     /// This policy with these modes over the configured ones.
     pub(super) fn overridden(mut self, overrides: &Overrides) -> Self {
         for site in &mut self.sites {
-            let modes = modes(&self.config, &site.config, overrides);
+            let modes = in_force(&self.config, &site.config, overrides);
             if modes != site.modes {
                 *site = Arc::new(Site { modes, ..(**site).clone() });
             }

@@ -3,7 +3,7 @@
 //! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`overrides`), and what is
 //! in force is told, meanwhile.
 
-use super::changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange, is_among, keys_needing_restart};
+use super::changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange, hold_back, is_among};
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
 use super::robots_file::RobotsFile;
@@ -168,7 +168,7 @@ impl Reloader {
 
     /// The keys of the configuration that changed since the start and take effect at the next one.
     pub fn waiting(&self) -> Vec<String> {
-        keys_needing_restart(&self.started, &self.current().config)
+        self.current().waiting.clone()
     }
 
     /// Why changes of files are found by looking, where not all of them can be watched.
@@ -188,7 +188,7 @@ impl Reloader {
     /// # Errors
     /// When another reload is under way, and does not end soon: two never interleave. Then nothing was read.
     pub fn reload(&self, trigger: Trigger, accept_empty: bool) -> Result<ReloadReport, ReloadError> {
-        self.reload_if(trigger, accept_empty, &|| true)
+        self.reload_if(trigger, accept_empty, false, &|| true)
     }
 
     /// The same where the files, once they are read, are found to have been left alone (`are_unchanged`).
@@ -199,9 +199,12 @@ impl Reloader {
         &self,
         trigger: Trigger,
         accept_empty: bool,
+        is_forced: bool,
         are_unchanged: &dyn Fn() -> bool,
     ) -> Result<ReloadReport, ReloadError> {
         let mut turn = Some(self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?);
+        // In its own turn, and whatever comes of it: no other reload is forced.
+        let _forced = is_forced.then(|| ForcedReload::begin(&self.reads));
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names, ..LoadOptions::default() };
@@ -244,10 +247,7 @@ impl Reloader {
     /// # Errors
     /// As [`Self::reload`].
     pub fn reload_now(&self, accept_empty: bool) -> Result<ReloadReport, ReloadError> {
-        self.reads.fleet.force(true);
-        let report = self.reload(Trigger::Control, accept_empty);
-        self.reads.fleet.force(false);
-        report
+        self.reload_if(Trigger::Control, accept_empty, true, &|| true)
     }
 
     /// Builds and adopts the next policy; every fault that keeps something from coming into force.
@@ -257,8 +257,12 @@ impl Reloader {
         are_unchanged: &dyn Fn() -> bool,
     ) -> Result<(PolicySwap, Vec<ReportedFault>), ReloadError> {
         let (previous, now) = (self.current.get(), SystemTime::now());
-        let loaded = Config::load(&self.arguments)
-            .and_then(|config| load(config, Some(&previous), &self.origin_files, options, now));
+        let loaded = Config::load(&self.arguments).and_then(|mut config| {
+            let waiting = hold_back(&self.started, &mut config);
+            let mut loaded = load(config, Some(&previous), &self.origin_files, options, now)?;
+            loaded.policy.waiting = waiting;
+            Ok(loaded)
+        });
         if !are_unchanged() {
             return Err(ReloadError::FileChanged);
         }
@@ -299,6 +303,7 @@ impl Reloader {
             return Ok(PolicySwap { former: Arc::clone(&former), current: former });
         }
         self.current.replace(next);
+        self.origin_files.track_sites(&self.current.get().config);
         Ok(PolicySwap { former, current: self.current.get() })
     }
 
@@ -313,9 +318,25 @@ impl Reloader {
             let old = previous.named(&site.config.name);
             SiteChange::new(old.map(|site| &**site), site, self.notice(current, site).to_string())
         });
-        let restart = keys_needing_restart(&self.started, &current.config);
+        let restart = current.waiting.clone();
         let config = previous.config.written.changes(&current.config.written, |key| is_among(key, &restart));
         ReloadReport { result, sites: sites.collect(), config, restart, errors: errors.to_vec() }
+    }
+}
+
+/// A reload that waits for nobody of a fleet, as long as this lives.
+struct ForcedReload<'a>(&'a ReadBook);
+
+impl<'a> ForcedReload<'a> {
+    fn begin(reads: &'a ReadBook) -> Self {
+        reads.fleet.force(true);
+        Self(reads)
+    }
+}
+
+impl Drop for ForcedReload<'_> {
+    fn drop(&mut self) {
+        self.0.fleet.force(false);
     }
 }
 
@@ -352,6 +373,8 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
             && old.is_unknown == new.is_unknown
     };
     previous.config != next.config
+        || previous.waiting != next.waiting
+        || !previous.config.written.changes(&next.config.written, |_| false).is_empty()
         || !Arc::ptr_eq(&previous.identifier, &next.identifier)
         || !previous.evidence.is_as(&next.evidence)
         || !previous.certificates.is_as(&next.certificates)

@@ -2,12 +2,12 @@
 
 use super::Policy;
 use super::composition::compiled;
+use super::in_force::Modes;
 use super::replies::Replies;
 use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
 use crate::config::SiteConfig;
 use crate::decide::{RobotsVersion, SiteRules, VersionId};
-use crate::enforce::Modes;
 use crate::identify::{Catalogue, Recognised};
 use crate::robots::{Finding, LineSource, ParseLimits, Robots, Severity};
 use std::path::Path;

@@ -263,7 +263,7 @@ mod tests {
     fn upstreams(weights: &[u32]) -> Upstreams {
         let servers = weights.iter().enumerate().map(|(index, weight)| {
             let url: OriginUrl = format!("http://192.0.2.{}:80", index + 1).parse().unwrap();
-            OriginServer { url, weight: *weight, server_name: "a".into() }
+            OriginServer { url, weight: *weight, server_name: Some("a".into()) }
         });
         let mut origin = Origin::single("http://a".parse().unwrap());
         origin.servers = servers.collect();

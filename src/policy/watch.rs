@@ -1,283 +1,288 @@
 //! Notices that a watched file changed, whatever way it was saved.
 //!
-//! Folders are watched, not files: a rename into place, a symlink swap, a deletion and a return all show
-//! up there, while a watch on a file follows the old inode into oblivion. What an event *says* is only
-//! used to choose when to look: a finished save at once, an unfinished one when its writer closes it or
-//! after [`QUIET`]. What to do is decided by reading the files and comparing contents.
-
-mod folders;
+//! The looks decide: each file is compared with what it looked like when it was last read. They come each second, and
+//! what the system tells of a folder only has the next one come at once. So links that are swapped, files that return and
+//! file systems that tell nothing need no care of their own.
 
 use super::reload::{ReloadError, Reloader, Trigger};
 use crate::config::reading::{self, FileMark};
-use folders::Folders;
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
-use notify::{Event, EventKind};
+use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a file must be left alone before an unfinished save is taken for finished.
+/// How often to look without being told.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// How many times as long as the last look took the next one waits: thousands of files are looked at more rarely.
+const REST: u32 = 50;
+
+/// How long to gather events that belong together, as those of a symlink swap do. A busy folder causes no more looks.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// How long a file must be left alone before it is read, unless its writer is known to have finished.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How often to look without being told: some file systems report nothing, and a name that could not be
-/// resolved may be known now.
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
+/// How long a file that is never left alone holds up the others.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The same where the system does not let us watch everything.
-const LOOK_INSTEAD: Duration = Duration::from_secs(1);
+/// How often to read again while something could not be read, or a name not be resolved.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// EMFILE.
+const TOO_MANY_OPEN: i32 = 24;
 
 /// Watches the files of the policy in force and reloads it when they change, on a thread that ends with
-/// the reloader. Where the system lets us watch no more, the files are looked at every second.
+/// the reloader.
 pub fn watch(reloader: &Arc<Reloader>) {
-    let (sender, events) = channel();
-    let watch = Watch {
-        // It keeps the channel open, whether or not anything can be watched.
-        folders: Folders::new(sender),
-        names: BTreeSet::new(),
-        marks: FileMarks::new(),
-        held_up: None,
-        unanswered: 0,
-        reloader: Arc::downgrade(reloader),
-    };
+    let (nudge, nudges) = sync_channel(1);
+    let watch = Watch::new(nudge, reloader);
     let thread = std::thread::Builder::new().name("watch".to_owned());
-    if let Err(error) = thread.spawn(move || watch.run(&events)) {
+    if let Err(error) = thread.spawn(move || watch.run(&nudges)) {
         tracing::error!("cannot watch files: {error}; `gatewayctl reload` reads them");
     }
-}
-
-/// What an event says of a file; `None` when it was only read.
-fn change(event: &Event) -> Option<FileChange> {
-    match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => {
-            Some(FileChange::Finished)
-        }
-        EventKind::Access(_) => None,
-        // A new file is empty until its writer has written; a removed one may be about to return.
-        _ => Some(FileChange::UnderWay),
-    }
-}
-
-/// The names of ours that an event is about; all of them where events were lost.
-fn watched_paths(event: &Event, names: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
-    if event.need_rescan() || event.paths.is_empty() {
-        return names.iter().cloned().collect();
-    }
-    event.paths.iter().filter(|path| names.contains(*path)).cloned().collect()
 }
 
 /// Files, and what each looked like.
 type FileMarks = BTreeMap<PathBuf, Option<FileMark>>;
 
+/// Folders, with what tells each from another under the same name.
+type Folders = BTreeMap<PathBuf, (u64, u64)>;
+
 struct Watch {
-    folders: Folders,
-    /// Every name on the way to a file of ours, folders and links included.
-    names: BTreeSet<PathBuf>,
-    /// What the files looked like before they were last read. Empty at first: what changed while the
+    /// What the files looked like before they were last read, and when that was. Empty at first: what changed while the
     /// gateway started is found at the first look.
-    marks: FileMarks,
-    /// Since when nothing came of a reload, because files changed while they were read.
-    held_up: Option<Instant>,
+    read: FileMarks,
+    read_at: Instant,
+    /// What they looked like at the last look, and since when.
+    seen: BTreeMap<PathBuf, (Option<FileMark>, Instant)>,
+    /// Since when there is a change that was not read, because files were not left alone.
+    restless_since: Option<Instant>,
     /// How often a file system had not answered before the files were last read.
     unanswered: u64,
+    /// Has the next look come at once. It also keeps the other end waiting where nothing can be watched.
+    nudge: SyncSender<()>,
+    /// Files that were put in place whole, or closed by their writer, since the last look.
+    finished: Arc<Mutex<BTreeSet<PathBuf>>>,
+    watcher: Option<RecommendedWatcher>,
+    watched: Folders,
+    /// When the folders were last chosen; `None` once other files may be meant.
+    listened: Option<Instant>,
+    /// How long the last look took.
+    took: Duration,
     reloader: Weak<Reloader>,
 }
 
-/// [`folders::names`], or the file's own where nobody can tell.
-fn names(file: &Path) -> Vec<PathBuf> {
-    let owned = file.to_owned();
-    let found = reading::with_timeout(file, move || folders::names(&owned));
-    found.unwrap_or_else(|_| vec![file.to_owned()])
+impl Watch {
+    fn new(nudge: SyncSender<()>, reloader: &Arc<Reloader>) -> Self {
+        Self {
+            read: FileMarks::new(),
+            read_at: Instant::now(),
+            seen: BTreeMap::new(),
+            restless_since: None,
+            unanswered: 0,
+            nudge,
+            finished: Arc::default(),
+            watcher: None,
+            watched: Folders::new(),
+            listened: None,
+            took: Duration::ZERO,
+            reloader: Arc::downgrade(reloader),
+        }
+    }
+
+    fn run(mut self, nudges: &Receiver<()>) {
+        let mut pause = Duration::ZERO;
+        while nudges.recv_timeout(pause) != Err(RecvTimeoutError::Disconnected) {
+            // A folder in which something happens all the time has the files looked at for a fifth of the time at most.
+            std::thread::sleep(GATHER.max(self.took * 4));
+            let Some(reloader) = self.reloader.upgrade() else { return };
+            pause = self.look(&reloader).unwrap_or_else(|| LOOK.max(self.took * REST));
+            if self.listened.is_none_or(|at| self.watched.is_empty() && at.elapsed() >= AGAIN) {
+                self.listen(&reloader);
+            }
+        }
+    }
+
+    /// Reads the files where one looks different from when it was read last, and all that do have been left alone. Says
+    /// when to look again, where that is soon.
+    fn look(&mut self, reloader: &Reloader) -> Option<Duration> {
+        let finished = std::mem::take(&mut *self.finished.lock());
+        let begun = Instant::now();
+        let (marks, now) = (marks_of(reloader), Instant::now());
+        self.took = now - begun;
+        if marks == self.read && !(now - self.read_at >= AGAIN && self.is_incomplete(reloader)) {
+            self.restless_since = None;
+            return None;
+        }
+        self.seen.retain(|file, _| marks.contains_key(file));
+        let mut wait = Duration::ZERO;
+        for (file, mark) in &marks {
+            let (seen, since) = self.seen.entry(file.clone()).or_insert((*mark, now));
+            if seen != mark {
+                (*seen, *since) = (*mark, now);
+            }
+            if self.read.get(file) != Some(mark) && !finished.contains(file) {
+                wait = wait.max(QUIET.saturating_sub(now - *since));
+            }
+        }
+        let restless = now - *self.restless_since.get_or_insert(now);
+        if !wait.is_zero() && restless < PATIENCE {
+            return Some(wait);
+        }
+        self.reload(reloader, marks, restless >= PATIENCE).then_some(QUIET)
+    }
+
+    /// Whether a file system did not answer, or a name has no address yet.
+    fn is_incomplete(&self, reloader: &Reloader) -> bool {
+        reading::unanswered() != self.unanswered
+            || reloader.current().sites().iter().any(|site| site.origin.has_unresolved())
+    }
+
+    /// Reads the files, which looked like `marks`; `true` where nothing came of it. A panic there is a fault of ours, and
+    /// must not end the watching.
+    ///
+    /// Nothing comes of it where a file is changed meanwhile, or was between the look and the reading: its writer may
+    /// have come to half of it. One that never rests `is_enough` at last.
+    fn reload(&mut self, reloader: &Reloader, marks: FileMarks, is_enough: bool) -> bool {
+        self.unanswered = reading::unanswered();
+        // Taken before the files are read, so that no later change can pass for this one.
+        (self.read, self.read_at, self.listened) = (marks, Instant::now(), None);
+        let are_unchanged = || is_enough || self.read.iter().all(|(file, mark)| mark_of(file) == *mark);
+        // The hook has reported where.
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            reloader.reload_if(Trigger::Watch, false, false, &are_unchanged)
+        }));
+        let Ok(Err(error)) = done else {
+            self.restless_since = None;
+            return false;
+        };
+        if error != ReloadError::FileChanged {
+            self.restless_since = None;
+        }
+        self.read.clear();
+        true
+    }
+
+    /// Watches every folder that a change of the files would show up in: those above them, and those above where they
+    /// lead. What changes elsewhere on the way is found by looking.
+    fn listen(&mut self, reloader: &Reloader) {
+        let policy = reloader.current();
+        let mut ours: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+        for file in policy.files().map(absolute) {
+            let owned = file.clone();
+            let target = reading::with_timeout(&file, move || owned.canonicalize());
+            ours.extend(target.ok().and_then(Result::ok).map(|target| (target, file.clone())));
+            ours.insert(file.clone(), file);
+        }
+        let mut names: BTreeSet<&Path> = ours.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+        // The journal and the store are written there all the time, and each time would have the files looked at.
+        let state = absolute(&policy.config.state_dir);
+        if ours.keys().all(|path| path.parent() != Some(&state)) {
+            names.remove(&*state);
+        }
+        let folder = |name: &Path| {
+            let metadata = reading::metadata(name)?;
+            Some((name.to_owned(), (metadata.dev(), metadata.ino())))
+        };
+        let folders: Folders = names.into_iter().filter_map(folder).collect();
+        self.listened = Some(Instant::now());
+        if folders == self.watched {
+            return;
+        }
+        let events = EventForwarder { nudge: self.nudge.clone(), finished: Arc::clone(&self.finished), ours };
+        let (watcher, trouble) = match notify::recommended_watcher(events) {
+            Ok(mut watcher) => {
+                let trouble = folders.keys().filter_map(|folder| watch_one(&mut watcher, folder)).next();
+                (Some(watcher), trouble)
+            }
+            Err(error) => (None, Some(no_watcher(&error))),
+        };
+        self.watcher = watcher;
+        // With trouble it is tried again.
+        self.watched = if trouble.is_none() { folders } else { Folders::new() };
+        // What happened before there was a watch is found by the next look.
+        let _ = self.nudge.try_send(());
+        tell(reloader, trouble);
+    }
+}
+
+/// Watches a folder; `Some` where the system lets us watch no more.
+fn watch_one(watcher: &mut RecommendedWatcher, folder: &Path) -> Option<String> {
+    let error = watcher.watch(folder, RecursiveMode::NonRecursive).err()?;
+    // One that may not be read, or has just gone, is left to the looks.
+    tracing::debug!(folder = %folder.display(), "cannot be watched: {error}");
+    matches!(error.kind, ErrorKind::MaxFilesWatch)
+        .then(|| "fs.inotify.max_user_watches is reached".to_owned())
+}
+
+/// The system counts watchers by user, and says so with the error for too many open files.
+fn no_watcher(error: &notify::Error) -> String {
+    let is_limit = matches!(&error.kind, ErrorKind::Io(error) if error.raw_os_error() == Some(TOO_MANY_OPEN));
+    if is_limit { "fs.inotify.max_user_instances is reached".to_owned() } else { error.to_string() }
+}
+
+/// Says once why not every folder is watched, and once that all are again.
+fn tell(reloader: &Reloader, trouble: Option<String>) {
+    let mut known = reloader.known.lock();
+    match (&known.unwatched, &trouble) {
+        (before, Some(now)) if before.as_ref() != Some(now) => {
+            tracing::warn!("cannot watch every file: {now}; changes are found by looking, every {LOOK:?}");
+        }
+        (Some(_), None) => tracing::info!("every file is watched again"),
+        _ => {}
+    }
+    known.unwatched = trouble;
+}
+
+/// What has the next look come at once.
+struct EventForwarder {
+    nudge: SyncSender<()>,
+    finished: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// The files, also by where they lead.
+    ours: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl notify::EventHandler for EventForwarder {
+    fn handle_event(&mut self, event: notify::Result<Event>) {
+        // An error means that events were lost: that is one more reason to look.
+        let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
+        match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write))
+            | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => {
+                let files = event.paths.iter().filter_map(|path| self.ours.get(path).cloned());
+                self.finished.lock().extend(files);
+            }
+            // Whoever reads a file in one of the folders, and many do in `/etc`, is not our business.
+            EventKind::Access(_) => return,
+            _ => {}
+        }
+        // One that waits already will do.
+        let _ = self.nudge.try_send(());
+    }
+}
+
+fn marks_of(reloader: &Reloader) -> FileMarks {
+    let policy = reloader.current();
+    let marked = |file: PathBuf| {
+        let mark = mark_of(&file);
+        (file, mark)
+    };
+    policy.files().map(absolute).map(marked).collect()
 }
 
 fn mark_of(file: &Path) -> Option<FileMark> {
     reading::metadata(file).map(|metadata| FileMark::of(&metadata))
 }
 
-impl Watch {
-    fn run(mut self, events: &Receiver<Event>) {
-        self.update_watches();
-        let mut settling = ChangedFiles::default();
-        let mut next_look = Instant::now();
-        loop {
-            let now = Instant::now();
-            let wake = settling.due().unwrap_or(next_look).min(next_look);
-            match events.recv_timeout(wake.saturating_duration_since(now)) {
-                Ok(event) => {
-                    if let Some(change) = change(&event) {
-                        settling.note(change, watched_paths(&event, &self.names), Instant::now());
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
-            let now = Instant::now();
-            let mut marks = settling.take_due(now).then(|| self.marks_now());
-            if now >= next_look {
-                if self.folders.trouble().is_some() {
-                    self.update_watches();
-                }
-                next_look = now + if self.folders.trouble().is_some() { LOOK_INSTEAD } else { LOOK_AGAIN };
-                if marks.is_none() && settling.is_empty() {
-                    marks = self.differing_and_quiet();
-                }
-            }
-            let Some(reloader) = self.reloader.upgrade() else { return };
-            if let Some(marks) = marks {
-                self.reload(&reloader, marks);
-                drop(reloader);
-                self.update_watches();
-            }
-        }
-    }
-
-    /// Reads the files, which looked like `marks`. A panic there is a fault of ours, and must not end the watching.
-    ///
-    /// Nothing comes of it where a file is changed meanwhile, or was between the look and the reading: its writer may
-    /// have come to half of it. What the writer does next sets another reload off. One that never rests holds the others
-    /// up for [`PATIENCE`] more than its events do.
-    fn reload(&mut self, reloader: &Reloader, marks: FileMarks) {
-        self.unanswered = reading::unanswered();
-        // Taken before the files are read, so that no later change can pass for this one.
-        self.marks = marks;
-        let is_enough = self.held_up.is_some_and(|since| since.elapsed() > PATIENCE);
-        let are_unchanged = || is_enough || self.marks.iter().all(|(file, mark)| mark_of(file) == *mark);
-        // The hook has reported where.
-        let done =
-            catch_unwind(AssertUnwindSafe(|| reloader.reload_if(Trigger::Watch, false, &are_unchanged)));
-        match done {
-            Ok(Err(error)) => {
-                if error == ReloadError::FileChanged {
-                    self.held_up.get_or_insert_with(Instant::now);
-                }
-                // Look again soon.
-                self.marks.clear();
-            }
-            _ => self.held_up = None,
-        }
-    }
-
-    /// What the files look like, where one looks different, nothing told us, and none is being written this moment; or
-    /// where something is still to be read, or a name to be resolved.
-    fn differing_and_quiet(&self) -> Option<FileMarks> {
-        let now = self.marks_now();
-        if now == self.marks {
-            let policy = self.reloader.upgrade().map(|reloader| reloader.current());
-            let is_incomplete = reading::unanswered() != self.unanswered
-                || policy
-                    .is_some_and(|policy| policy.sites().iter().any(|site| site.origin.has_unresolved()));
-            return is_incomplete.then_some(now);
-        }
-        std::thread::sleep(QUIET);
-        (self.marks_now() == now).then_some(now)
-    }
-
-    fn marks_now(&self) -> FileMarks {
-        let marked = |file: PathBuf| {
-            let mark = mark_of(&file);
-            (file, mark)
-        };
-        self.files().into_iter().map(marked).collect()
-    }
-
-    fn files(&self) -> Vec<PathBuf> {
-        let policy = self.reloader.upgrade().map(|reloader| reloader.current());
-        policy.map_or_else(Vec::new, |policy| policy.files().map(absolute).collect())
-    }
-
-    /// Watches every folder that a change of our files would show up in: those above them, any of which may be
-    /// replaced by another, and those of the links on the way to them.
-    fn update_watches(&mut self) {
-        let files = self.files();
-        self.names = files.iter().flat_map(|file| names(file)).collect();
-        let mut wanted: BTreeSet<_> =
-            self.names.iter().filter_map(|name| name.parent()).map(Path::to_owned).collect();
-        // The journal and the store are written there all the time, and each time would wake this thread. What replaces
-        // a folder in it is found by looking.
-        let state = self.reloader.upgrade().map(|reloader| absolute(&reloader.current().config.state_dir));
-        if let Some(state) = state.filter(|state| files.iter().all(|file| file.parent() != Some(state))) {
-            wanted.remove(&state);
-        }
-        let before = self.folders.trouble().map(str::to_owned);
-        self.folders.watch(&wanted);
-        let trouble = self.folders.trouble();
-        if trouble == before.as_deref() {
-            return;
-        }
-        if let Some(trouble) = trouble {
-            tracing::warn!(
-                "cannot watch every file: {trouble}; changes are found by looking, every {LOOK_INSTEAD:?}"
-            );
-        } else {
-            tracing::info!("every file is watched again");
-        }
-        if let Some(reloader) = self.reloader.upgrade() {
-            reloader.known.lock().unwatched = trouble.map(str::to_owned);
-        }
-    }
-}
-
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// How long to gather events that belong together, as those of a symlink swap do.
-const GATHER: Duration = Duration::from_millis(5);
-
-/// How long one file's unfinished save may hold up another's finished one.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Files that were touched, and when each may be read.
-#[derive(Debug, Default)]
-struct ChangedFiles {
-    ready: BTreeMap<PathBuf, Instant>,
-    since: Option<Instant>,
-}
-
-/// How finished the change of a file is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum FileChange {
-    /// It was put in place whole, or its writer has closed it.
-    Finished,
-    /// It is being written, or has gone and may be about to return.
-    UnderWay,
-}
-
-impl ChangedFiles {
-    /// Notes a change of `paths`.
-    fn note(&mut self, change: FileChange, paths: impl IntoIterator<Item = PathBuf>, now: Instant) {
-        let wait = match change {
-            FileChange::Finished => GATHER,
-            FileChange::UnderWay => QUIET,
-        };
-        for path in paths {
-            self.since.get_or_insert(now);
-            self.ready.insert(path, now + wait);
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.ready.is_empty()
-    }
-
-    /// When everything that was touched may be read.
-    fn due(&self) -> Option<Instant> {
-        let last = self.ready.values().max().copied()?;
-        let latest = self.since.map_or(last, |since| since + PATIENCE);
-        Some(last.min(latest))
-    }
-
-    /// Whether that moment has come; then nothing is unsettled any more.
-    fn take_due(&mut self, now: Instant) -> bool {
-        let is_due = self.due().is_some_and(|due| now >= due);
-        if is_due {
-            *self = Self::default();
-        }
-        is_due
-    }
 }
 
 #[cfg(test)]
@@ -286,112 +291,133 @@ mod tests {
     use crate::config::{Arguments, Config};
     use crate::policy::{CurrentPolicy, NoticeHistory, OriginFiles, check};
     use crate::record::Recorder;
-    use notify::event::{CreateKind, RemoveKind};
+    use notify::EventHandler as _;
+    use notify::event::CreateKind;
     use std::time::SystemTime;
 
     #[test]
-    fn a_finished_save_is_told_from_an_unfinished_one() {
-        let kind = |kind| change(&Event::new(kind));
-        assert_eq!(kind(EventKind::Access(AccessKind::Close(AccessMode::Write))), Some(FileChange::Finished));
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::To))), Some(FileChange::Finished));
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Name(RenameMode::From))), Some(FileChange::UnderWay));
-        assert_eq!(kind(EventKind::Modify(ModifyKind::Any)), Some(FileChange::UnderWay));
-        assert_eq!(kind(EventKind::Create(CreateKind::File)), Some(FileChange::UnderWay));
-        assert_eq!(kind(EventKind::Remove(RemoveKind::File)), Some(FileChange::UnderWay));
-        assert_eq!(kind(EventKind::Access(AccessKind::Open(AccessMode::Read))), None);
-    }
-
-    #[test]
-    fn strangers_do_not_concern_us_and_lost_events_concern_everything() {
-        let names = BTreeSet::from([PathBuf::from("/a"), PathBuf::from("/b")]);
-        let event = |path: &str| Event::new(EventKind::Any).add_path(PathBuf::from(path));
-        assert_eq!(watched_paths(&event("/a"), &names), [PathBuf::from("/a")]);
-        assert!(watched_paths(&event("/journal.jsonl"), &names).is_empty());
-        assert_eq!(watched_paths(&Event::new(EventKind::Any), &names).len(), 2);
-    }
-
-    fn path(name: &str) -> [PathBuf; 1] {
-        [PathBuf::from(name)]
-    }
-
-    #[test]
-    fn one_files_finished_save_waits_for_anothers_unfinished_one() {
-        let (mut settling, start) = (ChangedFiles::default(), Instant::now());
-        settling.note(FileChange::UnderWay, path("/a"), start);
-        settling.note(FileChange::Finished, path("/b"), start + Duration::from_millis(10));
-        assert!(!settling.take_due(start + Duration::from_millis(50)));
-        settling.note(FileChange::Finished, path("/a"), start + Duration::from_millis(60));
-        assert!(settling.take_due(start + Duration::from_millis(70)));
-        assert!(settling.is_empty());
-    }
-
-    #[test]
-    fn a_writer_that_never_rests_holds_nothing_up_for_ever() {
-        let (mut settling, start) = (ChangedFiles::default(), Instant::now());
-        for step in 0..400 {
-            settling.note(FileChange::UnderWay, path("/a"), start + QUIET * step / 2);
+    fn every_event_but_a_read_is_a_nudge_and_only_a_finished_save_of_ours_needs_no_rest() {
+        let (nudge, nudges) = sync_channel(1);
+        let finished = Arc::<Mutex<BTreeSet<PathBuf>>>::default();
+        let ours = BTreeMap::from([(PathBuf::from("/real/r"), PathBuf::from("/r"))]);
+        let mut events = EventForwarder { nudge, finished: Arc::clone(&finished), ours };
+        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        for (kind, path, is_nudge, is_finished) in [
+            (closed, "/real/r", true, true),
+            (closed, "/real/other", true, false),
+            (EventKind::Modify(ModifyKind::Name(RenameMode::To)), "/real/r", true, true),
+            (EventKind::Modify(ModifyKind::Name(RenameMode::From)), "/real/r", true, false),
+            (EventKind::Create(CreateKind::File), "/real/r", true, false),
+            (EventKind::Access(AccessKind::Open(AccessMode::Read)), "/real/r", false, false),
+        ] {
+            events.handle_event(Ok(Event::new(kind).add_path(path.into())));
+            let found = std::mem::take(&mut *finished.lock());
+            assert_eq!(found.contains(Path::new("/r")), is_finished, "{kind:?} {path}");
+            assert_eq!(nudges.try_recv().is_ok(), is_nudge, "{kind:?} {path}");
         }
-        assert!(settling.take_due(start + PATIENCE));
+        events.handle_event(Err(notify::Error::generic("lost")));
+        assert!(nudges.try_recv().is_ok(), "where events were lost it is looked");
+    }
+
+    /// A gateway whose files are `robots.txt` and `more.txt` in a folder, and how it is watched.
+    struct Scene {
+        folder: tempfile::TempDir,
+        reloader: Arc<Reloader>,
+        watch: Watch,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("gateway.toml");
+            let site = "[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = { file = \"robots.txt\", additions = \"more.txt\" }\n";
+            std::fs::write(&path, format!("state_dir = \".\"\n{site}")).unwrap();
+            std::fs::write(folder.path().join("robots.txt"), "User-agent: *\nDisallow: /old\n").unwrap();
+            std::fs::write(folder.path().join("more.txt"), "Sitemap: https://a.example/\n").unwrap();
+            let arguments = Arguments { config: Some(path), ..Arguments::default() };
+            let config = Config::load(&arguments).unwrap();
+            let recorder = Arc::new(Recorder::start(&config.store()).unwrap());
+            let (history, origins) =
+                (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
+            let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
+            let reloader =
+                Arc::new(Reloader::new(current, arguments, Arc::default(), recorder, history, origins));
+            let mut watch = Watch::new(sync_channel(1).0, &reloader);
+            watch.read = marks_of(&reloader);
+            Self { folder, reloader, watch }
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            std::fs::write(self.folder.path().join(name), text).unwrap();
+        }
+
+        fn look(&mut self) -> Option<Duration> {
+            self.watch.look(&self.reloader)
+        }
+
+        fn finish(&self, name: &str) {
+            self.watch.finished.lock().insert(self.folder.path().join(name));
+        }
+
+        fn served(&self) -> String {
+            self.reloader.current().sites()[0].version().unwrap().to_string()
+        }
+    }
+
+    impl Drop for Scene {
+        fn drop(&mut self) {
+            self.reloader.recorder.close();
+        }
+    }
+
+    #[test]
+    fn a_changed_file_is_read_once_it_was_left_alone_or_its_writer_has_finished() {
+        let mut scene = Scene::new();
+        assert_eq!(scene.look(), None);
+        let before = scene.served();
+        scene.write("robots.txt", "User-agent: *\nDisallow: /new\n");
+        let wait = scene.look().unwrap();
+        assert!(wait <= QUIET && scene.served() == before);
+        std::thread::sleep(QUIET);
+        assert_eq!(scene.look(), None);
+        let before = (scene.served() != before).then(|| scene.served()).unwrap();
+        scene.write("robots.txt", "User-agent: *\nDisallow: /newer\n");
+        scene.finish("robots.txt");
+        assert_eq!(scene.look(), None);
+        assert_ne!(scene.served(), before);
+    }
+
+    #[test]
+    fn one_files_finished_save_waits_for_anothers_unfinished_one_but_not_for_ever() {
+        let mut scene = Scene::new();
+        let before = scene.served();
+        scene.write("robots.txt", "User-agent: *\nDisallow: /new\n");
+        scene.write("more.txt", "Sitemap: https://a.ex");
+        scene.finish("robots.txt");
+        assert!(scene.look().is_some());
+        assert_eq!(scene.served(), before);
+        let since = scene.watch.restless_since.unwrap();
+        scene.watch.restless_since = since.checked_sub(PATIENCE);
+        scene.write("more.txt", "Sitemap: https://a.example/ma");
+        assert_eq!(scene.look(), None);
+        assert_ne!(scene.served(), before);
+        assert_eq!(scene.watch.restless_since, None);
     }
 
     /// A writer may come between the last look at a file and its reading.
     #[test]
     fn a_file_that_has_changed_since_it_was_looked_at_is_not_taken() {
-        let folder = tempfile::tempdir().unwrap();
-        let robots = folder.path().join("robots.txt");
-        std::fs::write(&robots, "User-agent: *\nDisallow: /old\n").unwrap();
-        let reloader = Arc::new(reloader(folder.path(), &robots));
-        let mut watch = Watch {
-            folders: Folders::new(channel().0),
-            names: BTreeSet::new(),
-            marks: FileMarks::new(),
-            held_up: None,
-            unanswered: 0,
-            reloader: Arc::downgrade(&reloader),
-        };
-        let served = || reloader.current().sites()[0].version().map(|version| version.to_string());
-        let (before, marks) = (served(), watch.differing_and_quiet().unwrap());
-        std::fs::write(&robots, "User-agent: *\nDisall").unwrap();
-        watch.reload(&reloader, marks);
-        assert_eq!(served(), before);
-        assert!(watch.marks.is_empty(), "it is looked at again");
+        let mut scene = Scene::new();
+        let (before, marks) = (scene.served(), marks_of(&scene.reloader));
+        scene.write("robots.txt", "User-agent: *\nDisall");
+        let reloader = Arc::clone(&scene.reloader);
+        assert!(scene.watch.reload(&reloader, marks, false));
+        assert_eq!(scene.served(), before);
+        assert!(scene.watch.read.is_empty(), "it is looked at again");
         // Of a writer that never rests half a file is taken in the end.
-        let marks = watch.marks_now();
-        std::fs::write(&robots, "User-agent: *\nDisallow: /ne").unwrap();
-        watch.held_up = watch.held_up.and_then(|since| since.checked_sub(PATIENCE * 2));
-        watch.reload(&reloader, marks);
-        assert_ne!(served(), before);
-        assert_eq!(watch.held_up, None);
-        let before = served();
-
-        std::fs::write(&robots, "User-agent: *\nDisallow: /new\n").unwrap();
-        let marks = watch.differing_and_quiet().unwrap();
-        watch.reload(&reloader, marks);
-        assert_ne!(served(), before);
-        assert_eq!(watch.marks, watch.marks_now());
-        reloader.recorder.close();
-    }
-
-    fn reloader(state_dir: &Path, robots: &Path) -> Reloader {
-        let arguments = Arguments {
-            origin: Some("http://127.0.0.1:9".into()),
-            robots: Some(robots.to_owned()),
-            state_dir: Some(state_dir.to_owned()),
-            ..Arguments::default()
-        };
-        let config = Config::load(&arguments).unwrap();
-        let recorder = Arc::new(Recorder::start(&config.store).unwrap());
-        let (history, origins) =
-            (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
-        let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
-        Reloader::new(current, arguments, Arc::default(), recorder, history, origins)
-    }
-
-    #[test]
-    fn nothing_is_due_where_nothing_was_touched() {
-        let mut settling = ChangedFiles::default();
-        settling.note(FileChange::Finished, [], Instant::now());
-        assert!(settling.is_empty() && settling.due().is_none());
-        assert!(!settling.take_due(Instant::now() + PATIENCE));
+        let marks = marks_of(&scene.reloader);
+        scene.write("robots.txt", "User-agent: *\nDisallow: /ne");
+        assert!(!scene.watch.reload(&reloader, marks, true));
+        assert_ne!(scene.served(), before);
     }
 }

@@ -97,6 +97,12 @@ impl NetworkList {
     }
 }
 
+impl Extend<Network> for NetworkList {
+    fn extend<I: IntoIterator<Item = Network>>(&mut self, networks: I) {
+        self.0.extend(networks);
+    }
+}
+
 impl FromIterator<Network> for NetworkList {
     fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
         Self(networks.into_iter().collect())

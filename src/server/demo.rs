@@ -129,7 +129,7 @@ Each event is a line below. Ctrl-C stops it.
     /// Records an hour of made traffic, and tells what comes from now on.
     pub fn play(&self, policy: &Policy, recorder: &Recorder) {
         traffic::record(policy, recorder, SystemTime::now());
-        if let JournalTarget::File(journal) = &policy.config.journal.target {
+        if let JournalTarget::File(journal) = &policy.config.journal().target {
             telling::follow(journal.clone());
         }
     }

@@ -292,7 +292,7 @@ mod tests {
         let (origin, state_dir) = (Some("http://127.0.0.1:9".into()), Some(folder.path().to_owned()));
         let arguments = Arguments { origin, state_dir, ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
-        let recorder = Arc::new(Recorder::start(&config.store).unwrap());
+        let recorder = Arc::new(Recorder::start(&config.store()).unwrap());
         let history = Arc::new(NoticeHistory::open(&config));
         let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
         let reads = Arc::new(ReadBook::default());

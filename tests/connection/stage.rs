@@ -105,7 +105,7 @@ impl ConnectionStage {
         std::fs::write(&path, text).expect("written");
         let arguments = Arguments { config: Some(path), ..Arguments::default() };
         let config = Config::load(&arguments).expect("a good configuration");
-        let (journal, store) = (config.journal.clone(), config.store.clone());
+        let (journal, store) = (config.journal(), config.store());
         let policy = policy::check(config, SystemTime::now()).expect("a good policy");
         let totals = Arc::<Totals>::default();
         let gateway = Gateway::new(
@@ -114,7 +114,7 @@ impl ConnectionStage {
             Arc::new(Recorder::start(&store).expect("a recorder")),
             Arc::clone(&totals),
             Arc::new(ReadBook::default()),
-            Arc::new(Prover::start().expect("a prover")),
+            Arc::new(Prover::start(None).expect("a prover")),
         );
         let server = MemoryServer::new(gateway).expect("a site");
         Self { runtime, server, totals, origin }

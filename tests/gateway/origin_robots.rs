@@ -1,6 +1,7 @@
 //! robots.txt taken from the origin: what each answer of the origin makes of it.
 
 use crate::support::agents::{CHROME, GPTBOT};
+use crate::support::folder::rename_over;
 use crate::support::scripted::{Scripted, answer, file};
 use crate::support::{Builder, ClientResponse, Daemon, configured, get, until};
 use serde_json::Value;
@@ -67,6 +68,23 @@ fn the_origins_own_is_served_and_enforced_from_the_first_request_on() {
         assert!(head.contains(&format!("{line}\r\n")), "{head}");
     }
     assert!(!head.to_ascii_lowercase().contains("\r\ncookie:"), "{head}");
+}
+
+/// A configuration that is refused for another reason may say that the origin is not asked any more.
+#[test]
+fn a_reload_that_is_refused_leaves_the_origin_asked() {
+    let origin = Scripted::serving(OWN);
+    let asks = "{ from = \"origin\", every = \"1s\" }";
+    let gateway = taking(&format!("robots = {asks}"), &origin).start();
+    assert_eq!(robots(&gateway).text(), OWN);
+    let path = gateway.folder().join("gateway.toml");
+    let text = std::fs::read_to_string(&path).expect("read");
+    let none = "{ from = \"none\", block = [\"seo\"], except = [\"Nobody\"] }";
+    rename_over(&path, text.replace(asks, none));
+    let refused = gateway.ctl(&["reload"]).exits(1);
+    assert!(refused.stdout.contains("the catalogue knows no crawler or token `Nobody`"), "{refused:?}");
+    let asked = origin.heads().len();
+    until("the origin is asked again", || (origin.heads().len() > asked).then_some(()));
 }
 
 #[test]
@@ -283,7 +301,7 @@ fn a_copy_outlives_a_restart_with_its_age_and_is_asked_for_by_its_validators() {
 }
 
 #[test]
-fn back_ends_that_alternate_are_told_and_judged_by_both() {
+fn where_back_ends_alternate_clients_are_judged_by_both() {
     let origin = Scripted::new();
     let mut number = 0;
     origin.answers(move |_| {
@@ -295,8 +313,6 @@ fn back_ends_that_alternate_are_told_and_judged_by_both() {
     for _ in 0..5 {
         refreshed(&gateway);
     }
-    let told = site(&gateway);
-    assert!(told["error"].as_str().is_some_and(|error| error.contains("alternates")), "{told}");
     for target in ["/private", "/other"] {
         assert_eq!(gateway.send(&get(target).by(GPTBOT)).status, 200, "{target}");
     }

@@ -42,6 +42,36 @@ fn clients_of_both_versions_are_served_and_told_their_protocol() {
     assert!(exchange(&mut stream, PAGE).expect("an answer").starts_with("HTTP/1.1 200"));
 }
 
+/// As systemd hands over what `LoadCredential=` names.
+#[test]
+fn a_key_can_be_handed_over_by_the_service_manager() {
+    let (authority, origin) = (Authority::new(), Nginx::start());
+    let text = format!(
+        "[[listeners]]\naddress = \"127.0.0.1:0\"\ntls = true\n[[certificates]]\ncertificate = \"site.crt\"\n\
+         key = \"credential:tls.key\"\n[[sites]]\norigin = \"{}\"\n",
+        origin.url()
+    );
+    let scene = || {
+        let builder = configured(&text);
+        authority.save(builder.folder(), "site", &["a.example"]);
+        builder
+    };
+    let ended = scene().fails_to_start().exits(2);
+    assert!(
+        ended.stderr.contains("credential:tls.key: cannot read the key: no service manager hands it over")
+            && ended.stderr.contains("LoadCredential=tls.key:FILE"),
+        "{}",
+        ended.stderr
+    );
+    let builder = scene();
+    let handed = builder.folder().join("handed");
+    std::fs::create_dir(&handed).expect("created");
+    std::fs::rename(builder.folder().join("site.key"), handed.join("tls.key")).expect("moved");
+    let gateway = builder.variable("CREDENTIALS_DIRECTORY", handed.to_str().expect("UTF-8")).start();
+    let mut stream = authority.connect(tls_address(&gateway), "a.example", HTTP_1).expect("a handshake");
+    assert!(exchange(&mut stream, PAGE).expect("an answer").starts_with("HTTP/1.1 200"));
+}
+
 #[test]
 fn tls_1_1_is_not_spoken() {
     let (authority, origin) = (Authority::new(), Nginx::start());

@@ -91,6 +91,18 @@ fn a_certificate_for_the_right_name_of_the_right_authority_is_trusted() {
 }
 
 #[test]
+fn another_authority_is_believed_once_its_file_is_there() {
+    let secure = Secure::start("origin.test");
+    let (stranger, ..) = signed_for("origin.test");
+    let gateway = secure.gateway(", server_name = \"origin.test\"", Some(&stranger));
+    let status = || gateway.send(&get("/page").by(CHROME)).status;
+    assert_eq!(status(), 502);
+    gateway.folder().write("ca.pem", &secure.authority);
+    let believed = within(Duration::from_secs(10), || (status() == 200).then_some(()));
+    assert!(believed.is_some(), "the new authority is not believed");
+}
+
+#[test]
 fn every_other_certificate_is_a_502() {
     let secure = Secure::start("origin.test");
     let (stranger, ..) = signed_for("origin.test");

@@ -161,3 +161,19 @@ fn no_request_waits_for_a_name_server() {
     assert!(at(&with, 100) < Duration::from_secs(2), "the longest took {:?}", at(&with, 100));
     assert!(at(&with, 50) < at(&without, 50) * 3 + Duration::from_millis(2), "{:?}", at(&with, 50));
 }
+
+/// A resolver without a way to the internet may say of every name that it does not exist.
+#[test]
+fn who_denies_everything_convicts_nobody_and_that_is_told() {
+    let (_origin, server, gateway) = scene(NameServerManner::Code(3));
+    says_nothing(&gateway, &server);
+    let status = gateway.ctl(&["status"]).exits(0).stdout;
+    assert!(status.contains("deny that 66.249.64.1 is Googlebot's"), "{status}");
+    let json = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+    assert!(json["resolver_error"].as_str().is_some_and(|error| error.contains("deny")), "{json}");
+    gateway.log.line_with(&["deny that 66.249.64.1 is Googlebot's"]);
+    server.answers(NameServerManner::Honest);
+    becomes(&gateway, GOOGLEBOT, "95.216.227.160", "contradicted");
+    let json = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+    assert!(json["resolver_error"].is_null(), "{json}");
+}

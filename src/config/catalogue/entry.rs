@@ -1,69 +1,204 @@
-//! `[[crawler]]` and `[[control]]`: one entry each.
+//! `[[crawler]]`, `[[control]]` and `[words]`: what is written, put into what is known.
 //!
 //! A field that is not written keeps the value of the known entry of that name;
 //! for a new name it has the default that its client kind gives.
+//!
+//! A sign such as `Chrome` or `*e*` of an operator's file would turn every visitor into a crawler. It is refused where it
+//! hits an ordinary header of people (RFC 9110 §10.1.5). Those headers are samples of what nearly all visitors send; they
+//! catch a slip of the pen and are no proof that a sign is good.
 
-use super::reader::CatalogueReader;
+use super::written::{ControlEntry, CrawlerEntry, ListName, VerifyEntry};
+use crate::config::faults::Faults;
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
-    Catalogue, ClientKind, ControlToken, Crawler, Obeys, Purpose, Sign, TokenBasis, Verify, token_is_legal,
+    Catalogue, ClientKind, ControlToken, Crawler, Mark, Obeys, Purpose, Sign, TokenBasis, Verify, Words,
+    token_is_legal,
 };
-use jiff::civil::Date;
-use std::collections::HashSet;
-use std::ops::Range;
-use strum::VariantArray as _;
-use toml::Spanned;
-use toml::de::DeTable;
+use std::collections::{BTreeMap, HashSet};
 
-const KEYS: [&str; 15] = [
-    "name",
-    "operator",
-    "client",
-    "purpose",
-    "signs",
-    "framework",
-    "tokens",
-    "star",
-    "obeys",
-    "basis",
-    "docs",
-    "checked",
-    "verify",
-    "shares_cache_with",
-    "signature_agent",
-];
+/// A file on its way into what is known. `own` says that it is an operator's; the bundled ones are checked by the tests
+/// instead of at every start.
+pub(super) struct Merger<'f, 't> {
+    pub(super) faults: &'f mut Faults<'t>,
+    pub(super) own: bool,
+}
 
-pub(super) fn read_crawlers(
-    reader: &mut CatalogueReader<'_>,
-    document: &DeTable<'_>,
-    catalogue: &mut Catalogue,
-) {
-    let mut seen = HashSet::new();
-    for (span, table) in reader.tables(document, "crawler") {
-        reader.known_keys(table, &KEYS);
-        let name = reader.text(table, "name");
-        if name.is_none() && !table.contains_key("name") {
-            reader.refuse(span, "a crawler needs a `name`".into());
+impl Merger<'_, '_> {
+    fn refuse(&mut self, key: &str, message: String, hint: Option<String>) {
+        self.faults.push_at(Some(key), message, hint.as_deref());
+    }
+
+    /// Refuses a sign that would convict people.
+    fn refuse_if_ordinary(&mut self, key: &str, sign: &Sign) {
+        if self.own
+            && let Some(header) = header_matched_by(sign)
+        {
+            let message = format!("sign `{sign}` would take people's browsers for crawlers: `{header}`");
+            let hint = "write the whole name that only the crawler sends, such as `FooBot`";
+            self.refuse(key, message, Some(hint.to_owned()));
         }
-        if let Some(name) = &name {
-            check_name(reader, name);
-            if !seen.insert(name.get_ref().to_ascii_lowercase()) {
-                reader.refuse(name.span(), format!("`{}` is named twice in this file", name.get_ref()));
+    }
+
+    pub(super) fn control(&mut self, entries: Vec<ControlEntry>, catalogue: &mut Catalogue) {
+        for ControlEntry { token, operator, purpose, governs, docs } in entries {
+            // Nearly all of them are about training.
+            let purpose = purpose.unwrap_or(Purpose::AiTrain);
+            let docs = docs.map(|docs| docs.0);
+            catalogue.insert_control(ControlToken { token, operator, purpose, governs, docs });
+        }
+    }
+
+    pub(super) fn crawlers(&mut self, entries: Vec<CrawlerEntry>, catalogue: &mut Catalogue) {
+        let mut seen = HashSet::new();
+        for (at, entry) in entries.into_iter().enumerate() {
+            let key = format!("crawler.{at}");
+            let (place, name) = (format!("{key}.name"), &entry.name);
+            // A name that no report could show.
+            if name.chars().any(char::is_control) {
+                self.refuse(&place, "a name holds no control characters".into(), None);
+            } else if name.trim().is_empty() {
+                self.refuse(&place, "a name is not empty".into(), None);
+            } else if !seen.insert(name.to_ascii_lowercase()) {
+                self.refuse(&place, format!("`{name}` is named twice in this file"), None);
+            } else {
+                let crawler = self.crawler(&key, entry, catalogue);
+                catalogue.insert(crawler);
             }
         }
-        let crawler = CrawlerReader { reader, table, catalogue, name: name.as_ref() }.crawler();
-        if name.is_some() {
-            catalogue.insert(crawler);
+    }
+
+    fn crawler(&mut self, key: &str, entry: CrawlerEntry, catalogue: &Catalogue) -> Crawler {
+        let known = catalogue.get(&entry.name);
+        let client = entry.client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
+        self.check(key, &entry, client, catalogue);
+        if known.is_none() {
+            self.check_defaults(key, &entry, client, catalogue);
+        }
+        let is_same_kind = known.is_some_and(|known| known.client == client);
+        let former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
+        let star = if is_same_kind { former.star } else { star_by_default(client) };
+        let agent = entry.signature_agent.map_or_else(|| former.verify.agent.clone(), |written| written.0);
+        let tokens = entry.tokens.map(|tokens| tokens.into_iter().map(|token| token.0).collect());
+        Crawler {
+            client,
+            star: entry.star.unwrap_or(star),
+            signs: entry.signs.map_or(former.signs, |signs| signs.into_iter().map(|sign| sign.0).collect()),
+            tokens: tokens.unwrap_or(former.tokens),
+            checked: entry.checked.map(|day| day.0).or(former.checked),
+            verify: verify(entry.verify, former.verify, agent),
+            purpose: entry.purpose.unwrap_or(former.purpose),
+            obeys: entry.obeys.unwrap_or(former.obeys),
+            basis: entry.basis.unwrap_or(former.basis),
+            framework: entry.framework.unwrap_or(former.framework),
+            operator: entry.operator.or(former.operator),
+            docs: entry.docs.map(|docs| docs.0).or(former.docs),
+            shares_cache_with: entry.shares_cache_with.unwrap_or(former.shares_cache_with),
+            name: former.name,
+        }
+    }
+
+    /// Refuses what does not fit the rest of an entry, or other entries.
+    fn check(&mut self, key: &str, entry: &CrawlerEntry, client: ClientKind, catalogue: &Catalogue) {
+        let is_never = matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
+        if entry.star == Some(true) && is_never {
+            self.refuse(
+                &format!("{key}.star"),
+                format!("the `*` group never applies to client `{client}`"),
+                None,
+            );
+        }
+        let is_signing = entry.signature_agent.as_ref().is_some_and(|written| written.0.is_some());
+        if is_signing && client == ClientKind::App {
+            let message =
+                "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
+            self.refuse(&format!("{key}.signature_agent"), message.to_owned(), None);
+        }
+        for (at, sign) in entry.signs.iter().flatten().map(|sign| &sign.0).enumerate() {
+            let place = format!("{key}.signs.{at}");
+            let owner = find_owner(catalogue, sign).filter(|owner| !owner.eq_ignore_ascii_case(&entry.name));
+            if let Some(owner) = owner {
+                let hint = format!("to change that crawler, write `name = \"{owner}\"`");
+                self.refuse(&place, format!("sign `{sign}` already belongs to `{owner}`"), Some(hint));
+            }
+            if client != ClientKind::App {
+                self.refuse_if_ordinary(&place, sign);
+            }
+        }
+        let tokens: Vec<&str> = entry.tokens.iter().flatten().map(|token| &*token.0).collect();
+        for (at, token) in tokens.iter().enumerate() {
+            let place = format!("{key}.tokens.{at}");
+            if tokens.iter().take(at).any(|known| known.eq_ignore_ascii_case(token)) {
+                self.refuse(&place, format!("token `{token}` is written twice"), None);
+            } else {
+                self.refuse_control_token(&place, token, catalogue);
+            }
+        }
+    }
+
+    /// What a new entry takes from its name where nothing is written: its sign and
+    /// its token. Both must be fit for it.
+    fn check_defaults(&mut self, key: &str, entry: &CrawlerEntry, client: ClientKind, catalogue: &Catalogue) {
+        let (place, name) = (format!("{key}.name"), &entry.name);
+        if entry.tokens.is_none() && client != ClientKind::App {
+            self.refuse_control_token(&place, name, catalogue);
+        }
+        if entry.signs.is_some() {
+            return;
+        }
+        match Sign::parse(name) {
+            Ok(sign) if client != ClientKind::App => self.refuse_if_ordinary(&place, &sign),
+            Ok(_) => {}
+            Err(error) => self.refuse(
+                &place,
+                format!("`{name}` needs `signs`, since its name cannot be one: {error}"),
+                Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`".into()),
+            ),
+        }
+    }
+
+    fn refuse_control_token(&mut self, key: &str, token: &str, catalogue: &Catalogue) {
+        if catalogue.control_token(token).is_some() {
+            self.refuse(
+                key,
+                format!("`{token}` is a control token, which no crawler sends in a header"),
+                Some("name the crawler that reads it, and leave the token to robots.txt".into()),
+            );
+        }
+    }
+
+    pub(super) fn words(&mut self, lists: BTreeMap<ListName, Vec<String>>, words: &mut Words) {
+        for (list, written) in lists.into_iter().map(|(name, written)| (name.mark(), written)) {
+            for (at, word) in written.iter().enumerate() {
+                let place = format!("words.{}.{at}", <&str>::from(list));
+                let (list, word) = match word.strip_prefix(WHOLE) {
+                    Some(word) if list == Mark::Guards => (Mark::WholeGuards, word),
+                    _ => (list, word.as_str()),
+                };
+                match Sign::parse(word) {
+                    Err(error) => self.refuse(&place, format!("`{word}`: {error}"), None),
+                    Ok(sign) => {
+                        if list.is_convicting() {
+                            self.refuse_if_ordinary(&place, &sign);
+                        }
+                        words.add(list, sign);
+                    }
+                }
+            }
         }
     }
 }
 
-/// Refuses a name that no report could show.
-fn check_name(reader: &mut CatalogueReader<'_>, name: &Spanned<String>) {
-    if name.get_ref().chars().any(char::is_control) {
-        reader.refuse(name.span(), "a name holds no control characters".into());
-    } else if name.get_ref().trim().is_empty() {
-        reader.refuse(name.span(), "a name is not empty".into());
+/// What stands before a guard of whole headers in an operator's list of guards.
+const WHOLE: &str = "all ";
+
+/// What is written takes the place of what was known, but for the agent, which is a field of its own.
+fn verify(written: Option<VerifyEntry>, former: Verify, agent: Option<SignatureAgent>) -> Verify {
+    let Some(VerifyEntry { rdns, ranges, forward }) = written else { return Verify { agent, ..former } };
+    Verify {
+        rdns: rdns.into_iter().map(|suffix| suffix.0).collect(),
+        ranges: ranges.into_iter().map(|url| url.0).collect(),
+        forward,
+        agent,
     }
 }
 
@@ -97,278 +232,27 @@ fn star_by_default(client: ClientKind) -> bool {
     matches!(client, ClientKind::Crawler | ClientKind::Tool)
 }
 
-/// Kinds of client that an entry may have. A browser, or nobody, is what remains when no entry says otherwise.
-const CLIENTS: [ClientKind; 6] = [
-    ClientKind::Crawler,
-    ClientKind::SpecialCase,
-    ClientKind::Fetcher,
-    ClientKind::Tool,
-    ClientKind::Monitor,
-    ClientKind::App,
-];
-
-/// One entry that is being read, beside those that are known already.
-struct CrawlerReader<'r, 't, 'd, 'i> {
-    reader: &'r mut CatalogueReader<'t>,
-    table: &'d DeTable<'i>,
-    catalogue: &'r Catalogue,
-    name: Option<&'r Spanned<String>>,
-}
-
-impl CrawlerReader<'_, '_, '_, '_> {
-    fn crawler(&mut self) -> Crawler {
-        let written = self.name.map(|name| name.get_ref().as_str()).unwrap_or_default();
-        let known = self.catalogue.get(written);
-        let client = self.reader.one_of(self.table, "client", &CLIENTS);
-        let client = client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |k| k.client));
-        if let Some(name) = self.name.filter(|_| known.is_none()) {
-            self.check_defaults(name, client);
-        }
-        let mut crawler = known.cloned().unwrap_or_else(|| default_crawler(written, client));
-        let is_same_kind = known.is_some_and(|k| k.client == client);
-        let star = if is_same_kind { crawler.star } else { star_by_default(client) };
-        crawler.client = client;
-        crawler.star = self.star(client).unwrap_or(star);
-        crawler.signs = self.signs(written, client).unwrap_or(crawler.signs);
-        crawler.tokens = self.tokens().map_or(crawler.tokens, Into::into);
-        crawler.checked = self.date().or(crawler.checked);
-        let known_agent = crawler.verify.agent.take();
-        crawler.verify = self.verify().unwrap_or(crawler.verify);
-        crawler.verify.agent = self.signature_agent(client, known_agent);
-        let (reader, table) = (&mut *self.reader, self.table);
-        crawler.purpose = reader.one_of(table, "purpose", Purpose::VARIANTS).unwrap_or(crawler.purpose);
-        crawler.obeys = reader.one_of(table, "obeys", Obeys::VARIANTS).unwrap_or(crawler.obeys);
-        crawler.basis = reader.one_of(table, "basis", TokenBasis::VARIANTS).unwrap_or(crawler.basis);
-        crawler.framework = reader.flag(table, "framework").map_or(crawler.framework, Spanned::into_inner);
-        crawler.operator = reader.text(table, "operator").map(boxed).or(crawler.operator);
-        crawler.docs = url(reader, table, "docs").or(crawler.docs);
-        let shares = reader.texts(table, "shares_cache_with");
-        crawler.shares_cache_with =
-            shares.map_or(crawler.shares_cache_with, |names| names.into_iter().map(boxed).collect());
-        crawler
-    }
-
-    /// What a new entry takes from its name where nothing is written: its sign and
-    /// its token. Both must be fit for it.
-    fn check_defaults(&mut self, name: &Spanned<String>, client: ClientKind) {
-        let written = name.get_ref();
-        if !self.table.contains_key("tokens") && client != ClientKind::App {
-            self.refuse_control_token(name.span(), written);
-        }
-        let is_name = !written.trim().is_empty() && !written.chars().any(char::is_control);
-        if self.table.contains_key("signs") || !is_name {
-            return;
-        }
-        match Sign::parse(written) {
-            Ok(sign) if client != ClientKind::App => self.reader.refuse_if_ordinary(name.span(), &sign),
-            Ok(_) => {}
-            Err(error) => self.reader.refuse_with_hint(
-                name.span(),
-                format!("`{written}` needs `signs`, since its name cannot be one: {error}"),
-                Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`".into()),
-            ),
-        }
-    }
-
-    fn refuse_control_token(&mut self, span: Range<usize>, token: &str) {
-        if self.catalogue.control_token(token).is_some() {
-            self.reader.refuse_with_hint(
-                span,
-                format!("`{token}` is a control token, which no crawler sends in a header"),
-                Some("name the crawler that reads it, and leave the token to robots.txt".into()),
-            );
-        }
-    }
-
-    fn star(&mut self, client: ClientKind) -> Option<bool> {
-        let star = self.reader.flag(self.table, "star")?;
-        let is_never = matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
-        if *star.get_ref() && is_never {
-            self.reader.refuse(star.span(), format!("the `*` group never applies to client `{client}`"));
-            return None;
-        }
-        Some(*star.get_ref())
-    }
-
-    fn signs(&mut self, name: &str, client: ClientKind) -> Option<Vec<Sign>> {
-        let mut signs = Vec::new();
-        for written in self.reader.texts(self.table, "signs")? {
-            let sign = match Sign::parse(written.get_ref()) {
-                Ok(sign) => sign,
-                Err(error) => {
-                    self.reader.refuse(written.span(), format!("sign `{}`: {error}", written.get_ref()));
-                    continue;
-                }
-            };
-            let owner = find_owner(self.catalogue, &sign);
-            if let Some(owner) = owner.filter(|owner| !owner.eq_ignore_ascii_case(name)) {
-                self.reader.refuse_with_hint(
-                    written.span(),
-                    format!("sign `{sign}` already belongs to `{owner}`"),
-                    Some(format!("to change that crawler, write `name = \"{owner}\"`")),
-                );
-            }
-            if client != ClientKind::App {
-                self.reader.refuse_if_ordinary(written.span(), &sign);
-            }
-            signs.push(sign);
-        }
-        Some(signs)
-    }
-
-    fn tokens(&mut self) -> Option<Vec<Box<str>>> {
-        let mut tokens: Vec<Box<str>> = Vec::new();
-        for written in self.reader.texts(self.table, "tokens")? {
-            let token = written.get_ref();
-            if !token_is_legal(token) {
-                self.reader.refuse(
-                    written.span(),
-                    format!("invalid product token `{token}`: expected letters, digits, `-`, `_`, `.`, `!` and single spaces"),
-                );
-            } else if tokens.iter().any(|known| known.eq_ignore_ascii_case(token)) {
-                self.reader.refuse(written.span(), format!("token `{token}` is written twice"));
-            } else {
-                self.refuse_control_token(written.span(), token);
-                tokens.push(boxed(written));
-            }
-        }
-        Some(tokens)
-    }
-
-    fn verify(&mut self) -> Option<Verify> {
-        let value = self.table.get("verify")?;
-        let Some(inner) = value.get_ref().as_table() else {
-            self.reader.refuse(
-                value.span(),
-                "`verify` must be a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`".into(),
-            );
-            return None;
-        };
-        self.reader.known_keys(inner, &["rdns", "ranges", "forward"]);
-        let forward = self.reader.flag(inner, "forward").is_none_or(Spanned::into_inner);
-        let mut verify = Verify { forward, ..Verify::default() };
-        for suffix in self.reader.texts(inner, "rdns").unwrap_or_default() {
-            if is_suffix(suffix.get_ref()) {
-                verify.rdns.push(boxed(suffix));
-            } else {
-                self.reader.refuse(
-                    suffix.span(),
-                    format!(
-                        "invalid host suffix `{}`: expected one such as `.example.com`",
-                        suffix.get_ref()
-                    ),
-                );
-            }
-        }
-        for link in self.reader.texts(inner, "ranges").unwrap_or_default() {
-            verify.ranges.extend(checked_url(self.reader, link, "ranges"));
-        }
-        Some(verify)
-    }
-
-    /// The agent that signs as a crawler: the `known` one where nothing is written, and none where an empty text is.
-    fn signature_agent(
-        &mut self,
-        client: ClientKind,
-        known: Option<SignatureAgent>,
-    ) -> Option<SignatureAgent> {
-        let Some(written) = self.reader.text(self.table, "signature_agent") else { return known };
-        if written.get_ref().is_empty() {
-            return None;
-        }
-        if client == ClientKind::App {
-            let message =
-                "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
-            self.reader.refuse(written.span(), message.to_owned());
-            return None;
-        }
-        let agent = SignatureAgent::parse(written.get_ref());
-        if agent.is_none() {
-            let message = format!(
-                "invalid `signature_agent` `{}`: expected an https origin, such as `https://agent.example`, or the https URL of a key set",
-                written.get_ref()
-            );
-            self.reader.refuse(written.span(), message);
-        }
-        agent
-    }
-
-    fn date(&mut self) -> Option<Box<str>> {
-        let text = self.reader.text(self.table, "checked")?;
-        let date = text.get_ref().parse::<Date>().ok().filter(|_| text.get_ref().len() == "2026-01-31".len());
-        if date.is_some_and(|date| (2000..3000).contains(&date.year())) {
-            return Some(boxed(text));
-        }
-        let message = format!("`checked` is `{}`, not a date as `2026-01-31`", text.get_ref());
-        self.reader.refuse(text.span(), message);
-        None
-    }
-}
-
 fn find_owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
     let same = |known: &Sign| known.text().eq_ignore_ascii_case(sign.text());
     let owner = catalogue.crawlers().iter().find(|crawler| crawler.signs.iter().any(same))?;
     Some(&owner.name)
 }
 
-fn is_suffix(text: &str) -> bool {
-    let label =
-        |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    text.strip_prefix('.').is_some_and(|rest| rest.contains('.') && rest.split('.').all(label))
+/// Browsers and apps in everyday use.
+fn headers() -> impl Iterator<Item = &'static str> {
+    include_str!("../../../rules/ordinary-headers.txt").lines().filter(|line| !line.starts_with('#'))
 }
 
-fn url(reader: &mut CatalogueReader<'_>, table: &DeTable<'_>, key: &str) -> Option<Box<str>> {
-    let text = reader.text(table, key)?;
-    checked_url(reader, text, key)
-}
-
-fn checked_url(reader: &mut CatalogueReader<'_>, text: Spanned<String>, key: &str) -> Option<Box<str>> {
-    let rest = text.get_ref().strip_prefix("https://").or_else(|| text.get_ref().strip_prefix("http://"));
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    let plain = text.get_ref().bytes().all(|b| b.is_ascii_graphic());
-    if plain && host.is_some_and(|host| is_suffix(&format!(".{host}"))) {
-        return Some(boxed(text));
-    }
-    reader.refuse(
-        text.span(),
-        format!("`{key}`: invalid URL `{}`: expected an http or https URL", text.get_ref()),
-    );
-    None
-}
-
-fn boxed(text: Spanned<String>) -> Box<str> {
-    text.into_inner().into()
-}
-
-pub(super) fn read_control(
-    reader: &mut CatalogueReader<'_>,
-    document: &DeTable<'_>,
-    catalogue: &mut Catalogue,
-) {
-    for (span, table) in reader.tables(document, "control") {
-        reader.known_keys(table, &["token", "operator", "purpose", "governs", "docs"]);
-        let docs = url(reader, table, "docs");
-        // Nearly all of them are about training.
-        let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS).unwrap_or(Purpose::AiTrain);
-        let fields = ["token", "operator", "governs"].map(|key| reader.text(table, key));
-        match fields {
-            [Some(token), Some(operator), Some(governs)] => {
-                catalogue.insert_control(ControlToken {
-                    token: boxed(token),
-                    operator: boxed(operator),
-                    purpose,
-                    governs: boxed(governs),
-                    docs,
-                });
-            }
-            _ => reader.refuse(span, "a control token needs `token`, `operator` and `governs`".into()),
-        }
-    }
+/// A person's header in which the sign stands, if there is one.
+fn header_matched_by(sign: &Sign) -> Option<&'static str> {
+    headers().find(|header| sign.stands_in(header.as_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::catalogue::merge;
+    use super::*;
+    use crate::config::catalogue::{bundled, merge};
+    use crate::identify::Identifier;
     use std::path::Path;
 
     fn message(entry: &str) -> String {
@@ -389,12 +273,12 @@ mod tests {
             ("tokens = [\"Foo\", \"foo\"]", "written twice"),
             ("signs = [\"a*b\"]", "only open or close"),
             ("verify = { rdns = [\"example.org\"] }", "expected one such as `.example.com`"),
-            ("verify = 1", "must be a table"),
+            ("verify = 1", "expected a table"),
             ("signature_agent = \"http://agent.example\"", "such as `https://agent.example`"),
             ("signature_agent = \"https://agent.example/x#y\"", "or the https URL of a key set"),
             ("client = \"app\"\nsignature_agent = \"https://agent.example\"", "is never judged"),
             ("verify = { rnds = [] }", "did you mean `rdns`"),
-            ("star = \"yes\"", "`true` or `false`"),
+            ("star = \"yes\"", "expected a boolean"),
             ("obeys = \"maybe\"", "`partly`"),
             ("client = \"browser\"", "expected one of"),
             ("name = \"Other\"", "duplicate key"),
@@ -441,5 +325,29 @@ mod tests {
     fn a_name_written_twice_is_refused() {
         let text = "[[crawler]]\nname = \"Zorkel\"\n[[crawler]]\nname = \"zorkel\"\n";
         assert!(merge(text, Path::new("x")).unwrap_err()[0].message.contains("named twice"));
+    }
+
+    #[test]
+    fn signs_of_everybody_are_told_from_those_of_a_crawler() {
+        for everybody in ["Chrome", "gecko", "^Mozilla/5.0", "Mobile/15E148", "*like Mac*"] {
+            assert!(header_matched_by(&Sign::parse(everybody).unwrap()).is_some(), "{everybody}");
+        }
+        for own in ["Zorkel", "^Chrome", "Pod", "*bot"] {
+            assert_eq!(header_matched_by(&Sign::parse(own).unwrap()), None, "{own}");
+        }
+    }
+
+    #[test]
+    fn the_bundled_knowledge_leaves_these_people_alone() {
+        let knowledge = bundled();
+        let convicting =
+            knowledge.catalogue.crawlers().iter().filter(|crawler| crawler.client != ClientKind::App);
+        for sign in convicting.flat_map(|crawler| &crawler.signs) {
+            assert_eq!(header_matched_by(sign), None, "{sign}");
+        }
+        let identifier = Identifier::new(knowledge).unwrap();
+        for header in headers() {
+            assert!(!identifier.recognise(Some(header.as_bytes())).is_judged(), "{header}");
+        }
     }
 }

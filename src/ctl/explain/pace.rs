@@ -33,9 +33,8 @@ impl ExplainedPace {
         }
         let (site, identity) = (&trial.site, &judged.identity);
         let DeclaredPace { limit, source } = pace_in_force(&trial.policy, &site.rules, identity)?;
-        let mut modes = site.modes.clone();
-        modes.site = Mode::Enforce;
-        let action = enforce_pace(modes.of(identity), site.config.choices.crawl_delay, identity, target);
+        let modes = site.modes.clone().with_others(Mode::Enforce);
+        let action = enforce_pace(modes.of(identity), site.config.crawl_delay, identity, target);
         Some(Self {
             delay: limit.delay.as_secs_f64(),
             requests: limit.allowed,

@@ -9,7 +9,7 @@ use crate::ctl::logs::{LogEntry, LoggedUserAgent, WalkedLine};
 use crate::decide::{NoticeTime, Read, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, PaceChoice, Variants, enforce_pace};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
-use crate::policy::{JudgedClient, JudgedRequest, Site, pace_in_force};
+use crate::policy::{JudgedClient, JudgedRequest, ModeScope, Site, pace_in_force};
 use crate::record::{
     CountedDecision, DecisionRef, Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant,
 };
@@ -236,7 +236,7 @@ impl<'a> Judge<'a> {
             let (_, count) = self.slowed.entry(number).or_insert((rule, 0));
             *count += 1;
         }
-        judged.action = by(site.config.choices.crawl_delay);
+        judged.action = by(site.config.crawl_delay);
         EventKind::Pace
     }
 }
@@ -262,25 +262,20 @@ fn reason_to_forward(
     if !is_disallowed || judged.action != Action::Forward {
         return None;
     }
-    let name = || judged.identity.crawler.as_deref().map(str::to_ascii_lowercase);
     Some(if judged.mode == Mode::Enforce {
         if judged.identity.is_audited_only() {
             ForwardReason::Doubt
-        } else if is_variant
-            && site.config.choices.variants == Variants::Forward
-            && !target.is_acme_challenge()
-        {
+        } else if is_variant && site.config.variants == Variants::Forward && !target.is_acme_challenge() {
             ForwardReason::Variant
         } else {
             ForwardReason::Certificate
         }
-    } else if name().is_some_and(|name| site.modes.crawlers.contains_key(&name)) {
-        ForwardReason::Crawler
-    } else if judged.identity.purpose.is_some_and(|purpose| site.modes.purposes.contains_key(&purpose)) {
-        ForwardReason::Purpose
-    } else if judged.mode != site.modes.site {
-        ForwardReason::Kind
     } else {
-        ForwardReason::Site
+        match site.modes.deciding(&judged.identity).map(|one| &one.whom) {
+            Some(ModeScope::Crawler(_)) => ForwardReason::Crawler,
+            Some(ModeScope::Purpose(_)) => ForwardReason::Purpose,
+            Some(ModeScope::Client(_)) => ForwardReason::Kind,
+            Some(ModeScope::Everybody | ModeScope::Others) | None => ForwardReason::Site,
+        }
     })
 }

@@ -71,8 +71,8 @@ impl Sites {
 
 fn enforcing(site: &Site) -> Site {
     let mut site = site.clone();
-    if site.modes.site == Mode::Audit {
-        site.modes.site = Mode::Enforce;
+    if site.modes.general() == Mode::Audit {
+        site.modes = site.modes.with_others(Mode::Enforce);
     }
     site
 }

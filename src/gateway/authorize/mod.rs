@@ -235,7 +235,7 @@ impl Gateway {
             return Some(SiteRules { is_unpublished: true, ..rules.clone() });
         };
         let until = Replacement { sequence: rules.sequence, at: span.since };
-        let is_held = policy.config.period.covers(until.at, now);
+        let is_held = policy.config.period().covers(until.at, now);
         is_held.then(|| rules.clone().with_unknown(Doubt::Elsewhere, Some(until)))
     }
 

@@ -204,7 +204,7 @@ impl Reloader {
         let index = policy.sites().iter().position(|one| one.config.name == site.config.name);
         let mut notice = SiteNotice::default();
         for slot in policy.hosts.slots.iter().filter(|slot| index.is_some() && slot.site == index) {
-            notice.add(&slot.rules, policy.config.period, now, time);
+            notice.add(&slot.rules, policy.config.period(), now, time);
         }
         if site.version().is_some() {
             let is_here =

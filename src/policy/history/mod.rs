@@ -171,14 +171,14 @@ impl HistoryState {
             past: Past::new(limits),
             clock: NoticeClock::default(),
             limits,
-            notice: config.period.notice,
+            notice: config.notice,
         };
         state.open(config);
         state
     }
 
     fn open(&mut self, config: &Config) {
-        let keep = KEEP.max(config.period.notice * 2);
+        let keep = KEEP.max(config.notice * 2);
         match Ledger::open(&self.path, &self.memory, keep) {
             Ok((ledger, news)) => {
                 self.clock = ledger.clock();
@@ -203,7 +203,7 @@ impl HistoryState {
 
     /// The same past under other bounds is read anew.
     fn catch_up_with(&mut self, config: &Config) {
-        let (limits, notice) = (limits(config), config.period.notice);
+        let (limits, notice) = (limits(config), config.notice);
         let is_same = (self.limits, self.notice) == (limits, notice);
         (self.limits, self.notice) = (limits, notice);
         if !is_same && let Some(ledger) = &mut self.ledger {

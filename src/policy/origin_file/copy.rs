@@ -4,9 +4,7 @@
 //! long as it has a good copy.
 
 use crate::decide::NoticeTime;
-use crate::decide::RulesId;
 use crate::policy::robots_file::{Unfit, fitness};
-use crate::robots::{ParseLimits, Robots};
 use std::time::{Duration, SystemTime};
 
 /// How long an origin has to say that there is no file before a good copy goes: a deployment may take it away for minutes.
@@ -14,15 +12,6 @@ const GONE_AFTER: Duration = Duration::from_secs(3_600);
 
 /// How long a good copy is served while the origin says nothing of use (RFC 9309 §2.3.1.4 has 30 days for an example).
 const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
-
-/// Rules that come back within this time, again and again, are those of back ends that differ.
-const FLAPPING_WITHIN: Duration = Duration::from_secs(86_400);
-
-/// How often former rules have to come back to be called that.
-const FLAPS: u32 = 2;
-
-/// How many former rules are remembered.
-const REMEMBERED: usize = 8;
 
 /// What an origin answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,21 +63,12 @@ pub(super) struct OriginCopy {
     pub(super) gone_since: Option<NoticeTime>,
     /// What is wrong with what it says now.
     pub(super) error: Option<String>,
-    /// Rules that it had before the ones it has, and when they were replaced.
-    pub(super) former: Vec<(RulesId, NoticeTime)>,
-    /// How often former rules came back within a day.
-    pub(super) flaps: u32,
 }
 
 impl OriginCopy {
     /// What to ask with.
     pub(super) fn validators(&self) -> Option<&CopyValidators> {
         matches!(self.file, OriginFile::File(_)).then_some(&self.validators)
-    }
-
-    /// Whether it alternates between files.
-    pub(super) const fn is_flapping(&self) -> bool {
-        self.flaps >= FLAPS
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
@@ -113,28 +93,11 @@ impl OriginCopy {
     fn take(&mut self, bytes: Vec<u8>, validators: CopyValidators, now: NoticeTime, time: SystemTime) {
         self.validators = validators;
         self.confirm(now, time);
-        if let OriginFile::File(known) = &self.file {
-            if *known == bytes {
-                return;
-            }
-            let (old, new) = (rules(known), rules(&bytes));
-            if old != new {
-                self.former.retain(|(_, replaced)| now.since(*replaced) < FLAPPING_WITHIN);
-                let is_back = self.former.iter().any(|(former, _)| *former == new);
-                self.flaps = if is_back { self.flaps + 1 } else { 0 };
-                self.former.retain(|(former, _)| *former != old);
-                self.former.insert(0, (old, now));
-                self.former.truncate(REMEMBERED);
-            }
-        }
         self.file = OriginFile::File(bytes);
     }
 
     fn confirm(&mut self, now: NoticeTime, time: SystemTime) {
         (self.heard, self.gone_since, self.error) = (Some((now, time)), None, None);
-        if self.former.first().is_some_and(|(_, replaced)| now.since(*replaced) >= FLAPPING_WITHIN) {
-            (self.flaps, self.former) = (0, Vec::new());
-        }
     }
 
     fn note_missing(&mut self, status: u16, now: NoticeTime, time: SystemTime) {
@@ -155,10 +118,6 @@ impl OriginCopy {
             (self.file, self.validators) = (OriginFile::Absent, CopyValidators::default());
         }
     }
-}
-
-fn rules(bytes: &[u8]) -> RulesId {
-    RulesId::of(&Robots::parse(bytes, &ParseLimits { max_bytes: bytes.len() }).robots)
 }
 
 #[cfg(test)]
@@ -276,27 +235,5 @@ mod tests {
         assert!(scene.later(1).fails());
         assert_eq!(scene.has(), Some("none"));
         assert!(scene.later(1).file(GOOD));
-    }
-
-    #[test]
-    fn back_ends_that_differ_are_told_from_a_change() {
-        let mut scene = CopyScene::new();
-        scene.file(GOOD);
-        scene.later(600).file(OTHER);
-        scene.later(600).file(GOOD);
-        assert!(!scene.copy.is_flapping(), "to take a change back once is no flapping");
-        scene.later(600).file(OTHER);
-        assert!(scene.copy.is_flapping());
-        for minute in 0..5 {
-            scene.later(600).file(&format!("# {minute}\n{OTHER}"));
-        }
-        assert!(scene.copy.is_flapping(), "comments are no change");
-        scene.later(86_400).file(OTHER);
-        assert!(!scene.copy.is_flapping());
-        let mut scene = CopyScene::new();
-        for version in 0..9 {
-            scene.later(600).file(&format!("User-agent: *\nDisallow: /{version}\n"));
-        }
-        assert!(!scene.copy.is_flapping());
     }
 }

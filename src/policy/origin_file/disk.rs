@@ -3,7 +3,7 @@
 
 use super::copy::{CopyValidators, OriginCopy, OriginFile};
 use crate::config::reading;
-use crate::decide::{NoticeTime, RulesId};
+use crate::decide::NoticeTime;
 use crate::record::{digest, replace_file};
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::RandomState;
@@ -31,8 +31,6 @@ struct CopyHead {
     heard: Option<(u64, u64)>,
     gone_since: Option<u64>,
     error: Option<String>,
-    former: Vec<(String, u64)>,
-    flaps: u32,
 }
 
 /// The file that has the copy of a site.
@@ -69,12 +67,6 @@ pub(super) fn read(folder: &Path, site: &str) -> Option<OriginCopy> {
         heard: head.heard.and_then(|(at, day)| Some((notice(at), time(day)?))),
         gone_since: head.gone_since.map(notice),
         error: head.error,
-        former: head
-            .former
-            .iter()
-            .filter_map(|(id, at)| Some((id.parse::<RulesId>().ok()?, notice(*at))))
-            .collect(),
-        flaps: head.flaps,
     })
 }
 
@@ -97,8 +89,6 @@ pub(super) fn write(folder: &Path, site: &str, copy: &OriginCopy, is_new: bool) 
         }),
         gone_since: copy.gone_since.map(|at| micros(at.0)),
         error: copy.error.clone(),
-        former: copy.former.iter().map(|(id, at)| (id.to_string(), micros(at.0))).collect(),
-        flaps: copy.flaps,
     };
     fs::create_dir_all(folder)?;
     let target = path(folder, site);

@@ -8,7 +8,7 @@ mod disk;
 pub use copy::{CopyValidators, OriginAnswer, OriginFile};
 
 use super::{Policy, Reloader, Site, Trigger};
-use crate::config::{Config, FromOrigin};
+use crate::config::{Config, RobotsConfig};
 use crate::decide::NoticeTime;
 use crate::record::timestamp;
 use copy::OriginCopy;
@@ -82,7 +82,7 @@ impl OriginFiles {
         let folder = config.state_dir.join(disk::FOLDER);
         let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
         let files = Self { folder, marker, state: Mutex::default(), heard: Condvar::new() };
-        files.track_sites(config);
+        files.add_sites(config);
         files
     }
 
@@ -96,14 +96,14 @@ impl OriginFiles {
 
     /// Has an entry for each site that takes its file from its origin, and for no other.
     pub(super) fn track_sites(&self, config: &Config) {
-        let wanted: HashMap<&str, &FromOrigin> = config
-            .sites
-            .iter()
-            .filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
-            .collect();
+        let wanted: HashSet<&str> = from_origins(config).map(|(site, _)| site).collect();
+        self.state.lock().retain(|site, _| wanted.contains(site.as_str()));
+    }
+
+    /// Has an entry for each site of a configuration that may come into force, beside those that are there.
+    pub(super) fn add_sites(&self, config: &Config) {
         let mut state = self.state.lock();
-        state.retain(|site, _| wanted.contains_key(site.as_str()));
-        for (site, from) in wanted {
+        for (site, from) in from_origins(config) {
             if state.contains_key(site) {
                 continue;
             }
@@ -139,7 +139,7 @@ impl OriginFiles {
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
-    fn record_answer(&self, site: &str, from: &FromOrigin, answer: OriginAnswer, now: NoticeTime) -> bool {
+    fn record_answer(&self, site: &str, from: &RobotsConfig, answer: OriginAnswer, now: NoticeTime) -> bool {
         let mut state = self.state.lock();
         let Some(asked) = state.get_mut(site) else { return false };
         let has_failed = matches!(answer, OriginAnswer::Failed(_));
@@ -213,20 +213,20 @@ impl OriginFiles {
     }
 }
 
+/// The sites that take their files from their origins, and how these are asked.
+fn from_origins(config: &Config) -> impl Iterator<Item = (&str, &RobotsConfig)> {
+    config.sites.iter().filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
+}
+
 /// What is wrong, in a sentence.
 fn trouble(copy: &OriginCopy) -> Option<String> {
-    let flapping = copy.is_flapping().then(|| {
-        "the origin alternates between files with different rules, as back ends that differ do; crawlers are judged by both"
-            .to_owned()
-    });
-    let error = copy.error.as_deref().map(|error| match (&copy.file, copy.heard) {
+    copy.error.as_deref().map(|error| match (&copy.file, copy.heard) {
         (OriginFile::File(_), Some((_, time))) => {
             format!("{error}; the copy of {} is served", timestamp(time))
         }
         (OriginFile::Unknown, _) => format!("{error}; no robots.txt is known, and nobody is judged"),
         _ => error.to_owned(),
-    });
-    error.or(flapping)
+    })
 }
 
 /// Says what is wrong once, and once that it is over.

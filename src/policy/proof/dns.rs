@@ -13,8 +13,11 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
+
+/// An address whose name all name servers know: the first of those that Google publishes for Googlebot.
+pub(super) const WELL_KNOWN: IpAddr = IpAddr::V4(Ipv4Addr::new(66, 249, 64, 1));
 
 /// Someone to ask.
 #[derive(Clone, Debug)]
@@ -69,6 +72,22 @@ impl DnsClient {
             }
         }
         Reverse::Names(names)
+    }
+
+    /// Why a denial of these name servers means nothing: a resolver that denies everything, as one without a way to the
+    /// internet may, would make an impersonator of every crawler.
+    pub(super) async fn doubt(&self) -> Option<&'static str> {
+        match self.ask(WELL_KNOWN, &[".googlebot.com".into()]).await {
+            Reverse::Unknown => Some(
+                "the name servers do not answer for 66.249.64.1, which is Googlebot's: nobody is called an impersonator \
+                 because of reverse DNS until they do",
+            ),
+            Reverse::Names(names) if names.iter().any(|name| name.leads_back == ProofAnswer::Yes) => None,
+            Reverse::Names(_) => Some(
+                "the name servers deny that 66.249.64.1 is Googlebot's, which all others know: nobody is called an \
+                 impersonator because of reverse DNS; set `[verify] resolvers` to name servers that ask the internet",
+            ),
+        }
     }
 
     async fn leads_back(&self, host: &str, address: IpAddr) -> ProofAnswer {

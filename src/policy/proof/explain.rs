@@ -43,14 +43,14 @@ pub fn explain_proof(
         steps.push(format!("{address} is a trusted proxy's, and proves nothing"));
     } else {
         steps.extend(range_steps(methods, address, now));
-        if !methods.suffixes.is_empty() && policy.config.verify.dns.is_none() {
+        if !methods.suffixes.is_empty() && !policy.config.verify.dns {
             steps.push("its names are not asked for: `dns = false`".to_owned());
         }
     }
     let asked = RefCell::new(Vec::new());
     let KnownProof { proof, .. } = prove(policy, &claim, now, |address| {
-        let servers = policy.config.verify.dns.as_ref()?;
-        let reverse = ask_now(servers, address, &policy.evidence.suffixes);
+        let servers = policy.config.verify.name_servers()?;
+        let reverse = ask_now(&servers, address, &policy.evidence.suffixes);
         asked.borrow_mut().extend(name_steps(methods, address, &reverse));
         reverse.ok().map(Arc::new)
     });

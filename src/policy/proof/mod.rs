@@ -26,7 +26,7 @@ mod timer;
 pub use directory::{KeyDirectories, KeyDirectory};
 pub use evidence::{Evidence, RangeSource};
 pub use explain::{ProofExplanation, explain_proof};
-pub use prover::{Claim, Prover, QuestionCounts};
+pub use prover::{Claim, Prover, QuestionCounts, name_server_doubt};
 pub use range_list::RangeList;
 pub use refresh::root_certs;
 pub use refresh::{Fetched, PublicationClient, Refreshed};

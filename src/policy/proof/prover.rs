@@ -5,7 +5,7 @@
 //! request. One address is asked about once at a time.
 
 use super::answer::{ProofAnswer, Reverse, combine};
-use super::dns::DnsClient;
+use super::dns::{DnsClient, WELL_KNOWN};
 use super::memory::{Lifetimes, ProofMemory, network};
 use super::public::is_public;
 use super::signatures::{BoundedCheck, SignatureMemory};
@@ -32,6 +32,9 @@ const AT_ONCE: usize = 16;
 
 /// How long the system's own choice of name servers is believed before it is read again.
 const SYSTEM: Duration = Duration::from_secs(300);
+
+/// How often name servers that do not know what all others know are asked for it again.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -64,20 +67,28 @@ struct LookupJob {
 }
 
 impl Prover {
-    /// Starts the thread that asks name servers; it ends with the prover.
+    /// Starts the thread that asks name servers; it ends with the prover. At once it finds out whether a denial of `servers`
+    /// means anything.
     ///
     /// # Errors
     /// When there is no thread to be had.
-    pub fn start() -> io::Result<Self> {
+    pub fn start(servers: Option<NameServers>) -> io::Result<Self> {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let questions = Arc::new(Questions::default());
-        let worker = ProverWorker { asker: None, questions: Arc::clone(&questions) };
+        let worker = ProverWorker { servers: None, questions: Arc::clone(&questions) };
         std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
-            runtime.block_on(worker.run(jobs));
+            runtime.block_on(worker.run(servers, jobs));
         })?;
         Ok(Self { memory, queue, questions, signatures: SignatureMemory::default() })
+    }
+
+    /// Why denials of the name servers mean nothing, where one of them would have contradicted somebody.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&'static str> {
+        let state = self.questions.0.lock();
+        state.doubt.filter(|_| state.has_disbelieved)
     }
 
     /// What became of the questions to name servers.
@@ -119,7 +130,7 @@ impl Prover {
     }
 
     fn reverse(&self, policy: &Policy, address: IpAddr) -> Option<Arc<Reverse>> {
-        let servers = policy.config.verify.dns.as_ref()?;
+        let servers = policy.config.verify.name_servers()?;
         let (known, ask) = {
             let mut memory = self.memory.lock();
             memory.use_servers(&servers.addresses);
@@ -149,7 +160,7 @@ pub(super) fn prove(
     let usable = |address: &IpAddr| is_public(*address) && !config.trusted_proxies.contain(*address);
     let Some(address) = claim.address.filter(usable) else { return Proof::Unchecked.into() };
     let by_ranges = methods.by_ranges(address, now);
-    let asks_names = config.verify.dns.is_some() && !methods.suffixes.is_empty();
+    let asks_names = config.verify.dns && !methods.suffixes.is_empty();
     let by_name = (asks_names && by_ranges != Some(ProofAnswer::Yes)).then(|| {
         reverse(address)
             .map_or(ProofAnswer::Unknown, |reverse| reverse.answer(&methods.suffixes, methods.forward))
@@ -159,52 +170,77 @@ pub(super) fn prove(
 
 /// Takes questions off the queue, and asks them.
 struct ProverWorker {
-    asker: Option<ProverConfig>,
+    servers: Option<ServersInUse>,
     questions: Arc<Questions>,
 }
 
 /// Whom to ask, and by which configuration.
-struct ProverConfig {
+struct ServersInUse {
     servers: NameServers,
     asker: Result<DnsClient, String>,
     since: Instant,
+    /// When they were asked for what all others know, and why their denials mean nothing, if they do not.
+    tried: Option<(Instant, Option<&'static str>)>,
 }
 
 impl ProverWorker {
-    async fn run(mut self, mut jobs: mpsc::Receiver<LookupJob>) {
+    async fn run(mut self, servers: Option<NameServers>, mut jobs: mpsc::Receiver<LookupJob>) {
+        if let Some(servers) = servers {
+            // Who cannot be asked is told with the first question.
+            let _ = self.asker(servers).await;
+        }
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         while let Some(job) = jobs.recv().await {
-            let Some(servers) = &job.config.verify.dns else { continue };
-            let asker = self.asker(servers);
+            let Some(servers) = job.config.verify.name_servers() else { continue };
+            let asker = self.asker(servers).await;
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
             let questions = Arc::clone(&self.questions);
             tokio::spawn(async move {
                 let reverse = match asker {
-                    Ok(asker) => asker.ask(job.address, &job.suffixes).await,
+                    Ok((asker, doubt)) => {
+                        let reverse = asker.ask(job.address, &job.suffixes).await;
+                        questions.note(job.address, &reverse);
+                        let is_believed = doubt.is_none()
+                            || reverse == Reverse::Unknown
+                            || reverse.answer(&job.suffixes, true) == ProofAnswer::Yes;
+                        if is_believed { reverse } else { questions.disbelieve() }
+                    }
                     Err(error) => {
                         questions.explain(&error);
+                        questions.note(job.address, &Reverse::Unknown);
                         Reverse::Unknown
                     }
                 };
-                questions.note(job.address, &reverse);
                 job.answered(reverse);
                 drop(slot);
             });
         }
     }
 
-    /// Whom the configuration of a job says to ask.
-    fn asker(&mut self, servers: &NameServers) -> Result<DnsClient, String> {
-        let is_current = |known: &ProverConfig| {
-            known.servers == *servers && (!servers.addresses.is_empty() || known.since.elapsed() < SYSTEM)
+    /// Whom the configuration of a job says to ask, and why their denials mean nothing, if they do not.
+    async fn asker(&mut self, servers: NameServers) -> Result<(DnsClient, Option<&'static str>), String> {
+        let is_current = |known: &&mut ServersInUse| {
+            known.servers == servers && (!servers.addresses.is_empty() || known.since.elapsed() < SYSTEM)
         };
-        if let Some(known) = self.asker.as_ref().filter(|known| is_current(known)) {
-            return known.asker.clone();
-        }
-        let asker = DnsClient::new(servers);
-        self.asker =
-            Some(ProverConfig { servers: servers.clone(), asker: asker.clone(), since: Instant::now() });
-        asker
+        let known = match self.servers.as_mut().filter(is_current) {
+            Some(known) => known,
+            None => {
+                let asker = DnsClient::new(&servers);
+                self.servers.insert(ServersInUse { servers, asker, since: Instant::now(), tried: None })
+            }
+        };
+        let asker = known.asker.clone()?;
+        let is_settled = |(at, doubt): &(Instant, Option<_>)| doubt.is_none() || at.elapsed() < TRY_AGAIN;
+        let doubt = match known.tried.filter(is_settled) {
+            Some((_, doubt)) => doubt,
+            None => {
+                let doubt = asker.doubt().await;
+                known.tried = Some((Instant::now(), doubt));
+                self.questions.doubt(doubt);
+                doubt
+            }
+        };
+        Ok((asker, doubt))
     }
 }
 
@@ -214,7 +250,7 @@ impl LookupJob {
         let certainty = reverse.answer(&self.suffixes, true);
         let lifetimes = Lifetimes { positive: options.cache, negative: options.cache_negative };
         let mut memory = self.memory.lock();
-        if options.dns.as_ref().is_some_and(|servers| memory.uses_servers(&servers.addresses)) {
+        if options.dns && memory.uses_servers(&options.resolvers) {
             memory.store(self.address, reverse, certainty, lifetimes, Instant::now());
         }
     }
@@ -234,7 +270,20 @@ pub(super) fn ask_now(
 ) -> Result<Reverse, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    runtime.block_on(async { Ok(DnsClient::new(servers)?.ask(address, suffixes).await) })
+    runtime.block_on(async {
+        let asker = DnsClient::new(servers)?;
+        let reverse = asker.ask(address, suffixes).await;
+        if reverse.answer(suffixes, true) == ProofAnswer::Yes {
+            return Ok(reverse);
+        }
+        asker.doubt().await.map_or(Ok(reverse), |doubt| Err(doubt.to_owned()))
+    })
+}
+
+/// Why a denial of the configured name servers means nothing; `None` where it means something, or nobody is asked.
+pub fn name_server_doubt(config: &Config) -> Option<String> {
+    let servers = config.verify.name_servers()?;
+    ask_now(&servers, WELL_KNOWN, &[]).err()
 }
 
 /// How many networks are asked about in vain, with no answer in between, before it is an outage and not
@@ -259,6 +308,9 @@ struct Questions(Mutex<QuestionState>);
 #[derive(Debug, Default)]
 struct QuestionState {
     counts: QuestionCounts,
+    /// Why denials mean nothing, and whether there was one.
+    doubt: Option<&'static str>,
+    has_disbelieved: bool,
     /// The networks that were asked about in vain since the last answer, no more of them than an outage takes.
     failing: HashSet<Network>,
 }
@@ -291,6 +343,25 @@ impl Questions {
         if self.0.lock().failing.is_empty() {
             tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
         }
+    }
+
+    /// Says once why denials mean nothing, and once that they do again.
+    fn doubt(&self, doubt: Option<&'static str>) {
+        let mut state = self.0.lock();
+        let before = std::mem::replace(&mut state.doubt, doubt);
+        state.has_disbelieved &= doubt.is_some();
+        drop(state);
+        match doubt {
+            Some(doubt) if before.is_none() => tracing::warn!("{doubt}"),
+            None if before.is_some() => tracing::info!("the name servers know what all others know again"),
+            _ => {}
+        }
+    }
+
+    /// An answer that shows nothing.
+    fn disbelieve(&self) -> Reverse {
+        self.0.lock().has_disbelieved = true;
+        Reverse::Unknown
     }
 
     fn note_not_asked(&self) {

@@ -205,7 +205,7 @@ fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &Or
         let scheme = if url.server.is_tls() { "https" } else { "http" };
         return FetchStep { scheme, host: url.server.authority(), path: url.path.to_string() };
     }
-    let own = site.config.robots.origin().and_then(|from| from.host.as_deref());
+    let own = site.config.robots.origin().and_then(|from| from.host.as_ref()).map(|host| &*host.0);
     let host = own.or_else(|| site.config.exact_host()).map(str::to_owned);
     FetchStep::to_robots_txt(policy, host.unwrap_or_else(|| server.authority()))
 }

@@ -51,7 +51,7 @@ pub(in crate::proxy) fn reached(
             let Some(address) = addresses.get(attempt % addresses.len().max(1)) else {
                 return Error::e_explain(ErrorType::HTTPStatus(503), "the origin has no address");
             };
-            HttpPeer::new(address, *tls, server.server.server_name.to_string())
+            HttpPeer::new(address, *tls, server.server.server_name().to_owned())
         }
     };
     limit(&mut peer, site.config.origin.timeouts, timeouts);

@@ -1,0 +1,186 @@
+//! The fields of a catalogue file as they are written: values that refuse a bad one while they are read.
+
+use crate::identify::signature::SignatureAgent;
+use crate::identify::{
+    ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, UnknownWord, nearest_first, token_is_legal,
+};
+use jiff::civil::Date;
+use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
+use strum::VariantArray;
+
+/// A file: crawlers, control tokens and words.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct CatalogueFile {
+    pub(super) crawler: Vec<CrawlerEntry>,
+    pub(super) control: Vec<ControlEntry>,
+    pub(super) words: BTreeMap<ListName, Vec<String>>,
+}
+
+/// A crawler. What is not written keeps its value.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CrawlerEntry {
+    pub(super) name: String,
+    pub(super) operator: Option<Box<str>>,
+    #[serde(default, deserialize_with = "client")]
+    pub(super) client: Option<ClientKind>,
+    #[serde(default, deserialize_with = "word")]
+    pub(super) purpose: Option<Purpose>,
+    pub(super) signs: Option<Vec<WrittenSign>>,
+    pub(super) framework: Option<bool>,
+    pub(super) tokens: Option<Vec<ProductToken>>,
+    pub(super) star: Option<bool>,
+    #[serde(default, deserialize_with = "word")]
+    pub(super) obeys: Option<Obeys>,
+    #[serde(default, deserialize_with = "word")]
+    pub(super) basis: Option<TokenBasis>,
+    pub(super) docs: Option<WebUrl>,
+    pub(super) checked: Option<Day>,
+    pub(super) verify: Option<VerifyEntry>,
+    pub(super) shares_cache_with: Option<Vec<Box<str>>>,
+    pub(super) signature_agent: Option<WrittenAgent>,
+}
+
+/// How the address of a crawler is checked.
+#[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    default,
+    expecting = "a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`"
+)]
+pub(super) struct VerifyEntry {
+    pub(super) rdns: Vec<HostSuffix>,
+    pub(super) ranges: Vec<WebUrl>,
+    pub(super) forward: bool,
+}
+
+impl Default for VerifyEntry {
+    fn default() -> Self {
+        Self { rdns: Vec::new(), ranges: Vec::new(), forward: true }
+    }
+}
+
+/// A token that governs use.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ControlEntry {
+    pub(super) token: Box<str>,
+    pub(super) operator: Box<str>,
+    #[serde(default, deserialize_with = "word")]
+    pub(super) purpose: Option<Purpose>,
+    pub(super) governs: Box<str>,
+    pub(super) docs: Option<WebUrl>,
+}
+
+/// One of the words of `T`.
+fn word<'de, T: VariantArray + Copy + Into<&'static str>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    among(T::VARIANTS, &String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+/// A browser, or nobody, is what remains when no entry says otherwise.
+fn client<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ClientKind>, D::Error> {
+    let all = ClientKind::VARIANTS.iter().copied();
+    let written: Vec<_> =
+        all.filter(|client| !matches!(client, ClientKind::Browser | ClientKind::Unnamed)).collect();
+    among(&written, &String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+fn among<T: Copy + Into<&'static str>>(all: &[T], written: &str) -> Result<T, UnknownWord> {
+    let found = all.iter().copied().find(|value| Into::<&str>::into(*value) == written);
+    found.ok_or_else(|| UnknownWord::among("value", written, all.iter().map(|value| (*value).into())))
+}
+
+macro_rules! written {
+    ($($(#[$doc:meta])* $name:ident($value:ty) = $read:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Deserialize)]
+        #[serde(try_from = "String")]
+        pub(super) struct $name(pub(super) $value);
+
+        impl TryFrom<String> for $name {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                let read: fn(String) -> Result<$value, String> = $read;
+                read(text).map(Self)
+            }
+        }
+    )*};
+}
+
+written! {
+    /// What gives a crawler away.
+    WrittenSign(Sign) = |text| Sign::parse(&text).map_err(|error| format!("sign `{text}`: {error}"));
+    /// A name by which robots.txt can call it.
+    ProductToken(Box<str>) = |text| {
+        let wrong = "expected letters, digits, `-`, `_`, `.`, `!` and single spaces";
+        if token_is_legal(&text) { Ok(text.into()) } else { Err(format!("invalid product token `{text}`: {wrong}")) }
+    };
+    /// An address of the web.
+    WebUrl(Box<str>) = |text| {
+        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
+        if is_plain && host.is_some_and(|host| is_suffix(&format!(".{host}"))) {
+            return Ok(text.into());
+        }
+        Err(format!("invalid URL `{text}`: expected an http or https URL"))
+    };
+    /// The end of a host's name.
+    HostSuffix(Box<str>) = |text| {
+        if is_suffix(&text) {
+            return Ok(text.into());
+        }
+        Err(format!("invalid host suffix `{text}`: expected one such as `.example.com`"))
+    };
+    /// A date.
+    Day(Box<str>) = |text| {
+        let date = text.parse::<Date>().ok().filter(|_| text.len() == "2026-01-31".len());
+        if date.is_some_and(|date| (2000..3000).contains(&date.year())) {
+            return Ok(text.into());
+        }
+        Err(format!("`{text}` is not a date as `2026-01-31`"))
+    };
+    /// Where an agent publishes its keys; nowhere where the text is empty.
+    WrittenAgent(Option<SignatureAgent>) = |text| {
+        let agent = SignatureAgent::parse(&text);
+        if text.is_empty() || agent.is_some() {
+            return Ok(agent);
+        }
+        Err(format!(
+            "invalid `signature_agent` `{text}`: expected an https origin, such as `https://agent.example`, or the https \
+             URL of a key set"
+        ))
+    };
+}
+
+fn is_suffix(text: &str) -> bool {
+    let label =
+        |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    text.strip_prefix('.').is_some_and(|rest| rest.contains('.') && rest.split('.').all(label))
+}
+
+/// A list of words, by its place among [`Mark::LISTS`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct ListName(usize);
+
+impl ListName {
+    pub(super) fn mark(self) -> Mark {
+        Mark::LISTS.get(self.0).copied().unwrap_or(Mark::Guards)
+    }
+}
+
+impl TryFrom<String> for ListName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let lists = Mark::LISTS.map(<&str>::from);
+        let unknown = || format!("unknown field `{name}`, expected one of {}", nearest_first(&name, lists));
+        lists.iter().position(|list| *list == name).map(Self).ok_or_else(unknown)
+    }
+}

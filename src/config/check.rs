@@ -1,0 +1,163 @@
+//! What several keys say together: what follows from it is filled in, and what contradicts itself is told.
+
+use super::arguments::Arguments;
+use super::faults::Faults;
+use super::host_pattern::HostPattern;
+use super::origin_url::OriginUrl;
+use super::{Config, defaults, listener, modes};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+impl Config {
+    pub(super) fn complete(&mut self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        self.complete_folders(faults);
+        self.complete_listen(faults);
+        modes::complete(self, faults);
+        self.check_sites(arguments, faults);
+        listener::check(self, arguments, faults);
+    }
+
+    /// What can be told whatever else is wrong.
+    pub(super) fn check_tables(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        self.check_admin(arguments, faults);
+        self.check_numbers(arguments, faults);
+        self.limits.check(faults);
+        self.verify.check(faults);
+        self.alerts.iter().for_each(|alerts| alerts.check(faults));
+        self.fleet.iter().for_each(|fleet| fleet.check(faults));
+        let level = self.log.level.as_deref().unwrap_or_default();
+        let message = format!("invalid level `{level}` of the log");
+        let hint = "write off, error, warn, info, debug or trace";
+        faults.require(self.log.has_known_level(), "log.level", message, hint);
+    }
+
+    /// What the file says of each site, whatever the options say.
+    pub(super) fn complete_sites(&mut self, faults: &mut Faults<'_>) {
+        for (at, site) in self.sites.iter_mut().enumerate() {
+            site.complete(&format!("sites.{at}"), faults);
+        }
+    }
+
+    /// The state folder and the control socket, where nobody named them.
+    fn complete_folders(&mut self, faults: &mut Faults<'_>) {
+        if self.state_dir.as_os_str().is_empty() {
+            match defaults::state_dir() {
+                Ok(folder) => self.state_dir = folder,
+                Err(error) => {
+                    faults.push_whole(error.to_string(), "name a folder with `state_dir` or --state-dir");
+                }
+            }
+        }
+        if self.control.as_os_str().is_empty() {
+            self.control = defaults::control().unwrap_or_else(|_| self.state_dir.join("control.sock"));
+        }
+    }
+
+    /// Where `[[listeners]]` say where to listen, nothing is added that nobody asked for; nor where only other proxies ask:
+    /// `listen` is empty, or no site has an origin.
+    fn complete_listen(&mut self, faults: &Faults<'_>) {
+        let has_origin = self.sites.iter().any(|site| !site.origin.servers.is_empty());
+        let is_beside_only = self.authorize.is_some() && (faults.has("listen") || !has_origin);
+        if self.listen.is_empty() && self.listeners.is_empty() && !is_beside_only {
+            self.listen.push(defaults::LISTEN);
+        }
+    }
+
+    fn check_sites(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        self.check_hosts(faults);
+        for (at, site) in self.sites.iter().enumerate() {
+            let (key, servers) = (format!("sites.{at}"), &site.origin.servers);
+            let needs_origin = self.authorize.is_none() && arguments.origin.is_none();
+            let has_origin = !servers.is_empty() || faults.has(&format!("{key}.origin"));
+            let hint = "write origin = \"http://127.0.0.1:3000\"; only beside another proxy, with [authorize], a site needs none";
+            faults.require(has_origin || !needs_origin, &key, "missing field `origin`", hint);
+            if let Some(own) = servers.iter().find(|server| is_own(&server.url, &self.listen)) {
+                let message = format!(
+                    "the origin {} is the gateway itself: every request would come back to it",
+                    own.url
+                );
+                let hint = "name the address where the site itself answers";
+                faults.push_at(Some(&format!("{key}.origin")), message, hint);
+            }
+        }
+        if self.sites.is_empty() && faults.is_empty() {
+            faults.push_whole(
+                "no site: there is nothing to stand in front of",
+                "give --origin http://127.0.0.1:3000, or a [[sites]] table in a configuration file, or try --demo",
+            );
+        }
+    }
+
+    /// Two sites may not claim one host, nor may two sites claim the rest.
+    fn check_hosts(&self, faults: &mut Faults<'_>) {
+        let mut seen: HashMap<Option<&HostPattern>, usize> = HashMap::new();
+        for (index, site) in self.sites.iter().enumerate() {
+            let is_only = !site.hosts.is_empty() || seen.insert(None, index).is_none();
+            let hint = "only one site can be the default; give this one `hosts`";
+            faults.require(is_only, &format!("sites.{index}"), "a second site without `hosts`", hint);
+            for (at, host) in site.hosts.iter().enumerate() {
+                let (what, hint) = match seen.insert(Some(host), index) {
+                    None => continue,
+                    Some(other) if other == index => ("is listed twice", "remove one of the two"),
+                    Some(_) => (
+                        "belongs to another site already",
+                        "a host belongs to one site; remove it from the other or from this one",
+                    ),
+                };
+                faults.push_at(Some(&format!("sites.{index}.hosts.{at}")), format!("`{host}` {what}"), hint);
+            }
+        }
+    }
+
+    /// The admin listener shows who visits the site; off the loopback it needs a token.
+    fn check_admin(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        let is_open = self.admin_token.is_none() && !faults.has("admin_token");
+        if let Some(address) = self.admin.filter(|address| is_open && !address.ip().is_loopback()) {
+            let message = format!(
+                "the admin listener {address} can be reached from elsewhere, and no `admin_token` is set"
+            );
+            let hint = "set `admin_token` in a configuration file, or listen on 127.0.0.1";
+            faults.push_at(arguments.admin.is_none().then_some("admin"), message, hint);
+        }
+        let is_secret = self.admin_token.as_ref().is_none_or(|token| !token.is_empty());
+        let message = "an empty `admin_token` lets nobody in";
+        faults.require(is_secret, "admin_token", message, "write a secret, or remove the key");
+    }
+
+    /// How large and how old files may at least become. A journal that is rotated with every line, or into files without
+    /// number, is none.
+    fn check_numbers(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        let asked = "is below 500KiB, which RFC 9309 §2.5 asks for at least";
+        let is_large = self.robots_max_size >= defaults::ROBOTS_MAX_SIZE;
+        for (is_fine, key, what, hint) in [
+            (is_large, "robots_max_size", asked, "write `500KiB` or more"),
+            (
+                self.store_max_size >= defaults::STORE_MAX_SIZE_MIN,
+                "store_max_size",
+                "is below 16MiB",
+                "write `16MiB` or more",
+            ),
+            (self.journal_max_size >= 1 << 10, "journal_max_size", "is below 1KiB", "write `1KiB` or more"),
+            (self.retention >= defaults::RETENTION_MIN, "retention", "is below a day", "write `1d` or more"),
+            (self.journal_keep <= 1_000, "journal_keep", "is above 1000", "write a number from 0 to 1000"),
+        ] {
+            faults.require(is_fine, key, format!("`{key}` {what}"), hint);
+        }
+        let threads = self.threads;
+        if !(1..=1_024).contains(&threads) {
+            let (option, key) =
+                if arguments.threads.is_some() { ("--threads: ", None) } else { ("", Some("threads")) };
+            let message = format!("{option}`{threads}` is out of range: expected 1 to 1024 worker threads");
+            faults.push_at(key, message, "write a number from 1 to 1024");
+        }
+    }
+}
+
+/// Whether an origin is where the gateway itself listens, as far as its URL says so.
+fn is_own(url: &OriginUrl, listen: &[SocketAddr]) -> bool {
+    let OriginUrl::Tcp { host, port, .. } = url else { return false };
+    let address = if &**host == "localhost" { Some(Ipv4Addr::LOCALHOST.into()) } else { host.parse().ok() };
+    let Some(address): Option<IpAddr> = address else { return false };
+    let is_here = |ip: IpAddr| ip == address || ip.is_unspecified() && address.is_loopback();
+    listen.iter().any(|own| own.port() == *port && *port != 0 && is_here(own.ip()))
+}
