@@ -2,6 +2,7 @@
 
 use super::HttpFault;
 use super::chunked::ChunkedReader;
+use std::io::Write as _;
 
 /// How the end of a body is known (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +93,8 @@ pub fn push_chunk(out: &mut Vec<u8>, data: &[u8]) {
     if data.is_empty() {
         return;
     }
-    let digits = (usize::BITS - data.len().leading_zeros()).div_ceil(4);
-    for place in (0..digits).rev() {
-        let digit = data.len() >> (4 * place) & 0xf;
-        out.extend(b"0123456789abcdef".get(digit));
-    }
-    out.extend_from_slice(b"\r\n");
+    // Writing to a `Vec` cannot fail.
+    let _ = write!(out, "{:x}\r\n", data.len());
     out.extend_from_slice(data);
     out.extend_from_slice(b"\r\n");
 }

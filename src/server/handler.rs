@@ -121,12 +121,7 @@ impl ConnectionHandler {
     }
 
     /// Nobody's address is known of who comes through a socket of the file system.
-    async fn plain(
-        &self,
-        mut stream: TcpStream,
-        peer: Option<SocketAddr>,
-        permit: Permit,
-    ) -> Option<Opened> {
+    async fn plain(&self, mut stream: TcpStream, peer: Option<SocketAddr>, permit: Permit) -> Option<Opened> {
         let config = Arc::clone(&self.current.get().config);
         let Introduced { client, first, permit, may_relay } = match peer {
             Some(peer) => self.introduced(&mut stream, peer, permit, &config).await?,

@@ -1,6 +1,6 @@
 //! Listeners, workers and signals: the process around the gateway.
 
-use super::accept::{Connections, Listener, accept};
+use super::accept::{Listener, accept};
 use super::admission::Admission;
 use super::connection::WorkerContext;
 use super::demo::DemoOrigin;
@@ -24,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -67,7 +68,7 @@ impl Server {
     async fn serve(self, worker_pool: WorkerPool, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
         let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
-        let (connections, authorities) = <(Arc<Connections>, Arc<Authorities>)>::default();
+        let (connections, authorities) = (TaskTracker::new(), Arc::<Authorities>::default());
         tokio::spawn(watch_origins(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
         let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         fetcher.begin().await;
@@ -101,7 +102,7 @@ impl Server {
             for (listener, config) in self.listeners {
                 tell_listening(&listener, &config)?;
                 let handlers = ends.handlers(&services, &current, &admission, config);
-                worker_pool.accept(listener, handlers, stopped.clone(), Arc::clone(&connections))?;
+                worker_pool.accept(listener, handlers, stopped.clone(), &connections)?;
             }
             demo.as_ref().map_or(Ok(()), |demo| show(demo, pages(DemoOrigin::pages()), stopped.clone()))
         };
@@ -201,11 +202,12 @@ async fn drain(
     services: &[Arc<WorkerContext>],
     ends: &ConnectionBounds,
     stop: Stop,
-    connections: &Connections,
+    connections: &TaskTracker,
     grace: Duration,
     signals: &mut Signals,
 ) {
-    let _ = tokio::time::timeout(stop.idle_time_left(), connections.none()).await;
+    connections.close();
+    let _ = tokio::time::timeout(stop.idle_time_left(), connections.wait()).await;
     ends.closing.send_replace(true);
     if stop != Stop::Interrupt {
         wait(connections, grace, signals).await;
@@ -217,9 +219,9 @@ async fn drain(
 }
 
 /// Waits until all requests are answered, or their grace is over.
-async fn wait(connections: &Connections, grace: Duration, signals: &mut Signals) {
+async fn wait(connections: &TaskTracker, grace: Duration, signals: &mut Signals) {
     tokio::select! {
-        finished = tokio::time::timeout(grace, connections.none()) => if finished.is_err() {
+        finished = tokio::time::timeout(grace, connections.wait()) => if finished.is_err() {
             tracing::warn!(?grace, "requests were still in flight when their grace was over");
         },
         () = signals.next_signal() => tracing::warn!("stopping at once: a second signal"),
@@ -321,7 +323,7 @@ async fn admin(
 /// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
 async fn show_pages(listener: Listener, handler: ConnectionHandler, stopped: watch::Receiver<bool>) {
     let worker_pool = WorkerPool::here();
-    accept(listener, worker_pool.clone(), vec![Arc::new(handler)], stopped, Arc::default()).await;
+    accept(listener, worker_pool.clone(), vec![Arc::new(handler)], stopped, TaskTracker::new()).await;
     worker_pool.stop();
 }
 
