@@ -9,7 +9,7 @@ use super::pages::Pages;
 use super::room::ConnectionRoom;
 use super::services::{ConnectionBounds, Logs, services};
 use super::workers::{WorkerPool, Workers, renew};
-use crate::config::{Config, ListenerConfig};
+use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
 use crate::process::{
@@ -17,6 +17,7 @@ use crate::process::{
     open_files, path_beside, raise_open_files,
 };
 use crate::proxy::{Authorities, Fetcher, watch_origins};
+use crate::report::grouped;
 use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -73,7 +74,7 @@ impl Server {
         let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
-        let room = room(&current.get().config, worker_pool.len(), self.demo.is_some());
+        let room = room(&current.get().config, worker_pool.len());
         let ends = ConnectionBounds::new(room, Arc::clone(&self.gateway.connections));
         let services = services(&self.gateway, &authorities, room, worker_pool.len());
         tokio::spawn(sweep(services.clone(), stopped.clone()));
@@ -135,23 +136,19 @@ fn tell_listening(listener: &TcpListener, config: &ListenerConfig) -> io::Result
     Ok(())
 }
 
-/// The room for connections; where that is less than the configuration asks for, the operator is told.
-fn room(config: &Config, workers: usize, is_demo: bool) -> ConnectionRoom {
+/// The room for connections. Where that is less than the operator asked for, he is told once; the limit that is set from the
+/// start is nobody's wish.
+fn room(config: &Config, workers: usize) -> ConnectionRoom {
     let (limits, is_asked) = (&config.limits, config.authorize.is_some());
     let open = open_files();
     let needed = ConnectionRoom::needed(limits, open, workers, is_asked);
     let open_files = raise_open_files(needed as u64);
     let room = ConnectionRoom::new(open_files, open, workers, is_asked);
-    // The one visitor of a demonstration needs few.
-    if room.missing(limits) > 0 && !is_demo {
-        let connections = room.bound(*limits).connections;
-        tracing::warn!(
-            open_files,
-            needed,
-            connections,
-            "so many connections as `limits.connections` allows need more open files than this process may \
-             have (LimitNOFILE, ulimit -n): it takes so many as there is room for"
-        );
+    let wanted = limits.connections;
+    if room.missing(limits) > 0 && wanted != ConnectionLimits::default().connections {
+        let [taken, wanted, files] =
+            [room.bound(*limits).connections, wanted, needed].map(|number| grouped(number as u64));
+        tracing::warn!("accepting {taken} of {wanted} connections: raise LimitNOFILE to {files}");
     }
     room
 }
