@@ -94,7 +94,7 @@ fn serve(
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
-        demo.play(&reloader.current(), &recorder);
+        DemoOrigin::play(&reloader.current(), &recorder);
     }
     let access_log = access_log(&config).map_err(running)?;
     let alerts = Arc::default();
@@ -144,7 +144,7 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
         Some(test) => test.moved(config),
         None => config,
     };
-    // A demonstration tells in sentences of its own what there is to see.
+    // Whoever looks at a demonstration wants to see its events alone.
     let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
     start_log(&LogOptions { level, ..config.log });
     ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
