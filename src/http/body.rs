@@ -2,7 +2,6 @@
 
 use super::HttpFault;
 use super::chunked::ChunkedReader;
-use std::io::Write as _;
 
 /// How the end of a body is known (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +92,7 @@ pub fn push_chunk(out: &mut Vec<u8>, data: &[u8]) {
     if data.is_empty() {
         return;
     }
-    // Writing to a `Vec` cannot fail.
-    let _ = write!(out, "{:x}\r\n", data.len());
+    out.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
     out.extend_from_slice(data);
     out.extend_from_slice(b"\r\n");
 }
