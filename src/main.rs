@@ -41,7 +41,7 @@ enum StartFailure {
 }
 
 fn main() -> ExitCode {
-    // Packages have one program under both names: both are made of the same library.
+    // `gatewayctl` is this program under its name: in a package a link to it, else a few lines that start it.
     let name = std::env::args_os().next().map(PathBuf::from);
     if name.as_deref().and_then(Path::file_name) == Some(OsStr::new("gatewayctl")) {
         return ctl::main();
