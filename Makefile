@@ -23,7 +23,7 @@ demo: ## Build the gateway and run it over a built-in site; Ctrl-C stops it
 
 replay: ## Say what blocking AI training would have refused: LOG=access.log; BLOCK=PURPOSE, ROBOTS=robots.txt
 	@.ci/dependencies build
-	$(CARGO) build --profile demo --locked --bin gatewayctl
+	$(CARGO) build --profile demo --locked --bins
 	@exec target/demo/gatewayctl replay $(LOG) $(if $(BLOCK),--block $(BLOCK)) $(if $(ROBOTS),--robots $(ROBOTS))
 
 # What of SQLite the store does not use, 0.4 MB: search in texts, R-trees, statistics of tables, and checks of its callers.

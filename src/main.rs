@@ -41,7 +41,7 @@ enum StartFailure {
 }
 
 fn main() -> ExitCode {
-    // Packages have one program under both names: both are made of the same library.
+    // `gatewayctl` is this program under its name: in a package a link to it, else a few lines that start it.
     let name = std::env::args_os().next().map(PathBuf::from);
     if name.as_deref().and_then(Path::file_name) == Some(OsStr::new("gatewayctl")) {
         return ctl::main();
@@ -94,7 +94,7 @@ fn serve(
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
-        demo.play(&reloader.current(), &recorder);
+        DemoOrigin::play(&reloader.current(), &recorder);
     }
     let access_log = access_log(&config).map_err(running)?;
     let alerts = Arc::default();
@@ -151,7 +151,7 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
         Some(test) => test.moved(config),
         None => config,
     };
-    // A demonstration tells in sentences of its own what there is to see.
+    // Whoever looks at a demonstration wants to see its events alone.
     let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
     start_log(&LogOptions { level, ..config.log });
     ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;

@@ -92,12 +92,7 @@ pub fn push_chunk(out: &mut Vec<u8>, data: &[u8]) {
     if data.is_empty() {
         return;
     }
-    let digits = (usize::BITS - data.len().leading_zeros()).div_ceil(4);
-    for place in (0..digits).rev() {
-        let digit = data.len() >> (4 * place) & 0xf;
-        out.extend(b"0123456789abcdef".get(digit));
-    }
-    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(format!("{:x}\r\n", data.len()).as_bytes());
     out.extend_from_slice(data);
     out.extend_from_slice(b"\r\n");
 }

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Why a request failed at its origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum OriginFault {
     /// No server, or none with an address.
     NoAddress,
@@ -81,24 +82,6 @@ impl OriginFault {
         }
     }
 
-    /// One word for the log.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NoAddress => "NoAddress",
-            Self::Refused => "ConnectRefused",
-            Self::ConnectTimeout => "ConnectTimedout",
-            Self::NoRoute => "ConnectNoRoute",
-            Self::Tls => "TLSHandshakeFailure",
-            Self::Certificate => "InvalidCert",
-            Self::Timeout => "ReadTimedout",
-            Self::Closed => "ConnectionClosed",
-            Self::Malformed => "InvalidHTTPHeader",
-            Self::Http2Only => "Http2Only",
-            Self::Other => "Other",
-        }
-    }
-
     /// What the operator is told of the server.
     #[must_use]
     pub const fn cause(self) -> &'static str {
@@ -146,7 +129,7 @@ impl OriginFaults {
 
     /// Tells of a failure, if that is due.
     pub fn note(&self, site: &str, fault: OriginFault) {
-        let (status, kind, cause) = (fault.status(), fault.as_str(), fault.cause());
+        let (status, kind, cause) = (fault.status(), <&str>::from(fault), fault.cause());
         if let Some(count) = self.due(site, status, Instant::now()) {
             tracing::warn!(site, status, count, kind, cause, "requests failed at the origin");
         }
@@ -156,6 +139,7 @@ impl OriginFaults {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use strum::VariantArray as _;
 
     #[test]
     fn repeats_are_counted_instead_of_repeated() {
@@ -170,9 +154,9 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_has_its_word_in_metrics() {
-        assert_eq!(OriginFault::Other as usize + 1, crate::record::ORIGIN_FAULTS.len());
-        assert_eq!(crate::record::ORIGIN_FAULTS[OriginFault::Timeout as usize], "timeout");
+    fn each_fault_has_one_word_in_the_log_and_in_metrics() {
+        let words: Vec<&str> = OriginFault::VARIANTS.iter().map(|fault| fault.into()).collect();
+        assert_eq!(words, crate::record::ORIGIN_FAULTS);
     }
 
     #[test]

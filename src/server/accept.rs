@@ -7,10 +7,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 /// How long to wait after an error that a next `accept` would meet again at once, such as the limit of
 /// open files.
@@ -53,49 +53,15 @@ impl Listener {
     }
 }
 
-/// The connections that are open, and a way to wait until none is.
-#[derive(Debug, Default)]
-pub(super) struct Connections {
-    open: AtomicUsize,
-    closed: Notify,
-}
-
-/// One open connection; closing it is dropping this.
-pub(super) struct OpenConnection(Arc<Connections>);
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Ordering::Release);
-        self.0.closed.notify_waiters();
-    }
-}
-
-impl Connections {
-    pub(super) fn open(self: &Arc<Self>) -> OpenConnection {
-        self.open.fetch_add(1, Ordering::Relaxed);
-        OpenConnection(Arc::clone(self))
-    }
-
-    /// Waits until no connection is open.
-    pub(super) async fn none(&self) {
-        loop {
-            let closed = self.closed.notified();
-            if self.open.load(Ordering::Acquire) == 0 {
-                return;
-            }
-            closed.await;
-        }
-    }
-}
-
 /// Accepts connections until `shutdown` says so, and gives each to a worker of `worker_pool`, which serves it with its own
-/// of `handlers`. Then the socket is closed. The connections go on until the worker pool is told to stop.
+/// of `handlers`, as one of `connections`. Then the socket is closed. The connections go on until the worker pool is told to
+/// stop.
 pub(super) async fn accept(
     listener: Listener,
     worker_pool: WorkerPool,
     handlers: Vec<Arc<ConnectionHandler>>,
     mut shutdown: watch::Receiver<bool>,
-    connections: Arc<Connections>,
+    connections: TaskTracker,
 ) {
     let mut failing = false;
     loop {
@@ -108,7 +74,7 @@ pub(super) async fn accept(
         match accepted {
             Ok(newcomer) => {
                 failing = false;
-                give(newcomer, &worker_pool, &handlers, connections.open());
+                give(newcomer, &worker_pool, &handlers, &connections);
             }
             // The client gave up while it waited; the next one is fine.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -128,7 +94,7 @@ fn give(
     newcomer: Accepted,
     worker_pool: &WorkerPool,
     handlers: &[Arc<ConnectionHandler>],
-    open: OpenConnection,
+    connections: &TaskTracker,
 ) {
     let Some(slot) = worker_pool.take_slot() else { return };
     let Some(handler) = handlers.get(slot.index).map(Arc::clone) else { return };
@@ -137,8 +103,9 @@ fn give(
     // On the heap, where its size is its own: the next size of a task would be half as large again.
     let serving = Box::pin(handler.serve(newcomer, permit, slot.stopped()));
     let runtime = slot.runtime().clone();
-    runtime.spawn(async move {
+    let served = async move {
         serving.await;
-        drop((open, slot));
-    });
+        drop(slot);
+    };
+    connections.spawn_on(served, &runtime);
 }

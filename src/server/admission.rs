@@ -3,7 +3,8 @@
 //!
 //! A connection of HTTP/1 carries one request at a time, so that its own place among the connections is enough. One of
 //! HTTP/2 carries a hundred, each of which can be made to hold what its client does not take (RFC 9113 §10.5).
-//! A request costs two counters and no lock; the table is looked at once per connection.
+//! What one client has is counted by pingora's sketch, without a lock: with very many clients it may count a few more than
+//! there are, and never fewer.
 //!
 //! Once half of the places are taken, connections that wait for a request stand in a queue, which costs each wait a lock.
 //! Once all are, the one that has waited longest makes room for a new one. So a crowd that only stays connected keeps
@@ -13,35 +14,34 @@ use super::offenders::Offenders;
 use crate::config::ConnectionLimits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::request::address::{Network, NetworkList};
-use std::collections::{BTreeMap, HashMap};
+use pingora_limits::inflight::{Guard, Inflight};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
-
-/// The table of clients in parts, so that two accepts seldom meet at one lock. Nothing is done under it but looking one up.
-const SHARDS: usize = 16;
 
 /// How many connections may have been told to make room and not be gone yet: some, and one of so many that may be open. So
 /// many more than may be are open for a moment.
 const LEAVING: usize = 8;
 const LEAVING_OF: usize = 64;
 
-/// Times in the queue run from here.
-static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// The clients of one part, by address, or by the /64 that one subscriber of IPv6 usually has to himself.
-type ClientShard = Mutex<HashMap<Network, Weak<AdmittedClient>>>;
+/// What is counted for each client, by address, or by the /64 that one subscriber of IPv6 usually has to himself.
+#[derive(Hash)]
+enum CountedOfClient {
+    Connections,
+    Requests,
+}
 
 /// The connections that are open, and the requests of HTTP/2 on them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Admission {
     open: AtomicUsize,
     requests: AtomicUsize,
-    /// Those who have a connection or a request.
-    clients: [ClientShard; SHARDS],
+    /// Made for the first client: a socket of the file system has none.
+    by_client: OnceLock<Inflight>,
     idle: Mutex<IdleQueue>,
     offenders: Offenders,
     pub(super) totals: Arc<ConnectionTotals>,
@@ -50,22 +50,12 @@ pub(super) struct Admission {
 /// The connections that wait for a request and may have to make room.
 #[derive(Debug, Default)]
 struct IdleQueue {
-    /// By [`IdleQueue::key`].
-    wakers: BTreeMap<NonZeroU64, Waker>,
-    /// How many were put here, which tells two of one millisecond apart.
-    number: u32,
+    /// By since when they wait, and a number that tells two of one moment apart.
+    wakers: BTreeMap<(Instant, u64), Waker>,
+    /// How many were put here.
+    number: u64,
     /// How many were told to make room and are still open.
     leaving: usize,
-}
-
-impl IdleQueue {
-    /// That of a connection which has waited since then: milliseconds in the upper bits, in the lower ones a number.
-    fn key(&mut self, since: Instant) -> NonZeroU64 {
-        self.number = self.number.wrapping_add(1) % (1 << 24);
-        let waiting = since.saturating_duration_since(*START).as_millis();
-        let waiting = u64::try_from(waiting).unwrap_or_default();
-        NonZeroU64::MIN.saturating_add((waiting << 24) + u64::from(self.number))
-    }
 }
 
 /// One client, or one connection of somebody who has no limit of his own.
@@ -73,27 +63,28 @@ impl IdleQueue {
 pub(super) struct AdmittedClient {
     admission: Arc<Admission>,
     network: Option<Network>,
-    connections: AtomicUsize,
-    requests: AtomicUsize,
 }
 
 /// A place among the connections that may be open; dropping it gives it back.
 #[derive(Debug)]
 pub(super) struct Permit {
     admission: Arc<Admission>,
-    client: Option<Arc<AdmittedClient>>,
+    /// Whose connection it is, and that it is counted for them.
+    client: Option<(Network, Guard)>,
     /// Its place in the queue of those that may have to make room. If that is gone, it has to.
-    queued: Option<NonZeroU64>,
+    queued: Option<(Instant, u64)>,
 }
 
 /// A place among the requests that may be under way; dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct RequestPlace(Arc<AdmittedClient>);
+pub(super) struct RequestPlace {
+    admission: Arc<Admission>,
+    /// That it is counted for its client.
+    _of_client: Option<Guard>,
+}
 
 impl Admission {
     pub(super) fn new(totals: Arc<ConnectionTotals>) -> Self {
-        // Before any connection waits.
-        LazyLock::force(&START);
         Self { totals, ..Self::default() }
     }
 
@@ -129,33 +120,18 @@ impl Admission {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The client that all connections from `network` share; for `None` one that only the totals hold for.
-    pub(super) fn client(self: &Arc<Self>, network: Option<Network>) -> Arc<AdmittedClient> {
-        let (connections, requests) = <(AtomicUsize, AtomicUsize)>::default();
-        let new = || Arc::new(AdmittedClient { admission: Arc::clone(self), network, connections, requests });
-        let Some((network, shard)) = network.and_then(|network| Some((network, self.shard(network)?))) else {
-            return new();
-        };
-        let mut clients = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = clients.get(&network).and_then(Weak::upgrade);
-        known.unwrap_or_else(|| {
-            let client = new();
-            clients.insert(network, Arc::downgrade(&client));
-            client
-        })
-    }
-
-    fn shard(&self, client: Network) -> Option<&ClientShard> {
-        let sum = |bytes: &[u8]| bytes.iter().fold(0, |sum: u8, byte| sum.wrapping_add(*byte));
-        let byte = match client.address() {
-            IpAddr::V4(address) => sum(&address.octets()),
-            IpAddr::V6(address) => sum(&address.octets()),
-        };
-        self.clients.get(usize::from(byte) % SHARDS)
+    /// Counts one more for a client, until the guard is dropped; how many there are with it.
+    fn count(&self, what: CountedOfClient, client: Network) -> (Guard, usize) {
+        let (guard, count) = self.by_client.get_or_init(Inflight::new).incr((what, client), 1);
+        (guard, usize::try_from(count).unwrap_or_default())
     }
 }
 
 impl AdmittedClient {
+    pub(super) const fn new(admission: Arc<Admission>, network: Option<Network>) -> Self {
+        Self { admission, network }
+    }
+
     /// A connection of the client has ended in an error of HTTP/2.
     pub(super) fn note_error(&self) {
         if let Some(network) = self.network {
@@ -164,15 +140,13 @@ impl AdmittedClient {
     }
 
     /// A place for one more request, or under what it is counted that there is none.
-    pub(super) fn enter(
-        self: &Arc<Self>,
-        limits: &ConnectionLimits,
-    ) -> Result<RequestPlace, ConnectionEvent> {
-        let own = self.requests.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn enter(&self, limits: &ConnectionLimits) -> Result<RequestPlace, ConnectionEvent> {
+        let of_client = self.network.map(|client| self.admission.count(CountedOfClient::Requests, client));
+        let (of_client, own) = of_client.unzip();
         let all = self.admission.requests.fetch_add(1, Ordering::Relaxed);
         // From here on the place sees to it that the counts go down again.
-        let place = RequestPlace(Arc::clone(self));
-        if self.network.is_some() && own >= limits.h2_requests_per_address {
+        let place = RequestPlace { admission: Arc::clone(&self.admission), _of_client: of_client };
+        if own.is_some_and(|own| own > limits.h2_requests_per_address) {
             return Err(ConnectionEvent::H2OverAddress);
         }
         if all >= limits.h2_requests {
@@ -200,11 +174,9 @@ impl Permit {
             self.admission.totals.count(ConnectionEvent::OverErrors);
             return false;
         }
-        let client = self.admission.client(Some(network));
-        let before = client.connections.fetch_add(1, Ordering::Relaxed);
-        // From here on the permit sees to it that this count goes down again, too.
-        self.client = Some(client);
-        let has_room = before < limits.connections_per_address;
+        let (guard, count) = self.admission.count(CountedOfClient::Connections, network);
+        self.client = Some((network, guard));
+        let has_room = count <= limits.connections_per_address;
         if !has_room {
             self.admission.totals.count(ConnectionEvent::OverAddress);
         }
@@ -212,8 +184,9 @@ impl Permit {
     }
 
     /// Whose requests come on the connection.
-    pub(super) fn client(&self) -> Arc<AdmittedClient> {
-        self.client.clone().unwrap_or_else(|| self.admission.client(None))
+    pub(super) fn client(&self) -> AdmittedClient {
+        let network = self.client.as_ref().map(|(network, _)| *network);
+        AdmittedClient::new(Arc::clone(&self.admission), network)
     }
 
     /// Whether there is a place for the connection beside so many `others`, which may have to make room for it; counted
@@ -242,7 +215,8 @@ impl Permit {
             let known = idle.wakers.get_mut(&queued);
             return known.map(|known| known.clone_from(waker)).is_none();
         }
-        let key = idle.key(since);
+        idle.number += 1;
+        let key = (since, idle.number);
         idle.wakers.insert(key, waker.clone());
         self.queued = Some(key);
         false
@@ -265,9 +239,6 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(client) = &self.client {
-            client.connections.fetch_sub(1, Ordering::Relaxed);
-        }
         self.admission.open.fetch_sub(1, Ordering::Relaxed);
         // Afterwards, so that nobody else is told to make room for whom this one did.
         self.leave_queue();
@@ -277,20 +248,13 @@ impl Drop for Permit {
 
 impl Drop for RequestPlace {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
-        self.0.admission.requests.fetch_sub(1, Ordering::Relaxed);
+        self.admission.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Drop for AdmittedClient {
-    fn drop(&mut self) {
-        let shard = self.network.and_then(|network| Some((network, self.admission.shard(network)?)));
-        let Some((network, shard)) = shard else { return };
-        let mut clients = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        // The client may have come back in between, and be another one by now.
-        if clients.get(&network).is_some_and(|client| client.strong_count() == 0) {
-            clients.remove(&network);
-        }
+impl fmt::Debug for Admission {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Admission").field("open", &self.open).finish_non_exhaustive()
     }
 }
 
@@ -441,15 +405,16 @@ mod tests {
         assert!(claim("2001:db8:0:1::1", "").is_some());
         assert!(claim("192.0.2.1", "192.0.2.0/24").is_some(), "a trusted proxy");
         drop((held, other));
-        assert!(admission.clients.iter().all(|shard| shard.lock().unwrap().is_empty()));
+        assert!(claim("192.0.2.1", "").is_some() && claim("2001:db8::ffff", "").is_some());
     }
 
     fn request_limits(total: usize, per_address: usize) -> ConnectionLimits {
         ConnectionLimits { h2_requests: total, h2_requests_per_address: per_address, ..limits(100, 100) }
     }
 
-    fn client(admission: &Arc<Admission>, address: &str) -> Arc<AdmittedClient> {
-        admission.client(Some(Network::around(address.parse().unwrap(), 32, 64)))
+    fn client(admission: &Arc<Admission>, address: &str) -> AdmittedClient {
+        let network = Some(Network::around(address.parse().unwrap(), 32, 64));
+        AdmittedClient::new(Arc::clone(admission), network)
     }
 
     #[test]
@@ -465,15 +430,13 @@ mod tests {
         assert!(again.enter(&limits).is_err(), "its connections are gone, its requests are not");
         drop(held);
         assert!(again.enter(&limits).is_ok());
-        drop(again);
         assert_eq!(admission.requests.load(Ordering::Relaxed), 0);
-        assert!(admission.clients.iter().all(|shard| shard.lock().unwrap().is_empty()));
     }
 
     #[test]
     fn the_total_of_requests_holds_for_those_without_a_limit_of_their_own() {
         let (admission, limits) = (Arc::new(Admission::default()), request_limits(3, 1));
-        let proxy = admission.client(None);
+        let proxy = AdmittedClient::new(Arc::clone(&admission), None);
         let held: Vec<RequestPlace> = (0..3).map(|_| proxy.enter(&limits).unwrap()).collect();
         assert_eq!(proxy.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
         let other = client(&admission, "2001:db8::1");

@@ -1,6 +1,5 @@
 //! `robots-gateway --demo`: a built-in origin of a few pages, a sample robots.txt, and what to try.
 
-mod telling;
 mod traffic;
 
 use super::pages::Pages;
@@ -8,7 +7,7 @@ use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig
 use crate::enforce::Mode;
 use crate::policy::Policy;
 use crate::process::{SocketError, bind};
-use crate::record::{JournalTarget, Recorder, private_folder};
+use crate::record::{Recorder, private_folder};
 use http::{Request, Response, StatusCode};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -74,6 +73,7 @@ impl DemoOrigin {
         arguments.admin.get_or_insert_with(|| AdminValue(free_address(ADMIN)));
         // No notice, so that a change of the rules can be seen at once too.
         arguments.notice.get_or_insert(DurationValue(Duration::ZERO));
+        arguments.journal.get_or_insert_with(|| "-".to_owned());
         // To be seen at once; everywhere else a gateway starts in audit.
         arguments.mode.get_or_insert(Mode::Enforce);
         Ok(demo)
@@ -120,18 +120,15 @@ A browser may read every page:
 Let the crawler in, and ask again; a saved file is in force at once:
   echo 'Allow: /drafts/' >> {robots}
 
-Each event is a line below. Ctrl-C stops it.
+Each event is a line of the journal, in JSON, below. Ctrl-C stops it.
 ",
             report = report.unwrap_or_default(),
         );
     }
 
-    /// Records an hour of made traffic, and tells what comes from now on.
-    pub fn play(&self, policy: &Policy, recorder: &Recorder) {
+    /// Records an hour of made traffic.
+    pub fn play(policy: &Policy, recorder: &Recorder) {
         traffic::record(policy, recorder, SystemTime::now());
-        if let JournalTarget::File(journal) = &policy.config.journal().target {
-            telling::follow(journal.clone());
-        }
     }
 
     pub(super) fn pages() -> Pages {

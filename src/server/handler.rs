@@ -6,7 +6,6 @@ use super::admission::{Admission, Permit};
 use super::connection::{Http1Connection, Lifetime, NewConnection, Service, WorkerContext};
 use super::http2;
 use super::room::ConnectionRoom;
-use super::stream::ClientSocket;
 use crate::config::{Config, ConnectionLimits};
 use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
@@ -53,7 +52,7 @@ struct Introduced {
 
 /// A connection, by what is spoken there.
 enum Opened {
-    Plain(Box<Http1Connection<ClientSocket>>, ConnectionInfo),
+    Plain(Box<Http1Connection<TcpStream>>, ConnectionInfo),
     Tls(Box<Http1Connection<TlsStream<L4Stream>>>, ConnectionInfo),
     Http2(Arc<WorkerContext>, Box<NewConnection<TlsStream<L4Stream>>>, ConnectionInfo),
 }
@@ -105,12 +104,12 @@ impl ConnectionHandler {
     /// Finds out whose connection it is, and what is spoken there.
     async fn open(self: Arc<Self>, Accepted { socket, peer }: Accepted, permit: Permit) -> Option<Opened> {
         let tell = |error: &io::Error| tracing::warn!("cannot wait for an accepted connection: {error}");
-        if let (Some(peer), true) = (peer, self.tls.is_some()) {
-            let stream = TcpStream::from_std(socket.into()).inspect_err(tell).ok()?;
-            return self.encrypted(stream, peer, permit).await;
+        // A Unix socket is read, written and shut down by the same system calls.
+        let stream = TcpStream::from_std(socket.into()).inspect_err(tell).ok()?;
+        match peer.filter(|_| self.tls.is_some()) {
+            Some(peer) => self.encrypted(stream, peer, permit).await,
+            None => self.plain(stream, peer, permit).await,
         }
-        let stream = ClientSocket::new(socket).inspect_err(tell).ok()?;
-        self.plain(stream, peer, permit).await
     }
 
     fn limits(&self, config: &Config) -> ConnectionLimits {
@@ -122,18 +121,13 @@ impl ConnectionHandler {
     }
 
     /// Nobody's address is known of who comes through a socket of the file system.
-    async fn plain(
-        &self,
-        mut stream: ClientSocket,
-        peer: Option<SocketAddr>,
-        permit: Permit,
-    ) -> Option<Opened> {
+    async fn plain(&self, mut stream: TcpStream, peer: Option<SocketAddr>, permit: Permit) -> Option<Opened> {
         let config = Arc::clone(&self.current.get().config);
         let Introduced { client, first, permit, may_relay } = match peer {
             Some(peer) => self.introduced(&mut stream, peer, permit, &config).await?,
             None => Introduced { client: None, first: Vec::new(), permit, may_relay: false },
         };
-        let socket = peer.map(|_| stream.raw());
+        let socket = peer.map(|_| stream.as_raw_fd());
         let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
         let opened = NewConnection { stream, socket, first, permit, limits, timeouts };
         let is_asking = matches!(self.service, Service::Doors(_));

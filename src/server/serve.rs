@@ -1,6 +1,6 @@
 //! Listeners, workers and signals: the process around the gateway.
 
-use super::accept::{Connections, Listener, accept};
+use super::accept::{Listener, accept};
 use super::admission::Admission;
 use super::connection::WorkerContext;
 use super::demo::DemoOrigin;
@@ -9,7 +9,7 @@ use super::pages::Pages;
 use super::room::ConnectionRoom;
 use super::services::{ConnectionBounds, Logs, services};
 use super::workers::{WorkerPool, Workers, renew};
-use crate::config::{Config, ListenerConfig};
+use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
 use crate::process::{
@@ -17,6 +17,7 @@ use crate::process::{
     open_files, path_beside, raise_open_files,
 };
 use crate::proxy::{Authorities, Fetcher, watch_origins};
+use crate::report::grouped;
 use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -67,12 +69,12 @@ impl Server {
     async fn serve(self, worker_pool: WorkerPool, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
         let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
-        let (connections, authorities) = <(Arc<Connections>, Arc<Authorities>)>::default();
+        let (connections, authorities) = (TaskTracker::new(), Arc::<Authorities>::default());
         tokio::spawn(watch_origins(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
         let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
-        let room = room(&current.get().config, worker_pool.len(), self.demo.is_some());
+        let room = room(&current.get().config, worker_pool.len());
         let ends = ConnectionBounds::new(room, Arc::clone(&self.gateway.connections));
         let services = services(&self.gateway, &authorities, room, worker_pool.len());
         tokio::spawn(sweep(services.clone(), stopped.clone()));
@@ -101,7 +103,7 @@ impl Server {
             for (listener, config) in self.listeners {
                 tell_listening(&listener, &config)?;
                 let handlers = ends.handlers(&services, &current, &admission, config);
-                worker_pool.accept(listener, handlers, stopped.clone(), Arc::clone(&connections))?;
+                worker_pool.accept(listener, handlers, stopped.clone(), &connections)?;
             }
             demo.as_ref().map_or(Ok(()), |demo| show(demo, pages(DemoOrigin::pages()), stopped.clone()))
         };
@@ -134,23 +136,19 @@ fn tell_listening(listener: &TcpListener, config: &ListenerConfig) -> io::Result
     Ok(())
 }
 
-/// The room for connections; where that is less than the configuration asks for, the operator is told.
-fn room(config: &Config, workers: usize, is_demo: bool) -> ConnectionRoom {
+/// The room for connections. Where that is less than the operator asked for, he is told once; the limit that is set from the
+/// start is nobody's wish.
+fn room(config: &Config, workers: usize) -> ConnectionRoom {
     let (limits, is_asked) = (&config.limits, config.authorize.is_some());
     let open = open_files();
     let needed = ConnectionRoom::needed(limits, open, workers, is_asked);
     let open_files = raise_open_files(needed as u64);
     let room = ConnectionRoom::new(open_files, open, workers, is_asked);
-    // The one visitor of a demonstration needs few.
-    if room.missing(limits) > 0 && !is_demo {
-        let connections = room.bound(*limits).connections;
-        tracing::warn!(
-            open_files,
-            needed,
-            connections,
-            "so many connections as `limits.connections` allows need more open files than this process may \
-             have (LimitNOFILE, ulimit -n): it takes so many as there is room for"
-        );
+    let wanted = limits.connections;
+    if room.missing(limits) > 0 && wanted != ConnectionLimits::default().connections {
+        let [taken, wanted, files] =
+            [room.bound(*limits).connections, wanted, needed].map(|number| grouped(number as u64));
+        tracing::warn!("accepting {taken} of {wanted} connections: raise LimitNOFILE to {files}");
     }
     room
 }
@@ -201,11 +199,12 @@ async fn drain(
     services: &[Arc<WorkerContext>],
     ends: &ConnectionBounds,
     stop: Stop,
-    connections: &Connections,
+    connections: &TaskTracker,
     grace: Duration,
     signals: &mut Signals,
 ) {
-    let _ = tokio::time::timeout(stop.idle_time_left(), connections.none()).await;
+    connections.close();
+    let _ = tokio::time::timeout(stop.idle_time_left(), connections.wait()).await;
     ends.closing.send_replace(true);
     if stop != Stop::Interrupt {
         wait(connections, grace, signals).await;
@@ -217,9 +216,9 @@ async fn drain(
 }
 
 /// Waits until all requests are answered, or their grace is over.
-async fn wait(connections: &Connections, grace: Duration, signals: &mut Signals) {
+async fn wait(connections: &TaskTracker, grace: Duration, signals: &mut Signals) {
     tokio::select! {
-        finished = tokio::time::timeout(grace, connections.none()) => if finished.is_err() {
+        finished = tokio::time::timeout(grace, connections.wait()) => if finished.is_err() {
             tracing::warn!(?grace, "requests were still in flight when their grace was over");
         },
         () = signals.next_signal() => tracing::warn!("stopping at once: a second signal"),
@@ -321,7 +320,7 @@ async fn admin(
 /// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
 async fn show_pages(listener: Listener, handler: ConnectionHandler, stopped: watch::Receiver<bool>) {
     let worker_pool = WorkerPool::here();
-    accept(listener, worker_pool.clone(), vec![Arc::new(handler)], stopped, Arc::default()).await;
+    accept(listener, worker_pool.clone(), vec![Arc::new(handler)], stopped, TaskTracker::new()).await;
     worker_pool.stop();
 }
 

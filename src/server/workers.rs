@@ -3,7 +3,7 @@
 //! What a request needs is in one place then: nothing wakes it on another thread, and its connections to origins are
 //! polled where it is. Connections are shared out evenly; threads take no work from each other.
 
-use super::accept::{Connections, Listener, accept};
+use super::accept::{Listener, accept};
 use super::handler::ConnectionHandler;
 use super::serve::ServeError;
 use crate::policy::CurrentPolicy;
@@ -17,6 +17,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 /// How long what is cut off may take to end.
 const LAST: Duration = Duration::from_millis(100);
@@ -133,18 +134,14 @@ impl WorkerPool {
         listener: net::TcpListener,
         handlers: Vec<Arc<ConnectionHandler>>,
         stopped: watch::Receiver<bool>,
-        connections: Arc<Connections>,
+        connections: &TaskTracker,
     ) -> io::Result<()> {
         let Some(first) = self.workers.first() else { return Ok(()) };
         let _inside = first.runtime.enter();
         let listener = Listener::new(listener)?;
         // As one that is open itself, so that nobody is cut off whom it has just accepted.
-        let open = connections.open();
-        let accepting = accept(listener, self.clone(), handlers, stopped, connections);
-        first.runtime.spawn(async move {
-            accepting.await;
-            drop(open);
-        });
+        let accepting = accept(listener, self.clone(), handlers, stopped, connections.clone());
+        connections.spawn_on(accepting, &first.runtime);
         Ok(())
     }
 

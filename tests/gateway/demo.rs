@@ -55,8 +55,7 @@ fn the_printed_commands_show_what_is_said_of_them() {
         statuses.push((agent.contains("CCBot"), status));
     }
     assert_eq!(statuses, [(true, 403), (false, 200)], "a refusal and an answer");
-    let told = output.line_with(&["CCBot was refused /drafts/ by line "]);
-    assert!(told.ends_with("Disallow: /drafts/"), "{told}");
+    output.line_with(&["\"action\":\"refused\"", "\"crawler\":\"CCBot\"", "\"rule\":\"Disallow: /drafts/\""]);
     let (_, address, _) = &lines[0];
     assert_eq!(Client::to(*address).send(&get("/").by(CHROME)).status, 200);
     // `echo 'RULE' >> FILE` changes what a printed command shows, as soon as the file is saved.

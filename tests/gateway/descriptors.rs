@@ -48,7 +48,7 @@ fn under_a_low_limit_no_flood_of_connections_ends_what_must_always_work() {
         .set("threads = 2")
         .arg("--admin")
         .arg("127.0.0.1:0")
-        .table("[timeouts]\nclient_header = \"60s\"")
+        .table("[timeouts]\nclient_header = \"60s\"\n[limits]\nconnections = 16000")
         .table(LISTENER);
     Authority::new().save(builder.folder(), "site", &["a.example"]);
     let gateway = builder.start();
@@ -58,7 +58,11 @@ fn under_a_low_limit_no_flood_of_connections_ends_what_must_always_work() {
         println!("skipped: this user may raise the limit of open files");
         return;
     }
-    gateway.log.find(|line| line.contains("than this process may").then_some(())).expect("a warning");
+    let warning = gateway.log.find(|line| {
+        let (_, rest) = line.split_once("accepting ")?;
+        rest.split_once(" of 16,000 connections: raise LimitNOFILE to ").map(|_| ())
+    });
+    warning.expect("a warning that says how many it takes, and what to set");
     let admin = gateway.log.find(admin_address).expect("the admin listener is open");
     let floods = [dripping(gateway.address(), 600), dripping(admin, 600)];
     let (mut most, start) = (0, Instant::now());

@@ -29,7 +29,7 @@ fn page(gateway: &Daemon, status: u16, sentence: &str) {
 fn refused_reset_and_frozen_are_told_apart() {
     let down = gateway("http://127.0.0.1:9");
     page(&down, 502, "the site could not be reached");
-    down.log.line_with(&["requests failed at the origin", "\"status\":502", "ConnectRefused"]);
+    down.log.line_with(&["requests failed at the origin", "\"status\":502", "\"kind\":\"refused\""]);
 
     let server = TestOrigin::start("origin");
     let gateway = gateway(&server.url);

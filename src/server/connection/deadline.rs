@@ -18,11 +18,10 @@
 //! It is set again only where a wait ends sooner than it would fire. A wait that ends later lets it fire, looks, and
 //! sets it then: a busy connection hardly ever touches it.
 
-use rustix::time::{ClockId, clock_gettime};
 use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::time::Sleep;
 
 #[derive(Debug, Default)]
@@ -35,16 +34,8 @@ pub(in crate::server) struct Deadline {
 impl Deadline {
     /// Ready at `at`.
     pub(in crate::server) fn poll(&mut self, context: &mut Context<'_>, at: Instant) -> Poll<()> {
-        self.poll_from(context, at, Instant::now())
-    }
-
-    /// Ready at `at`, for who has just looked at the clock.
-    pub(super) fn poll_from(&mut self, context: &mut Context<'_>, at: Instant, mut now: Instant) -> Poll<()> {
         let wake = tokio::time::Instant::from_std(at);
-        loop {
-            if at <= now {
-                return Poll::Ready(());
-            }
+        while at > Instant::now() {
             let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(wake)));
             if timer.deadline() > wake || timer.is_elapsed() {
                 timer.as_mut().reset(wake);
@@ -57,39 +48,16 @@ impl Deadline {
                 self.waker = Some(context.waker().clone());
                 return Poll::Pending;
             }
-            now = Instant::now();
         }
+        Poll::Ready(())
     }
-}
-
-thread_local! {
-    /// One moment as both clocks show it.
-    static ANCHOR: (Instant, Duration) = (Instant::now(), reading(ClockId::Monotonic));
-}
-
-/// Now, or some milliseconds ago. It is asked for after each request, and costs a quarter of [`Instant::now`].
-pub(super) fn lately() -> Instant {
-    ANCHOR.with(|(instant, shown)| *instant + reading(ClockId::MonotonicCoarse).saturating_sub(*shown))
-}
-
-fn reading(clock: ClockId) -> Duration {
-    let time = clock_gettime(clock);
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or_default(), nanos)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::future::poll_fn;
-
-    #[test]
-    fn lately_is_at_most_a_tick_ago_and_never_to_come() {
-        for _ in 0..1_000 {
-            let (before, lately, after) = (Instant::now(), lately(), Instant::now());
-            assert!(lately <= after && before.saturating_duration_since(lately) < Duration::from_millis(50));
-        }
-    }
+    use std::time::Duration;
 
     #[tokio::test]
     async fn a_wait_ends_when_it_should_whatever_was_waited_for_before() {

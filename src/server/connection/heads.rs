@@ -1,6 +1,5 @@
 //! Waiting for the next request: until its head is whole, has a fault, or is too late.
 
-use super::deadline::lately;
 use super::requests::Service;
 use super::{Http1Connection, linger};
 use crate::config::Timeouts;
@@ -191,14 +190,14 @@ impl<S: ClientStream> Http1Connection<S> {
             return Poll::Ready(NextRequest::End);
         }
         loop {
-            let now = lately();
+            let now = Instant::now();
             let idle_since = *self.idle_since.get_or_insert(now);
             if since.is_none() && self.permit.must_make_room(idle_since, &self.limits, context.waker()) {
                 return Poll::Ready(NextRequest::Late { event: ConnectionEvent::MadeRoom, since });
             }
             let (at, event) = self.patience(since, idle_since);
             let wake = if since.is_none() { at.min(now + LOOK) } else { at };
-            if self.deadline.poll_from(context, wake, now).is_pending() {
+            if self.deadline.poll(context, wake).is_pending() {
                 return Poll::Pending;
             }
             if at <= Instant::now() {

@@ -5,7 +5,6 @@
 //! (RFC 9112 §9.3.2), and an upgrade is no way around judging (RFC 9110 §7.8).
 
 mod body;
-mod buffers;
 mod client;
 mod deadline;
 mod heads;
@@ -26,7 +25,6 @@ use crate::record::ConnectionEvent;
 use heads::{Closing, NextRequest};
 use std::future::Future;
 use std::io;
-use std::mem;
 use std::os::fd::RawFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -188,14 +186,7 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Reads what has come into the connection's own memory; 0 at the end of the stream. An idle connection holds none.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        if self.unread.capacity() == 0 {
-            self.unread = buffers::take();
-        }
-        let read = self.stream.poll_append(context, &mut self.unread, PIECE);
-        if self.unread.is_empty() {
-            buffers::give(mem::take(&mut self.unread));
-        }
-        let count = ready!(read)?;
+        let count = ready!(self.stream.poll_append(context, &mut self.unread, PIECE))?;
         self.has_ended |= count == 0;
         Poll::Ready(Ok(count))
     }
@@ -204,7 +195,7 @@ impl<S: ClientStream> Http1Connection<S> {
     fn consume(&mut self, count: usize) {
         if count >= self.unread.len() {
             // An idle connection holds no memory.
-            buffers::give(mem::take(&mut self.unread));
+            self.unread = Vec::new();
         } else {
             self.unread.drain(..count);
         }

@@ -1,6 +1,6 @@
 //! One request of a connection: decided, answered or exchanged, and recorded.
 
-use super::{Http1Connection, buffers};
+use super::Http1Connection;
 use crate::gateway::{
     Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext,
     RequestEnding, date,
@@ -153,10 +153,9 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Sends an answer of the gateway's own, and whether the connection goes on.
     async fn say(&mut self, response: &Response, head: &RequestHead, goes_on: bool) -> RequestOutcome {
-        let mut out = buffers::take();
+        let mut out = Vec::new();
         response.write(&mut out, head.is_head(), &date::now(), goes_on);
         let is_sent = self.send(&out).await.is_ok();
-        buffers::give(out);
         let bytes = if head.is_head() { 0 } else { response.body.len() };
         RequestOutcome::own(response, is_sent, bytes, goes_on)
     }

@@ -4,7 +4,7 @@ use crate::config::ConnectionLimits;
 use crate::record::ConnectionEvent;
 use crate::server::admission::{AdmittedClient, RequestPlace};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::task::Context;
 
 /// The places of one connection.
@@ -13,14 +13,14 @@ use std::task::Context;
 /// While the client does not take what is sent to it, those answers are still held, and so are their places.
 #[derive(Debug)]
 pub(super) struct Places {
-    client: Arc<AdmittedClient>,
+    client: AdmittedClient,
     /// Whether the connection has more to send than its client takes.
     is_behind: AtomicBool,
     kept: Mutex<Vec<RequestPlace>>,
 }
 
 impl Places {
-    pub(super) fn of(client: Arc<AdmittedClient>) -> Self {
+    pub(super) fn of(client: AdmittedClient) -> Self {
         Self { client, is_behind: AtomicBool::new(false), kept: Mutex::default() }
     }
 
@@ -97,6 +97,7 @@ mod tests {
     use crate::config::{Arguments, Config};
     use crate::request::address::Network;
     use crate::server::admission::Admission;
+    use std::sync::Arc;
 
     #[test]
     fn answers_that_nobody_takes_keep_their_places() {
@@ -104,7 +105,7 @@ mod tests {
         let limits = Config::load(&arguments).unwrap().limits;
         let limits = ConnectionLimits { h2_requests: 2, h2_requests_per_address: 2, ..limits };
         let client = Network::around("192.0.2.1".parse().unwrap(), 32, 64);
-        let places = Places::of(Arc::<Admission>::default().client(Some(client)));
+        let places = Places::of(AdmittedClient::new(Arc::<Admission>::default(), Some(client)));
         places.fall_behind();
         places.leave(places.enter(&limits).unwrap());
         places.leave(places.enter(&limits).unwrap());

@@ -208,13 +208,13 @@ impl ConnectionState {
 mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
-    use crate::server::admission::Admission;
+    use crate::server::admission::{Admission, AdmittedClient};
 
     fn state() -> Arc<ConnectionState> {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = ConnectionLimits { requests_per_connection: 2, ..config.limits };
-        let places = Places::of(Arc::<Admission>::default().client(None));
+        let places = Places::of(AdmittedClient::new(Arc::<Admission>::default(), None));
         let info = ConnectionInfo::new(None, true, true);
         Arc::new(ConnectionState::new(limits, config.timeouts, info, places, None, Arc::default()))
     }
