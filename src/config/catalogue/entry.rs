@@ -350,18 +350,13 @@ pub(super) fn read_control(
         let docs = url(reader, table, "docs");
         // Nearly all of them are about training.
         let purpose = reader.one_of(table, "purpose", Purpose::VARIANTS).unwrap_or(Purpose::AiTrain);
-        let fields = ["token", "operator", "governs"].map(|key| reader.text(table, key));
+        let operator = reader.text(table, "operator").map(boxed);
+        let fields = ["token", "governs"].map(|key| reader.text(table, key).map(boxed));
         match fields {
-            [Some(token), Some(operator), Some(governs)] => {
-                catalogue.insert_control(ControlToken {
-                    token: boxed(token),
-                    operator: boxed(operator),
-                    purpose,
-                    governs: boxed(governs),
-                    docs,
-                });
+            [Some(token), Some(governs)] => {
+                catalogue.insert_control(ControlToken { token, operator, purpose, governs, docs });
             }
-            _ => reader.refuse(span, "a control token needs `token`, `operator` and `governs`".into()),
+            _ => reader.refuse(span, "a control token needs `token` and `governs`".into()),
         }
     }
 }
@@ -430,11 +425,12 @@ mod tests {
     }
 
     #[test]
-    fn control_tokens_need_all_their_fields() {
-        let text = "[[control]]\ntoken = \"Foo-Extended\"\noperator = \"Foo\"\n";
+    fn control_tokens_need_a_name_and_a_meaning() {
+        let text = "[[control]]\ntoken = \"Foo-Extended\"\n";
         assert!(merge(text, Path::new("x")).unwrap_err()[0].message.contains("`governs`"));
         let knowledge = merge(&format!("{text}governs = \"training\"\n"), Path::new("x")).unwrap();
-        assert_eq!(&*knowledge.catalogue.control_token("foo-extended").unwrap().governs, "training");
+        let control = knowledge.catalogue.control_token("foo-extended").unwrap();
+        assert_eq!((&*control.governs, &control.operator), ("training", &None), "it is for everybody");
     }
 
     #[test]
