@@ -5,7 +5,7 @@ use super::entry::FieldsOfLine;
 use super::guess;
 use super::names::{LogField, field_of, spoken};
 use super::pieces::{quote_end, unescaped};
-use crate::hex;
+use crate::robots::hex_byte;
 use std::borrow::Cow;
 
 /// What stands between the cells of a table.
@@ -212,18 +212,13 @@ pub(super) fn percent_decoded(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 pub(super) fn decoded_once(text: &[u8], mark: u8) -> Vec<u8> {
     let (mut whole, mut rest) = (Vec::with_capacity(text.len()), text);
     while let [byte, tail @ ..] = rest {
-        rest = match tail {
-            [high, low, tail @ ..]
-                if *byte == mark && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
-                whole.push(hex::digit(*high) << 4 | hex::digit(*low));
-                tail
-            }
-            tail => {
-                whole.push(*byte);
-                tail
-            }
+        let escaped = match tail {
+            [high, low, tail @ ..] if *byte == mark => hex_byte(*high, *low).map(|byte| (byte, tail)),
+            _ => None,
         };
+        let (byte, tail) = escaped.unwrap_or((*byte, tail));
+        whole.push(byte);
+        rest = tail;
     }
     whole
 }
