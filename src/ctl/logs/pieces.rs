@@ -135,6 +135,7 @@ impl LogPiece {
         if let Some(at) = time::common(text) {
             return Some((at, 1));
         }
+        let text = text.strip_prefix(b"[").unwrap_or(text);
         if !text.first()?.is_ascii_digit() || text.len() < 8 || piece.enclosure == Enclosure::Braces {
             return None;
         }
