@@ -55,8 +55,8 @@
 //! 4  enforce                      mode and verdict to action
 //! 3  decide                       rules, identity and reads to verdict
 //! 2  identify                     header or signature to identity
-//! 1  robots  http  request        the parsers: robots.txt, HTTP, targets and addresses
-//! 0  hex                          hexadecimal digits
+//! 1  http  request                the parsers: HTTP, targets and addresses
+//! 0  robots                       the engine of robots.txt, a crate of its own
 //! ```
 //!
 //! `policy` and `fleet` do not name each other. They meet through the trait `record::FleetLedger`, which `policy`
@@ -81,7 +81,6 @@ pub mod decide;
 pub mod enforce;
 pub mod fleet;
 pub mod gateway;
-mod hex;
 pub mod http;
 pub mod identify;
 pub mod policy;

@@ -28,8 +28,8 @@ use std::path::Path;
 
 /// From the bottom up. Modules of one layer never name each other.
 const LAYERS: [&[&str]; 13] = [
-    &["hex"],
-    &["robots", "http", "request"],
+    &["robots"],
+    &["http", "request"],
     &["identify"],
     &["decide"],
     &["enforce"],

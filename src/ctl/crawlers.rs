@@ -86,6 +86,12 @@ fn control(control: &ControlToken) -> Value {
     json!({ "token": token, "operator": operator, "purpose": purpose.as_str(), "governs": governs, "docs": docs })
 }
 
+/// A control token in a line.
+pub(super) fn control_text(control: &ControlToken) -> String {
+    let ControlToken { token, operator, governs, .. } = control;
+    format!("{token} ({}): {governs}", operator.as_deref().unwrap_or("for everybody"))
+}
+
 fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Output<'_>) -> io::Result<()> {
     let names = catalogue.crawlers().iter().map(|crawler| crawler.name.chars().count());
     let width = names.max().unwrap_or_default().min(32);
@@ -106,8 +112,8 @@ fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Outpu
     }
     output.line("")?;
     output.line("tokens that no crawler sends, and that govern what is done with a page:")?;
-    for ControlToken { token, operator, governs, .. } in catalogue.control_tokens() {
-        output.line(format!("  {token} ({operator}): {governs}"))?;
+    for control in catalogue.control_tokens() {
+        output.line(format!("  {}", control_text(control)))?;
     }
     Ok(())
 }

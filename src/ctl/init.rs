@@ -6,8 +6,10 @@
 mod beside;
 
 use super::args::{Cli, InitArgs};
+use super::crawlers::control_text;
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
+use crate::config::catalogue;
 use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, defaults, www_sibling};
 use crate::enforce::Mode;
 use crate::identify::PurposeSet;
@@ -133,6 +135,10 @@ fn with_examples(mut robots: Vec<u8>) -> Vec<u8> {
         robots.push(b'\n');
     }
     robots.extend_from_slice(PREFERENCES.as_bytes());
+    for control in catalogue::bundled().catalogue.control_tokens() {
+        let text = format!("# {}\n#User-agent: {}\n#Disallow: /\n", control_text(control), control.token);
+        robots.extend_from_slice(text.as_bytes());
+    }
     robots
 }
 

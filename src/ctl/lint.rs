@@ -182,7 +182,7 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
 fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     let catalogue = &catalogue::bundled().catalogue;
-    parsed.compare_names(catalogue.names());
+    parsed.compare_names(catalogue.names(), catalogue.control_names());
     let unfit = fitness(&file.bytes).err().map(|unfit| {
         FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
     });

@@ -94,13 +94,14 @@ pub struct Crawler {
     pub basis: TokenBasis,
 }
 
-/// A token that governs use, and that no crawler sends in a header.
+/// A token that governs use, and that no crawler sends in a header. What a robots.txt disallows under it is a wish, which
+/// is told to whom it is for, and never broken by a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlToken {
     /// The token.
     pub token: Box<str>,
-    /// Who reads it.
-    pub operator: Box<str>,
+    /// Whose crawlers it is for. Nobody of a token that is for everybody.
+    pub operator: Option<Box<str>>,
     /// What obeying it keeps pages out of.
     pub purpose: Purpose,
     /// What it governs, in a short sentence.
@@ -215,16 +216,27 @@ impl Catalogue {
         tokens.filter(|token| seen.insert(token.to_ascii_lowercase())).collect()
     }
 
-    /// All names and tokens.
+    /// The control tokens that are for a crawler: its operator's, and those that are for everybody.
+    pub fn control_for(&self, crawler: Option<&Crawler>) -> impl Iterator<Item = &ControlToken> {
+        let operator = crawler.and_then(|crawler| crawler.operator.as_deref());
+        let is_for = move |of: &str| operator.is_some_and(|operator| operator.eq_ignore_ascii_case(of));
+        self.control.iter().filter(move |control| control.operator.as_deref().is_none_or(is_for))
+    }
+
+    /// All names and tokens of crawlers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.crawlers.iter().map(|crawler| &*crawler.name);
-        let tokens = self.crawlers.iter().flat_map(|crawler| crawler.tokens.iter().map(|token| &**token));
-        names.chain(tokens).chain(self.control.iter().map(|control| &*control.token))
+        names.chain(self.crawlers.iter().flat_map(|crawler| crawler.tokens.iter().map(|token| &**token)))
+    }
+
+    /// All control tokens.
+    pub fn control_names(&self) -> impl Iterator<Item = &str> {
+        self.control.iter().map(|control| &*control.token)
     }
 
     /// Whether an entry or a control token has this name or token.
     pub fn knows(&self, word: &str) -> bool {
-        self.names().any(|name| name.eq_ignore_ascii_case(word))
+        self.names().chain(self.control_names()).any(|name| name.eq_ignore_ascii_case(word))
     }
 
     /// Whether this is a control token.
@@ -307,7 +319,7 @@ mod tests {
         ];
         let control = ControlToken {
             token: "G-Extended".into(),
-            operator: "G".into(),
+            operator: Some("G".into()),
             purpose: train,
             governs: "use".into(),
             docs: None,
@@ -328,6 +340,27 @@ mod tests {
         let except = ["falls".to_owned()];
         assert_eq!(catalogue.to_block(Purpose::Search, &both, &except), ["AI"]);
         assert!(catalogue.knows("G-extended") && catalogue.knows("gpt too") && !catalogue.knows("nobody"));
+    }
+
+    #[test]
+    fn control_tokens_are_for_their_operator_or_for_all() {
+        let control = |token: &str, operator: Option<&str>| ControlToken {
+            token: token.into(),
+            operator: operator.map(Into::into),
+            purpose: Purpose::AiTrain,
+            governs: "use".into(),
+            docs: None,
+        };
+        let all = vec![control("G-Extended", Some("Goo")), control("For-All", None)];
+        let of_goo = Crawler { operator: Some("goo".into()), ..crawler("Goobot", &[]) };
+        let catalogue = Catalogue::new(vec![of_goo, crawler("Foo", &[])], all);
+        let read_by = |name: &str| {
+            let control = catalogue.control_for(catalogue.get(name));
+            control.map(|control| &*control.token).collect::<Vec<_>>()
+        };
+        assert_eq!(read_by("Goobot"), ["G-Extended", "For-All"]);
+        assert_eq!(read_by("Foo"), ["For-All"]);
+        assert_eq!(read_by("nobody"), ["For-All"]);
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(super) fn compiled(
     limits: ParseLimits,
 ) -> (RobotsVersion, Vec<Finding>) {
     let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
-    parsed.compare_names(catalogue.names());
+    parsed.compare_names(catalogue.names(), catalogue.control_names());
     (RobotsVersion::new(Some(file.id), Arc::new(parsed.robots)), parsed.findings)
 }
 

@@ -109,18 +109,14 @@ impl RobotsFiles {
         known: &CatalogueView,
         reads: &[ReadTotal],
     ) -> Vec<Told> {
-        let mut by_line: BTreeMap<(VersionId, Option<u32>), Told> = BTreeMap::new();
+        // Several control tokens may stand above one rule.
+        let mut by_line: BTreeMap<(VersionId, Option<u32>, Option<String>), Told> = BTreeMap::new();
         for read in reads {
             for (line, preference) in self.said(subject, known, read) {
                 let ReadTotal { version: robots_version, first, last, .. } = *read;
-                let told = by_line.entry((robots_version, line)).or_insert_with(|| Told {
-                    preference,
-                    line,
-                    robots_version,
-                    first,
-                    last,
-                    reads: 0,
-                });
+                let told = by_line
+                    .entry((robots_version, line, preference.clone()))
+                    .or_insert_with(|| Told { preference, line, robots_version, first, last, reads: 0 });
                 (told.first, told.last) = (told.first.min(first), told.last.max(last));
                 told.reads = told.reads.saturating_add(read.count);
             }
@@ -148,6 +144,76 @@ impl RobotsFiles {
             Some(token) => robots.group(&[token], false),
         };
         let stated = robots.preferences(group).into_iter();
-        stated.map(|preference| (preference.lines.first().copied(), Some(preference.to_string()))).collect()
+        let stated =
+            stated.map(|preference| (preference.lines.first().copied(), Some(preference.to_string())));
+        stated.chain(known.control(subject).iter().filter_map(|token| wish(robots, token))).collect()
+    }
+}
+
+/// What the rules of a control token's group ask for, in a line: the first of them, and how many more there are.
+fn wish(robots: &Robots, token: &str) -> Option<(Option<u32>, Option<String>)> {
+    let mut rules = robots.group(&[token], false)?.rules();
+    let first = rules.next()?;
+    let more = match rules.count() {
+        0 => String::new(),
+        1 => " and 1 more rule".to_owned(),
+        more => format!(" and {more} more rules"),
+    };
+    Some((Some(first.line), Some(format!("{token}: {}{more}", String::from_utf8_lossy(first.text)))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decide::{NoticeTime, RulesId};
+    use crate::identify::{Catalogue, ClientKind, ControlToken, Proof, Purpose};
+    use std::sync::Arc;
+
+    /// What is disallowed under it is a wish that readers are told of whom it is for.
+    #[test]
+    fn control_tokens_are_told_to_whom_they_are_for() {
+        let control = |token: &str, operator: Option<&str>| ControlToken {
+            token: token.into(),
+            operator: operator.map(Into::into),
+            purpose: Purpose::AiTrain,
+            governs: "training".into(),
+            docs: None,
+        };
+        let catalogue =
+            Catalogue::new(Vec::new(), vec![control("For-All", None), control("Foo-Extended", Some("Foo"))]);
+        let known = CatalogueView::of(&catalogue);
+        let text = "User-agent: *\nDisallow: /x\n\nUser-agent: for-all\nDisallow: /y\nAllow: /y/z\n\n\
+                    User-agent: Foo-Extended\nDisallow: /\n";
+        let version = VersionId::of(text.as_bytes());
+        let files = RobotsFiles {
+            read: HashMap::from([(version, compiled(text.as_bytes()))]),
+            ..RobotsFiles::default()
+        };
+        let subject = CountSubject {
+            site: "a".into(),
+            crawler: Some("Foobot".into()),
+            client: ClientKind::Crawler,
+            purpose: None,
+            proof: Proof::Unchecked,
+        };
+        let at = SystemTime::UNIX_EPOCH;
+        let read = ReadTotal {
+            subject: Arc::new(subject.clone()),
+            host: "a".into(),
+            network: None,
+            chosen: None,
+            version,
+            rules: RulesId::of(&compiled(text.as_bytes())),
+            in_force: at,
+            sequence: 0,
+            at: NoticeTime::default(),
+            first: at,
+            last: at,
+            count: 3,
+        };
+        let told = files.told(&subject, &known, &[read]);
+        let told: Vec<_> =
+            told.iter().map(|told| (told.line, told.preference.as_deref(), told.reads)).collect();
+        assert_eq!(told, [(Some(5), Some("For-All: Disallow: /y and 1 more rule"), 3)]);
     }
 }

@@ -39,6 +39,8 @@ pub struct ReportQuestion {
 pub struct CatalogueView {
     /// By name in lower case.
     crawlers: HashMap<String, KnownCrawler>,
+    /// The control tokens that are for everybody.
+    control: Vec<Box<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +49,8 @@ struct KnownCrawler {
     star: bool,
     /// Whose copy of robots.txt it may hold, in lower case.
     shares: HashSet<String>,
+    /// The control tokens that are for it.
+    control: Vec<Box<str>>,
 }
 
 impl CatalogueView {
@@ -61,12 +65,16 @@ impl CatalogueView {
                 pairs.entry(name.clone()).or_default().insert(other);
             }
         }
+        let control = |crawler: Option<&crate::identify::Crawler>| {
+            catalogue.control_for(crawler).map(|control| control.token.clone()).collect()
+        };
         let known = |crawler: &crate::identify::Crawler| {
             let name = crawler.name.to_ascii_lowercase();
             let shares = reached(&name, &pairs);
-            (name, KnownCrawler { tokens: crawler.tokens.to_vec(), star: crawler.star, shares })
+            let (tokens, control) = (crawler.tokens.to_vec(), control(Some(crawler)));
+            (name, KnownCrawler { tokens, star: crawler.star, shares, control })
         };
-        Self { crawlers: catalogue.crawlers().iter().map(known).collect() }
+        Self { crawlers: catalogue.crawlers().iter().map(known).collect(), control: control(None) }
     }
 
     /// Whether the catalogue has the name, in lower case.
@@ -86,6 +94,12 @@ impl CatalogueView {
     /// Who may hold the same copy of robots.txt, by name in lower case.
     pub(super) fn sharers(&self, name: &str) -> impl Iterator<Item = &str> {
         self.crawlers.get(name).into_iter().flat_map(|crawler| &crawler.shares).map(String::as_str)
+    }
+
+    /// The control tokens that are for a subject.
+    pub(super) fn control(&self, subject: &CountSubject) -> &[Box<str>] {
+        let known = subject.crawler.as_deref().and_then(|name| self.crawlers.get(&name.to_ascii_lowercase()));
+        known.map_or(&self.control, |known| &known.control)
     }
 
     /// The product tokens of a subject, and whether the group `*` is for it (RFC 9309 §2.2.1).

@@ -135,6 +135,26 @@ fn what_may_be_done_with_a_page_is_told_by_line() {
     assert!(text.contains("line 7: Content-Usage: Train=n (cannot be read, so it states nothing)"), "{text}");
 }
 
+/// A wish about use binds no request, and is told to its operator's crawlers alone.
+#[test]
+fn a_disallow_below_a_control_token_is_told_and_binds_nobody() {
+    let folder = folder();
+    folder.write("robots.txt", "User-agent: *\nDisallow: /x\n\nUser-agent: Google-Extended\nDisallow: /a\n");
+    let googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+    let told =
+        json!([{ "record": "Google-Extended", "value": "Disallow: /a", "lines": [5], "is_readable": true }]);
+    for (agent, target, expected) in
+        [(googlebot, "/a", told), (googlebot, "/b", json!([])), (GPTBOT, "/a", json!([]))]
+    {
+        let answer = explain(&folder, agent, target, &["--format", "json"]).exits(0).json();
+        assert_eq!((&answer["verdict"], &answer["preferences"]), (&json!("allow"), &expected), "{agent}");
+    }
+    let text = explain(&folder, googlebot, "/a", &[]).stdout;
+    assert!(text.contains("\n  told     line 5: Google-Extended: Disallow: /a\n"), "{text}");
+    let lint = ctl(&folder, &["lint", "robots.txt"]).exits(0).stdout;
+    assert!(lint.contains("note[control-token]: `Google-Extended` is a control token"), "{lint}");
+}
+
 #[test]
 fn each_reason_has_its_word() {
     for (agent, target, code, reason) in [

@@ -97,6 +97,8 @@ fn examples_of_preferences_are_comments_that_become_records() {
             ]
         );
         ctl(&folder, &["lint", "--deny", "warnings", "said.txt"]).exits(0);
+        let control = "\n#User-agent: Google-Extended\n#Disallow: /\n";
+        assert!(written.contains(control), "{written}");
         ctl(&folder, &["check", "--offline", "--deny", "warnings", "--config", "site/gateway.toml"]).exits(0);
     }
 }

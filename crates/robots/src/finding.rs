@@ -58,7 +58,9 @@ pub enum FindingKind {
     ByteOrderMark,
     /// A product token that is only ever used in robots.txt, never in a request.
     #[strum(message = "`{d}` is a control token that no request carries")]
-    #[strum(detailed_message = "requests are judged by the crawler that makes them")]
+    #[strum(
+        detailed_message = "what is disallowed under it is a wish about use, which is told; requests are judged by the crawler that makes them"
+    )]
     ControlToken,
     /// A `#` right after a byte of a path pattern: the rest is a comment (section 2.2 grammar).
     #[strum(message = "only `{d}` counts: the `#` right after it starts a comment")]

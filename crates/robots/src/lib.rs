@@ -79,6 +79,7 @@ pub use group::{Judgement, JudgementReason, RuleGroup};
 pub use preference::{Preference, PreferenceKind};
 pub use rule::{Rule, RuleKind};
 pub use spelling::{nearest, nearest_first};
+pub use symbol::hex_byte;
 pub use token::cut as compared;
 
 use delay::CrawlDelays;

@@ -165,8 +165,7 @@ fn not_bound_by_star(robots: &Robots, findings: &mut Findings<'_>) {
             continue;
         };
         let value = agent.value(&robots.source);
-        let odd = token::oddity(value);
-        if !matches!(odd, Some(FindingKind::ControlToken | FindingKind::RuleInName)) {
+        if token::oddity(value) != Some(FindingKind::RuleInName) {
             let set = |finding: &mut Finding| finding.meant = Some(lines(&left).into());
             findings.add_with(FindingKind::NotBoundByStar, agent.line, agent.start, value, set);
         }

@@ -7,7 +7,7 @@ use super::parse::{Findings, UserAgentLine};
 use super::rule::{RuleKind, RuleRecord};
 use super::token::{self, Named};
 use super::{Parsed, Robots, lint, spelling};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What comments of staging sites say.
 const WORDS: [&[u8]; 6] =
@@ -92,16 +92,33 @@ fn is_of_files(pattern: &[u8]) -> bool {
 }
 
 impl Parsed {
-    /// Adds a finding for each name that is none of `known`, and nearly one of them.
-    pub fn compare_names<'k>(&mut self, known: impl Iterator<Item = &'k str>) {
-        let known: HashMap<String, &str> = known.map(|name| (name.to_ascii_lowercase(), name)).collect();
+    /// Compares the names of the file with those that are `known`, and with the `control` tokens, which no request carries.
+    /// Adds a finding for each control token, and for each name that is none of them and nearly one.
+    pub fn compare_names<'k>(
+        &mut self,
+        known: impl Iterator<Item = &'k str>,
+        control: impl Iterator<Item = &'k str>,
+    ) {
+        let lower = |name: &'k str| (name.to_ascii_lowercase(), name);
+        let control: HashMap<String, &str> = control.map(lower).collect();
+        let known: HashMap<String, &str> = known.map(lower).chain(control.clone()).collect();
         let robots = &self.robots;
         let mut findings = Findings::new(&robots.source, robots.file.generated_from);
         let is_written = |agent: &&UserAgentLine| !agent.is_again && agent.line < robots.file.generated_from;
         let written = robots.file.agents.iter().filter(is_written);
-        let is_known = |name: &[u8]| {
-            std::str::from_utf8(name).is_ok_and(|name| known.contains_key(&name.to_ascii_lowercase()))
+        let is_in = |names: &HashMap<String, &str>, name: &[u8]| {
+            std::str::from_utf8(name).is_ok_and(|name| names.contains_key(&name.to_ascii_lowercase()))
         };
+        let is_known = |name: &[u8]| is_in(&known, name);
+        // A group of such tokens alone lets nobody escape the rules of `*`.
+        let mut of_use = HashSet::new();
+        for agent in written.clone() {
+            let value = agent.value(&robots.source);
+            if is_in(&control, value) {
+                of_use.insert(agent.line);
+                findings.add(FindingKind::ControlToken, agent.line, agent.start, value);
+            }
+        }
         let odd = written.filter_map(|agent| {
             let value = agent.value(&robots.source);
             let Named::Crawler(name, cut) = token::named(value) else { return None };
@@ -120,6 +137,9 @@ impl Parsed {
             }
         }
         let found = findings.into_sorted();
+        let binds_nobody =
+            |finding: &Finding| finding.kind == FindingKind::NotBoundByStar && of_use.contains(&finding.line);
+        self.findings.retain(|finding| !binds_nobody(finding));
         self.add_findings(found);
     }
 

@@ -27,9 +27,11 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
-/// The value of a hexadecimal digit, or 16.
-fn digit(byte: u8) -> u8 {
-    DIGITS.get(usize::from(byte)).copied().unwrap_or(16)
+/// The byte that two hexadecimal digits stand for, as escapes write it (RFC 3986 section 2.1).
+#[inline]
+pub fn hex_byte(high: u8, low: u8) -> Option<u8> {
+    let [high, low] = [high, low].map(|digit| DIGITS.get(usize::from(digit)).copied().unwrap_or(16));
+    ((high | low) < 16).then_some(high << 4 | low)
 }
 
 /// One byte of a path as written, decoded.
@@ -43,13 +45,13 @@ impl PathByte {
     /// The byte that `raw` starts with, and what follows it. A `%` without two hexadecimal digits
     /// stands for itself.
     pub(super) fn split(raw: &[u8]) -> Option<(Self, &[u8])> {
-        match raw {
-            [b'%', high, low, rest @ ..] if (digit(*high) | digit(*low)) < 16 => {
-                Some((Self { value: digit(*high) << 4 | digit(*low), encoded: true }, rest))
-            }
-            [value, rest @ ..] => Some((Self { value: *value, encoded: false }, rest)),
-            [] => None,
+        if let [b'%', high, low, rest @ ..] = raw
+            && let Some(value) = hex_byte(*high, *low)
+        {
+            return Some((Self { value, encoded: true }, rest));
         }
+        let (value, rest) = raw.split_first()?;
+        Some((Self { value: *value, encoded: false }, rest))
     }
 
     /// Whether this symbol differs between path and query.
@@ -195,6 +197,15 @@ mod tests {
         assert_ne!(form(b"/a?u=b&c"), form(b"/a?u=b%26c"));
         assert_ne!(form(b"/a?u=b"), form(b"/a?u%3Db"));
         assert_ne!(form(b"/a?b"), form(b"/a%3Fb"));
+    }
+
+    #[test]
+    fn every_pair_of_bytes_is_a_byte_or_none() {
+        for (high, low) in (0..=255_u8).flat_map(|high| (0..=255).map(move |low| (high, low))) {
+            let digits = std::str::from_utf8(&[high, low]).ok().filter(|digits| !digits.contains('+'));
+            let expected = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            assert_eq!(hex_byte(high, low), expected, "{high:#x} {low:#x}");
+        }
     }
 
     #[test]

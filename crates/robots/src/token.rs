@@ -42,9 +42,6 @@ const fn in_grammar(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_')
 }
 
-/// Tokens that steer what a crawler does with pages and are sent by none.
-const CONTROL: [&str; 3] = ["applebot-extended", "google-extended", "webzio-extended"];
-
 /// Words that name a kind of program, not a crawler.
 const GENERIC: [&str; 16] = [
     "agent",
@@ -95,7 +92,6 @@ pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
     match named(value) {
         Named::Everyone => (value != b"*").then_some(FindingKind::TokenCut),
         Named::Nobody => Some(FindingKind::UnusableToken),
-        Named::Crawler(name, None) if among(&CONTROL, name) => Some(FindingKind::ControlToken),
         Named::Crawler(name, None) if among(&GENERIC, name) => Some(FindingKind::GenericToken),
         Named::Crawler(..) if value.iter().all(|&b| in_grammar(b)) => None,
         Named::Crawler(..) => Some(FindingKind::TokenCut),

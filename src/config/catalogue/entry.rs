@@ -314,11 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn control_tokens_need_all_their_fields() {
-        let text = "[[control]]\ntoken = \"Foo-Extended\"\noperator = \"Foo\"\n";
+    fn control_tokens_need_a_name_and_a_meaning() {
+        let text = "[[control]]\ntoken = \"Foo-Extended\"\n";
         assert!(merge(text, Path::new("x")).unwrap_err()[0].message.contains("`governs`"));
         let knowledge = merge(&format!("{text}governs = \"training\"\n"), Path::new("x")).unwrap();
-        assert_eq!(&*knowledge.catalogue.control_token("foo-extended").unwrap().governs, "training");
+        let control = knowledge.catalogue.control_token("foo-extended").unwrap();
+        assert_eq!((&*control.governs, &control.operator), ("training", &None), "it is for everybody");
     }
 
     #[test]

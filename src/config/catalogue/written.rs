@@ -67,7 +67,7 @@ impl Default for VerifyEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct ControlEntry {
     pub(super) token: Box<str>,
-    pub(super) operator: Box<str>,
+    pub(super) operator: Option<Box<str>>,
     #[serde(default, deserialize_with = "word")]
     pub(super) purpose: Option<Purpose>,
     pub(super) governs: Box<str>,

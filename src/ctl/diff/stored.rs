@@ -8,6 +8,7 @@ use crate::identify::{Basis, Identifier, Identity, Proof};
 use crate::policy::Site;
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
 use crate::request::target::RequestTarget;
+use crate::robots::hex_byte;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -97,9 +98,7 @@ fn bytes(text: &str) -> Vec<u8> {
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
         let number = match rest {
-            [b'\\', b'x', high, low, ..] => std::str::from_utf8(&[*high, *low])
-                .ok()
-                .and_then(|digits| u8::from_str_radix(digits, 16).ok()),
+            [b'\\', b'x', high, low, ..] => hex_byte(*high, *low),
             _ => None,
         };
         bytes.push(number.unwrap_or(*first));

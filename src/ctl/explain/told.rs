@@ -5,11 +5,13 @@ use crate::identify::Identity;
 use crate::record::printable;
 use crate::robots::Preference;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// One preference; field names and order are public API.
 #[derive(Debug, Serialize)]
 pub(super) struct ToldPreference {
-    record: &'static str,
+    /// The record's name, or the control token under which the rule stands.
+    record: Cow<'static, str>,
     value: String,
     lines: Vec<u32>,
     /// Whether its vocabulary can read it.
@@ -20,7 +22,7 @@ impl ToldPreference {
     fn of(preference: &Preference<'_>) -> Self {
         let value = printable(preference.value.as_bytes());
         let (lines, is_readable) = (preference.lines.clone(), preference.is_readable);
-        Self { record: preference.kind.into(), value, lines, is_readable }
+        Self { record: Cow::Borrowed(preference.kind.into()), value, lines, is_readable }
     }
 
     /// For people.
@@ -34,10 +36,21 @@ impl ToldPreference {
 
 /// What applies to a path for a client, by the rules of each vocabulary.
 pub(super) fn preferences(trial: &TrialPolicy, identity: &Identity, path: &[u8]) -> Vec<ToldPreference> {
-    let version = trial.site.rules.current();
+    let (version, catalogue) = (trial.site.rules.current(), trial.policy.identifier.catalogue());
     let told = match version.group_told(identity) {
         Some(group) => group.preferences_for(path),
         None => version.robots.preferences(None),
     };
-    told.iter().map(ToldPreference::of).collect()
+    let crawler = identity.crawler.as_deref().and_then(|name| catalogue.get(name));
+    // What is disallowed under a control token is a wish as well.
+    let wishes = catalogue.control_for(crawler).filter_map(|control| {
+        let rule = version.robots.judge(&[&control.token], false, path).rule?;
+        Some(ToldPreference {
+            record: control.token.to_string().into(),
+            value: printable(rule.text),
+            lines: vec![rule.line],
+            is_readable: true,
+        })
+    });
+    told.iter().map(ToldPreference::of).chain(wishes).collect()
 }

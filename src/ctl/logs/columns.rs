@@ -5,7 +5,7 @@ use super::entry::FieldsOfLine;
 use super::guess;
 use super::names::{LogField, field_of, spoken};
 use super::pieces::{quote_end, unescaped};
-use crate::hex;
+use crate::robots::hex_byte;
 use std::borrow::Cow;
 
 /// What stands between the cells of a table.
@@ -111,7 +111,7 @@ impl LogColumns {
                 Cow::Borrowed(cell) => unescaped(cell),
                 owned @ Cow::Owned(_) => owned,
             },
-            (LogField::UserAgent, None, b' ') => Cow::Owned(with_blanks(&cell)),
+            (LogField::UserAgent, None, b' ') if !cell.contains(&b' ') => Cow::Owned(with_blanks(&cell)),
             (LogField::UserAgent, ..) => percent_decoded(cell),
             (LogField::Path | LogField::Query | LogField::Target, None, b'\t')
                 if memchr::memmem::find(&cell, b"%25").is_some() =>
@@ -137,17 +137,9 @@ impl<'a> Iterator for Cells<'a> {
         // Some write blanks around the separator.
         let blanks = rest.iter().take_while(|byte| **byte == b' ' && self.separator != b' ').count();
         let rest = rest.get(blanks..)?;
-        if self.separator != b' '
-            && let Some(inside) = rest.strip_prefix(b"\"")
+        if let Some((inside, end)) =
+            rest.strip_prefix(b"\"").and_then(|inside| Some((inside, closing(inside)?)))
         {
-            let mut end = 0;
-            loop {
-                end += memchr::memchr(b'"', inside.get(end..)?)?;
-                if inside.get(end + 1) != Some(&b'"') {
-                    break;
-                }
-                end += 2;
-            }
             let behind = inside.get(end + 1..)?;
             self.rest = memchr::memchr(self.separator, behind).and_then(|at| behind.get(at + 1..));
             let cell = inside.get(..end)?;
@@ -161,6 +153,18 @@ impl<'a> Iterator for Cells<'a> {
         let end = memchr::memchr(self.separator, rest);
         self.rest = end.and_then(|end| rest.get(end + 1..));
         Some(Cow::Borrowed(rest.get(..end.unwrap_or(rest.len()))?.trim_ascii_end()))
+    }
+}
+
+/// Where a text in quotes ends, in which quotes are doubled.
+fn closing(inside: &[u8]) -> Option<usize> {
+    let mut end = 0;
+    loop {
+        end += memchr::memchr(b'"', inside.get(end..)?)?;
+        if inside.get(end + 1) != Some(&b'"') {
+            return Some(end);
+        }
+        end += 2;
     }
 }
 
@@ -212,18 +216,13 @@ pub(super) fn percent_decoded(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 pub(super) fn decoded_once(text: &[u8], mark: u8) -> Vec<u8> {
     let (mut whole, mut rest) = (Vec::with_capacity(text.len()), text);
     while let [byte, tail @ ..] = rest {
-        rest = match tail {
-            [high, low, tail @ ..]
-                if *byte == mark && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
-                whole.push(hex::digit(*high) << 4 | hex::digit(*low));
-                tail
-            }
-            tail => {
-                whole.push(*byte);
-                tail
-            }
+        let escaped = match tail {
+            [high, low, tail @ ..] if *byte == mark => hex_byte(*high, *low).map(|byte| (byte, tail)),
+            _ => None,
         };
+        let (byte, tail) = escaped.unwrap_or((*byte, tail));
+        whole.push(byte);
+        rest = tail;
     }
     whole
 }

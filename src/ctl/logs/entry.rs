@@ -182,8 +182,9 @@ impl<'a> FieldsOfLine<'a> {
         }
         let line = self.take(LogField::RequestLine).filter(|line| matches!(**line, [b'/' | b'h', ..]));
         let (path, query) = (self.take(LogField::Path), self.take(LogField::Query));
-        let path =
-            path.map(|path| if path.starts_with(b"/") { path } else { Cow::Owned([b"/", &*path].concat()) });
+        let is_whole =
+            |path: &[u8]| [&b"/"[..], b"http://", b"https://"].iter().any(|start| path.starts_with(start));
+        let path = path.map(|path| if is_whole(&path) { path } else { Cow::Owned([b"/", &*path].concat()) });
         let target = self.take(LogField::Target).or(line).or(path)?;
         let target = match query {
             Some(query) if !target.contains(&b'?') => {

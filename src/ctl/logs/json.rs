@@ -119,7 +119,7 @@ impl<'a> Visitor<'a> for JsonLevel<'_, 'a> {
             if depth < DEEPEST && !WRAPPERS.contains(&&*key) {
                 speak(&key, name);
             }
-            if key.starts_with('@') {
+            if matches!(&*key, "@version" | "@timestamp") {
                 fields.put(
                     (LogField::Logstash, usize::from(key != "@version")),
                     Cow::Owned(key.as_bytes().to_vec()),

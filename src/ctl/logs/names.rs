@@ -31,7 +31,7 @@ pub(super) enum LogField {
     UserAgent,
     /// A path that the server has rewritten, which is not what the client asked for.
     Rewritten,
-    /// A key with `@`, as logstash writes them.
+    /// A key of logstash's own, `@version` or `@timestamp`.
     Logstash,
 }
 
@@ -40,7 +40,7 @@ const NAMES: [(LogField, &str); 15] = [
     (
         LogField::UserAgent,
         "httpuseragent csuseragent useragent useragentoriginal clientrequestuseragent requestuseragent \
-         requestheadersuseragent requestheaderuseragent headersuseragent reqheadersuseragent requseragent \
+         requestheadersuseragent requestheaderuseragent cuseragent headersuseragent reqheadersuseragent requseragent \
          httprequestuseragent httpuseragentoriginal proxyuseragent clientua ua agent",
     ),
     (
@@ -58,7 +58,7 @@ const NAMES: [(LogField, &str); 15] = [
     (
         LogField::Time,
         "timelocal timeiso8601 msec edgestarttimestamp startutc starttime timemicros reqtimesec proxytimestamp \
-         timestamp timestampms time ts datetime startlocal eventtime startedat requesttime",
+         timestamp timestampms time ts datetime startlocal eventtime startedat requesttime t",
     ),
     (LogField::Day, "date"),
     (LogField::RequestLine, "request requestline httprequest clientrequest req"),
@@ -71,7 +71,7 @@ const NAMES: [(LogField, &str); 15] = [
         LogField::Target,
         "requesturi originalrequesturiwithargs clientrequesturi urloriginal requesturl httprequestrequesturl \
          httprequesturl proxypath requrl requri csuri requestpath originalpath xenvoyoriginalpath \
-         xenvoyoriginpath url urlfull",
+         xenvoyoriginpath url urlfull resource",
     ),
     (LogField::Path, "csuristem clientrequestpath reqpath urlpath httprequestpath uripath path"),
     (LogField::Query, "csuriquery querystring querystr requestquery urlquery httprequestquery query args"),
@@ -98,7 +98,8 @@ const NAMES: [(LogField, &str); 15] = [
 ];
 
 /// What platforms wrap the fields of a request in: it is no part of their names.
-pub(super) const WRAPPERS: [&str; 6] = ["properties", "jsonPayload", "fields", "data", "attributes", "nginx"];
+pub(super) const WRAPPERS: [&str; 7] =
+    ["properties", "jsonPayload", "protoPayload", "fields", "data", "attributes", "nginx"];
 
 /// What stands under a name, and how much it is trusted: the smaller, the more. `spoken` is the name in small letters and
 /// digits alone.

@@ -204,7 +204,15 @@ fn letter<'t>(behind: &'t str, pieces: &mut Vec<FormatPiece>) -> Result<&'t str,
             return Ok(rest);
         }
         ('i', Some(name)) => field_of(&spoken(&format!("http {name}"))),
-        ('t', None | Some("sec" | "msec" | "usec")) | ('h' | 'a', _) => {
+        // What is written of a time by itself, such as its zone, would be lost without a word.
+        ('t', Some(part)) if !is_whole_time(part) => {
+            let hint = "write the whole time as one field, such as %t or %{%Y-%m-%dT%H:%M:%S%z}t";
+            return Err(VerbFailure::with_hint(
+                format!("--log-format: `%{{{part}}}t` is a part of a time"),
+                hint,
+            ));
+        }
+        ('t' | 'h' | 'a', _) => {
             LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, field)| (*field, 0))
         }
         (_, Some(_)) => None,
@@ -226,6 +234,12 @@ fn letter<'t>(behind: &'t str, pieces: &mut Vec<FormatPiece>) -> Result<&'t str,
         add_text(pieces, "]", false);
     }
     Ok(rest)
+}
+
+/// Whether what `%{…}t` names has a time of day in it.
+fn is_whole_time(named: &str) -> bool {
+    ["sec", "msec", "usec"].contains(&named)
+        || ["%T", "%H", "%s", "%c"].iter().any(|part| named.contains(part))
 }
 
 /// The files of a place, which may be a folder.

@@ -2,7 +2,7 @@
 //! that a text ends where it ends.
 
 use super::time;
-use crate::hex;
+use crate::robots::hex_byte;
 use memchr::memchr2;
 use std::borrow::Cow;
 
@@ -91,37 +91,35 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     let (plain, mut rest) = text.split_at_checked(first).unwrap_or((text, b""));
     let mut whole = plain.to_vec();
     while let [byte, tail @ ..] = rest {
-        rest = match (byte, tail) {
-            (b'\\', [b'x', high, low, tail @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                whole.push(hex::digit(*high) << 4 | hex::digit(*low));
-                tail
+        let hex = match tail {
+            // The second is JSON's (RFC 8259 §7), as nginx escapes it.
+            [b'x', high, low, tail @ ..] | [b'u', b'0', b'0', high, low, tail @ ..] => {
+                hex_byte(*high, *low).map(|byte| (byte, tail))
             }
-            // JSON's (RFC 8259 §7), as nginx escapes it.
-            (b'\\', [b'u', b'0', b'0', high, low, tail @ ..])
-                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
-                whole.push(hex::digit(*high) << 4 | hex::digit(*low));
-                tail
-            }
-            (b'\\', [escaped, tail @ ..]) => {
-                whole.push(match escaped {
-                    b'n' => b'\n',
-                    b't' => b'\t',
-                    b'r' => b'\r',
-                    b'v' => 0x0B,
-                    b'b' => 0x08,
-                    b'f' => 0x0C,
-                    other => *other,
-                });
-                tail
-            }
-            (byte, tail) => {
-                whole.push(*byte);
-                tail
-            }
+            _ => None,
         };
+        let (byte, tail) = match (byte, tail, hex) {
+            (b'\\', _, Some(hex)) => hex,
+            (b'\\', [escaped, tail @ ..], None) => (control(*escaped), tail),
+            _ => (*byte, tail),
+        };
+        whole.push(byte);
+        rest = tail;
     }
     Cow::Owned(whole)
+}
+
+/// What the letter behind a backslash stands for.
+const fn control(letter: u8) -> u8 {
+    match letter {
+        b'n' => b'\n',
+        b't' => b'\t',
+        b'r' => b'\r',
+        b'v' => 0x0B,
+        b'b' => 0x08,
+        b'f' => 0x0C,
+        other => other,
+    }
 }
 
 impl LogPiece {
@@ -137,6 +135,7 @@ impl LogPiece {
         if let Some(at) = time::common(text) {
             return Some((at, 1));
         }
+        let text = text.strip_prefix(b"[").unwrap_or(text);
         if !text.first()?.is_ascii_digit() || text.len() < 8 || piece.enclosure == Enclosure::Braces {
             return None;
         }

@@ -6,8 +6,10 @@ use std::borrow::Cow;
 /// How many loggers may have passed on a line.
 const MOST: usize = 3;
 
-/// Under which keys loggers put the line of a server: docker and fluentd, filebeat and logstash, journald, Loki, and Google.
-const LINES: [&str; 6] = ["log", "message", "MESSAGE", "line", "textPayload", "_raw"];
+/// Under which keys loggers put the line of a server: docker and fluentd, filebeat and logstash, journald, Loki, Google, Splunk
+/// and Graylog.
+const LINES: [&str; 8] =
+    ["log", "message", "MESSAGE", "line", "textPayload", "_raw", "event", "short_message"];
 
 /// Under which keys they put its time.
 const TIMES: [&str; 3] = ["time", "@timestamp", "timestamp"];
@@ -21,7 +23,8 @@ pub(super) fn without(line: &[u8]) -> (Cow<'_, [u8]>, Option<i64>) {
         line = match (&line, rest) {
             (_, Cow::Owned(rest)) => Cow::Owned(rest),
             (Cow::Borrowed(line), Cow::Borrowed(rest)) => {
-                Cow::Borrowed(line.get(line.len() - rest.len()..).unwrap_or_default())
+                let start = rest.as_ptr().addr() - line.as_ptr().addr();
+                Cow::Borrowed(line.get(start..start + rest.len()).unwrap_or_default())
             }
             (Cow::Owned(_), Cow::Borrowed(rest)) => Cow::Owned(rest.to_vec()),
         };
@@ -34,6 +37,7 @@ fn without_one(line: &[u8]) -> Option<(Cow<'_, [u8]>, Option<i64>)> {
     match line.first()? {
         b'{' => wrapped(line),
         b'<' => syslog(line).map(borrowed),
+        b'"' => in_quotes(line).map(|line| borrowed((line, None))),
         b'A'..=b'Z' => old_syslog(line).map(borrowed),
         b'[' => kubectl(line).map(borrowed),
         b'0'..=b'9' => console(line).or_else(|| container(line)).or_else(|| dated_syslog(line)).map(borrowed),
@@ -97,6 +101,14 @@ fn dated_syslog(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
     Some((rest, Some(at)))
 }
 
+/// `"203.0.113.7 - - [time] "GET / HTTP/1.1" … "agent""`, as `OpenLiteSpeed` writes it. A first text in quotes of its own ends in
+/// front of a blank, and not behind one.
+fn in_quotes(line: &[u8]) -> Option<&[u8]> {
+    let inside = line.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let next = memchr::memchr(b'"', inside)?;
+    inside.get(..next)?.ends_with(b" ").then_some(inside)
+}
+
 /// What stands behind `program[123]: `.
 fn after_program(line: &[u8]) -> Option<&[u8]> {
     let (program, rest) = word(line)?;
@@ -106,13 +118,17 @@ fn after_program(line: &[u8]) -> Option<&[u8]> {
     is_program.then_some(rest)
 }
 
-/// `2026-11-01T00:00:01.123456789Z stdout F …`, as Kubernetes' container runtimes write it; or a time in front of an object.
+/// `2026-11-01T00:00:01.123456789Z stdout F …`, as Kubernetes' container runtimes write it; a time in front of an object, or of
+/// `{app="web"} …`, as Loki writes it.
 fn container(line: &[u8]) -> Option<(&[u8], Option<i64>)> {
     let (time, rest) = word(line)?;
     let of_stream = rest.strip_prefix(b"stdout ").or_else(|| rest.strip_prefix(b"stderr "));
     let rest = of_stream
         .and_then(|rest| rest.strip_prefix(b"F ").or_else(|| rest.strip_prefix(b"P ")))
         .or_else(|| Some(rest).filter(|rest| rest.starts_with(b"{")))?;
+    let labels = rest.strip_prefix(b"{").filter(|rest| rest.first().is_some_and(u8::is_ascii_alphabetic));
+    let end = labels.and_then(|labels| Some((labels, memchr::memmem::find(labels, b"\"} ")?)));
+    let rest = end.and_then(|(labels, end)| labels.get(end + 3..)).unwrap_or(rest);
     Some((rest, Some(time::any(std::str::from_utf8(time).ok()?)?)))
 }
 

@@ -239,7 +239,7 @@ fn status_and_size<'a>(
 ) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
     let text = |piece: &LogPiece| piece.text(line);
     let number = |piece: &LogPiece| Some(text(piece)).filter(|text| text.iter().all(u8::is_ascii_digit));
-    let behind = words(list.get(request + 1..));
+    let behind = words(list.get(request + 1..), line);
     if let Some(at) = behind.iter().position(|piece| is_status(text(piece)) || is_nothing(text(piece))) {
         let size = match behind.get(at + 1..).unwrap_or_default() {
             // Envoy: flags, perhaps details, bytes of the request, bytes of the answer.
@@ -250,7 +250,7 @@ fn status_and_size<'a>(
         };
         return (behind.get(at).map(text).filter(|text| is_status(text)), size);
     }
-    let before = words(list.get(time_at + 1..request));
+    let before = words(list.get(time_at + 1..request), line);
     let Some(at) = before.iter().position(|piece| is_status(text(piece))) else { return (None, None) };
     // The status of the server behind, bytes of the request, bytes of the answer; or the last alone.
     let rest = before.get(at + 1..).unwrap_or_default();
@@ -258,10 +258,16 @@ fn status_and_size<'a>(
     (before.get(at).map(text), size.and_then(number))
 }
 
-/// The words that a list begins with.
-fn words(list: Option<&[LogPiece]>) -> &[LogPiece] {
+/// The words that a list begins with. Some put a number, or nothing, in quotes.
+fn words<'l>(list: Option<&'l [LogPiece]>, line: &[u8]) -> &'l [LogPiece] {
     let list = list.unwrap_or_default();
-    let end = list.iter().position(|piece| piece.enclosure != Enclosure::Word).unwrap_or(list.len());
+    let is_number = |text: &[u8]| is_nothing(text) || text.iter().all(u8::is_ascii_digit);
+    let is_word = |piece: &LogPiece| match piece.enclosure {
+        Enclosure::Word => true,
+        Enclosure::Quotes => is_number(piece.text(line)),
+        Enclosure::Brackets | Enclosure::Braces => false,
+    };
+    let end = list.iter().position(|piece| !is_word(piece)).unwrap_or(list.len());
     list.get(..end).unwrap_or_default()
 }
 

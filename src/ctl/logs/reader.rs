@@ -43,8 +43,9 @@ pub(super) struct LogReader {
 pub(in crate::ctl) struct SeenOfLog {
     /// Lines that are neither blank nor comments.
     pub(in crate::ctl) lines: u64,
-    /// Those that were read, and of these those with a `User-Agent`, a host's name and an address.
+    /// Those that were read, and of these those with a request, a `User-Agent` and an address.
     pub(in crate::ctl) read: u64,
+    with_request: u64,
     pub(in crate::ctl) with_agent: u64,
     pub(in crate::ctl) with_address: u64,
     /// What the first line that could not be read lacks.
@@ -168,6 +169,7 @@ impl LogReader {
         match fields.entry(line, self.behind_proxy, fallback) {
             Ok(entry) => {
                 self.seen.read += 1;
+                self.seen.with_request += u64::from(entry.request.is_some());
                 self.seen.with_agent += u64::from(matches!(entry.agent, LoggedUserAgent::Sent(_)));
                 self.seen.with_address += u64::from(entry.address.is_some());
                 LineRead::Entry(entry)
@@ -209,11 +211,11 @@ impl SeenOfLog {
             let remedy = "name the access log, which `access_log` (nginx) or `CustomLog` (Apache) names in the configuration";
             return Some(("it is an error log, which has no User-Agents".to_owned(), remedy));
         }
-        if self.lines == 0 || self.with_agent > 0 {
+        if self.lines == 0 || self.with_agent > 0 && self.with_request > 0 {
             return None;
         }
         let (what, field) = match self.lacking {
-            _ if self.read > 0 => {
+            _ if self.with_request > 0 => {
                 ("none of them has a User-Agent, so nobody can be judged", LogField::UserAgent)
             }
             Some(LogField::Time) => ("no time was found in any of them", LogField::Time),
@@ -228,8 +230,11 @@ impl SeenOfLog {
     /// How to have the server log what is missing.
     fn remedy(&self, field: LogField) -> &'static str {
         let has = |mark: &str| memchr::memmem::find(&self.start, mark.as_bytes()).is_some();
-        let of_server =
-            REMEDIES.iter().find(|(marks, _)| marks.iter().all(|mark| has(mark))).map(|(_, remedy)| *remedy);
+        // One value over several lines, or all in one.
+        let is_document = [&b"{\n"[..], b"[\n", b"[{"].iter().any(|mark| self.start.starts_with(mark));
+        let known = REMEDIES.iter().find(|(marks, _)| marks.iter().all(|mark| has(mark)));
+        let known = known.map(|(_, remedy)| *remedy);
+        let of_server = if is_document { Some(LINES_OF_JSON) } else { known };
         match field {
             LogField::Target if has("\"uri\"") => {
                 "`uri` is what nginx made of the path; log $request_uri or $request as well"
@@ -260,7 +265,7 @@ const LINES_OF_JSON: &str = "write one object a line: `jq -c '.[]' FILE | gatewa
 const IIS: &str = "IIS: tick cs(User-Agent) among the fields of the W3C log";
 
 /// By what the lines of a server are known that does not log the header, and how it is switched on.
-const REMEDIES: [(&[&str], &str); 15] = [
+const REMEDIES: [(&[&str], &str); 13] = [
     (
         &["dyno=", "method="],
         "Heroku's router does not log it: have the application write an access log, and replay that",
@@ -278,8 +283,6 @@ const REMEDIES: [(&[&str], &str); 15] = [
     (&[" W3SVC"], IIS),
     (&[" TCP_"], "Squid: use `access_log … logformat=combined`"),
     (&["\"request_uri\""], "nginx: add \"http_user_agent\":\"$http_user_agent\" to the log_format"),
-    (&["{\n"], LINES_OF_JSON),
-    (&["[{\""], LINES_OF_JSON),
 ];
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::PathParameters;
 use super::plain::PathMarks;
-use crate::hex::digit;
+use crate::robots::hex_byte;
 
 /// One thing that origins do; the more usual ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
@@ -265,8 +265,7 @@ fn merged(path: &[u8]) -> Vec<u8> {
 #[inline]
 pub(super) fn encoded(path: &[u8]) -> Option<(u8, &[u8])> {
     let [b'%', high, low, rest @ ..] = path else { return None };
-    let (high, low) = (digit(*high), digit(*low));
-    ((high | low) < 16).then_some((high << 4 | low, rest))
+    Some((hex_byte(*high, *low)?, rest))
 }
 
 /// The byte that `path` begins with, decoded, and what follows.

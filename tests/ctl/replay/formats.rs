@@ -194,7 +194,7 @@ fn what_operators_make_of_them() {
 }
 
 /// Logs of which nobody can be judged, and what the error has to speak of.
-const UNREADABLE: [(&str, &str, &str); 12] = [
+const UNREADABLE: [(&str, &str, &str); 13] = [
     (
         "common",
         "combined",
@@ -246,6 +246,11 @@ const UNREADABLE: [(&str, &str, &str); 12] = [
         "[Fri Dec 19 13:40:30.123456 2025] [core:info] [pid 7:tid 8] [client 203.0.113.7:1234] AH00128: File does not exist: /srv/private/a",
     ),
     ("no log", "--log-format", "hello\nworld"),
+    (
+        "requests without a version, as a content network writes them",
+        "--log-format",
+        r#"[19/Dec/2025:13:40:30 +0000] 203.0.113.7 - 15 "-" "GET http://www.example.org/private/a?b=c" 200 19 28 MISS "GPTBot/1.2" "text/html""#,
+    ),
     (
         "an array of JSON",
         "jq -c",

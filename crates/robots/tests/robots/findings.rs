@@ -33,7 +33,6 @@ fn records() {
 #[test]
 fn tokens() {
     assert_eq!(findings("User-agent: FooBot/1.0\nDisallow: /x\n"), ["1:13 token-cut"]);
-    assert_eq!(findings("User-agent: Google-Extended\nDisallow: /x\n"), ["1:13 control-token"]);
     assert_eq!(findings("User-agent: bot\nDisallow: /x\n"), ["1:13 generic-token"]);
     assert_eq!(findings("User-agent:\nDisallow: /x\n"), ["1:12 unusable-token"]);
     assert_eq!(
@@ -68,7 +67,10 @@ fn several_names_on_one_line() {
 fn names_that_are_nearly_known() {
     let near = |file: &str| {
         let mut parsed = parse(file);
-        parsed.compare_names(["GPTBot", "AI2Bot", "Googlebot", "Bing", "SemrushBot-SWA"].into_iter());
+        parsed.compare_names(
+            ["GPTBot", "AI2Bot", "Googlebot", "Bing", "SemrushBot-SWA"].into_iter(),
+            ["Foo-Extended"].into_iter(),
+        );
         let of_names = parsed.findings.iter().filter(|found| found.kind == FindingKind::MisspeltToken);
         of_names.map(|found| format!("{}:{} {found}", found.line, found.column)).collect::<Vec<_>>()
     };
@@ -81,7 +83,12 @@ fn names_that_are_nearly_known() {
             "5:13 no crawler `GoogleBots` is known; did you mean `Googlebot`?"
         ]
     );
-    for (name, meant) in [("GPT-Bot", "GPTBot"), ("google_bot", "Googlebot"), ("Google Bot", "Googlebot")] {
+    for (name, meant) in [
+        ("GPT-Bot", "GPTBot"),
+        ("google_bot", "Googlebot"),
+        ("Google Bot", "Googlebot"),
+        ("FooExtended", "Foo-Extended"),
+    ] {
         let found = near(&format!("User-agent: {name}\nDisallow: /\n"));
         assert!(found.len() == 1 && found[0].ends_with(&format!("did you mean `{meant}`?")), "{found:?}");
     }
@@ -99,6 +106,24 @@ fn names_that_are_nearly_known() {
     ] {
         assert_eq!(near(&format!("User-agent: {name}\nDisallow: /\n")), [""; 0], "{name}");
     }
+}
+
+/// A group of control tokens lets nobody escape from `*`; one that names a crawler as well does.
+#[test]
+fn control_tokens() {
+    let findings = |file: &str| {
+        let mut parsed = parse(file);
+        parsed.compare_names(["GPTBot"].into_iter(), ["Foo-Extended"].into_iter());
+        let found = parsed.findings.iter().filter(|found| found.kind != FindingKind::DisallowAll);
+        found
+            .map(|found| format!("{}:{} {}", found.line, found.column, found.kind.code()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(findings("User-agent: foo-extended\nDisallow: /x\n"), ["1:13 control-token"]);
+    assert_eq!(findings("User-agent: Foo\nDisallow: /x\n"), [""; 0]);
+    let star = "User-agent: *\nDisallow: /x\n\n";
+    assert_eq!(findings(&format!("{star}User-agent: Foo-Extended\n")), ["4:13 control-token"]);
+    assert_eq!(findings(&format!("{star}User-agent: GPTBot\n")), ["4:13 not-bound-by-star"]);
 }
 
 #[test]
