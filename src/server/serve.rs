@@ -148,8 +148,8 @@ fn room(config: &Config, workers: usize, is_demo: bool) -> ConnectionRoom {
             open_files,
             needed,
             connections,
-            "so many connections as `limits.connections` allows need more open files than this process may \
-             have (LimitNOFILE, ulimit -n): it takes so many as there is room for"
+            "open-file limit too low: accepting {connections} of {} connections; raise LimitNOFILE (ulimit -n) to {needed}",
+            limits.connections
         );
     }
     room
