@@ -13,6 +13,7 @@ use super::listener::Listening;
 use super::modes::NamedSettings;
 use super::origin::Origin;
 use super::origin_url::OriginUrl;
+use super::public::PublicConfig;
 use super::robots::RobotsSource;
 use super::site::{SiteConfig, SiteTable};
 use super::values::{DurationValue, NetworkValue, SizeValue};
@@ -45,6 +46,7 @@ pub(super) fn build(
     check_sizes(&file, &mut faults);
     let period = period(&file, arguments);
     let alerts = file.alerts.take().map(|alerts: AlertsConfig| alerts.checked(base, &mut faults));
+    let public = file.public.take().map(|public: PublicConfig| public.checked(base, &mut faults));
     let fleet = file.fleet.take().map(|table| fleet::build(table, base, &mut faults));
     let NamedSettings { purposes, crawlers, rates } = NamedSettings::of(&file, &mut faults);
     let verify = std::mem::take(&mut file.verify).build(base, &mut faults);
@@ -68,6 +70,7 @@ pub(super) fn build(
         journal,
         store: store(&file, period, &state_dir, fleet.is_some()),
         alerts,
+        public,
         fleet,
         control,
         state_dir,

@@ -9,6 +9,7 @@ use super::fleet::FleetTable;
 use super::limits::{ConnectionLimits, Timeouts};
 use super::listener::{CertificateTable, ListenerConfig};
 use super::modes::CrawlerTable;
+use super::public::PublicConfig;
 use super::site::SiteTable;
 use super::values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue};
 use super::verify::VerifyTable;
@@ -30,6 +31,7 @@ pub(super) struct ConfigFile {
     pub(super) certificates: Vec<CertificateTable>,
     pub(super) authorize: Option<AuthorizeConfig>,
     pub(super) alerts: Option<AlertsConfig>,
+    pub(super) public: Option<PublicConfig>,
     pub(super) fleet: Option<FleetTable>,
     pub(super) mode: Option<Mode>,
     pub(super) notice: Option<DurationValue>,

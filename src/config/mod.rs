@@ -20,6 +20,7 @@ mod listener;
 mod modes;
 mod origin;
 mod origin_url;
+mod public;
 pub mod ranges;
 pub mod reading;
 mod robots;
@@ -41,6 +42,7 @@ pub use limits::{ConnectionLimits, Timeouts};
 pub use listener::{CertificateConfig, ListenerConfig};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
+pub use public::PublicConfig;
 pub use robots::{FromOrigin, RobotsConfig, RobotsSource, RobotsUrl, WordPlace};
 pub use self_test::SELF_TEST_HOST;
 pub use site::SiteConfig;
@@ -80,6 +82,8 @@ pub struct Config {
     pub authorize: Option<AuthorizeConfig>,
     /// Whom the gateway tells of what needs a look.
     pub alerts: Option<AlertsConfig>,
+    /// The page that everybody may see, where one is wanted.
+    pub public: Option<PublicConfig>,
     /// The fleet that the gateway is a member of, if it is of any.
     pub fleet: Option<FleetConfig>,
     /// What TLS shows there; the first one to whoever asks for a host that no other is for.

@@ -31,6 +31,7 @@ mod kin;
 mod names;
 mod pace;
 mod proved;
+mod public;
 mod question;
 mod rules;
 
@@ -47,6 +48,7 @@ pub use headline::{Summary, amount, byte_words, grouped};
 pub use names::NamedEntries;
 pub use pace::{MinuteCounts, ObeyedSlowdowns};
 pub use proved::MethodCounts;
+pub use public::PublicPage;
 pub use question::{CatalogueView, ReportQuestion};
 
 pub use crate::record::{FleetPart, Reads};
