@@ -11,7 +11,12 @@ ROBOTS ?=
 BLOCK ?= $(if $(ROBOTS),,ai-train)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo replay package test soak sizes lint check budgets bench throughput e2e beside attack readings
+# Where an image is pushed to, and the programs of a machine as dpkg calls it.
+IMAGE ?= robots-gateway
+VERSION = $(shell sed -n '/^\[package\]/,/^\[/s/^version = "\(.*\)"$$/\1/p' Cargo.toml)
+ARCHITECTURE = $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+
+.PHONY: help demo replay package dist image push publish guide test soak sizes lint check budgets bench throughput e2e beside attack readings
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,13 +32,34 @@ replay: ## Say what blocking AI training would have refused: LOG=access.log; BLO
 	@exec target/demo/gatewayctl replay $(LOG) $(if $(BLOCK),--block $(BLOCK)) $(if $(ROBOTS),--robots $(ROBOTS))
 
 # What of SQLite the store does not use, 0.4 MB: search in texts, R-trees, statistics of tables, and checks of its callers.
-package: export LIBSQLITE3_FLAGS = -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 \
+package dist: export LIBSQLITE3_FLAGS = -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 \
 	-USQLITE_ENABLE_RTREE -USQLITE_ENABLE_STAT4 -USQLITE_ENABLE_DBSTAT_VTAB -USQLITE_SOUNDEX -USQLITE_ENABLE_API_ARMOR
 package: ## Build the Debian package, target/debian/*.deb
 	@.ci/dependencies package
 	$(CARGO) build --release --locked --bin robots-gateway
 	systemd/debian/prepare target/release target/package
 	$(CARGO) deb --locked --no-build $(ARGS)
+
+# The programs name no folder of this machine, so that another one makes the same bytes.
+dist: export RUSTFLAGS = --remap-path-prefix=$(CURDIR)=/source --remap-path-prefix=$(HOME)=/home
+dist: export CFLAGS = -ffile-prefix-map=$(CURDIR)=/source -ffile-prefix-map=$(HOME)=/home
+dist: ## Build all that a release consists of, target/dist/: archive, Debian package, SBOM, checksums; the same bytes each time
+	@.ci/dependencies dist
+	$(CARGO) build --release --locked --bin robots-gateway --target-dir target/reproducible
+	.ci/dist target/reproducible/release
+
+image: ## Build the container image: IMAGE=NAME
+	docker build --file conf/container/Containerfile --tag $(IMAGE):$(VERSION)-$(ARCHITECTURE) .
+
+push: ## Push that image to the registry that IMAGE names
+	docker push $(IMAGE):$(VERSION)-$(ARCHITECTURE)
+
+publish: ## Sign and publish what `make dist` and `make push` made on both architectures
+	.ci/publish $(IMAGE)
+
+guide: ## Build the guide as a book, target/book/
+	@.ci/dependencies guide
+	mdbook build docs
 
 test: ## Run all tests
 	@.ci/dependencies test

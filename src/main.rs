@@ -1,12 +1,12 @@
 //! The daemon: options → log → policy → sockets → serve. Kinds of failure → exit code.
 
 use clap::Parser as _;
-use robots_gateway::admin::{Admin, LivePage, RequestSource};
+use robots_gateway::admin::{Admin, LivePage, RequestSource, publish};
 use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig, ListenerConfig};
 use robots_gateway::ctl;
 use robots_gateway::fleet::{Fleet, first_generation, read_system_authorities};
-use robots_gateway::gateway::{Gateway, is_near};
+use robots_gateway::gateway::Gateway;
 use robots_gateway::policy::{
     self, CurrentPolicy, Evidence, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
 };
@@ -117,10 +117,11 @@ fn serve(
     let watched = alerts::Watched {
         reloader: Arc::clone(&reloader),
         journal: Arc::clone(&journal),
-        store: config.store.path.clone(),
+        store: config.store_path(),
         status: Box::new(move || asked.status()),
     };
     alerts::watch(watched, alerts).map_err(running)?;
+    publish(Arc::clone(&admin)).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
     (gateway.connections, gateway.pace) = (connections, pace);
@@ -244,20 +245,12 @@ fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
     config.access_log().map(|options| AccessLog::open(&options).map(Arc::new)).transpose()
 }
 
-/// Says what is easily forgotten: a gateway that only its own network can reach has a proxy in front.
+/// Where other proxies ask, nobody is answered before they are named.
 fn look_for_proxies(config: &Config) {
     if config.authorize.is_some() && config.trusted_proxies.is_empty() {
         tracing::warn!(
             "[authorize] answers only peers in `trusted_proxies`, which is empty: nobody is answered. A proxy on this \
              machine has to be named, too: trusted_proxies = [\"127.0.0.1\", \"::1\"]"
-        );
-        return;
-    }
-    let is_local = |listener: ListenerConfig| !listener.proxy_protocol && is_near(listener.address.ip());
-    if config.path.is_some() && config.trusted_proxies.is_empty() && config.all_listeners().all(is_local) {
-        tracing::warn!(
-            "every listener is on a private address, and `trusted_proxies` is empty: a proxy in front would pass \
-             for every client"
         );
     }
 }

@@ -60,7 +60,7 @@ const HOMES: [(&str, &str); 26] = [
     ("notify", "src/policy/watch"),
     ("hickory_resolver", "src/policy/proof/dns.rs"),
     ("rusqlite", "src/record/store"),
-    ("askama", "src/report/html"),
+    ("askama", "src/report/"),
     ("askama", "src/ctl/"),
     ("libsqlite3_sys", "src/record/store"),
     ("rustls", "src/policy/"),

@@ -8,11 +8,13 @@ mod guard;
 mod metrics;
 mod mode;
 mod page;
+mod public;
 mod query;
 mod robots;
 mod status;
 
 pub use page::LivePage;
+pub use public::publish;
 
 use crate::control::StatusReport;
 use crate::fleet::Fleet;

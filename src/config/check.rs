@@ -24,6 +24,7 @@ impl Config {
         self.limits.check(faults);
         self.verify.check(faults);
         self.alerts.iter().for_each(|alerts| alerts.check(faults));
+        self.public.iter().for_each(|public| public.check(faults));
         self.fleet.iter().for_each(|fleet| fleet.check(faults));
         let level = self.log.level.as_deref().unwrap_or_default();
         let message = format!("invalid level `{level}` of the log");

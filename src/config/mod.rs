@@ -22,6 +22,7 @@ mod modes;
 mod options;
 mod origin;
 mod origin_url;
+mod public;
 pub mod ranges;
 pub mod reading;
 mod robots;
@@ -44,6 +45,7 @@ pub use listener::{CertificateConfig, ListenerConfig};
 pub use modes::NamedSetting;
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
+pub use public::PublicConfig;
 pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsUrl};
 pub use self_test::SELF_TEST_HOST;
 pub use site::SiteConfig;
@@ -97,6 +99,8 @@ pub struct Config {
     pub authorize: Option<AuthorizeConfig>,
     /// Whom the gateway tells of what needs a look.
     pub alerts: Option<AlertsConfig>,
+    /// The page that everybody may see, where one is wanted.
+    pub public: Option<PublicConfig>,
     /// The fleet that the gateway is a member of, if it is of any.
     pub fleet: Option<FleetConfig>,
     /// Mode of every site that has none of its own.
@@ -212,6 +216,7 @@ impl Default for Config {
             certificates: Vec::new(),
             authorize: None,
             alerts: None,
+            public: None,
             fleet: None,
             mode: Mode::Audit,
             notice: defaults::NOTICE,
@@ -294,6 +299,7 @@ impl Config {
         );
         self.certificates.iter_mut().for_each(|pair| pair.rebase(base));
         self.alerts.iter_mut().for_each(|alerts| alerts.rebase(base));
+        self.public.iter_mut().for_each(|public| public.rebase(base));
         self.fleet.iter_mut().for_each(|fleet| fleet.rebase(base));
         self.verify.rebase(base);
         self.sites.iter_mut().for_each(|site| site.rebase(base));

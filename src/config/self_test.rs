@@ -41,6 +41,7 @@ impl Config {
             listeners: Vec::new(),
             authorize: None,
             alerts: None,
+            public: None,
             fleet: None,
             admin: None,
             access_log: None,

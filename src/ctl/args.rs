@@ -15,7 +15,7 @@ mod setup;
 
 pub(super) use fleet::{FleetArgs, FleetVerb, PublishArgs};
 pub(super) use past::{DiffArgs, ReplayArgs};
-pub(super) use setup::{BesideProxy, CompletionsArgs, InitArgs, ManArgs, ModeArgs};
+pub(super) use setup::{BesideProxy, CompletionsArgs, DoctorArgs, InitArgs, ManArgs, ModeArgs};
 
 /// Options that every verb has, below its own.
 const COMMON: &str = "Common options";
@@ -84,6 +84,9 @@ pub(super) enum Verb {
     /// Say what a new robots.txt would change
     #[command(after_help = include_str!("args/examples/diff.txt"))]
     Diff(DiffArgs),
+    /// Ask for robots.txt as crawlers do, by the site's public name, and say what is wrong on the way
+    #[command(after_help = include_str!("args/examples/doctor.txt"))]
+    Doctor(DoctorArgs),
     /// Say how a request would be judged, and why
     #[command(after_help = include_str!("args/examples/explain.txt"))]
     Explain(ExplainArgs),

@@ -9,7 +9,9 @@ use super::excerpt::{Excerpt, line_of};
 use super::lint::{FileFinding, report};
 use super::output::Output;
 use super::{VerbResult, origin_copy, which_config};
-use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling};
+use crate::config::{
+    Config, ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling,
+};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::fleet;
 use crate::policy::{self, Policy, Site};
@@ -25,9 +27,9 @@ pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> 
     let complaints = match &loaded {
         Ok(policy) => {
             let mut found = findings(&path, policy, arguments.offline);
-            found.extend(beside::findings(cli, &path, policy, arguments.offline));
+            found.extend(beside::findings(&path, policy));
             if !arguments.offline {
-                found.extend(visitors::findings(cli, &path));
+                found.extend(seen(cli, &path, &policy.config));
             }
             found
         }
@@ -42,6 +44,15 @@ pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> 
         output.line(format!("{}: the gateway would load it, with {sites} {plural}", path.display()))?;
     }
     Ok(outcome)
+}
+
+/// What a gateway that runs has seen of who comes, and through what.
+pub(super) fn seen(cli: &Cli, path: &Path, config: &Config) -> Vec<FileFinding> {
+    let mut found = visitors::findings(cli, path);
+    if config.authorize.is_some() {
+        found.extend(beside::robots_txt(cli, path));
+    }
+    found
 }
 
 fn error(error: &ConfigError) -> FileFinding {

@@ -1,9 +1,12 @@
-//! `gatewayctl init`: a configuration and a robots.txt to start with. Asks nothing, and overwrites nothing.
+//! `gatewayctl init`: a configuration and a robots.txt to start with. Asks nothing, and overwrites nothing that somebody wrote:
+//! the configuration as the package brought it is nobody's.
 //!
-//! The robots.txt is the one that was given; else the origin's own, so that nothing changes for anybody; else
+//! The robots.txt is the one that was given; else the one that the site serves now, so that nothing changes for anybody; else
 //! one that allows everything, which is what a site without one says (RFC 9309 §2.3.1.3).
 
 mod beside;
+mod own_answers;
+mod steps;
 
 use super::args::{Cli, InitArgs};
 use super::crawlers::control_text;
@@ -26,13 +29,20 @@ use std::time::SystemTime;
 #[template(path = "init/done.txt", config = "src/ctl/askama.toml")]
 struct InitReport {
     config: String,
+    /// Whether the configuration was `written`, or `kept` because somebody wrote it.
+    configuration: &'static str,
+    /// What a configuration that was kept needs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    add: Vec<String>,
     robots: String,
-    /// Where the robots.txt came from: `file`, `origin` or `sample`.
+    /// Where the robots.txt came from: `file`, `origin`, `sample`, or `kept`.
     source: &'static str,
     /// What was written for the other proxy.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     beside: Vec<String>,
     warnings: Vec<String>,
+    /// What to do next, in order.
+    next: Vec<String>,
     #[serde(skip)]
     mode: Mode,
 }
@@ -44,37 +54,74 @@ const ORIGIN: &str = "http://127.0.0.1:3000";
 /// told what nobody meant.
 const PREFERENCES: &str = include_str!("init/preferences.txt");
 
+/// The configuration as the package brings it.
+const SHIPPED: &str = include_str!("../../conf/gateway.toml");
+
 const SAMPLE: &str = include_str!("init/robots.txt");
 
 pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> VerbResult {
-    let plan = InitPlan::of(arguments)?;
     let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
+    let written = std::fs::read(&config).ok().filter(|text| text != SHIPPED.as_bytes());
+    if written.is_some() && arguments.beside.is_none() {
+        return Err(there_already(&config));
+    }
+    let own_robots = robots.symlink_metadata().is_ok();
+    if own_robots && arguments.robots.is_some() {
+        return Err(there_already(&robots));
+    }
+    let plan = InitPlan::of(arguments, own_robots.then_some(robots.as_path()))?;
     // Where the gateway will keep its state, unless somebody says otherwise when it is started.
     let state_dir = named_state_dir(cli).or_else(|| defaults::state_dir().ok());
     let state_dir = state_dir.unwrap_or_else(|| PathBuf::from("/var/lib/robots-gateway"));
     let beside = beside::files(arguments.beside, &arguments.folder, &state_dir, &plan);
-    for path in [&config, &robots].into_iter().chain(beside.iter().map(|(path, _)| path)) {
-        if path.symlink_metadata().is_ok() {
-            let hint = "name another folder; init overwrites nothing";
-            return Err(VerbFailure::with_hint(format!("{}: is there already", path.display()), hint));
-        }
+    if let Some((path, _)) = beside.iter().find(|(path, text)| is_another(path, text.as_bytes())) {
+        return Err(there_already(path));
     }
-    std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
-    create(&robots, &plan.robots)?;
     // The template engine drops the end of the last line.
-    let text = GatewayToml::of(cli, arguments, &plan).render()?;
-    create(&config, format!("{text}\n").as_bytes())?;
-    for (path, text) in &beside {
-        create(path, text.as_bytes())?;
+    let text = format!("{}\n", GatewayToml::of(cli, arguments, &plan).render()?);
+    std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
+    let mut warnings = plan.warnings.clone();
+    if !own_robots {
+        write(&robots, &plan.robots)?;
     }
-    let mut warnings = plan.warnings;
-    warnings.extend(load_faults(cli, &config));
+    if written.is_none() {
+        write(&config, text.as_bytes())?;
+        warnings.extend(load_faults(cli, &config));
+    }
+    for (path, text) in &beside {
+        write(path, text.as_bytes())?;
+    }
+    warnings.extend(own_answers::find(arguments));
     let shown = |path: &Path| path.display().to_string();
-    let (source, beside) = (plan.source, beside.iter().map(|(path, _)| shown(path)).collect());
-    let (config, robots, mode) = (shown(&config), shown(&robots), arguments.mode);
-    let done = InitReport { config, robots, source, beside, warnings, mode };
+    let done = InitReport {
+        configuration: if written.is_some() { "kept" } else { "written" },
+        add: if written.is_some() { said(&text) } else { Vec::new() },
+        next: steps::of(arguments, &config, &plan),
+        config: shown(&config),
+        robots: shown(&robots),
+        source: plan.source,
+        beside: beside.iter().map(|(path, _)| shown(path)).collect(),
+        warnings,
+        mode: arguments.mode,
+    };
     output.show(&done, |done, output| output.render(done))?;
     Ok(VerbOutcome::Fine)
+}
+
+fn there_already(path: &Path) -> VerbFailure {
+    let hint = "name another folder; init overwrites nothing";
+    VerbFailure::with_hint(format!("{}: is there already", path.display()), hint)
+}
+
+/// Whether a file is there that says something else.
+fn is_another(path: &Path, text: &[u8]) -> bool {
+    path.symlink_metadata().is_ok() && std::fs::read(path).ok().is_none_or(|there| there != text)
+}
+
+/// The lines of a configuration that say something.
+fn said(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(str::to_owned).collect()
 }
 
 /// The state folder that was named, whatever folder that was said in.
@@ -93,27 +140,36 @@ struct InitPlan {
 }
 
 impl InitPlan {
-    fn of(arguments: &InitArgs) -> Result<Self, VerbFailure> {
+    /// `own` is the robots.txt that stands where one would be written.
+    fn of(arguments: &InitArgs, own: Option<&Path>) -> Result<Self, VerbFailure> {
         let origin = arguments.origin.as_deref().or_else(|| arguments.beside.is_none().then_some(ORIGIN));
         let origin: Option<OriginUrl> = origin
             .map(str::parse)
             .transpose()
             .map_err(|error: OriginError| VerbFailure(format!("--origin: {error}")))?;
         let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
-        let hosts: Vec<HostPattern> =
+        let mut hosts: Vec<HostPattern> =
             hosts.collect::<Result<_, _>>().map_err(|error| VerbFailure(format!("--host: {error}")))?;
-        let copy = origin.as_ref().map_or(Ok(None), |origin| fetch_robots_of_origin(origin, &hosts));
-        let mut warnings: Vec<String> = copy.as_ref().err().cloned().into_iter().collect();
-        let copy = copy.unwrap_or_default();
-        if origin.is_none() && arguments.robots.is_none() {
-            let text = "the site's own robots.txt was not looked for; --robots FILE takes it, or --origin URL asks for it";
-            warnings.push(text.to_owned());
+        let siblings = missing_siblings(&hosts);
+        let mut warnings = Vec::new();
+        if arguments.www {
+            hosts.extend(siblings.iter().filter_map(|(_, other)| other.parse().ok()));
+        } else {
+            warnings.extend(siblings.into_iter().map(|(host, other)| {
+                format!("`{other}` is not a host of the site, while {host} is; --www adds it")
+            }));
         }
-        warnings.extend(missing_siblings(&hosts).into_iter().map(|(host, other)| {
-            format!("`{other}` is not a host of the site, while {host} is; gateway.toml says how to add it")
-        }));
-        let (robots, source) = match &arguments.robots {
-            Some(path) => {
+        let is_asked = arguments.robots.is_none() && own.is_none();
+        let copy = match &origin {
+            Some(origin) => fetch_robots_of_origin(origin, &hosts),
+            None if is_asked => fetch_published(arguments.at.as_deref(), &hosts),
+            None => Ok(None),
+        };
+        warnings.extend(copy.as_ref().err().cloned());
+        let copy = copy.unwrap_or_default();
+        let (robots, source) = match (&arguments.robots, own) {
+            (None, Some(own)) => (read_named_robots(own)?, "kept"),
+            (Some(path), _) => {
                 let robots = read_named_robots(path)?;
                 if let Some(origin) = origin.as_ref().filter(|_| copy.is_some_and(|copy| copy != robots)) {
                     warnings.push(format!(
@@ -122,7 +178,9 @@ impl InitPlan {
                 }
                 (robots, "file")
             }
-            None => copy.map_or_else(|| (SAMPLE.as_bytes().to_vec(), "sample"), |copy| (copy, "origin")),
+            (None, None) => {
+                copy.map_or_else(|| (SAMPLE.as_bytes().to_vec(), "sample"), |copy| (copy, "origin"))
+            }
         };
         let robots = if arguments.preferences { with_examples(robots) } else { robots };
         Ok(Self { origin, hosts, robots, source, warnings })
@@ -166,15 +224,45 @@ fn fetch_robots_of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> Result<O
     let copy = origin_copy::fetch(&origin.to_string(), hosts.iter().find_map(HostPattern::exact));
     let copy =
         copy.map_err(|error| format!("the origin {origin} could not be asked for its robots.txt: {error}"))?;
+    fit(copy, &format!("the origin {origin}"))
+}
+
+/// What a server has, where it can come into force.
+fn fit(copy: Option<Vec<u8>>, server: &str) -> Result<Option<Vec<u8>>, String> {
     let file = copy.as_deref().map(|bytes| RobotsFile::take(Path::new("robots.txt"), bytes)).transpose();
     let fitness = file.and_then(|file| file.map_or(Ok(()), |file| fitness(&file.bytes)));
-    fitness
-        .map_err(|unfit| format!("what the origin {origin} serves as robots.txt is not taken: {unfit}"))?;
+    fitness.map_err(|unfit| format!("what {server} serves as robots.txt is not taken: {unfit}"))?;
     Ok(copy)
 }
 
-fn create(path: &Path, content: &[u8]) -> Result<(), VerbFailure> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
+/// What the site publishes now, by its own name or at the server that is named.
+fn fetch_published(at: Option<&str>, hosts: &[HostPattern]) -> Result<Option<Vec<u8>>, String> {
+    let host = hosts.iter().find_map(HostPattern::exact);
+    let servers: Vec<String> = match (at, host) {
+        (Some(at), _) => vec![at.to_owned()],
+        (None, Some(host)) => vec![format!("https://{host}"), format!("http://{host}")],
+        (None, None) => {
+            let text = "the site's own robots.txt was not looked for: --host HOST names the site, --robots FILE its file";
+            return Err(text.to_owned());
+        }
+    };
+    let mut why = String::new();
+    for server in servers {
+        match origin_copy::fetch(&server, host) {
+            Ok(copy) => return fit(copy, &server),
+            Err(error) => {
+                why = format!(
+                    "{server} could not be asked for the site's robots.txt: {error}; --robots FILE takes it"
+                )
+            }
+        }
+    }
+    Err(why)
+}
+
+/// Writes a file in place, so that one that is replaced keeps its owner and who may read it.
+fn write(path: &Path, content: &[u8]) -> Result<(), VerbFailure> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
     file.and_then(|mut file| file.write_all(content)).map_err(|error| unwritable(path, &error))
 }
 

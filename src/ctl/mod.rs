@@ -13,6 +13,7 @@ mod completions;
 mod control;
 mod crawlers;
 mod diff;
+mod doctor;
 mod excerpt;
 mod explain;
 mod fleet;
@@ -148,6 +149,7 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         }
         Verb::Crawlers(arguments) => crawlers::run(cli, arguments, output),
         Verb::Diff(arguments) => diff::run(cli, arguments, output),
+        Verb::Doctor(arguments) => doctor::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
         Verb::Fleet(arguments) => fleet::run(cli, arguments, output),

@@ -96,7 +96,7 @@ fn chain(head: &RequestHead, field: ForwardedField) -> Vec<Cow<'_, [u8]>> {
 
 /// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
 #[must_use]
-pub const fn is_near(address: IpAddr) -> bool {
+pub(super) const fn is_near(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),

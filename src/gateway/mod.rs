@@ -27,7 +27,6 @@ mod tests;
 pub use access::{CLIENT_GONE, RequestEnding};
 pub use authorize::Advice;
 pub use decision::{BODY_TOO_LARGE, Decision};
-pub use facts::is_near;
 pub use forwarding::{forward, target as forwarded_target};
 pub use malformed::{Fragment, answer as malformed_answer};
 use request::{Advised, DecidedFor};

@@ -30,6 +30,7 @@ mod kin;
 mod names;
 mod pace;
 mod proved;
+mod public;
 mod question;
 mod rules;
 
@@ -44,6 +45,7 @@ pub use headline::{Summary, amount, byte_words, grouped};
 pub use names::NamedEntries;
 pub use pace::MinuteCounts;
 pub use proved::MethodCounts;
+pub use public::PublicPage;
 pub use question::{CatalogueView, ReportQuestion};
 
 pub use crate::record::{FleetPart, MissingCounts, PartialReads, Reads};

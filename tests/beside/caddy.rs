@@ -69,9 +69,9 @@ fn it_carries_what_it_carries_without_asking() {
 #[test]
 fn before_forgejo() {
     let (setup, origin) = (Setup::of("caddy"), Nginx::start());
-    let config = setup.at_its_port(&block("Forgejo behind Caddy", "toml"));
+    let config = setup.at_its_port(&block("caddy", "Forgejo behind Caddy", "toml"));
     let gateway = setup.gateway(Some(&config));
-    let site = format!("\n{}", setup.at_its_port(&block("Forgejo behind Caddy", "caddyfile")));
+    let site = format!("\n{}", setup.at_its_port(&block("caddy", "Forgejo behind Caddy", "caddyfile")));
     let site = site.replace("127.0.0.1:3000", &origin.address().to_string());
     let site = site.replace("/var/lib/robots-gateway", setup.folder.join("state").to_str().expect("UTF-8"));
     let site = site.replace("\ngit.example.org {", "\nexample.org {");

@@ -118,14 +118,14 @@ fn robots_txt_is_passed_on_as_it_is_asked_for() {
 #[test]
 fn before_five_sites() {
     let (setup, origin) = (Setup::of("haproxy"), Nginx::start());
-    let config = setup.at_its_port(&block("Five sites behind HAProxy", "toml"));
+    let config = setup.at_its_port(&block("haproxy", "Five sites behind HAProxy", "toml"));
     for name in ["a", "b", "c", "d"] {
         assert!(config.contains(&format!("{name}.txt")), "{config}");
     }
     let text = config.replace("a.txt", "robots.txt").replace("b.txt", "robots.txt");
     let text = text.replace("c.txt", "robots.txt").replace("d.txt", "robots.txt");
     let gateway = setup.gateway(Some(&text));
-    let mut proxy = setup.at_its_port(&block("Five sites behind HAProxy", "haproxy"));
+    let mut proxy = setup.at_its_port(&block("haproxy", "Five sites behind HAProxy", "haproxy"));
     for number in 1..=5 {
         proxy = proxy.replace(&format!("127.0.0.1:300{number}"), &origin.address().to_string());
     }

@@ -1,4 +1,4 @@
-//! The recipes of `docs/beside-another-proxy.md`, with the real proxies: what is refused and what passes, whose address is
+//! The recipes of the guide's pages for each proxy, with the real proxies: what is refused and what passes, whose address is
 //! recorded, and what becomes of requests while the gateway is down.
 //!
 //! What a proxy reads is what `gatewayctl init --beside` writes and what the page shows, with other ports and folders.

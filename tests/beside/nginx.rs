@@ -44,7 +44,8 @@ fn server(setup: &Setup, port: u16, block: &str) -> String {
 fn before_an_application() {
     let (setup, origin) = (Setup::of("nginx"), Nginx::start());
     let port = free_port();
-    let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &origin.url());
+    let block =
+        block("nginx", "nginx asks the gateway", "nginx").replace("http://127.0.0.1:3000", &origin.url());
     let gateway = setup.gateway(None);
     let nginx = nginx(&setup, port, &server(&setup, port, &block));
     keeps_its_promises(nginx.port, "example.org", &gateway);
@@ -56,7 +57,8 @@ fn before_an_application() {
 #[test]
 fn no_client_gets_past_it_by_what_it_sends() {
     let (setup, origin, port) = (Setup::of("nginx"), Nginx::start(), free_port());
-    let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &origin.url());
+    let block =
+        block("nginx", "nginx asks the gateway", "nginx").replace("http://127.0.0.1:3000", &origin.url());
     let _gateway = setup.gateway(None);
     let nginx = nginx(&setup, port, &server(&setup, port, &block));
     let client = OddClient::at(nginx.port, "example.org");
@@ -71,7 +73,8 @@ fn it_carries_what_it_carries_without_asking() {
     let own = "location / {\n        client_max_body_size 64m;\n        proxy_http_version 1.1;\n        \
                proxy_set_header Upgrade $http_upgrade;\n        proxy_set_header Connection $connection_upgrade;\n";
     let calls = format!("location /private.Service {{ grpc_pass grpc://{}; }}\n", grpc());
-    let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &format!("http://{}", site()));
+    let block = block("nginx", "nginx asks the gateway", "nginx")
+        .replace("http://127.0.0.1:3000", &format!("http://{}", site()));
     let block = block.replace("location / {\n", &format!("{calls}{own}"));
     let block = block.replace("listen 80;", &format!("listen 80; listen 127.0.0.1:{http2} http2;"));
     let map = "map $http_upgrade $connection_upgrade { default upgrade; \"\" \"\"; }\n";
@@ -97,7 +100,8 @@ fn a_crawler_that_comes_too_fast_is_told_how_long_to_wait() {
     let include = "include /etc/robots-gateway/nginx.conf;";
     for (own, page) in [(String::new(), "crawler: GPTBot\n"), (page_of_its_own(), "<title>429 Too Many")] {
         let (setup, origin, port) = (Setup::of("nginx"), Nginx::start(), free_port());
-        let block = block("nginx", "nginx").replace("http://127.0.0.1:3000", &origin.url());
+        let block =
+            block("nginx", "nginx asks the gateway", "nginx").replace("http://127.0.0.1:3000", &origin.url());
         let block = block.replace(include, &format!("{own}\n{include}"));
         let tables = "[crawlers.GPTBot]\nrate = \"2/h\"\n[[sites]]\ncrawl_delay = \"enforce\"";
         let _gateway = setup.gateway(Some(&setup.file("gateway.toml").replace("[[sites]]", tables)));
@@ -144,7 +148,7 @@ fn before_wordpress_on_php_fpm() {
     fs::write(root.join("wp-login.php"), script).expect("written");
     fs::write(root.join("wp-content/a.css"), "a {}\n").expect("written");
     let _php = php(setup.folder.path(), &socket);
-    let block = block("WordPress on nginx with PHP-FPM", "nginx")
+    let block = block("nginx", "WordPress with PHP-FPM", "nginx")
         .replace("/var/www/wordpress", root.to_str().expect("UTF-8"))
         .replace("/run/php/php-fpm.sock", socket.to_str().expect("UTF-8"))
         .replace("fastcgi_params", "/etc/nginx/fastcgi_params");
@@ -169,5 +173,5 @@ fn before_wordpress_on_php_fpm() {
 
 /// The configuration that the page shows there.
 fn block_config(setup: &Setup) -> String {
-    setup.at_its_port(&block("WordPress on nginx with PHP-FPM", "toml"))
+    setup.at_its_port(&block("nginx", "WordPress with PHP-FPM", "toml"))
 }

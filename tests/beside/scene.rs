@@ -15,15 +15,10 @@ use std::time::{Duration, Instant};
 
 pub(crate) const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 
-/// The page of the guide.
-pub(crate) fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/beside-another-proxy.md");
-    fs::read_to_string(path).expect("the page")
-}
-
-/// The first block of the page behind `heading` that begins with a fence of `kind`.
-pub(crate) fn block(heading: &str, kind: &str) -> String {
-    let page = page();
+/// The first block of a page of the guide behind `heading` that begins with a fence of `kind`.
+pub(crate) fn block(page: &str, heading: &str, kind: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{page}.md"));
+    let page = fs::read_to_string(path).expect("the page");
     let (_, rest) = page.split_once(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no `{heading}`"));
     let (_, rest) = rest.split_once(&format!("```{kind}\n")).unwrap_or_else(|| panic!("no block of {kind}"));
     rest.split("```").next().unwrap_or_default().to_owned()

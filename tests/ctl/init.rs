@@ -105,14 +105,26 @@ fn examples_of_preferences_are_comments_that_become_records() {
 
 #[test]
 fn it_overwrites_nothing() {
-    for name in ["gateway.toml", "robots.txt"] {
+    for (name, more) in [("gateway.toml", &[][..]), ("robots.txt", &["--robots", "rules.txt"])] {
         let folder = Folder::new();
         folder.write(name, "mine");
-        let ended = ctl(&folder, &["init", "--origin", NOBODY, "."]).exits(2);
+        folder.write("rules.txt", "User-agent: *\nDisallow: /private\n");
+        let ended = ctl(&folder, &[&["init", "--origin", NOBODY], more, &["."]].concat()).exits(2);
         assert_golden(&format!("init-there-{name}"), &folder, &ended);
         assert_eq!(fs::read(folder.join(name)).expect("still there"), b"mine");
-        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 2);
     }
+}
+
+/// A robots.txt that the operator has put in place already is the one that is taken.
+#[test]
+fn a_robots_txt_that_is_in_place_is_kept() {
+    let folder = Folder::new();
+    folder.write("robots.txt", "User-agent: *\nDisallow: /private\n");
+    let ended = ctl(&folder, &["init", "--origin", NOBODY, "--format", "json", "."]).exits(0).json();
+    assert_eq!(ended["source"], "kept", "{ended}");
+    assert_eq!(fs::read(folder.join("robots.txt")).expect("kept"), b"User-agent: *\nDisallow: /private\n");
+    ctl(&folder, &["check", "--offline", "--config", "gateway.toml"]).exits(0);
 }
 
 #[test]
@@ -209,11 +221,105 @@ fn beside_a_proxy_it_writes_both_sides() {
     }
 }
 
+/// What the package brings says nothing yet, so it is replaced in place; who may read it stays.
+#[test]
+fn beside_the_configuration_of_the_package() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    folder.write("gateway.toml", include_str!("../../conf/gateway.toml"));
+    folder.write("robots.txt", "User-agent: *\nDisallow: /private\n");
+    fs::set_permissions(folder.join("gateway.toml"), fs::Permissions::from_mode(0o640)).expect("a file");
+    let asked = ["init", "--beside", "nginx", "--host", "example.org", "--www", "."];
+    let ended = ctl(&folder, &asked).exits(0);
+    assert_golden("init-beside-nginx", &folder, &ended);
+    let about = fs::metadata(folder.join("gateway.toml")).expect("a configuration");
+    assert_eq!(about.permissions().mode() & 0o777, 0o640);
+    let config = fs::read_to_string(folder.join("gateway.toml")).expect("a configuration");
+    assert!(config.contains("\nhosts = [\"example.org\", \"www.example.org\"]\n"), "{config}");
+    ctl(&folder, &["check", "--offline", "--deny", "warnings", "--config", "gateway.toml"]).exits(0);
+    // The same once more changes nothing.
+    let again = ctl(&folder, &[&asked[..], &["--format", "json"]].concat()).exits(0).json();
+    assert_eq!(again["configuration"], "kept", "{again}");
+    assert_eq!(fs::read_to_string(folder.join("gateway.toml")).expect("a configuration"), config);
+}
+
+#[test]
+fn beside_a_configuration_of_the_operators_own_it_says_what_to_add() {
+    let folder = Folder::new();
+    folder.write("gateway.toml", "mode = \"enforce\"\n[[sites]]\norigin = \"http://127.0.0.1:9\"\n");
+    folder.write("rules.txt", "User-agent: *\nDisallow: /private\n");
+    let asked = ["init", "--beside", "caddy", "--robots", "rules.txt", "--host", "example.org", "."];
+    let ended = ctl(&folder, &asked).exits(0);
+    assert_golden("init-beside-own", &folder, &ended);
+    let config = fs::read_to_string(folder.join("gateway.toml")).expect("a configuration");
+    assert!(config.starts_with("mode = \"enforce\"\n[[sites]]") && config.lines().count() == 3, "{config}");
+    assert!(folder.join("Caddyfile").exists());
+}
+
+/// nginx refuses two locations for /robots.txt, and another file would be served where there is one.
+#[test]
+fn places_that_answer_robots_txt_themselves_are_found() {
+    let folder = Folder::new();
+    folder.write("rules.txt", "User-agent: *\nDisallow: /private\n");
+    for inside in ["nginx/sites-available", "nginx/sites-enabled"] {
+        fs::create_dir_all(folder.join(inside)).expect("a folder");
+    }
+    let site =
+        "server {\n    # location = /robots.txt { }\n    location = /robots.txt { log_not_found off; }\n}\n";
+    folder.write("nginx/sites-available/site", site);
+    let link = folder.join("nginx/sites-enabled/site");
+    std::os::unix::fs::symlink(folder.join("nginx/sites-available/site"), link).expect("a link");
+    let asked = [
+        "init",
+        "--beside",
+        "nginx",
+        "--robots",
+        "rules.txt",
+        "--proxy-folder",
+        "nginx",
+        "--format",
+        "json",
+        "site",
+    ];
+    let ended = ctl(&folder, &asked).exits(0).json();
+    let warnings = ended["warnings"].as_array().expect("warnings");
+    let found: Vec<&str> = warnings.iter().filter_map(|one| one.as_str()).collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].contains("sites-available/site:3: `location = /robots.txt {"), "{found:?}");
+}
+
+#[test]
+fn beside_a_proxy_what_the_site_publishes_is_taken() {
+    let (site, folder) = (Nginx::start(), Folder::new());
+    let asked = [
+        "init",
+        "--beside",
+        "nginx",
+        "--host",
+        "example.org",
+        "--at",
+        &site.url(),
+        "--format",
+        "json",
+        "site",
+    ];
+    let ended = ctl(&folder, &asked).exits(0).json();
+    assert_eq!(ended["source"], "origin", "{ended}");
+    assert_eq!(fs::read(folder.join("site/robots.txt")).expect("a robots.txt"), ORIGINS_ROBOTS.as_bytes());
+    let config = fs::read_to_string(folder.join("site/gateway.toml")).expect("a configuration");
+    assert!(!config.contains("\norigin"), "{config}");
+}
+
 #[test]
 fn beside_a_proxy_a_published_robots_txt_is_missed() {
     let folder = Folder::new();
     let ended = ctl(&folder, &["init", "--beside", "nginx", "--format", "json", "site"]).exits(0).json();
     assert!(ended["warnings"][0].as_str().is_some_and(|text| text.contains("was not looked for")), "{ended}");
+    let asked =
+        ["init", "--beside", "nginx", "--host", "example.org", "--at", NOBODY, "--format", "json", "away"];
+    let ended = ctl(&folder, &asked).exits(0).json();
+    let warnings = ended["warnings"].to_string();
+    assert!(warnings.contains("could not be asked for the site's robots.txt"), "{ended}");
     let origin = Nginx::start();
     let asked = ["init", "--beside", "nginx", "--origin", &origin.url(), "--format", "json", "other"];
     assert_eq!(ctl(&folder, &asked).exits(0).json()["source"], "origin");

@@ -17,6 +17,7 @@ mod compose;
 #[path = "../dice/mod.rs"]
 mod dice;
 mod diff;
+mod doctor;
 mod everywhere;
 mod explain;
 mod golden;

@@ -45,6 +45,7 @@ mod pace_cost;
 mod pace_kinds;
 mod pace_walk;
 mod proxy_protocol;
+mod public;
 mod raw_targets;
 mod recording;
 mod reload_bad;

@@ -13,6 +13,7 @@
 
 mod apps;
 mod catalogue;
+mod contributed;
 mod corpus;
 mod crawlers;
 mod kinds;

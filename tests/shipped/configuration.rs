@@ -200,6 +200,7 @@ fn every_key_is_shown() {
         ("certificates", file.get("certificates")),
         ("authorize", file.get("authorize")),
         ("alerts", file.get("alerts")),
+        ("public", file.get("public")),
         ("fleet", file.get("fleet")),
         ("verify", file.get("verify")),
         ("clients", file.get("clients")),

@@ -1,4 +1,4 @@
-//! `conf/fleet/`: what it names exists, fits together, and is a configuration that loads. No engine and no cluster runs it here.
+//! `conf/fleet/`: what it names exists, fits together, and is a configuration that loads. No engine runs it here.
 
 use crate::{DAEMON, TOOL, path, text};
 use serde::Deserialize as _;
@@ -16,22 +16,22 @@ fn documents(name: &str) -> Vec<Value> {
 }
 
 /// The word at a path of keys and places.
-fn at<'a>(value: &'a Value, keys: &str) -> &'a Value {
+pub(crate) fn at<'a>(value: &'a Value, keys: &str) -> &'a Value {
     keys.split('/').fold(value, |value, key| {
         let found = key.parse::<usize>().ok().and_then(|place| value.get(place)).or_else(|| value.get(key));
         found.unwrap_or_else(|| panic!("{keys}: no {key} in {value:?}"))
     })
 }
 
-fn word<'a>(value: &'a Value, keys: &str) -> &'a str {
+pub(crate) fn word<'a>(value: &'a Value, keys: &str) -> &'a str {
     at(value, keys).as_str().unwrap_or_else(|| panic!("{keys} is no text"))
 }
 
-fn words(value: &Value) -> Vec<String> {
+pub(crate) fn words(value: &Value) -> Vec<String> {
     value.as_sequence().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect()
 }
 
-fn options_exist(program: &str, arguments: &[String]) {
+pub(crate) fn options_exist(program: &str, arguments: &[String]) {
     let help = Command::new(program).arg("--help").output().unwrap();
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     for option in arguments.iter().filter(|word| word.starts_with("--")) {
@@ -40,7 +40,7 @@ fn options_exist(program: &str, arguments: &[String]) {
 }
 
 /// Whether a configuration loads, with files of its own in the place of what a container mounts.
-fn loads(config: &str, robots: &str) {
+pub(crate) fn loads(config: &str, robots: &str) {
     let folder = tempfile::tempdir().unwrap();
     let password = folder.path().join("password");
     std::fs::write(&password, "secret").unwrap();
@@ -59,62 +59,10 @@ fn loads(config: &str, robots: &str) {
 }
 
 /// The file that a configuration has the password in.
-fn password_file(config: &str) -> String {
+pub(crate) fn password_file(config: &str) -> String {
     let config: toml::Table = config.parse().unwrap();
     let fleet = config.get("fleet").and_then(|fleet| fleet.get("password_file"));
     fleet.and_then(toml::Value::as_str).unwrap().to_owned()
-}
-
-#[test]
-fn the_manifests_fit_together_and_the_program() {
-    let all = documents("kubernetes.yaml");
-    let kinds: Vec<&str> = all.iter().map(|one| word(one, "kind")).collect();
-    assert_eq!(kinds, ["ConfigMap", "Secret", "Deployment", "Service", "PodDisruptionBudget"]);
-    let [config, secret, deployment, service, budget] = &all[..] else { panic!("{kinds:?}") };
-    let gateway = word(config, "data/gateway.toml");
-    loads(gateway, word(config, "data/robots.txt"));
-    let pod = at(deployment, "spec/template/spec");
-    let container = at(pod, "containers/0");
-    let arguments = words(at(container, "args"));
-    options_exist(DAEMON, &arguments);
-    let probe = words(at(container, "readinessProbe/exec/command"));
-    assert_eq!(
-        (&probe, words(at(container, "livenessProbe/exec/command"))),
-        (&vec!["gatewayctl".into(), "status".into()], probe.clone())
-    );
-    // What is mounted where.
-    let mount = |name: &str| {
-        let mounts = at(container, "volumeMounts").as_sequence().unwrap();
-        let found = mounts.iter().find(|mount| word(mount, "name") == name).unwrap();
-        word(found, "mountPath").to_owned()
-    };
-    assert!(arguments.contains(&format!("{}/gateway.toml", mount("configuration"))));
-    let volumes = at(pod, "volumes");
-    assert_eq!(word(volumes, "0/configMap/name"), word(config, "metadata/name"));
-    assert_eq!(word(volumes, "1/secret/secretName"), word(secret, "metadata/name"));
-    let key = at(secret, "stringData").as_mapping().unwrap().keys().next().unwrap().as_str().unwrap();
-    assert_eq!(password_file(gateway), format!("{}/{key}", mount("secret")));
-    let state: toml::Table = gateway.parse().unwrap();
-    assert_eq!(state["state_dir"].as_str(), Some(&*mount("state")));
-    let container_file = text("conf/container/Containerfile");
-    assert!(container_file.contains(&format!("VOLUME {}\n", mount("state"))));
-    let user = at(pod, "securityContext/runAsUser").as_u64().unwrap();
-    assert!(container_file.contains(&format!("USER {user}:{user}\n")));
-    // Who is meant.
-    let labels = at(deployment, "spec/template/metadata/labels");
-    for selector in [
-        at(deployment, "spec/selector/matchLabels"),
-        at(service, "spec/selector"),
-        at(budget, "spec/selector/matchLabels"),
-    ] {
-        assert_eq!(selector, labels);
-    }
-    let port = at(container, "ports/0");
-    assert_eq!(word(service, "spec/ports/0/targetPort"), word(port, "name"));
-    let listens = format!("0.0.0.0:{}", at(port, "containerPort").as_u64().unwrap());
-    assert!(arguments.contains(&listens), "{arguments:?}");
-    // Longer than a gateway takes to end: 30 s of grace, and 5 s for its last counts.
-    assert!(at(pod, "terminationGracePeriodSeconds").as_u64().unwrap() > 35);
 }
 
 #[test]

@@ -5,8 +5,10 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot read its subject has failed")]
 
 mod bounds;
+mod chart;
 mod configuration;
 mod container;
+mod dist;
 mod examples;
 mod fields;
 mod fleet;
@@ -19,6 +21,7 @@ mod rules;
 mod sandbox;
 mod scripts;
 mod unit;
+mod workflows;
 
 use std::path::{Path, PathBuf};
 

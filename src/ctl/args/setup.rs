@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(in crate::ctl) struct InitArgs {
-    /// Folder to write gateway.toml and robots.txt to; where one of them is there already, nothing is written
+    /// Folder to write gateway.toml and robots.txt to. What somebody has written there already stays as it is
     #[arg(value_name = "DIR")]
     pub(in crate::ctl) folder: PathBuf,
     /// Where the site answers [default: `http://127.0.0.1:3000`; with --beside none is needed]
@@ -22,9 +22,18 @@ pub(in crate::ctl) struct InitArgs {
     /// Host of the site; may be repeated [default: every host]
     #[arg(long = "host", value_name = "H")]
     pub(in crate::ctl) hosts: Vec<String>,
-    /// Take this robots.txt [default: the one that the origin serves, else a sample]
+    /// Take the other name of each host, too: www.example.org beside example.org
+    #[arg(long, requires = "hosts")]
+    pub(in crate::ctl) www: bool,
+    /// Take this robots.txt [default: the one that the site serves, else a sample]
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) robots: Option<PathBuf>,
+    /// With --beside: ask this server what the site publishes now [default: the first host, over https, then http]
+    #[arg(long, value_name = "URL", requires = "beside", conflicts_with = "origin")]
+    pub(in crate::ctl) at: Option<String>,
+    /// With --beside: the folder of the proxy's configuration, to find a /robots.txt of its own in [default: /etc/nginx and so on]
+    #[arg(long, value_name = "DIR", requires = "beside")]
+    pub(in crate::ctl) proxy_folder: Option<PathBuf>,
     /// Shut out the crawlers that fetch for this, such as ai-train, or ai for all that is AI's; may be repeated
     #[arg(long, value_name = "PURPOSE")]
     pub(in crate::ctl) block: Vec<PurposeSet>,
@@ -34,6 +43,16 @@ pub(in crate::ctl) struct InitArgs {
     /// Mode to start in: audit, enforce or off
     #[arg(long, value_name = "MODE", default_value = "audit")]
     pub(in crate::ctl) mode: Mode,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::ctl) struct DoctorArgs {
+    /// Only the site of this host, by this name [default: the first host of each site]
+    #[arg(long, value_name = "HOST")]
+    pub(in crate::ctl) site: Option<String>,
+    /// Ask this server in place of the one that the name leads to
+    #[arg(long, value_name = "URL")]
+    pub(in crate::ctl) at: Option<String>,
 }
 
 /// A proxy that can ask.

@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// Everything about the listener that other proxies ask at; nothing where there is none.
-pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -> Vec<FileFinding> {
+pub(super) fn findings(path: &Path, policy: &Policy) -> Vec<FileFinding> {
     let Some(doors) = &policy.config.authorize else { return Vec::new() };
     let warning = |code, message, hint| FileFinding::whole(path, Severity::Warning, code, message, hint);
     let note = |code, message, hint| FileFinding::whole(path, Severity::Note, code, message, hint);
@@ -35,8 +35,7 @@ pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -
         found.push(note(
             "no-origin",
             format!(
-                "site `{name}` has no origin: the status of what is let pass is not known, there are no figures of an \
-                 origin, and no robots.txt of one that this one could be compared with or follow"
+                "site `{name}` has no origin: response status, origin metrics and comparison of robots.txt are unavailable"
             ),
             "that is as it should be for a site that another proxy serves",
         ));
@@ -51,9 +50,6 @@ pub(super) fn findings(cli: &Cli, path: &Path, policy: &Policy, offline: bool) -
         }
     }
     found.extend(shut_copies(path, policy));
-    if !offline {
-        found.extend(robots_txt(cli, path));
-    }
     found
 }
 
@@ -74,7 +70,7 @@ fn shut_copies(path: &Path, policy: &Policy) -> Option<FileFinding> {
 }
 
 /// Whether requests for robots.txt come through the proxy, where a gateway runs.
-fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
+pub(super) fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
     let running = cli.control_socket();
     let running = running.and_then(|socket| control::ask::<StatusReport>(&socket, "GET", "/status", &()));
     let Ok(Some(authorize)) = running.map(|status| status.told.authorize) else { return Vec::new() };

@@ -1,0 +1,56 @@
+//! What to do after `init`, in order.
+
+use super::InitPlan;
+use crate::config::HostPattern;
+use crate::ctl::args::{BesideProxy, InitArgs};
+use std::path::Path;
+
+pub(super) fn of(arguments: &InitArgs, config: &Path, plan: &InitPlan) -> Vec<String> {
+    let check = format!("gatewayctl check --config {}", config.display());
+    let run = format!("robots-gateway --config {}", config.display());
+    let Some(proxy) = arguments.beside else { return vec![check, run] };
+    let whole = std::path::absolute(&arguments.folder).unwrap_or_else(|_| arguments.folder.clone());
+    let host = plan.hosts.iter().find_map(HostPattern::exact).unwrap_or("your site");
+    // The unit reads its configuration there.
+    let start = if whole == Path::new("/etc/robots-gateway") {
+        "sudo systemctl enable --now robots-gateway".to_owned()
+    } else {
+        run
+    };
+    let mut steps = vec![check, start];
+    steps.extend(of_proxy(proxy, &whole, host));
+    if host != "your site" {
+        steps.push(format!("curl http://{host}/robots.txt"));
+    }
+    steps.push(format!("gatewayctl doctor --config {}", config.display()));
+    steps
+}
+
+/// How the proxy's part is put in place.
+fn of_proxy(proxy: BesideProxy, folder: &Path, host: &str) -> Vec<String> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let reload = |check: &str, unit: &str| format!("{check} && sudo systemctl reload {unit}");
+    match proxy {
+        BesideProxy::Nginx => vec![
+            format!("sudo ln -s {} /etc/nginx/conf.d/robots-gateway.conf", at("nginx-upstream.conf")),
+            format!("in the server block of {host}: include {};", at("nginx.conf")),
+            reload("sudo nginx -t", "nginx"),
+        ],
+        BesideProxy::Caddy => vec![
+            format!("in the block of {host} in /etc/caddy/Caddyfile: the lines of {}", at("Caddyfile")),
+            reload("caddy validate --config /etc/caddy/Caddyfile", "caddy"),
+        ],
+        BesideProxy::Haproxy => vec![
+            format!("in the sections of /etc/haproxy/haproxy.cfg: the lines of {}", at("haproxy.cfg")),
+            reload("sudo haproxy -c -f /etc/haproxy/haproxy.cfg", "haproxy"),
+        ],
+        BesideProxy::Traefik => vec![format!(
+            "in the folder of Traefik's file provider: the routers and middlewares of {}",
+            at("traefik.yaml")
+        )],
+        BesideProxy::Envoy => vec![
+            format!("in envoy.yaml: the filter, route and cluster of {}", at("envoy.yaml")),
+            "envoy --mode validate -c envoy.yaml, and start it anew".to_owned(),
+        ],
+    }
+}
