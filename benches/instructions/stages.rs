@@ -81,7 +81,7 @@ fn decided<'s>(scene: &'s BenchScene, identity: &Arc<Identity>, sent: &[u8]) -> 
         reads: &[],
         now: NOW,
     };
-    let decided = || decide(&scene.site.rules, scene.policy.config.period, black_box(&case));
+    let decided = || decide(&scene.site.rules, scene.policy.config.period(), black_box(&case));
     counted(&mut || drop(black_box(decided())));
     decided()
 }

@@ -111,8 +111,8 @@ impl Admin {
             (RequestSource::Control, "/robots/refresh", &Method::POST) => {
                 answered(robots::refresh(self, request))
             }
-            (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _) => use_instead("GET, HEAD"),
-            (RequestSource::Control, "/robots", _) => use_instead("GET, HEAD"),
+            (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _)
+            | (RequestSource::Control, "/robots", _) => use_instead("GET, HEAD"),
             (RequestSource::Control, "/reload" | "/robots/refresh", _) => use_instead("POST"),
             (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),

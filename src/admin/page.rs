@@ -42,7 +42,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Makes the page.
 #[derive(Debug)]
 pub struct LivePage {
-    store: PathBuf,
+    pub(super) store: PathBuf,
     fleet: Option<FleetConfig>,
     limit: Duration,
     /// Who asks for pages of this gateway alone, and of the fleet: for the one nobody waits for the other.

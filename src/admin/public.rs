@@ -48,7 +48,7 @@ pub fn publish(admin: Arc<Admin>) -> io::Result<()> {
 }
 
 fn write(admin: &Admin, policy: &Policy, options: &PublicConfig) -> Result<(), String> {
-    let store = StoreReader::open(admin.page.store()).map_err(|error| error.to_string())?;
+    let store = StoreReader::open(&admin.page.store).map_err(|error| error.to_string())?;
     store.give_up_after(LIMIT).map_err(|error| error.to_string())?;
     let site = policy.sites().iter().find_map(|site| site.config.exact_host()).unwrap_or("this site");
     let known = CatalogueView::of(policy.identifier.catalogue());

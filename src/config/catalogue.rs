@@ -47,7 +47,7 @@ fn read_into(knowledge: &mut RecognitionData, text: &str, path: &Path, own: bool
     let CatalogueFile { crawler, control, words } = faults.read();
     let mut merger = Merger { faults: &mut faults, own };
     // First, because no crawler may have one of them for a token.
-    merger.control(control, &mut knowledge.catalogue);
+    Merger::control(control, &mut knowledge.catalogue);
     merger.crawlers(crawler, &mut knowledge.catalogue);
     merger.words(words, &mut knowledge.words);
     faults.take()

@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_database_is_enough() {
         let config = load("database = \"postgresql://gateway@db.example/robots\"").unwrap();
-        let fleet = config.fleet.unwrap();
+        let fleet = config.fleet.as_ref().unwrap();
         assert_eq!((fleet.lease.as_secs(), fleet.settle.as_secs()), (300, 10));
         assert!(!fleet.name.is_empty() && config.store().is_shared);
     }

@@ -38,13 +38,15 @@ impl Config {
         }
         let origin = arguments.origin.as_deref().map(str::parse::<OriginUrl>).transpose();
         match origin {
-            Ok(url) => self.overlay_site(url.map(Origin::single), arguments.robots.as_deref(), faults),
+            Ok(url) => {
+                self.overlay_site(url.map(Origin::single).as_ref(), arguments.robots.as_deref(), faults)
+            }
             Err(error) => faults.push_option(format!("--origin: {error}")),
         }
     }
 
     /// `--origin` and `--robots` speak of the default site, or of the only one.
-    fn overlay_site(&mut self, origin: Option<Origin>, robots: Option<&Path>, faults: &mut Faults<'_>) {
+    fn overlay_site(&mut self, origin: Option<&Origin>, robots: Option<&Path>, faults: &mut Faults<'_>) {
         if origin.is_none() && robots.is_none() {
             return;
         }
@@ -56,7 +58,7 @@ impl Config {
             self.sites.push(SiteConfig::of_origin(Origin::default()));
         }
         let Some(site) = self.sites.iter_mut().find(|site| only || site.hosts.is_empty()) else { return };
-        set(&mut site.origin, origin.as_ref());
+        set(&mut site.origin, origin);
         if let Some(robots) = robots {
             site.robots.file = Some(robots.to_owned());
         }

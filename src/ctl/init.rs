@@ -253,7 +253,7 @@ fn fetch_published(at: Option<&str>, hosts: &[HostPattern]) -> Result<Option<Vec
             Err(error) => {
                 why = format!(
                     "{server} could not be asked for the site's robots.txt: {error}; --robots FILE takes it"
-                )
+                );
             }
         }
     }

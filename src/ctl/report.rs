@@ -75,7 +75,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
         Format::Json => output.json(&report)?,
         Format::Csv => as_csv(&report, output)?,
         Format::Text => {
-            as_table(&report, arguments.top, arguments.all || arguments.crawler.is_some(), output)?
+            as_table(&report, arguments.top, arguments.all || arguments.crawler.is_some(), output)?;
         }
         Format::Html => {
             output.ready_line(&html::page(&stores, &question, &report, &html::Frame::default())?)?;

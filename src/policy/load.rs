@@ -96,10 +96,10 @@ pub(super) fn load(
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
+    let limit_changed =
+        previous.is_some_and(|policy| policy.config.robots_max_size != config.robots_max_size);
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
-        let limit_changed =
-            previous.is_some_and(|policy| policy.config.robots_max_size != config.robots_max_size);
         let catalogue = identifier.catalogue();
         let loading = LoadingSite {
             config: &config,

@@ -199,7 +199,7 @@ impl Watch {
         let events = EventForwarder { nudge: self.nudge.clone(), finished: Arc::clone(&self.finished), ours };
         let (watcher, trouble) = match notify::recommended_watcher(events) {
             Ok(mut watcher) => {
-                let trouble = folders.keys().filter_map(|folder| watch_one(&mut watcher, folder)).next();
+                let trouble = folders.keys().find_map(|folder| watch_one(&mut watcher, folder));
                 (Some(watcher), trouble)
             }
             Err(error) => (None, Some(no_watcher(&error))),

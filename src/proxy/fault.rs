@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn each_fault_has_one_word_in_the_log_and_in_metrics() {
-        let words: Vec<&str> = OriginFault::VARIANTS.iter().map(|fault| fault.into()).collect();
+        let words: Vec<&str> = OriginFault::VARIANTS.iter().map(Into::into).collect();
         assert_eq!(words, crate::record::ORIGIN_FAULTS);
     }
 

@@ -109,6 +109,7 @@ pub struct Occurrence<'a> {
 
 /// One line of the journal: its fields in their order. Every one is always present, null where empty.
 #[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "`event` is the name of a field of the line")]
 pub struct Event {
     /// It rises when a field changes its meaning.
     v: u32,

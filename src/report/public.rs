@@ -66,8 +66,10 @@ impl PublicPage {
         let finished: Vec<&PublicWeek> = weeks.iter().filter(|week| !week.is_running).collect();
         let updated = finished.first().map_or_else(|| moment(begin(monday)), |week| week.end.clone());
         files.push(("feed.atom".to_owned(), Feed { site, updated, weeks: &finished }.render()?));
-        files
-            .push(("badge.svg".to_owned(), Badge::of(finished.first().copied().or(weeks.first())).render()?));
+        files.push((
+            "badge.svg".to_owned(),
+            Badge::of(finished.first().copied().or_else(|| weeks.first())).render()?,
+        ));
         Ok(Self { files })
     }
 }

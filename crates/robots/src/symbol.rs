@@ -202,7 +202,8 @@ mod tests {
     #[test]
     fn every_pair_of_bytes_is_a_byte_or_none() {
         for (high, low) in (0..=255_u8).flat_map(|high| (0..=255).map(move |low| (high, low))) {
-            let digits = std::str::from_utf8(&[high, low]).ok().filter(|digits| !digits.contains('+'));
+            let pair = [high, low];
+            let digits = std::str::from_utf8(&pair).ok().filter(|digits| !digits.contains('+'));
             let expected = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
             assert_eq!(hex_byte(high, low), expected, "{high:#x} {low:#x}");
         }

@@ -24,8 +24,8 @@ pub(super) struct Merger<'f, 't> {
 }
 
 impl Merger<'_, '_> {
-    fn refuse(&mut self, key: &str, message: String, hint: Option<String>) {
-        self.faults.push_at(Some(key), message, hint.as_deref());
+    fn refuse(&mut self, key: &str, message: String, hint: Option<&str>) {
+        self.faults.push_at(Some(key), message, hint);
     }
 
     /// Refuses a sign that would convict people.
@@ -35,11 +35,11 @@ impl Merger<'_, '_> {
         {
             let message = format!("sign `{sign}` would take people's browsers for crawlers: `{header}`");
             let hint = "write the whole name that only the crawler sends, such as `FooBot`";
-            self.refuse(key, message, Some(hint.to_owned()));
+            self.refuse(key, message, Some(hint));
         }
     }
 
-    pub(super) fn control(&mut self, entries: Vec<ControlEntry>, catalogue: &mut Catalogue) {
+    pub(super) fn control(entries: Vec<ControlEntry>, catalogue: &mut Catalogue) {
         for ControlEntry { token, operator, purpose, governs, docs } in entries {
             // Nearly all of them are about training.
             let purpose = purpose.unwrap_or(Purpose::AiTrain);
@@ -118,7 +118,7 @@ impl Merger<'_, '_> {
             let owner = find_owner(catalogue, sign).filter(|owner| !owner.eq_ignore_ascii_case(&entry.name));
             if let Some(owner) = owner {
                 let hint = format!("to change that crawler, write `name = \"{owner}\"`");
-                self.refuse(&place, format!("sign `{sign}` already belongs to `{owner}`"), Some(hint));
+                self.refuse(&place, format!("sign `{sign}` already belongs to `{owner}`"), Some(&hint));
             }
             if client != ClientKind::App {
                 self.refuse_if_ordinary(&place, sign);
@@ -151,7 +151,7 @@ impl Merger<'_, '_> {
             Err(error) => self.refuse(
                 &place,
                 format!("`{name}` needs `signs`, since its name cannot be one: {error}"),
-                Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`".into()),
+                Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`"),
             ),
         }
     }
@@ -161,7 +161,7 @@ impl Merger<'_, '_> {
             self.refuse(
                 key,
                 format!("`{token}` is a control token, which no crawler sends in a header"),
-                Some("name the crawler that reads it, and leave the token to robots.txt".into()),
+                Some("name the crawler that reads it, and leave the token to robots.txt"),
             );
         }
     }

@@ -125,7 +125,6 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "User-agent: *\nDisallow: /a\n";
-    const OTHER: &str = "User-agent: *\nDisallow: /b\n";
 
     struct CopyScene {
         copy: OriginCopy,

@@ -222,23 +222,21 @@ impl ProverWorker {
         let is_current = |known: &&mut ServersInUse| {
             known.servers == servers && (!servers.addresses.is_empty() || known.since.elapsed() < SYSTEM)
         };
-        let known = match self.servers.as_mut().filter(is_current) {
-            Some(known) => known,
-            None => {
-                let asker = DnsClient::new(&servers);
-                self.servers.insert(ServersInUse { servers, asker, since: Instant::now(), tried: None })
-            }
+        let known = if let Some(known) = self.servers.as_mut().filter(is_current) {
+            known
+        } else {
+            let asker = DnsClient::new(&servers);
+            self.servers.insert(ServersInUse { servers, asker, since: Instant::now(), tried: None })
         };
         let asker = known.asker.clone()?;
         let is_settled = |(at, doubt): &(Instant, Option<_>)| doubt.is_none() || at.elapsed() < TRY_AGAIN;
-        let doubt = match known.tried.filter(is_settled) {
-            Some((_, doubt)) => doubt,
-            None => {
-                let doubt = asker.doubt().await;
-                known.tried = Some((Instant::now(), doubt));
-                self.questions.doubt(doubt);
-                doubt
-            }
+        let doubt = if let Some((_, doubt)) = known.tried.filter(is_settled) {
+            doubt
+        } else {
+            let doubt = asker.doubt().await;
+            known.tried = Some((Instant::now(), doubt));
+            self.questions.doubt(doubt);
+            doubt
         };
         Ok((asker, doubt))
     }

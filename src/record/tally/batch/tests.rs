@@ -122,7 +122,7 @@ fn minutes_become_hours_before_a_count_is_lost() {
 #[test]
 fn a_few_events_of_a_batch_are_wanted_in_full() {
     let mut batch = CountBatch::new(ROOMY);
-    let mut wanted = |count: u32| (0..count).filter(|_| count(&mut batch, "a", true, "/", 0)).count();
+    let mut wanted = |many: u32| (0..many).filter(|_| count(&mut batch, "a", true, "/", 0)).count();
     assert_eq!((wanted(50), wanted(50)), (4, 0));
 }
 
