@@ -211,7 +211,7 @@ pub(super) struct LintArgs {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ReportArgs {
-    /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z [default: 24h; with --told all that is kept]
+    /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z [default: 24h]
     #[arg(long, value_name = "T")]
     pub(super) since: Option<TimeArgument>,
     /// End so long ago, or then [default: now, or after what a clock that was ahead has dated later]
