@@ -84,7 +84,7 @@ pub(super) enum Verb {
     /// Say what a new robots.txt would change
     #[command(after_help = include_str!("args/examples/diff.txt"))]
     Diff(DiffArgs),
-    /// Ask for robots.txt as crawlers do, by the site's public name, and say what is wrong on the way
+    /// Ask for robots.txt by the site's public name, and say what is wrong
     #[command(after_help = include_str!("args/examples/doctor.txt"))]
     Doctor(DoctorArgs),
     /// Say how a request would be judged, and why

@@ -53,7 +53,7 @@ fn a_site_that_does_not_answer_is_told() {
 
 #[test]
 fn without_a_gateway_or_a_name_it_cannot_answer() {
-    let gateway = Daemon::with(ROBOTS).at("http://127.0.0.1:9").start();
+    let gateway = Daemon::with(ROBOTS).set("via = true").at("http://127.0.0.1:9").start();
     let arguments = ["doctor", "--config", "gateway.toml", "--control", "control.sock"];
     let ended = ctl(gateway.folder(), &arguments).exits(2);
     assert!(ended.stderr.contains("--site HOST"), "{}", ended.stderr);
