@@ -1,6 +1,6 @@
 //! Looks at status, store, certificates and catalogue once, and finds the conditions that an operator has to know.
 
-use super::Watched;
+use super::WatchedGateway;
 use crate::control::StatusReport;
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreReader};
@@ -92,7 +92,7 @@ pub(super) struct Look {
 impl Look {
     pub(super) fn conditions(
         &mut self,
-        watched: &Watched,
+        watched: &WatchedGateway,
         policy: &Policy,
         now: SystemTime,
     ) -> Vec<Condition> {
@@ -110,7 +110,7 @@ impl Look {
         found
     }
 
-    fn losses(&mut self, watched: &Watched, status: &StatusReport) -> Option<Condition> {
+    fn losses(&mut self, watched: &WatchedGateway, status: &StatusReport) -> Option<Condition> {
         // Lines beyond `journal_rate` were left out as they should be.
         let details = status.details_dropped.saturating_sub(watched.journal.status().beyond_rate);
         let lines = status.access_log.map_or(0, |log| log.lines_lost);
@@ -181,7 +181,11 @@ fn age(policy: &Policy, status: &StatusReport, now: SystemTime) -> Vec<Condition
 }
 
 /// Crawlers that ignore rules they have read, and names that are borrowed, in the last hour.
-fn crawlers(watched: &Watched, policy: &Policy, now: SystemTime) -> Result<Vec<Condition>, StoreError> {
+fn crawlers(
+    watched: &WatchedGateway,
+    policy: &Policy,
+    now: SystemTime,
+) -> Result<Vec<Condition>, StoreError> {
     let from = now.checked_sub(WINDOW).unwrap_or(SystemTime::UNIX_EPOCH);
     let known = CatalogueView::of(policy.identifier.catalogue());
     let question = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), 1, known);

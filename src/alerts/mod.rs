@@ -30,7 +30,7 @@ const FILE: &str = "alerts.json";
 const MOST: usize = 5_000;
 
 /// What is looked at.
-pub struct Watched {
+pub struct WatchedGateway {
     /// The policy in force.
     pub reloader: Arc<Reloader>,
     /// The journal.
@@ -45,7 +45,7 @@ pub struct Watched {
 ///
 /// # Errors
 /// When the system gives no thread.
-pub fn watch(watched: Watched, totals: Arc<AlertTotals>) -> io::Result<()> {
+pub fn watch(watched: WatchedGateway, totals: Arc<AlertTotals>) -> io::Result<()> {
     let turns = move || {
         let (mut looked, mut look, mut memory) = (None, Look::default(), None);
         let mut delivery = Delivery::new(totals);
@@ -58,7 +58,7 @@ pub fn watch(watched: Watched, totals: Arc<AlertTotals>) -> io::Result<()> {
 }
 
 fn turn(
-    watched: &Watched,
+    watched: &WatchedGateway,
     looked: &mut Option<Instant>,
     look: &mut Look,
     memory: &mut Option<AlertMemory>,

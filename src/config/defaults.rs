@@ -2,9 +2,16 @@
 //!
 //! `conf/gateway.toml` shows the same values; a test compares the two.
 
-use crate::record::JournalRate;
+use super::{Config, ConnectionLimits, VerifyOptions, WrittenConfig};
+use crate::enforce::{ClientModes, Mode};
+use crate::http::claims::FieldPatterns;
+use crate::record::{AccessFormat, AddressDetail, JournalRate, LogOptions};
+use crate::request::address::NetworkList;
+use crate::request::forwarded::ForwardedField;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Loopback: a gateway started to be tried out is not on the internet by accident.
@@ -120,4 +127,58 @@ fn below_home(variable: &str, below_home: &str) -> Option<PathBuf> {
 fn runs_as_root() -> bool {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            path: None,
+            written: WrittenConfig::default(),
+            listen: Vec::new(),
+            listeners: Vec::new(),
+            certificates: Vec::new(),
+            authorize: None,
+            alerts: None,
+            public: None,
+            fleet: None,
+            mode: Mode::Audit,
+            notice: NOTICE,
+            settle: SETTLE,
+            state_dir: PathBuf::new(),
+            control: PathBuf::new(),
+            journal: JOURNAL.into(),
+            journal_max_size: JOURNAL_MAX_SIZE,
+            journal_keep: JOURNAL_KEEP,
+            journal_rate: Some(JOURNAL_RATE),
+            retention: RETENTION,
+            store_max_size: STORE_MAX_SIZE,
+            admin: Some(ADMIN),
+            admin_token: None,
+            threads: threads(),
+            trusted_proxies: NetworkList::default(),
+            forwarded_header: ForwardedField::default(),
+            remove_fields: FieldPatterns::default(),
+            keep_fields: FieldPatterns::default(),
+            via: true,
+            content_usage: false,
+            access_log: None,
+            access_log_format: AccessFormat::default(),
+            exempt: NetworkList::default(),
+            addresses: AddressDetail::default(),
+            log_allowed: false,
+            verdict_headers: false,
+            robots_max_age: ROBOTS_MAX_AGE,
+            robots_max_size: ROBOTS_MAX_SIZE,
+            catalogue: None,
+            grace: GRACE,
+            log: LogOptions::default(),
+            timeouts: Arc::default(),
+            limits: ConnectionLimits::default(),
+            verify: VerifyOptions::default(),
+            clients: ClientModes::default(),
+            purposes: BTreeMap::new(),
+            crawlers: BTreeMap::new(),
+            sites: Vec::new(),
+        }
+    }
 }

@@ -206,60 +206,6 @@ enum ForwardedFieldForm {
     Forwarded,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            path: None,
-            written: WrittenConfig::default(),
-            listen: Vec::new(),
-            listeners: Vec::new(),
-            certificates: Vec::new(),
-            authorize: None,
-            alerts: None,
-            public: None,
-            fleet: None,
-            mode: Mode::Audit,
-            notice: defaults::NOTICE,
-            settle: defaults::SETTLE,
-            state_dir: PathBuf::new(),
-            control: PathBuf::new(),
-            journal: defaults::JOURNAL.into(),
-            journal_max_size: defaults::JOURNAL_MAX_SIZE,
-            journal_keep: defaults::JOURNAL_KEEP,
-            journal_rate: Some(defaults::JOURNAL_RATE),
-            retention: defaults::RETENTION,
-            store_max_size: defaults::STORE_MAX_SIZE,
-            admin: Some(defaults::ADMIN),
-            admin_token: None,
-            threads: defaults::threads(),
-            trusted_proxies: NetworkList::default(),
-            forwarded_header: ForwardedField::default(),
-            remove_fields: FieldPatterns::default(),
-            keep_fields: FieldPatterns::default(),
-            via: true,
-            content_usage: false,
-            access_log: None,
-            access_log_format: AccessFormat::default(),
-            exempt: NetworkList::default(),
-            addresses: AddressDetail::default(),
-            log_allowed: false,
-            verdict_headers: false,
-            robots_max_age: defaults::ROBOTS_MAX_AGE,
-            robots_max_size: defaults::ROBOTS_MAX_SIZE,
-            catalogue: None,
-            grace: defaults::GRACE,
-            log: LogOptions::default(),
-            timeouts: Arc::default(),
-            limits: ConnectionLimits::default(),
-            verify: VerifyOptions::default(),
-            clients: ClientModes::default(),
-            purposes: BTreeMap::new(),
-            crawlers: BTreeMap::new(),
-            sites: Vec::new(),
-        }
-    }
-}
-
 impl Config {
     /// Reads the configuration file, if `arguments` names one, and applies the options over it.
     ///

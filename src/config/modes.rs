@@ -2,10 +2,10 @@
 
 use super::Config;
 use super::faults::Faults;
-use super::values::RateValue;
+use super::values::{PurposeValue, RateValue};
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, PaceRates};
-use crate::identify::{Purpose, PurposeSet};
+use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,11 +24,11 @@ pub(super) fn of_purposes<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<Purpose, NamedSetting>, D::Error> {
     let mut written: Vec<_> =
-        BTreeMap::<PurposeSet, NamedSetting>::deserialize(deserializer)?.into_iter().collect();
-    written.sort_by_key(|(set, _)| set.purposes().count());
+        BTreeMap::<PurposeValue, NamedSetting>::deserialize(deserializer)?.into_iter().collect();
+    written.sort_by_key(|(set, _)| set.0.purposes().count());
     let mut settings: BTreeMap<Purpose, NamedSetting> = BTreeMap::new();
     for (set, setting) in written {
-        for purpose in set.purposes() {
+        for purpose in set.0.purposes() {
             let own = settings.entry(purpose).or_default();
             (own.mode, own.rate) = (own.mode.or(setting.mode), own.rate.or(setting.rate));
         }

@@ -39,7 +39,7 @@ impl Config {
         let origin = arguments.origin.as_deref().map(str::parse::<OriginUrl>).transpose();
         match origin {
             Ok(url) => {
-                self.overlay_site(url.map(Origin::single).as_ref(), arguments.robots.as_deref(), faults)
+                self.overlay_site(url.map(Origin::single).as_ref(), arguments.robots.as_deref(), faults);
             }
             Err(error) => faults.push_option(format!("--origin: {error}")),
         }

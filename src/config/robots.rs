@@ -4,8 +4,8 @@ use super::defaults;
 use super::error::rebase;
 use super::faults::Faults;
 use super::origin_url::OriginUrl;
-use super::values::{DurationValue, TableOrText, ValueError, written_as};
-use crate::identify::{Purpose, PurposeSet};
+use super::values::{DurationValue, PurposeValue, TableOrText, ValueError, written_as};
+use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -163,8 +163,8 @@ impl RobotsConfig {
 
 /// `ai` stands for several.
 fn purposes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Purpose>, D::Error> {
-    let sets = Vec::<PurposeSet>::deserialize(deserializer)?;
-    Ok(sets.into_iter().flat_map(PurposeSet::purposes).collect())
+    let sets = Vec::<PurposeValue>::deserialize(deserializer)?;
+    Ok(sets.into_iter().flat_map(|set| set.0.purposes()).collect())
 }
 
 impl TryFrom<String> for RobotsHost {

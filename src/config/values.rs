@@ -3,6 +3,7 @@
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
 use crate::http::claims::{FieldPattern, FieldPatternError};
+use crate::identify::{PurposeSet, UnknownWord};
 use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use serde::de::value::MapAccessDeserializer;
@@ -38,6 +39,19 @@ pub struct AdminValue(pub Option<SocketAddr>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct NetworkValue(pub Network);
+
+/// A purpose, or `ai` for all of them that are AI's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct PurposeValue(pub(super) PurposeSet);
+
+impl TryFrom<String> for PurposeValue {
+    type Error = UnknownWord;
+
+    fn try_from(text: String) -> Result<Self, UnknownWord> {
+        text.parse().map(Self)
+    }
+}
 
 /// A rate: `"100/s"`, `"60/m"`, or `"off"` for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

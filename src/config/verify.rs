@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn bad_values_are_named_with_their_place() {
         for (table, expected) in [
-            ("resolvers = [\"localhost\"]", "gateway.toml:2:13: invalid name server `localhost`"),
+            ("resolvers = [\"localhost\"]", "gateway.toml:2:14: invalid name server `localhost`"),
             ("refresh = \"59m\"", "gateway.toml:2:11: `59m` is too often"),
             ("refresh = \"daily\"", "gateway.toml:2:11: invalid duration `daily`: expected a number"),
             ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` must be"),

@@ -65,8 +65,7 @@ fn purposes() -> impl Iterator<Item = &'static str> {
 }
 
 /// One purpose, or all of them that are AI's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PurposeSet {
     /// This one.
     One(Purpose),
@@ -103,14 +102,6 @@ impl fmt::Display for PurposeSet {
             Self::One(purpose) => f.write_str(purpose.as_str()),
             Self::Ai => f.write_str(Self::AI),
         }
-    }
-}
-
-impl TryFrom<String> for PurposeSet {
-    type Error = UnknownWord;
-
-    fn try_from(word: String) -> Result<Self, UnknownWord> {
-        word.parse()
     }
 }
 

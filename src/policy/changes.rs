@@ -2,6 +2,7 @@
 //! sockets, threads and folders are taken then.
 
 use super::Site;
+use super::reload::Trigger;
 use crate::config::{Config, ConfigError, KeyChange};
 use crate::record::LedgerError;
 use crate::robots::{Finding, Robots};
@@ -37,6 +38,37 @@ pub struct ReloadReport {
     /// Every fault found. A robots.txt with a fault keeps its own site's last good version; a fault of
     /// the configuration or the catalogue keeps the whole policy.
     pub errors: Vec<ReportedFault>,
+}
+
+impl ReloadReport {
+    /// Writes it into the log; a refusal that is `repeated` is known.
+    pub(super) fn log(&self, trigger: Trigger, repeated: bool) {
+        for site in self.sites.iter().filter(|site| site.old_version != site.new_version) {
+            tracing::info!(
+                site = site.site,
+                old_version = site.old_version,
+                new_version = site.new_version,
+                added = site.added,
+                removed = site.removed,
+                "robots.txt changed: {}",
+                site.notice
+            );
+        }
+        for KeyChange { key, old, new, restart } in &self.config {
+            let when = if *restart { "when the gateway is started again" } else { "now" };
+            tracing::info!(key, old, new, takes_effect = when, "the configuration changed");
+        }
+        match self.result {
+            ReloadResult::Refused if !repeated => {
+                for fault in &self.errors {
+                    tracing::error!(?trigger, "reload refused, the last good policy is kept: {}", fault);
+                }
+            }
+            ReloadResult::Refused => {}
+            ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
+            ReloadResult::Unchanged => tracing::info!(?trigger, "the files say again what is in force"),
+        }
+    }
 }
 
 /// What a reload did to one site.

@@ -100,10 +100,9 @@ pub(super) fn load(
         previous.is_some_and(|policy| policy.config.robots_max_size != config.robots_max_size);
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
-        let catalogue = identifier.catalogue();
         let loading = LoadingSite {
             config: &config,
-            catalogue,
+            catalogue: identifier.catalogue(),
             origins,
             published: &published,
             site,

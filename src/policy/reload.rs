@@ -8,7 +8,7 @@ use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
 use super::robots_file::RobotsFile;
 use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site, fleet};
-use crate::config::{Arguments, Config, ConfigError, ConfigErrors, KeyChange};
+use crate::config::{Arguments, Config, ConfigError, ConfigErrors};
 use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -228,7 +228,7 @@ impl Reloader {
         let mended = known.last.as_ref().is_some_and(|last| !last.errors.is_empty());
         let repeated = known.last.as_ref().is_some_and(|last| last.errors == report.errors);
         if !by_itself || report.result != ReloadResult::Unchanged || mended {
-            log(trigger, &report, repeated);
+            report.log(trigger, repeated);
             let (result, errors) = (report.result, report.errors.clone());
             known.last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
         }
@@ -383,32 +383,4 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || previous.published != next.published
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
-}
-
-fn log(trigger: Trigger, report: &ReloadReport, repeated: bool) {
-    for site in report.sites.iter().filter(|site| site.old_version != site.new_version) {
-        tracing::info!(
-            site = site.site,
-            old_version = site.old_version,
-            new_version = site.new_version,
-            added = site.added,
-            removed = site.removed,
-            "robots.txt changed: {}",
-            site.notice
-        );
-    }
-    for KeyChange { key, old, new, restart } in &report.config {
-        let when = if *restart { "when the gateway is started again" } else { "now" };
-        tracing::info!(key, old, new, takes_effect = when, "the configuration changed");
-    }
-    match report.result {
-        ReloadResult::Refused if !repeated => {
-            for fault in &report.errors {
-                tracing::error!(?trigger, "reload refused, the last good policy is kept: {}", fault);
-            }
-        }
-        ReloadResult::Refused => {}
-        ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
-        ReloadResult::Unchanged => tracing::info!(?trigger, "the files say again what is in force"),
-    }
 }

@@ -320,13 +320,13 @@ mod tests {
     }
 
     /// A gateway whose files are `robots.txt` and `more.txt` in a folder, and how it is watched.
-    struct Scene {
+    struct WatchScene {
         folder: tempfile::TempDir,
         reloader: Arc<Reloader>,
         watch: Watch,
     }
 
-    impl Scene {
+    impl WatchScene {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("gateway.toml");
@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    impl Drop for Scene {
+    impl Drop for WatchScene {
         fn drop(&mut self) {
             self.reloader.recorder.close();
         }
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_changed_file_is_read_once_it_was_left_alone_or_its_writer_has_finished() {
-        let mut scene = Scene::new();
+        let mut scene = WatchScene::new();
         assert_eq!(scene.look(), None);
         let before = scene.served();
         scene.write("robots.txt", "User-agent: *\nDisallow: /new\n");
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn one_files_finished_save_waits_for_anothers_unfinished_one_but_not_for_ever() {
-        let mut scene = Scene::new();
+        let mut scene = WatchScene::new();
         let before = scene.served();
         scene.write("robots.txt", "User-agent: *\nDisallow: /new\n");
         scene.write("more.txt", "Sitemap: https://a.ex");
@@ -407,7 +407,7 @@ mod tests {
     /// A writer may come between the last look at a file and its reading.
     #[test]
     fn a_file_that_has_changed_since_it_was_looked_at_is_not_taken() {
-        let mut scene = Scene::new();
+        let mut scene = WatchScene::new();
         let (before, marks) = (scene.served(), marks_of(&scene.reloader));
         scene.write("robots.txt", "User-agent: *\nDisall");
         let reloader = Arc::clone(&scene.reloader);

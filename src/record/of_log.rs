@@ -193,7 +193,6 @@ impl LogTables {
     /// What a report is made of. Rules that were not published at the time are `hypothetical`.
     pub fn counted(&self, versions: Vec<VersionRecord>, is_hypothetical: bool) -> WindowCounts {
         let seen = || self.subjects.iter().filter(|counts| counts.seen.is_some());
-        let has_bytes = self.subjects.iter().any(|counts| counts.bytes > 0);
         let sent = |of: &SubjectOfLog| SentBytes { subject: Arc::clone(&of.subject), bytes: of.bytes };
         let other = |of: &SubjectOfLog| Some((Arc::clone(&of.subject), instant(of.other_fetch?)));
         WindowCounts {
@@ -201,8 +200,8 @@ impl LogTables {
             totals: seen().flat_map(|counts| counts.decided(is_hypothetical)).collect(),
             paths: seen().flat_map(SubjectOfLog::paths).collect(),
             stretches: self.requests(),
-            // Not every log has them.
-            sent: seen().filter(|_| has_bytes).map(sent).collect(),
+            // As the store has them; not every log has any.
+            sent: seen().filter(|of| of.bytes > 0).map(sent).collect(),
             reads: seen().flat_map(SubjectOfLog::reads).collect(),
             hypothetical: seen().filter(|_| is_hypothetical).map(|of| Arc::clone(&of.subject)).collect(),
             other_fetches: seen().filter_map(other).collect(),

@@ -109,7 +109,7 @@ fn a_site_under_ai_crawlers_is_told_what_blocking_them_would_change() {
         let own = made.requests.iter().find(|(agent, _)| agent.to_ascii_lowercase() == name);
         assert_eq!(one["requests"].as_u64(), own.map(|own| *own.1), "{name}");
     }
-    let text = ctl(&folder, &blocked).exits(0).stdout;
+    let text = ctl(&folder, &[&blocked[..], &["--all"]].concat()).exits(0).stdout;
     assert!(text.contains("if you had blocked AI training: ") && text.contains(" of GPTBot, "), "{text}");
     let page = ctl(&folder, &[&blocked[..], &["--format", "html"]].concat()).exits(0).stdout;
     for proposal in told["proposals"].as_array().expect("proposals") {

@@ -65,14 +65,13 @@ fn a_blocked_purpose_is_served_refused_recorded_and_reported_with_its_source() {
     let crawlers = reported["crawlers"].as_array().expect("crawlers");
     assert!(crawlers.iter().all(|entry| entry["purpose"] == "ai-train"), "{reported}");
     let gptbot = crawlers.iter().find(|entry| entry["crawler"] == "GPTBot").expect("GPTBot");
-    assert_eq!(gptbot["rules"][0]["source"], "block ai-train");
-    assert_eq!(gptbot["rules"][0]["rule"], "Disallow: /");
+    let rule = &gptbot["rules"][0];
+    assert_eq!((&rule["source"], &rule["rule"]), (&"block ai-train".into(), &"Disallow: /".into()));
     let own = crawlers.iter().find(|entry| entry["crawler"] == "ClaudeBot").expect("ClaudeBot");
-    assert_eq!(
-        (&own["rules"][0]["source"], &own["rules"][0]["rule"]),
-        (&Value::Null, &"Disallow: /private".into())
-    );
-    let told = gateway.ctl(&["report", "--state-dir", &state, "--purpose", "ai-train"]).exits(0).stdout;
+    let rule = &own["rules"][0];
+    assert_eq!((&rule["source"], &rule["rule"]), (&Value::Null, &"Disallow: /private".into()));
+    let asked = ["report", "--state-dir", &state, "--purpose", "ai-train", "--all"];
+    let told = gateway.ctl(&asked).exits(0).stdout;
     assert!(told.contains("block ai-train") && !told.contains("Googlebot"), "{told}");
 
     let shown = gateway.ctl(&["robots", "--format", "json"]).exits(0).json();

@@ -394,18 +394,3 @@ fn what_is_passed_on_unseen_is_bounded() {
     let origin = Scripted::serving(OWN);
     assert_eq!(robots(&seldom(&origin)).text(), OWN);
 }
-
-#[test]
-fn warnings_of_a_reload_stand_at_their_own_place() {
-    let gateway = Daemon::without_robots()
-        .file("robots.txt", OWN)
-        .file("more.txt", "User-agent: FooBot\nDisallow: /a\n")
-        .site("robots = { file = \"robots.txt\", additions = \"more.txt\", block = [\"ai-train\"] }")
-        .start();
-    let more = gateway.folder().join("more.txt");
-    std::fs::write(more, "User-agent: FooBot\nDisallow: nowhere\n").expect("written");
-    let told = gateway.ctl(&["reload", "--format", "json"]).exits(0).json();
-    let warnings = told["sites"][0]["warnings"].as_array().cloned().expect("warnings");
-    assert_eq!(warnings.len(), 1, "{told}");
-    assert!(warnings[0].as_str().is_some_and(|text| text.contains("more.txt:2:11: `nowhere`")), "{told}");
-}

@@ -181,3 +181,18 @@ fn one_bad_robots_txt_does_not_keep_another_site_from_changing() {
     until("the other site has changed", || (status("two.example", "/new") == 403).then_some(()));
     assert_eq!((status("one.example", "/old"), status("two.example", "/old")), (403, 200));
 }
+
+#[test]
+fn warnings_of_a_reload_stand_at_their_own_place() {
+    let gateway = Daemon::without_robots()
+        .file("robots.txt", "User-agent: *\nDisallow: /private\n")
+        .file("more.txt", "User-agent: FooBot\nDisallow: /a\n")
+        .site("robots = { file = \"robots.txt\", additions = \"more.txt\", block = [\"ai-train\"] }")
+        .start();
+    let more = gateway.folder().join("more.txt");
+    fs::write(more, "User-agent: FooBot\nDisallow: nowhere\n").expect("written");
+    let told = gateway.ctl(&["reload", "--format", "json"]).exits(0).json();
+    let warnings = told["sites"][0]["warnings"].as_array().cloned().expect("warnings");
+    assert_eq!(warnings.len(), 1, "{told}");
+    assert!(warnings[0].as_str().is_some_and(|text| text.contains("more.txt:2:11: `nowhere`")), "{told}");
+}

@@ -70,14 +70,20 @@ fn an_empty_report_says_so_and_which_names_there_are() {
     }
 }
 
-/// No line of a table is wider than the terminal.
+/// No line is wider than the terminal.
 fn fits(place: &ReportPlace, width: &str) {
-    let mut command = crate::support::command::program(env!("CARGO_BIN_EXE_gatewayctl"));
-    command.args(["report", "--state-dir", &place.state()]).env("COLUMNS", width);
-    let ended = crate::support::command::run(command).exits(0);
-    let most = width.parse().expect("a number");
-    let long: Vec<_> = ended.stdout.lines().skip(1).filter(|line| line.chars().count() > most).collect();
-    assert!(long.is_empty(), "{long:#?}");
-    // However narrow it is, what was made of the requests is told.
-    assert!(ended.stdout.contains("without a counted read, refused: line "), "{ended:#?}");
+    for all in [false, true] {
+        let mut command = crate::support::command::program(env!("CARGO_BIN_EXE_gatewayctl"));
+        command
+            .args(["report", "--state-dir", &place.state()])
+            .args(all.then_some("--all"))
+            .env("COLUMNS", width);
+        let ended = crate::support::command::run(command).exits(0);
+        let most = width.parse().expect("a number");
+        let long: Vec<_> = ended.stdout.lines().skip(1).filter(|line| line.chars().count() > most).collect();
+        assert!(long.is_empty(), "{long:#?}");
+        // However narrow it is, what was made of the requests is told to whoever asks for all.
+        let is_told = ended.stdout.contains("without a counted read, refused: line ");
+        assert_eq!(is_told, all, "{ended:#?}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The snippets of `docs/behind-*.md`, run as they stand there but for ports, where the program is installed.
+//! The snippets of the pages about proxies in front, run as they stand there but for ports, where the program is installed.
 
 use crate::keeper::Keeper;
 use crate::support::agents::GPTBOT;
@@ -24,11 +24,12 @@ impl Drop for OuterProxy {
     }
 }
 
-/// The first code block of a page in this language.
+/// The first code block in this language below the heading about a gateway behind the proxy.
 fn block(page: &str, language: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(page);
     let text = std::fs::read_to_string(&path).expect("the page");
-    let (_, rest) = text.split_once(&format!("```{language}\n")).expect("a block");
+    let (_, section) = text.split_once("\n## Behind ").expect("a heading");
+    let (_, rest) = section.split_once(&format!("```{language}\n")).expect("a block");
     rest.split_once("```").expect("its end").0.to_owned()
 }
 
@@ -89,9 +90,9 @@ fn check(gateway: &Daemon, origin: &Keeper, port: u16) {
 #[test]
 fn the_page_about_nginx_works() {
     let (origin, folder, port) = (Keeper::start(), Folder::new(), free_port());
-    let gateway = gateway("behind-nginx.md", &origin);
+    let gateway = gateway("nginx.md", &origin);
     let root = folder.path().display().to_string();
-    let server = block("behind-nginx.md", "nginx")
+    let server = block("nginx.md", "nginx")
         .replace("listen 80;", &format!("listen 127.0.0.1:{port};"))
         .replace("127.0.0.1:8080", &gateway.address().to_string());
     let config = format!(
@@ -112,8 +113,8 @@ fn the_page_about_haproxy_works() {
         return;
     }
     let (origin, folder, port) = (Keeper::start(), Folder::new(), free_port());
-    let gateway = gateway("behind-haproxy.md", &origin);
-    let config = block("behind-haproxy.md", "haproxy")
+    let gateway = gateway("haproxy.md", &origin);
+    let config = block("haproxy.md", "haproxy")
         .replace("bind :80", &format!("bind 127.0.0.1:{port}"))
         .replace("127.0.0.1:8080", &gateway.address().to_string());
     let config = folder.write("haproxy.cfg", config);

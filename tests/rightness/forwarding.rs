@@ -266,14 +266,3 @@ fn an_absolute_target_of_http_1_0_names_its_host() {
         ("GET /page HTTP/1.1".into(), vec!["b.example".into()])
     );
 }
-
-#[test]
-fn a_private_listener_without_trusted_proxies_is_told_of() {
-    let origin = Keeper::start();
-    let said = "`trusted_proxies` is empty";
-    let gateway_without = gateway(&origin).set("notice = \"1h\"").start();
-    gateway_without.log.line_with(&["private address", said]);
-    let gateway_with = gateway(&origin).set(TRUSTED).start();
-    gateway_with.send(&get("/page").by(CHROME));
-    assert!(!gateway_with.log.text().contains(said), "{}", gateway_with.log.text());
-}

@@ -46,7 +46,11 @@ const BOUNDS: [(&str, &str, &str); 44] = [
         "the_cap_holds_over_one_batch_of_many_networks",
     ),
     ("20 events in full", "src/record/store/tests/bounds.rs", "events_in_full_are_few_and_hold_their_line"),
-    ("5 of one network", "src/record/store/tests/bounds.rs", "no_sender_washes_out_what_others_did"),
+    (
+        "the first 10 of them",
+        "src/record/store/tests/bounds.rs",
+        "the_first_ten_events_and_the_last_ten_are_kept_in_full",
+    ),
     (
         "1,000 readers",
         "src/record/store/tests/bounds.rs",

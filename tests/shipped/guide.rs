@@ -44,7 +44,7 @@ const PAGES: [(&str, usize); 39] = [
     ("under-attack", 1),
     ("limits", 0),
     ("reading-the-report", 1),
-    ("preferences", 4),
+    ("preferences", 3),
     ("tls", 1),
     ("verifying-crawlers", 0),
     ("ai-agents", 0),
@@ -209,8 +209,8 @@ fn files_that_pages_show_are_shown_as_they_are() {
             let file = first.split_once(" file=").map(|(_, file)| file).filter(|_| at % 2 == 1);
             seen += usize::from(file.is_some());
             match file {
-                Some(file) => shown += &format!("{separator}{first}\n{}", text(file)),
-                None => shown += &format!("{separator}{part}"),
+                Some(file) => shown.extend([separator, first, "\n", &text(file)]),
+                None => shown.extend([separator, part]),
             }
         }
         if std::env::var("GOLDEN").is_ok_and(|word| word == "write") {

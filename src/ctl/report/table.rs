@@ -91,7 +91,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     output.line(if report.is_replay {
         "--all tells each crawler in full: what it read, the rules that it met, and where it went"
     } else {
-        "next: gatewayctl report --crawler NAME tells one in full, --all each of them"
+        "next: gatewayctl report --all, or --crawler NAME for one"
     })
 }
 

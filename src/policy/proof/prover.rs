@@ -271,7 +271,7 @@ pub(super) fn ask_now(
     runtime.block_on(async {
         let asker = DnsClient::new(servers)?;
         let reverse = asker.ask(address, suffixes).await;
-        if reverse.answer(suffixes, true) == ProofAnswer::Yes {
+        if reverse == Reverse::Unknown || reverse.answer(suffixes, true) == ProofAnswer::Yes {
             return Ok(reverse);
         }
         asker.doubt().await.map_or(Ok(reverse), |doubt| Err(doubt.to_owned()))

@@ -18,6 +18,8 @@ const INCIDENTS: usize = 16;
 impl StoreWriter {
     /// Opens the store if it is not open, or if its files have come to harm.
     pub(super) fn open(&mut self) -> Result<(), StoreError> {
+        // A process that never could write has counted, too.
+        let _ = self.file.mark(self.taken);
         if let Some(database) = &self.database {
             // One that cannot be asked is opened anew: a transaction may be left in it.
             if let Some(harm) = self.source.harm(database).inspect_err(|_| self.database = None)? {
