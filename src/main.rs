@@ -86,8 +86,7 @@ fn serve(
     let journal = Arc::new(Journal::open(&config.journal()).map_err(running)?);
     let recorder = Arc::new(Recorder::start(&config.store()).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
-    let pace = Arc::new(PaceBook::default());
-    let connections = Arc::new(ConnectionTotals::default());
+    let (pace, connections) = (Arc::new(PaceBook::default()), Arc::new(ConnectionTotals::default()));
     let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
     let fleet = member(&config, &reloader, (&reads, &pace), &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
