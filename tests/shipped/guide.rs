@@ -118,8 +118,18 @@ fn check_toml(sandbox: &Sandbox, name: &str, fragment: &str) {
     if fragment.contains("[authorize]") {
         return;
     }
-    certify(sandbox, name);
     let keys = "origin = \"http://127.0.0.1:3000\"\nrobots = \"robots.txt\"\n";
+    if ["[[crawler]]", "[[control]]"].iter().any(|entry| fragment.starts_with(entry)) {
+        let script = format!(
+            "cat > /etc/robots-gateway/own.toml <<'END'\n{fragment}\nEND\n\
+             printf 'catalogue = \"own.toml\"\\n[[sites]]\\n{}' > /etc/robots-gateway/page.toml\n\
+             gatewayctl check --offline --config /etc/robots-gateway/page.toml",
+            keys.replace('\n', "\\n")
+        );
+        run(sandbox, name, &script, 0);
+        return;
+    }
+    certify(sandbox, name);
     let (has_site, has_origin) = (fragment.contains("[[sites]]"), fragment.contains("origin = "));
     let site = format!(
         "{}{}",
@@ -176,8 +186,13 @@ fn walk(name: &str, least: usize) {
             }
             ("toml", _) => check_toml(&sandbox, name, body),
             ("json", _) => drop(serde_json::from_str::<serde_json::Value>(body).unwrap()),
-            // Other programs' files, which the tests of those proxies read, and commands that need another machine.
-            ("nginx" | "apache" | "caddyfile" | "haproxy" | "yaml" | "promql" | "console", _) => {}
+            // Other programs' files, which the tests of those proxies read, commands that need another machine, and what
+            // only systemd hands over.
+            (
+                "nginx" | "apache" | "caddyfile" | "haproxy" | "yaml" | "promql" | "console" | "ini"
+                | "toml unit",
+                _,
+            ) => {}
             (kind, _) => panic!("docs/{name}.md: a block of an unknown kind: {kind}"),
         }
     }
