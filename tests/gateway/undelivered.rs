@@ -58,7 +58,6 @@ fn robots_txt_that_nobody_takes_is_no_read_and_ends_the_connection() {
 }
 
 /// Pingora sets a limit to writing a body, and none to writing a head, which is all there is here.
-#[ignore = "fails in some runs: a connection whose refusals nobody takes can outlive `client_write`; a fault to mend"]
 #[test]
 fn refusals_that_nobody_takes_end_the_connection() {
     let origin = Nginx::start();

@@ -20,15 +20,13 @@
 
 use std::future::Future as _;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::time::Sleep;
 
 #[derive(Debug, Default)]
 pub(in crate::server) struct Deadline {
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whom the timer wakes. It need not be told again for each request.
-    waker: Option<Waker>,
 }
 
 impl Deadline {
@@ -39,15 +37,8 @@ impl Deadline {
             let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(wake)));
             if timer.deadline() > wake || timer.is_elapsed() {
                 timer.as_mut().reset(wake);
-                self.waker = None;
             }
-            if self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
-                return Poll::Pending;
-            }
-            if timer.as_mut().poll(context).is_pending() {
-                self.waker = Some(context.waker().clone());
-                return Poll::Pending;
-            }
+            ready!(timer.as_mut().poll(context));
         }
         Poll::Ready(())
     }
@@ -57,6 +48,7 @@ impl Deadline {
 mod tests {
     use super::*;
     use std::future::poll_fn;
+    use std::pin::pin;
     use std::time::Duration;
 
     #[tokio::test]
@@ -75,5 +67,22 @@ mod tests {
         let later = Instant::now() + Duration::from_millis(30);
         poll_fn(|context| deadline.poll(context, later)).await;
         assert!(Instant::now() >= later);
+    }
+
+    /// The runtime lets nothing be ready to a task that has done its share, a timer no more than a socket.
+    #[tokio::test]
+    async fn a_wait_that_begins_when_the_task_has_done_its_share_ends_all_the_same() {
+        let mut deadline = Deadline::default();
+        let at = Instant::now() + Duration::from_millis(30);
+        let mut is_first = true;
+        let wait = poll_fn(|context| {
+            while is_first && tokio::task::coop::has_budget_remaining() {
+                let _ = pin!(tokio::task::coop::consume_budget()).poll(context);
+            }
+            is_first = false;
+            deadline.poll(context, at)
+        });
+        tokio::time::timeout(Duration::from_secs(5), wait).await.expect("it ends");
+        assert!(Instant::now() >= at && at.elapsed() < Duration::from_secs(4));
     }
 }
