@@ -42,7 +42,7 @@ pub use fleet::FleetConfig;
 pub use host_pattern::{HostPattern, HostPatternError, www_sibling};
 pub use limits::{ConnectionLimits, Timeouts};
 pub use listener::{CertificateConfig, ListenerConfig};
-pub use modes::NamedSetting;
+pub use modes::{ActionConfig, NamedSetting, PageUrl};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use public::PublicConfig;
@@ -248,6 +248,7 @@ impl Config {
         self.public.iter_mut().for_each(|public| public.rebase(base));
         self.fleet.iter_mut().for_each(|fleet| fleet.rebase(base));
         self.verify.rebase(base);
+        self.crawlers.values_mut().chain(self.purposes.values_mut()).for_each(|set| set.rebase(base));
         self.sites.iter_mut().for_each(|site| site.rebase(base));
     }
 
@@ -325,7 +326,7 @@ impl Config {
     }
 
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
-    /// certificates, those that origins are believed by, the secret of other proxies, the webhook. Lists of address ranges are the policy's affair.
+    /// certificates, those that origins are believed by, the secret of other proxies, the webhook, answers to violations. Lists of address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let robots = self.sites.iter().flat_map(|site| site.robots.files());
         let pairs = self.certificates.iter().flat_map(|pair| [&*pair.certificate, &*pair.key]);
@@ -333,7 +334,9 @@ impl Config {
         let webhook = self.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
         let authorities = self.sites.iter().filter_map(|site| site.origin.ca.as_deref());
         let own = [self.path.as_deref(), self.catalogue.as_deref(), secret, webhook];
-        own.into_iter().flatten().chain(robots).chain(pairs).chain(authorities)
+        let bodies = self.crawlers.values().chain(self.purposes.values()).filter_map(NamedSetting::file);
+        let bodies = bodies.map(PathBuf::as_path);
+        own.into_iter().flatten().chain(robots).chain(pairs).chain(authorities).chain(bodies)
     }
 }
 

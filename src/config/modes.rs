@@ -1,22 +1,82 @@
 //! `[crawlers.NAME]` and `[purposes.NAME]`: what is set for a crawler, or for all that fetch for one purpose.
 
-use super::Config;
+use super::error::rebase;
 use super::faults::Faults;
-use super::values::{PurposeValue, RateValue};
+use super::site::refusal_status;
+use super::values::{PurposeValue, RateValue, ValueError};
+use super::{Config, OriginUrl};
 use crate::decide::PaceLimit;
-use crate::enforce::{Mode, PaceRates};
+use crate::enforce::{Mode, Named};
 use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// What is set for a crawler, or for all that fetch for one purpose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NamedSetting {
     /// The mode.
     pub mode: Option<Mode>,
     /// The rate.
     pub rate: Option<RateValue>,
+    /// What its violations are answered with.
+    pub action: Option<ActionConfig>,
+}
+
+/// What a violation is answered with in enforce mode.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum ActionConfig {
+    /// A refusal, as the site gives it.
+    Refuse,
+    /// The way to a page about terms.
+    Redirect(PageUrl),
+    /// A status and what the operator wrote.
+    #[serde(rename = "answer")]
+    Answer {
+        /// One of those that a refusal may have.
+        status: u16,
+        /// The file with the body.
+        body: PathBuf,
+    },
+    /// The answer of another server.
+    Upstream(OriginUrl),
+}
+
+/// The address of a page, as it stands in a header field.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct PageUrl(pub Box<str>);
+
+impl TryFrom<String> for PageUrl {
+    type Error = ValueError;
+
+    fn try_from(text: String) -> Result<Self, ValueError> {
+        let uri = text.parse::<http::Uri>().ok().filter(|uri| uri.authority().is_some());
+        let is_page = uri.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
+        if is_page && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"".contains(&byte)) {
+            return Ok(Self(text.into()));
+        }
+        let expected = "expected the URL of a page, such as `https://example.org/terms`";
+        Err(ValueError::new(format!("invalid address `{text}`: {expected}")))
+    }
+}
+
+impl NamedSetting {
+    /// The file that it names.
+    pub(super) const fn file(&self) -> Option<&PathBuf> {
+        match &self.action {
+            Some(ActionConfig::Answer { body, .. }) => Some(body),
+            _ => None,
+        }
+    }
+
+    pub(super) fn rebase(&mut self, base: &Path) {
+        if let Some(ActionConfig::Answer { body, .. }) = &mut self.action {
+            rebase(base, [body]);
+        }
+    }
 }
 
 /// `ai` stands for several, each of which may have settings of its own.
@@ -31,19 +91,23 @@ pub(super) fn of_purposes<'de, D: Deserializer<'de>>(
         for purpose in set.0.purposes() {
             let own = settings.entry(purpose).or_default();
             (own.mode, own.rate) = (own.mode.or(setting.mode), own.rate.or(setting.rate));
+            own.action = own.action.take().or_else(|| setting.action.clone());
         }
     }
     Ok(settings)
 }
 
 impl Config {
-    /// The rates that are set.
-    pub fn rates(&self) -> PaceRates {
-        let limit = |rate: RateValue| rate.0.map(|rate| PaceLimit::of_rate(rate.lines, rate.period));
-        let of_purpose = self.purposes.iter().filter_map(|(name, set)| Some((*name, limit(set.rate?))));
-        let of_crawler =
-            self.crawlers.iter().filter_map(|(name, set)| Some((name.clone(), limit(set.rate?))));
-        PaceRates { purposes: of_purpose.collect(), crawlers: of_crawler.collect() }
+    /// What `pick` finds in `[crawlers]` and `[purposes]`.
+    pub fn named<'a, T>(&'a self, pick: impl Fn(&'a NamedSetting) -> Option<T>) -> Named<T> {
+        let of_purpose = self.purposes.iter().filter_map(|(name, set)| Some((*name, pick(set)?)));
+        let of_crawler = self.crawlers.iter().filter_map(|(name, set)| Some((name.clone(), pick(set)?)));
+        Named::new(of_purpose, of_crawler)
+    }
+
+    /// The rates that are set; `None` for no limit, whatever robots.txt says.
+    pub fn rates(&self) -> Named<Option<PaceLimit>> {
+        self.named(|set| Some(set.rate?.0.map(|rate| PaceLimit::of_rate(rate.lines, rate.period))))
     }
 }
 
@@ -59,9 +123,12 @@ pub(super) fn complete(config: &mut Config, faults: &mut Faults<'_>) {
     let of_crawlers = config.crawlers.iter().map(|(name, set)| (format!("crawlers.{name}"), set));
     let of_purposes = config.purposes.iter().map(|(name, set)| (format!("purposes.{name}"), set));
     for (key, set) in of_crawlers.chain(of_purposes) {
-        let message = format!("`[{key}]` sets nothing: expected `mode` or `rate`");
+        let message = format!("`[{key}]` sets nothing: expected `mode`, `rate` or `action`");
         let hint = "write `mode = \"enforce\"` or `rate = \"60/m\"`";
-        faults.require(set.mode.is_some() || set.rate.is_some(), &key, message, hint);
+        faults.require(*set != NamedSetting::default(), &key, message, hint);
+        if let Some(ActionConfig::Answer { status, .. }) = set.action {
+            refusal_status(status, &format!("{key}.action.answer.status"), faults);
+        }
     }
     let crawlers = std::mem::take(&mut config.crawlers).into_iter();
     config.crawlers = crawlers.map(|(name, set)| (name.to_ascii_lowercase(), set)).collect();

@@ -129,9 +129,13 @@ impl SiteConfig {
         let message = "a site without `origin` has none to take a robots.txt from";
         let hint = "add `url`, or a `file`, or `from = \"none\"`";
         faults.require(is_askable || faults.has(&origin), &robots, message, hint);
-        let status = self.refusal.status;
-        let message = format!("invalid status `{status}` of refusals");
-        let hint = "write 402, 403, 404, 410, 429 or 451";
-        faults.require(REFUSAL_STATUS.contains(&status), &format!("{key}.refusal.status"), message, hint);
+        refusal_status(self.refusal.status, &format!("{key}.refusal.status"), faults);
     }
+}
+
+/// Notes where `status`, which is written as `key`, is none that a refusal may have.
+pub(super) fn refusal_status(status: u16, key: &str, faults: &mut Faults<'_>) {
+    let message = format!("invalid status `{status}` of refusals");
+    let hint = "write 402, 403, 404, 410, 429 or 451";
+    faults.require(REFUSAL_STATUS.contains(&status), key, message, hint);
 }

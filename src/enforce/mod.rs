@@ -8,8 +8,8 @@ mod mode;
 mod pace;
 mod refusal;
 
-pub use mode::{ClientModes, Mode};
-pub use pace::{PaceChoice, PaceRates, enforce_pace};
+pub use mode::{ClientModes, Mode, Named};
+pub use pace::{PaceChoice, enforce_pace};
 pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 
 use crate::decide::{Verdict, VerdictOutcome};
@@ -26,12 +26,26 @@ pub enum Action {
     /// Answered by the gateway with a refusal.
     #[strum(serialize = "refused")]
     Refuse,
+    /// Sent to another address, as the operator wants it in place of a refusal.
+    #[strum(serialize = "redirected")]
+    Redirect,
+    /// Answered with what the operator wrote.
+    #[strum(serialize = "answered")]
+    Answer,
+    /// Sent on to another server than the origin.
+    #[strum(serialize = "diverted")]
+    Divert,
 }
 
 impl Action {
     /// The name used in the journal.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// Whether the request was kept from the origin.
+    pub fn keeps_out(self) -> bool {
+        self != Self::Forward
     }
 }
 

@@ -44,15 +44,58 @@ impl TryFrom<String> for Mode {
     }
 }
 
-/// What is set for `identity`: for its crawler by name, in lower case, before that for its purpose.
-pub(super) fn of_crawler_or_purpose<T: Copy>(
-    crawlers: &HashMap<String, T>,
-    purposes: &BTreeMap<Purpose, T>,
-    identity: &Identity,
-) -> Option<T> {
-    let name = identity.crawler.as_deref().filter(|_| !crawlers.is_empty());
-    let of_crawler = name.and_then(|name| crawlers.get(&name.to_ascii_lowercase()));
-    of_crawler.or_else(|| purposes.get(&identity.purpose?)).copied()
+/// What the operator set for crawlers by name, in lower case, and for what crawlers fetch for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named<T> {
+    purposes: BTreeMap<Purpose, T>,
+    crawlers: HashMap<String, T>,
+}
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self { purposes: BTreeMap::new(), crawlers: HashMap::new() }
+    }
+}
+
+impl<T> Named<T> {
+    /// What is set for these.
+    pub fn new(
+        purposes: impl Iterator<Item = (Purpose, T)>,
+        crawlers: impl Iterator<Item = (String, T)>,
+    ) -> Self {
+        Self { purposes: purposes.collect(), crawlers: crawlers.collect() }
+    }
+
+    /// All that is set.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.purposes.values().chain(self.crawlers.values())
+    }
+
+    /// The same with what `make` makes of each.
+    ///
+    /// # Errors
+    /// The first that `make` has.
+    pub fn try_map<U, E>(self, make: impl Fn(T) -> Result<U, E>) -> Result<Named<U>, E> {
+        Ok(Named {
+            purposes: self
+                .purposes
+                .into_iter()
+                .map(|(name, set)| Ok((name, make(set)?)))
+                .collect::<Result<_, E>>()?,
+            crawlers: self
+                .crawlers
+                .into_iter()
+                .map(|(name, set)| Ok((name, make(set)?)))
+                .collect::<Result<_, E>>()?,
+        })
+    }
+
+    /// What is set for `identity`: for its crawler before that for its purpose.
+    pub fn of(&self, identity: &Identity) -> Option<&T> {
+        let name = identity.crawler.as_deref().filter(|_| !self.crawlers.is_empty());
+        let of_crawler = name.and_then(|name| self.crawlers.get(&name.to_ascii_lowercase()));
+        of_crawler.or_else(|| self.purposes.get(&identity.purpose?))
+    }
 }
 
 /// The modes set for kinds of client.

@@ -131,7 +131,7 @@ impl<'a> Refusal<'a> {
         } else {
             ("text/plain; charset=utf-8", self.text().into())
         };
-        answer_of(policy, content_type, body)
+        policy.answer(content_type, body)
     }
 
     fn json(&self) -> Vec<u8> {
@@ -175,19 +175,21 @@ impl<'a> Refusal<'a> {
     }
 }
 
-/// A refusal with this body.
-fn answer_of(policy: &RefusalPolicy, content_type: &'static str, body: Bytes) -> Response {
-    let reply = Response::new(policy.status, body)
-        .with("Content-Type", content_type)
-        // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
-        .with("Cache-Control", "private, no-store")
-        .with("cdn-cache-control", "no-store")
-        .with("vary", "User-Agent")
-        .with("link", "</robots.txt>; rel=\"describedby\"");
-    if policy.status == 429 {
-        return reply.with("retry-after", policy.retry_after_seconds.to_string());
+impl RefusalPolicy {
+    /// A refusal with this body.
+    pub fn answer(&self, content_type: &'static str, body: Bytes) -> Response {
+        let reply = Response::new(self.status, body)
+            .with("Content-Type", content_type)
+            // Two caches are told apart: a shared one must not answer a browser with a crawler's refusal.
+            .with("Cache-Control", "private, no-store")
+            .with("cdn-cache-control", "no-store")
+            .with("vary", "User-Agent")
+            .with("link", "</robots.txt>; rel=\"describedby\"");
+        if self.status == 429 {
+            return reply.with("retry-after", self.retry_after_seconds.to_string());
+        }
+        reply
     }
-    reply
 }
 
 /// Room for a body of usual length; longer ones grow.

@@ -30,9 +30,9 @@ pub(super) fn record(
 ) {
     let config = &context.policy.config;
     let head = incoming.head;
-    let server = context.site().and_then(|site| {
-        let server = site.config.origin.servers.get(ending.server?);
-        server.map(|server| server.url.to_string())
+    let server = context.origin().and_then(|origin| {
+        let server = origin.servers.get(ending.server?);
+        server.map(|server| server.server.url.to_string())
     });
     log.record(&AccessRecord {
         time: context.began,

@@ -16,7 +16,7 @@ use crate::decide::{Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::http::Response;
 use crate::identify::{ClientKind, Identity, Proof, ProofMethod};
-use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, Site, judge};
+use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, SetAction, Site, judge};
 use crate::record::{ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
@@ -63,6 +63,7 @@ struct DecisionRecord {
     counted: Option<(Arc<Identity>, Proof)>,
     labels: Option<VerdictLabels>,
     usage: Option<Box<[u8]>>,
+    diverted: Option<Arc<SetAction>>,
 }
 
 impl Gateway {
@@ -187,6 +188,10 @@ impl Gateway {
 
     fn stages(&self, input: JudgeInput<'_>, request_id: &RequestId) -> DecisionRecord {
         let mut judged = self.judged(input);
+        // Another proxy can be told what to answer, but not to ask another server.
+        if judged.action == Action::Divert && input.decided_for != DecidedFor::Client {
+            (judged.action, judged.set) = (Action::Refuse, None);
+        }
         partial_reads::note(&self.recorder, input, &judged);
         if judged.verdict.reason == VerdictReason::RobotsTxt && input.decided_for == DecidedFor::Client {
             return served(input, &judged);
@@ -201,7 +206,7 @@ impl Gateway {
         }
         // Let pass as another page, and the origin could still answer with its own robots.txt.
         let is_ours = input.decided_for == DecidedFor::Client && input.target.may_be_robots_txt();
-        if is_ours && matches!(outcome.decision, Decision::Forward) {
+        if is_ours && judged.action == Action::Forward {
             outcome.decision = served(input, &judged).decision;
         }
         outcome
@@ -254,12 +259,13 @@ impl Gateway {
         context.counted = outcome.counted;
         context.event = outcome.event.map(|event| self.pending.insert(event));
         context.usage = outcome.usage;
+        context.diverted = outcome.diverted;
         Self::to_origin(outcome.decision, context)
     }
 
     /// The decision, where there is an origin to forward to.
     fn to_origin(decision: Decision, context: &RequestContext) -> Decision {
-        let is_nowhere = context.site().is_some_and(|site| site.config.origin.servers.is_empty());
+        let is_nowhere = context.origin().is_some_and(|origin| origin.servers.is_empty());
         match decision {
             Decision::Forward if context.decided_for == DecidedFor::Client && is_nowhere => {
                 Decision::Answer(Response::page(421, "this site is served by another proxy, which asks here"))
@@ -273,10 +279,14 @@ impl Gateway {
 fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> DecisionRecord {
     let JudgeInput { policy, site, target, .. } = input;
     let decision = match (judged.action, too_fast) {
-        (Action::Forward, _) => Decision::Forward,
-        (Action::Refuse, Some(too_fast)) => Decision::Answer(too_fast.refusal(input, judged)),
-        (Action::Refuse, None) => Decision::Answer(refusal(input, judged)),
+        (Action::Forward | Action::Divert, _) => Decision::Forward,
+        (_, Some(too_fast)) => Decision::Answer(too_fast.refusal(input, judged)),
+        (_, None) => Decision::Answer(match judged.set.map(|set| &**set) {
+            Some(SetAction::Answer(_, answer)) => answer.clone(),
+            _ => refusal(input, judged),
+        }),
     };
+    let diverted = judged.set.filter(|_| judged.action == Action::Divert).map(Arc::clone);
     let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
     let kind = recorded.then(|| kind(judged, site));
     let labels = (policy.config.verdict_headers || input.decided_for != DecidedFor::Client)
@@ -289,7 +299,7 @@ fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option
         .then(|| content_usage::preference(site, &judged.identity, target.judged()));
     let class = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
     let (event, counted, usage) = (None, None, usage.flatten());
-    DecisionRecord { decision, client, proof, class, event, counted, labels, usage }
+    DecisionRecord { decision, client, proof, class, event, counted, labels, usage, diverted }
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
@@ -334,8 +344,8 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
         let (client, proof) = (judged.identity.client, judged.proof);
         let class = RequestClass::NotJudged;
-        let (event, counted, labels, usage) = (None, None, None, None);
-        return DecisionRecord { decision, client, proof, class, event, counted, labels, usage };
+        let (event, counted, labels, usage, diverted) = (None, None, None, None, None);
+        return DecisionRecord { decision, client, proof, class, event, counted, labels, usage, diverted };
     }
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
@@ -364,6 +374,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
         counted: None,
         labels: None,
         usage: None,
+        diverted: None,
     }
 }
 

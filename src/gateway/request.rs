@@ -5,7 +5,7 @@ use super::request_id::RequestId;
 use crate::decide::{Read, VersionId};
 use crate::http::HttpFault;
 use crate::identify::{Identity, Proof};
-use crate::policy::{HeldPolicy, Site};
+use crate::policy::{HeldPolicy, SetAction, Site, Upstreams};
 use crate::record::{ReaderId, uptime};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -35,6 +35,8 @@ pub struct RequestContext {
     pub(super) began_uptime: Duration,
     /// What was wrong with it, where it was no request.
     pub(super) fault: Option<HttpFault>,
+    /// What it is answered in place of a refusal.
+    pub(super) diverted: Option<Arc<SetAction>>,
     /// The preference that its answer is to carry.
     pub usage: Option<Box<[u8]>>,
 }
@@ -55,6 +57,7 @@ impl RequestContext {
             began: SystemTime::now(),
             began_uptime: uptime(),
             fault: None,
+            diverted: None,
             usage: None,
         }
     }
@@ -68,6 +71,13 @@ impl RequestContext {
     #[must_use]
     pub fn site(&self) -> Option<&Site> {
         self.policy.found(self.slot).map(|(site, _)| site)
+    }
+
+    /// The servers that it is for.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Upstreams> {
+        let diverted = self.diverted.as_deref().and_then(SetAction::servers);
+        diverted.or_else(|| self.site().map(|site| &site.origin))
     }
 }
 

@@ -4,9 +4,9 @@
 //! `gatewayctl explain` judge through [`judge`]. `replay`, `diff` and the demo have recognised their clients already and
 //! come in behind that, at [`JudgedClient::judge`].
 
-use super::{Policy, Site};
+use super::{Policy, SetAction, Site};
 use crate::decide::{
-    DeclaredPace, NoticeTime, Read, SiteRules, Verdict, VerdictInput, decide, declared_pace,
+    DeclaredPace, NoticeTime, Read, SiteRules, Verdict, VerdictInput, VerdictOutcome, decide, declared_pace,
 };
 use crate::enforce::{Action, Mode, enforce};
 use crate::identify::signature::VerifiedSignature;
@@ -32,6 +32,8 @@ pub struct JudgedRequest<'p> {
     pub mode: Mode,
     /// What is to be done.
     pub action: Action,
+    /// What is answered in place of a refusal.
+    pub set: Option<&'p Arc<SetAction>>,
     /// The pace that it is to keep, where it is forwarded and there is one.
     pub pace: Option<DeclaredPace<'p>>,
 }
@@ -122,7 +124,7 @@ fn pace_or<'p>(
     rules: &'p SiteRules,
     identity: &Identity,
 ) -> Option<DeclaredPace<'p>> {
-    let Some(rate) = policy.rates.of(identity) else { return declared() };
+    let Some(rate) = policy.rates.of(identity).copied() else { return declared() };
     let is_meant = identity.star || rules.current().robots.group(&identity.tokens, false).is_some();
     rate.filter(|_| is_meant).map(|limit| DeclaredPace { limit, source: None })
 }
@@ -171,9 +173,14 @@ impl<'p> JudgedClient<'p, '_> {
         let verdict = decide(rules, policy.config.period(), &case);
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
-        let action = enforce(mode, site.config.choices(), &verdict, identity, proof, target);
+        let mut action = enforce(mode, site.config.choices(), &verdict, identity, proof, target);
+        let is_answered = action == Action::Refuse && matches!(verdict.outcome, VerdictOutcome::Violation(_));
+        let set = is_answered.then(|| policy.actions.of(identity)).flatten();
+        if let Some(set) = set {
+            action = set.action();
+        }
         let has_pace = mode != Mode::Off && action == Action::Forward && verdict.is_judged();
         let pace = has_pace.then(|| pace(policy, rules, &case)).flatten();
-        JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action, pace }
+        JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action, set, pace }
     }
 }

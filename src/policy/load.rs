@@ -11,7 +11,7 @@ use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secrets::{Secret, Webhook};
 use super::site::{Site, SiteRobots};
-use super::{OriginFile, OriginFiles, Policy, Upstreams};
+use super::{OriginFile, OriginFiles, Policy, Upstreams, actions};
 use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::SiteRules;
 use crate::identify::{Catalogue, Identifier};
@@ -92,6 +92,7 @@ pub(super) fn load(
     let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let (secret, webhook) = secrets(&config)?;
+    let actions = actions::load(&config, previous.map(|policy| &policy.actions), options.names)?;
     origins.add_sites(&config);
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
@@ -130,6 +131,7 @@ pub(super) fn load(
         generation,
         since: now,
         rates: config.rates(),
+        actions,
         waiting: Vec::new(),
         config: Arc::new(config),
         identifier,
@@ -205,7 +207,8 @@ impl LoadingSite<'_> {
     /// The site and, where its robots.txt is unfit, why. An unfit file leaves the last good version in
     /// force; without one there is no site.
     fn site(&self) -> Result<(Site, Option<ConfigError>), ConfigError> {
-        let origin = self.origin()?;
+        let origin = Upstreams::new(&self.site.origin, self.former.map(|former| &former.origin))?;
+        origin.look_up(self.options.names, &self.site.name);
         let (path, unfit) = match self.fresh() {
             Ok(fresh) => return Ok((self.assembled(fresh, origin), None)),
             Err(unfit) => unfit,
@@ -229,24 +232,6 @@ impl LoadingSite<'_> {
         let mut site = self.assembled(SiteRobots::of(former), origin);
         site.error = Some(format!("{}: {unfit}; {hint}", path.display()));
         Ok((site, Some(error.with_hint(hint))))
-    }
-
-    /// The servers of the origin. One without an address is no fault: a site whose origin has none yet is
-    /// served, its robots.txt above all, and the address is looked for again.
-    fn origin(&self) -> Result<Upstreams, ConfigError> {
-        let origin = Upstreams::new(&self.site.origin, self.former.map(|former| &former.origin))?;
-        for server in origin.servers.iter().filter(|server| server.has_name()) {
-            let asks = match self.options.names {
-                OriginNames::Leave => false,
-                OriginNames::LookUnknown => server.is_unresolved(),
-                OriginNames::Look => true,
-            };
-            if asks && let Err(error) = server.resolve_soon() {
-                let (site, url) = (&self.site.name, &server.server.url);
-                tracing::warn!(site, "the name of origin {url} cannot be resolved: {error}");
-            }
-        }
-        Ok(origin)
     }
 
     /// Whether nothing is known of what its origin has.

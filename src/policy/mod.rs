@@ -6,6 +6,7 @@
 //! Also here: [`judge()`], which takes a request through identify, decide and enforce; the past of each host ([`NoticeHistory`]);
 //! proof of crawlers' names ([`Prover`]); the copies of origins' robots.txt ([`OriginFiles`]).
 
+mod actions;
 mod certificates;
 mod changes;
 mod composition;
@@ -29,6 +30,7 @@ mod site;
 mod upstream;
 mod watch;
 
+pub use actions::SetAction;
 pub use certificates::{Certificates, ShownCertificate};
 pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
 pub use composition::{NoSite, ServedLine, ServedRobots};
@@ -59,8 +61,8 @@ pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
-use crate::decide::SiteRules;
-use crate::enforce::PaceRates;
+use crate::decide::{PaceLimit, SiteRules};
+use crate::enforce::Named;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
@@ -87,7 +89,9 @@ pub struct Policy {
     /// What TLS shows.
     pub certificates: Certificates,
     /// Rates that the operator set.
-    pub rates: PaceRates,
+    pub rates: Named<Option<PaceLimit>>,
+    /// What violations are answered with, where that is no refusal of the site.
+    pub actions: Named<Arc<SetAction>>,
     /// What crawlers are proved by.
     pub evidence: Arc<Evidence>,
     /// What other proxies have to send, where a secret is wanted.

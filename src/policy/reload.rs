@@ -380,6 +380,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || !previous.certificates.is_as(&next.certificates)
         || previous.secret != next.secret
         || previous.webhook != next.webhook
+        || previous.actions != next.actions
         || previous.published != next.published
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)

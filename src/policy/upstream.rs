@@ -3,8 +3,10 @@
 //! What is learnt of a server outlives policies: a changed robots.txt is no reason to ask again who is well.
 //! Asking is `proxy`'s affair, and noting the answers is done here, without a lock that a request waits for.
 
+use super::load::OriginNames;
 use crate::config::{
-    BoundedThreads, ConfigError, HealthCheck, MOST_BYTES, Origin, OriginServer, OriginUrl, TimedOut, reading,
+    BoundedThreads, ConfigError, HealthCheck, MOST_BYTES, Origin, OriginServer, OriginTimeouts, OriginUrl,
+    TimedOut, reading,
 };
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -33,6 +35,8 @@ pub struct Upstreams {
     pub servers: Vec<Arc<Upstream>>,
     /// The certificates that theirs must be signed with, in DER; `None` for what the system trusts.
     pub ca: Option<Arc<[Vec<u8>]>>,
+    /// Time limits of their own.
+    pub timeouts: OriginTimeouts,
     turn: Arc<AtomicUsize>,
 }
 
@@ -195,8 +199,30 @@ impl Upstreams {
         Ok(Self {
             servers: origin.servers.iter().map(server).collect(),
             ca: origin.ca.as_deref().map(certificates).transpose()?,
+            timeouts: origin.timeouts,
             turn: former.map_or_else(Arc::default, |former| Arc::clone(&former.turn)),
         })
+    }
+
+    /// Whether these are the servers of `origin`.
+    pub(super) fn are(&self, origin: &Origin) -> bool {
+        self.servers.iter().map(|upstream| &upstream.server).eq(&origin.servers)
+    }
+
+    /// Looks their names up. One without an address is no fault: a site whose origin has none yet is served, its
+    /// robots.txt above all, and the address is looked for again.
+    pub(super) fn look_up(&self, names: OriginNames, site: &str) {
+        for server in self.servers.iter().filter(|server| server.has_name()) {
+            let asks = match names {
+                OriginNames::Leave => false,
+                OriginNames::LookUnknown => server.is_unresolved(),
+                OriginNames::Look => true,
+            };
+            if asks && let Err(error) = server.resolve_soon() {
+                let url = &server.server.url;
+                tracing::warn!(site, "the name of origin {url} cannot be resolved: {error}");
+            }
+        }
     }
 
     /// The same servers, trusted by whom the system trusts.

@@ -7,7 +7,7 @@ use super::relay::{Progress, Relay, RelayError, RelayRequest};
 use crate::config::Timeouts;
 use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
 use crate::http::{Body, HttpVersion, RequestHead};
-use crate::policy::{Site, Upstream};
+use crate::policy::{Site, Upstream, Upstreams};
 use crate::record::Totals;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
@@ -60,6 +60,7 @@ struct ExchangeAttempt<'a> {
     incoming: Incoming<'a>,
     context: &'a RequestContext,
     site: &'a Site,
+    origin: &'a Upstreams,
     timeouts: Timeouts,
     /// The servers that were tried.
     tried: Vec<usize>,
@@ -88,10 +89,11 @@ impl Exchanger {
         client: &mut C,
         keeps_alive: bool,
     ) -> ExchangeOutcome {
-        let Some(site) = context.site() else { return ExchangeOutcome::failed(OriginFault::NoAddress) };
-        let timeouts = *context.policy.config.timeouts;
-        let mut attempt =
-            ExchangeAttempt { incoming, context, site, timeouts, tried: Vec::new(), blamed: Vec::new() };
+        let (Some(site), Some(origin)) = (context.site(), context.origin()) else {
+            return ExchangeOutcome::failed(OriginFault::NoAddress);
+        };
+        let (timeouts, tried, blamed) = (*context.policy.config.timeouts, Vec::new(), Vec::new());
+        let mut attempt = ExchangeAttempt { incoming, context, site, origin, timeouts, tried, blamed };
         let (progress, failure) = self.attempts(&mut attempt, client, keeps_alive).await;
         if let Some(ExchangeFailure::Origin(fault)) = failure {
             attempt.blame(fault);
@@ -156,13 +158,13 @@ impl Exchanger {
         attempt: &mut ExchangeAttempt<'_>,
         may_be_kept: bool,
     ) -> Result<(OriginConnection, Arc<Upstream>), OriginFault> {
-        let site = attempt.site;
+        let origin = attempt.origin;
         loop {
-            let index = site.origin.next(&attempt.tried).ok_or(OriginFault::NoAddress)?;
-            let server = site.origin.servers.get(index).ok_or(OriginFault::NoAddress)?;
+            let index = origin.next(&attempt.tried).ok_or(OriginFault::NoAddress)?;
+            let server = origin.servers.get(index).ok_or(OriginFault::NoAddress)?;
             self.totals.origins.attempt();
             let most = if attempt.may_be_sent_twice() { Duration::MAX } else { FRESH };
-            if may_be_kept && let Some(kept) = self.connections.take(site, server, most) {
+            if may_be_kept && let Some(kept) = self.connections.take(origin, server, most) {
                 attempt.tried.push(index);
                 return Ok((kept, Arc::clone(server)));
             }
@@ -170,7 +172,7 @@ impl Exchanger {
             attempt.tried.push(index);
             // On the heap: a handshake's state is a hundred times that of an exchange over a kept connection, and every
             // request would carry room for it.
-            match Box::pin(self.connections.open(site, server, before, &attempt.timeouts)).await {
+            match Box::pin(self.connections.open(origin, server, before, &attempt.timeouts)).await {
                 Ok(connection) => return Ok((connection, Arc::clone(server))),
                 Err(fault) if attempt.tried.len() >= ATTEMPTS => return Err(fault),
                 Err(fault) => {
@@ -184,7 +186,7 @@ impl Exchanger {
 
 impl ExchangeAttempt<'_> {
     fn request(&self, keeps_alive: bool) -> RelayRequest<'_> {
-        let (head, own) = (self.incoming.head, self.site.config.origin.timeouts);
+        let (head, own) = (self.incoming.head, self.origin.timeouts);
         RelayRequest {
             method: head.method(),
             version: head.version,
@@ -218,7 +220,7 @@ impl ExchangeAttempt<'_> {
     }
 
     fn idle(&self) -> Duration {
-        self.site.config.origin.timeouts.idle.unwrap_or(self.timeouts.origin_idle)
+        self.origin.timeouts.idle.unwrap_or(self.timeouts.origin_idle)
     }
 
     /// The head that the origin is sent.
@@ -243,7 +245,7 @@ impl ExchangeAttempt<'_> {
     /// Notes that the server which was tried last failed.
     fn blame(&mut self, fault: OriginFault) {
         if let Some(index) = self.tried.last().copied().filter(|index| !self.blamed.contains(index))
-            && let Some(server) = self.site.origin.servers.get(index)
+            && let Some(server) = self.origin.servers.get(index)
         {
             server.failed(fault.cause(), SystemTime::now());
             self.blamed.push(index);

@@ -6,7 +6,7 @@
 use super::fault::OriginFault;
 use super::origin::{Authorities, reached};
 use crate::config::Timeouts;
-use crate::policy::{Site, Upstream};
+use crate::policy::{Upstream, Upstreams};
 use pingora::connectors::TransportConnector;
 use pingora::protocols::Stream;
 use std::pin::Pin;
@@ -56,12 +56,12 @@ impl OriginConnections {
     /// `most` ago.
     pub(super) fn take(
         &self,
-        site: &Site,
+        origin: &Upstreams,
         server: &Arc<Upstream>,
         most: Duration,
     ) -> Option<OriginConnection> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(index) = kept.iter().rposition(|kept| kept.connection.is_for(site, server)) {
+        while let Some(index) = kept.iter().rposition(|kept| kept.connection.is_for(origin, server)) {
             if kept.get(index)?.since.elapsed() > most {
                 return None;
             }
@@ -77,16 +77,16 @@ impl OriginConnections {
     /// Opens a connection to `server`; a further attempt takes another one of several addresses.
     pub(super) async fn open(
         &self,
-        site: &Site,
+        origin: &Upstreams,
         server: &Arc<Upstream>,
         attempt: usize,
         timeouts: &Timeouts,
     ) -> Result<OriginConnection, OriginFault> {
         let fault = |error: Box<pingora::Error>| OriginFault::of(&error);
-        let peer = reached(server, attempt, site, timeouts, &self.authorities).map_err(fault)?;
+        let peer = reached(server, attempt, origin, timeouts, &self.authorities).map_err(fault)?;
         let stream = self.connector.new_stream(&peer).await.map_err(fault)?;
         let address = peer._address.as_inet().copied();
-        let (server, ca) = (Arc::clone(server), site.origin.ca.clone());
+        let (server, ca) = (Arc::clone(server), origin.ca.clone());
         Ok(OriginConnection { stream, server, ca, address, buffer: Vec::new(), start: 0, is_kept: false })
     }
 
@@ -123,8 +123,8 @@ impl OriginConnection {
         Self { stream, server, ca: None, address: None, buffer: Vec::new(), start: 0, is_kept }
     }
 
-    fn is_for(&self, site: &Site, server: &Arc<Upstream>) -> bool {
-        Arc::ptr_eq(&self.server, server) && self.ca == site.origin.ca
+    fn is_for(&self, origin: &Upstreams, server: &Arc<Upstream>) -> bool {
+        Arc::ptr_eq(&self.server, server) && self.ca == origin.ca
     }
 
     /// Whether the server is still where this connection leads.

@@ -70,7 +70,7 @@ impl SiteTotals {
         match class {
             RequestClass::Judged(kind, action) => {
                 self.proofs.add(proof as usize, 1);
-                if action == Action::Refuse {
+                if action.keeps_out() {
                     let counters = if kind == EventKind::Pace { &self.slowed } else { &self.refusals };
                     counters.add(client as usize, 1);
                 }

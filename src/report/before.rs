@@ -3,7 +3,6 @@
 use super::headline::grouped;
 use super::question::ReportQuestion;
 use super::time;
-use crate::enforce::Action;
 use crate::record::{EventKind, StoreError, StoreReader, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -67,7 +66,7 @@ pub(super) fn of(
                     counts.requests += total.count;
                     counts.violations += is_of(total.decision.kind == EventKind::Violation);
                     let is_pace = total.decision.kind == EventKind::Pace;
-                    counts.refused += is_of(total.decision.action == Action::Refuse && !is_pace);
+                    counts.refused += is_of(total.decision.action.keeps_out() && !is_pace);
                 }
             }
         }

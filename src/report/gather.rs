@@ -264,7 +264,7 @@ impl Gathered {
             spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
             too_fast: account.sum(is_pace),
             slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
-            refused: account.sum(|decision| !is_pace(decision) && decision.action == Action::Refuse),
+            refused: account.sum(|decision| !is_pace(decision) && decision.action.keeps_out()),
             bytes: account.bytes,
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),

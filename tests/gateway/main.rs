@@ -11,6 +11,7 @@
     reason = "a test fails by panicking, and prints what it measured"
 )]
 
+mod actions;
 mod alerts;
 mod audit;
 mod authorize;

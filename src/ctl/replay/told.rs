@@ -9,7 +9,6 @@ use super::lines::LineKind::{
 use super::lines::{LineCounts, LineKind};
 use crate::ctl::logs::EndOfLog;
 use crate::decide::Notice;
-use crate::enforce::Action;
 use crate::identify::Purpose;
 use crate::record::{EventKind, printable};
 use crate::report::{Report, amount, byte_words, grouped};
@@ -152,7 +151,7 @@ impl ReplayFields {
         let mut slowed: Vec<SlowedCrawler> = judge.slowed.iter().filter_map(slowed).collect();
         slowed.sort_by(|one, two| (two.count, &one.crawler).cmp(&(one.count, &two.crawler)));
         let is_refused = |decided: &crate::record::CountedDecision| {
-            decided.action == Action::Refuse && decided.kind != EventKind::Pace
+            decided.action.keeps_out() && decided.kind != EventKind::Pace
         };
         Self {
             lines: judge.lines,

@@ -8,7 +8,9 @@ use super::peer::{Authorities, reached};
 use crate::config::{OriginUrl, RobotsUrl};
 use crate::http::head::AnswerHead;
 use crate::http::{Body, BodyReader};
-use crate::policy::{CopyValidators, FETCH_MARKER, OriginAnswer, Policy, Reloader, Site, Upstream, detached};
+use crate::policy::{
+    CopyValidators, FETCH_MARKER, OriginAnswer, Policy, Reloader, Site, Upstream, Upstreams, detached,
+};
 use crate::request::host;
 use pingora::connectors::TransportConnector;
 use std::fmt::Write as _;
@@ -177,8 +179,8 @@ async fn fetch(
         }
     };
     // Whom the operator trusts for the origin says nothing of another place.
-    let plain = elsewhere.as_ref().map(|_| Site { origin: site.origin.without_ca(), ..site.clone() });
-    let site = plain.as_ref().unwrap_or(site);
+    let plain = elsewhere.as_ref().map(|_| site.origin.without_ca());
+    let origin = plain.as_ref().unwrap_or(&site.origin);
     let server = match &elsewhere {
         Some((server, _)) => server,
         None => match site.origin.next(&[]).and_then(|at| site.origin.servers.get(at)) {
@@ -188,7 +190,7 @@ async fn fetch(
     };
     let mut step = first_step(policy, site, elsewhere.as_ref().map(|(_, url)| *url), &server.server.url);
     for _ in 0..=REDIRECTS {
-        match ask(policy, site, server, &step, validators, authorities).await {
+        match ask(policy, origin, server, &step, validators, authorities).await {
             Ok(answer) => match followed(&answer, &step, site) {
                 Some(Ok(next)) => step = next,
                 Some(Err(why)) => return failed(why),
@@ -287,14 +289,14 @@ fn meaning(answer: FetchedResponse) -> OriginAnswer {
 /// One request, on a connection of its own.
 pub(super) async fn ask(
     policy: &Policy,
-    site: &Site,
+    origin: &Upstreams,
     server: &Upstream,
     step: &FetchStep,
     validators: Option<&CopyValidators>,
     authorities: &Authorities,
 ) -> Result<FetchedResponse, String> {
     let silent = |what: &str| format!("the origin {} {what}", server.server.url);
-    let peer = reached(server, 0, site, &policy.config.timeouts, authorities)
+    let peer = reached(server, 0, origin, &policy.config.timeouts, authorities)
         .map_err(|_| silent("has no address"))?;
     let connector = TransportConnector::new(None);
     let stream = connector.new_stream(&peer).await;

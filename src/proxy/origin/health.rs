@@ -46,38 +46,38 @@ impl DueFetches {
     ) {
         let now = Instant::now();
         let mut next = HashMap::new();
-        for site in policy.sites() {
-            for server in &site.origin.servers {
-                let key = Arc::as_ptr(server) as usize;
-                let first = (now + defaults::RESOLVE_INTERVAL, now);
-                let (mut resolve, mut ask) = self.servers.get(&key).copied().unwrap_or(first);
-                if server.has_name() && resolve <= now {
-                    resolve = now + defaults::RESOLVE_INTERVAL;
-                    tokio::task::spawn_blocking({
-                        let (server, site) = (Arc::clone(server), site.config.name.clone());
-                        move || resolved(&server, &site)
-                    });
-                }
-                let check = &site.config.origin.health;
-                if check.probe != Probe::Off && ask <= now {
-                    ask = now + check.interval;
-                    let asking = asked(
-                        Arc::clone(policy),
-                        Arc::clone(site),
-                        Arc::clone(server),
-                        Arc::clone(connector),
-                        Arc::clone(authorities),
-                    );
-                    tokio::spawn(asking);
-                }
-                next.insert(key, (resolve, ask));
+        let of_sites = policy.sites().iter().map(|site| (Some(site), &site.origin));
+        let of_actions = policy.actions.values().filter_map(|set| Some((None, set.servers()?)));
+        let all = of_sites.chain(of_actions);
+        for (site, server) in all.flat_map(|(site, origin)| origin.servers.iter().map(move |one| (site, one)))
+        {
+            let key = Arc::as_ptr(server) as usize;
+            let first = (now + defaults::RESOLVE_INTERVAL, now);
+            let (mut resolve, mut ask) = self.servers.get(&key).copied().unwrap_or(first);
+            if server.has_name() && resolve <= now {
+                resolve = now + defaults::RESOLVE_INTERVAL;
+                let (server, site) = (Arc::clone(server), site.map(|site| site.config.name.clone()));
+                tokio::task::spawn_blocking(move || resolved(&server, site.as_deref()));
             }
+            let check = site.map(|site| (site, &site.config.origin.health));
+            if let Some((site, check)) = check.filter(|(_, check)| check.probe != Probe::Off && ask <= now) {
+                ask = now + check.interval;
+                let asking = asked(
+                    Arc::clone(policy),
+                    Arc::clone(site),
+                    Arc::clone(server),
+                    Arc::clone(connector),
+                    Arc::clone(authorities),
+                );
+                tokio::spawn(asking);
+            }
+            next.insert(key, (resolve, ask));
         }
         self.servers = next;
     }
 }
 
-fn resolved(server: &Upstream, site: &str) {
+fn resolved(server: &Upstream, site: Option<&str>) {
     let url = &server.server.url;
     match server.resolve() {
         Ok(true) => tracing::info!(site, addresses = ?**server.addresses(), "the origin {url} has moved"),
@@ -102,7 +102,7 @@ async fn asked(
     let timeouts = *policy.config.timeouts;
     // An origin of names is asked for the site's page, as its visitors do.
     let host = site.config.exact_host().map_or_else(|| server.server.url.authority(), str::to_owned);
-    let is_well = match reached(&server, 0, &site, &timeouts, &authorities) {
+    let is_well = match reached(&server, 0, &site.origin, &timeouts, &authorities) {
         Ok(peer) => is_well(&connector, &peer, check, &host).await,
         Err(_) => false,
     };

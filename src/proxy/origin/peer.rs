@@ -2,7 +2,7 @@
 //! and TLS that always verifies.
 
 use crate::config::{OriginServer, OriginTimeouts, OriginUrl, Timeouts};
-use crate::policy::{Site, Upstream, Upstreams};
+use crate::policy::{Upstream, Upstreams};
 use pingora::protocols::tls::CaType;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::utils::tls::{WrappedX509, parse_x509};
@@ -40,7 +40,7 @@ impl Authorities {
 pub(in crate::proxy) fn reached(
     server: &Upstream,
     attempt: usize,
-    site: &Site,
+    origin: &Upstreams,
     timeouts: &Timeouts,
     authorities: &Authorities,
 ) -> Result<HttpPeer> {
@@ -54,8 +54,8 @@ pub(in crate::proxy) fn reached(
             HttpPeer::new(address, *tls, server.server.server_name().to_owned())
         }
     };
-    limit(&mut peer, site.config.origin.timeouts, timeouts);
-    verify(&mut peer, &server.server, &site.origin, authorities);
+    limit(&mut peer, origin.timeouts, timeouts);
+    verify(&mut peer, &server.server, origin, authorities);
     Ok(peer)
 }
 

@@ -47,7 +47,7 @@ pub struct PathCounts {
 impl PathCounts {
     /// One request that came to this.
     pub fn one(kind: EventKind, action: Action) -> Self {
-        let is_refused = action == Action::Refuse && kind != EventKind::Pace;
+        let is_refused = action.keeps_out() && kind != EventKind::Pace;
         let mut counts = Self { refused: u64::from(is_refused), ..Self::default() };
         *match kind {
             EventKind::Violation => &mut counts.violations,
