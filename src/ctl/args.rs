@@ -34,7 +34,7 @@ pub(super) struct Cli {
     #[arg(long, global = true, value_name = "DIR", help_heading = COMMON)]
     pub(super) state_dir: Vec<PathBuf>,
     /// Shape of the answer
-    #[arg(long, global = true, value_parser = plain_formats(), default_value = "text", help_heading = COMMON)]
+    #[arg(long, global = true, value_parser = formats(&[]), default_value = "text", help_heading = COMMON)]
     pub(super) format: Format,
     #[command(subcommand)]
     pub(super) verb: Verb,
@@ -52,13 +52,21 @@ pub(super) enum Format {
     Csv,
     /// A page with charts; of a report only.
     Html,
+    /// For code scanners; of a lint only.
+    Sarif,
+    /// For the runners of GitHub; of a lint only.
+    Github,
 }
 
-/// The formats that every verb has. The others are taken, so that they can be answered with what to write instead.
-fn plain_formats() -> impl TypedValueParser<Value = Format> {
+/// What a report has beside them.
+const REPORT: &[Format] = &[Format::Csv, Format::Html];
+
+/// The formats that every verb has, and the `others` of one. The rest is taken, so that it can be answered with what to
+/// write instead.
+fn formats(others: &'static [Format]) -> impl TypedValueParser<Value = Format> {
     let shown = Format::value_variants().iter().filter_map(|format| {
-        let value = format.to_possible_value()?;
-        Some(value.hide(matches!(format, Format::Csv | Format::Html)))
+        let is_shown = matches!(format, Format::Text | Format::Json) || others.contains(format);
+        Some(format.to_possible_value()?.hide(!is_shown))
     });
     PossibleValuesParser::new(shown).try_map(|name| Format::from_str(&name, true))
 }
@@ -206,6 +214,9 @@ pub(super) struct LintArgs {
     /// Let warnings fail the lint
     #[arg(long, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,
+    /// Shape of the answer
+    #[arg(long, value_parser = formats(&[Format::Sarif, Format::Github]), default_value = "text")]
+    pub(super) format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -239,7 +250,7 @@ pub(super) struct ReportArgs {
     #[arg(long)]
     pub(super) public: bool,
     /// Shape of the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_parser = formats(REPORT), default_value = "text")]
     // The option of all verbs gets its value; here it is said that there are more.
     pub(super) format: Format,
     /// Print the crawler's case as plain text, fit for a mail to whoever runs it

@@ -1,6 +1,8 @@
 //! `gatewayctl lint`: the findings of robots.txt files, each with its line and a mark below the place.
 
-use super::args::{Deny, LintArgs};
+mod foreign;
+
+use super::args::{Cli, Deny, Format, LintArgs};
 use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, escape_harmful};
 use super::style;
@@ -144,7 +146,7 @@ fn outcome(complaints: &[FileFinding], deny: Option<Deny>) -> VerbOutcome {
     if objects { VerbOutcome::Objection } else { VerbOutcome::Fine }
 }
 
-pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
+pub(super) fn run(cli: &Cli, arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
     let (mut complaints, mut failures) = (Vec::new(), Vec::new());
     for path in &arguments.files {
         let file = match read(path) {
@@ -155,13 +157,16 @@ pub(super) fn run(arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
             }
         };
         let found = findings(&file);
-        if !output.is_json() {
+        if cli.format == Format::Text {
             print_all(&file, &found, output)?;
         }
         complaints.extend(found);
     }
-    if output.is_json() {
-        output.json(&complaints)?;
+    match cli.format {
+        Format::Json => output.json(&complaints)?,
+        Format::Sarif => output.json(&foreign::sarif(&complaints))?,
+        Format::Github => complaints.iter().try_for_each(|found| output.line(foreign::github(found)))?,
+        Format::Text | Format::Csv | Format::Html => {}
     }
     if failures.is_empty() {
         Ok(outcome(&complaints, arguments.deny))
@@ -179,7 +184,7 @@ fn read(path: &Path) -> Result<RobotsFile, Unfit> {
 }
 
 /// What is odd in a file, each with its line.
-fn findings(file: &RobotsFile) -> Vec<FileFinding> {
+pub(super) fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     let catalogue = &catalogue::bundled().catalogue;
     parsed.compare_names(catalogue.names(), catalogue.control_names());
@@ -211,7 +216,7 @@ fn marked_bytes(line: &[u8], finding: &Finding) -> usize {
     }
 }
 
-fn print_all(file: &RobotsFile, found: &[FileFinding], output: &mut Output<'_>) -> io::Result<()> {
+pub(super) fn print_all(file: &RobotsFile, found: &[FileFinding], output: &mut Output<'_>) -> io::Result<()> {
     for complaint in found {
         complaint.print_at_length(output)?;
         output.line("")?;

@@ -74,7 +74,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     match cli.format {
         Format::Json => output.json(&report)?,
         Format::Csv => as_csv(&report, output)?,
-        Format::Text => {
+        Format::Text | Format::Sarif | Format::Github => {
             as_table(&report, arguments.top, arguments.all || arguments.crawler.is_some(), output)?;
         }
         Format::Html => {

@@ -74,6 +74,32 @@ fn what_is_no_robots_txt_is_an_error() {
 }
 
 #[test]
+fn code_scanners_and_githubs_runners_get_it_in_their_own_forms() {
+    let log = lint("lint-sarif", WARNINGS, &["--format", "sarif", "--deny", "warnings"], 1).json();
+    let results = log["runs"][0]["results"].as_array().expect("results").clone();
+    let first = &results[0];
+    assert_eq!((&log["version"], &first["level"]), (&"2.1.0".into(), &"warning".into()));
+    let place = &first["locations"][0]["physicalLocation"];
+    assert_eq!(
+        (&place["artifactLocation"]["uri"], &place["region"]["startLine"]),
+        (&"robots.txt".into(), &1.into())
+    );
+    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules").clone();
+    assert!(results.iter().all(|result| rules.iter().any(|rule| rule["id"] == result["ruleId"])));
+
+    let told = lint("lint-github", WARNINGS, &["--format", "github"], 0).stdout;
+    assert_eq!(told.lines().count(), results.len());
+    assert!(told.starts_with("::warning file=robots.txt,line=1,col=1,title=rule-outside-group::"), "{told}");
+    let odd =
+        lint("lint-github-escaped", "User-agent: *\nDisallow: x%y,z:\n", &["--format", "github"], 0).stdout;
+    assert!(odd.contains("x%25y,z:"), "{odd}");
+    for format in ["sarif", "github"] {
+        let ended = ctl(&Folder::new(), &["crawlers", "--format", format]).exits(2);
+        assert!(ended.stderr.contains("only a lint can be sarif or github"), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_file_of_comments_is_fine() {
     lint("lint-comments", "# nothing is disallowed\n", &[], 0);
 }

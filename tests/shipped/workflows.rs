@@ -1,7 +1,7 @@
 //! `.github/workflows`: they run `make` and nothing else, with targets that exist. `actionlint` reads
 //! them where it is there.
 
-use crate::{path, text};
+use crate::{TOOL, path, text};
 use serde_yaml::Value;
 use std::process::Command;
 
@@ -43,4 +43,47 @@ fn actionlint_finds_nothing_in_them() {
     }
     let output = Command::new(program).arg(".github/workflows/*.yml").current_dir(path("")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn the_action_shows_findings_at_their_lines_and_fails_as_it_is_told() {
+    let action: Value = serde_yaml::from_str(&text("conf/github-action/action.yml")).unwrap();
+    let step = &action["runs"]["steps"][0];
+    assert_eq!(action["runs"]["using"], "composite");
+    let script = text("conf/github-action/lint");
+    for (name, value) in step["env"].as_mapping().unwrap() {
+        assert!(
+            script.contains(&format!("${{{}", name.as_str().unwrap()))
+                || script.contains(&format!("${}", name.as_str().unwrap()))
+        );
+        let input = value.as_str().unwrap().strip_prefix("${{ inputs.").map(|rest| &rest[..rest.len() - 3]);
+        assert!(input.is_none_or(|input| action["inputs"].get(input).is_some()), "{value:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("a shop")).unwrap();
+    std::fs::write(folder.path().join("robots.txt"), "User-agent: *\nDissallow: /x\n").unwrap();
+    std::fs::write(folder.path().join("a shop/robots.txt"), "User-agent: *\nAllow: /\n").unwrap();
+    let run = |more: &[(&str, &str)]| {
+        let mut command = Command::new(path("conf/github-action/lint"));
+        command.current_dir(folder.path()).env("GATEWAYCTL", TOOL).envs(more.iter().copied());
+        command.env("FILES", "robots.txt\n\na shop/robots.txt\n").output().unwrap()
+    };
+    let told = run(&[]);
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(
+        told.status.success() && text.starts_with("::warning file=robots.txt,line=2,col=1,title="),
+        "{told:?}"
+    );
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert_eq!(run(&[("DENY", "warnings")]).status.code(), Some(1));
+    let written = run(&[("SARIF", "out.sarif")]);
+    assert!(written.status.success() && written.stdout.is_empty(), "{written:?}");
+    let log = std::fs::read_to_string(folder.path().join("out.sarif")).unwrap();
+    assert!(log.contains("\"uri\":\"robots.txt\""), "{log}");
+    let unnamed = run(&[("GATEWAYCTL", ""), ("RELEASE", "main")]);
+    assert_eq!(unnamed.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&unnamed.stdout).starts_with("::error::'main' is no release"),
+        "{unnamed:?}"
+    );
 }

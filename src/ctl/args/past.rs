@@ -1,6 +1,6 @@
 //! Options of the verbs that look back: at access logs, or at what the store remembers.
 
-use super::Format;
+use super::{Format, REPORT, formats};
 use crate::ctl::report::TimeArgument;
 use crate::identify::PurposeSet;
 use clap::Args;
@@ -36,7 +36,7 @@ pub(in crate::ctl) struct ReplayArgs {
     #[arg(long)]
     pub(in crate::ctl) all: bool,
     /// Shape of the answer
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_parser = formats(REPORT), default_value = "text")]
     // The option of all verbs gets its value; here it is said that there are more.
     pub(in crate::ctl) format: Format,
     /// Write each violation as a line of JSON, in the journal's form, to a file or standard output (-)

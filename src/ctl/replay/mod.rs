@@ -134,7 +134,7 @@ fn print(
             let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default())?;
             output.ready_line(&page)?;
         }
-        Format::Text => {
+        Format::Text | Format::Sarif | Format::Github => {
             if !arguments.block.is_empty() {
                 output.painted_line(STRONG, if_blocked(&report, &PurposeSet::all_of(&arguments.block)))?;
             }
