@@ -44,8 +44,9 @@
 //! to this table. Lines 0 to 4 do no I/O and read no clock.
 //!
 //! ```text
-//! 12 main.rs  bin/gatewayctl.rs   the two programs, which may name every module
-//! 11 server  admin  ctl           clients; what an operator may ask a running gateway; the command line
+//! 13 main.rs  bin/gatewayctl.rs   the two programs, which may name every module
+//! 12 server  admin                clients; what an operator may ask a running gateway
+//! 11 ctl                          the command line
 //! 10 alerts                       what needs a look, sent to a webhook
 //! 9  proxy  process               origins; sockets, hand-over and signals
 //! 8  gateway  control             a head in, a decision out; what a running gateway answers; no sockets

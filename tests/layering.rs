@@ -27,7 +27,7 @@ use paths::{NamedPath, PathPlace};
 use std::path::Path;
 
 /// From the bottom up. Modules of one layer never name each other.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["robots"],
     &["http", "request"],
     &["identify"],
@@ -39,7 +39,8 @@ const LAYERS: [&[&str]; 13] = [
     &["gateway", "control"],
     &["proxy", "process"],
     &["alerts"],
-    &["server", "admin", "ctl"],
+    &["ctl"],
+    &["server", "admin"],
     &["main", "bin"],
 ];
 

@@ -12,6 +12,7 @@ mod public;
 mod query;
 mod robots;
 mod status;
+mod tester;
 
 pub use page::LivePage;
 pub use public::publish;
@@ -101,6 +102,7 @@ impl Admin {
             (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, self.readiness()),
             (_, "/status", &Method::GET | &Method::HEAD) => json(&self.status()),
             (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
+            (_, "/test", &Method::GET | &Method::HEAD | &Method::POST) => tester::answer(self, request),
             (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
             (RequestSource::Control, "/reload", &Method::POST) => answered(self.reload(request)),
             (RequestSource::Control, "/mode", &Method::POST) => answered(mode::change(self, request)),
@@ -115,6 +117,7 @@ impl Admin {
             | (RequestSource::Control, "/robots", _) => use_instead("GET, HEAD"),
             (RequestSource::Control, "/reload" | "/robots/refresh", _) => use_instead("POST"),
             (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
+            (_, "/test", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
     }

@@ -39,6 +39,16 @@ const MOST_WAITING: usize = 8;
 /// How long reading the store for one page may take, and how long the database of the fleet is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
 
+/// Links to the report and to the tester, of which one `is_report` or the other.
+pub(super) fn pages(is_report: bool) -> (&'static str, Vec<Link>) {
+    let link = |href: &str, label: &str, is_current| Link {
+        href: href.to_owned(),
+        label: label.to_owned(),
+        is_current,
+    };
+    ("Pages", vec![link("/", "Report", is_report), link("/test", "Try a request", !is_report)])
+}
+
 /// Makes the page.
 #[derive(Debug)]
 pub struct LivePage {
@@ -162,6 +172,7 @@ impl LivePage {
             .map(|(is_of_fleet, label)| link(PageRequest { is_of_fleet, ..view.clone() }, label));
         Frame {
             lists: vec![
+                pages(true),
                 ("Time", times.collect()),
                 ("Site", sites.collect()),
                 ("Gateways", gateways.collect()),
@@ -176,10 +187,15 @@ pub(super) fn answer(admin: &Admin, query: Option<&str>) -> Response<Vec<u8>> {
         Ok(view) => admin.page.of(&view, &policy),
         Err(trouble) => render_failure(&trouble, &admin.page.frame(&PageRequest::default(), &policy)),
     };
+    html_response(status, body, html::content_security_policy())
+}
+
+/// A page under this policy.
+pub(super) fn html_response(status: StatusCode, body: String, policy: &str) -> Response<Vec<u8>> {
     let mut response = response(status, "text/html; charset=utf-8", body.into_bytes());
     let fields = response.headers_mut();
     // What a page in a file cannot say of itself: nobody may frame it.
-    let policy = format!("{}; frame-ancestors 'none'", html::content_security_policy());
+    let policy = format!("{policy}; frame-ancestors 'none'");
     if let Ok(policy) = HeaderValue::try_from(policy) {
         fields.insert(header::CONTENT_SECURITY_POLICY, policy);
     }

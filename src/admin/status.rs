@@ -93,6 +93,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
             .iter()
             .map(|shown| CertificateStatus::of(shown, now))
             .collect(),
+        exceptions: policy.ending_exceptions(now).collect(),
         totals: admin.totals.snapshot(),
         connections: admin.connections.snapshot(),
     }

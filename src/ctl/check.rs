@@ -165,6 +165,10 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
         };
         FileFinding::whole(path, Severity::Warning, "unknown-crawler", message, hint)
     }));
+    complaints.extend(policy.ending_exceptions(SystemTime::now()).map(|message| {
+        let hint = "remove it, or write a later `until`";
+        FileFinding::whole(path, Severity::Warning, "exception", message, hint)
+    }));
     let of_fleet = config.fleet.iter().flat_map(fleet::faults);
     complaints.extend(of_fleet.map(|error| {
         let hint = "until that is mended, the gateway stays apart from its fleet";

@@ -27,7 +27,7 @@ use std::time::SystemTime;
 /// The answer; field names and order are public API.
 #[derive(Debug, Serialize, Template)]
 #[template(path = "explain.txt", config = "src/ctl/askama.toml")]
-struct Explanation {
+pub(super) struct Explanation {
     #[serde(flatten)]
     ruling: ExplainAnswer,
     site: String,
@@ -179,9 +179,10 @@ fn running(cli: &Cli, explanation: &Explanation) -> Option<SiteStatus> {
 }
 
 /// Who signed a request, and the steps of finding out.
-type SignerSteps = (Option<VerifiedSignature>, Vec<String>);
+pub(super) type SignerSteps = (Option<VerifiedSignature>, Vec<String>);
 
-fn explain(
+/// Judges a request without fair notice, and tells every step.
+pub(super) fn explain(
     trial: &TrialPolicy,
     facts: &RequestFacts<'_>,
     named: Option<&Arc<Identity>>,

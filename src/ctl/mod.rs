@@ -31,8 +31,11 @@ mod report;
 mod robots;
 mod status;
 mod style;
+mod tester;
 mod trial;
 mod which_config;
+
+pub use tester::{TrialAnswer, TriedRequest};
 
 use crate::policy::Unfit;
 use crate::record::{StoreError, StoreErrorKind};
@@ -139,6 +142,10 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     if !is_report && matches!(cli.format, Format::Csv | Format::Html) {
         return Err(VerbFailure("only a report can be csv or html; write --format text or json".to_owned()));
     }
+    if !matches!(cli.verb, Verb::Lint(_)) && matches!(cli.format, Format::Sarif | Format::Github) {
+        let message = "only a lint can be sarif or github; write --format text or json";
+        return Err(VerbFailure(message.to_owned()));
+    }
     match &cli.verb {
         Verb::Alerts(AlertsArgs { verb: AlertsVerb::Test }) => alerts::test(cli, output),
         Verb::Backup(arguments) => backup::run(cli, arguments, output),
@@ -154,7 +161,7 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
         Verb::Fleet(arguments) => fleet::run(cli, arguments, output),
         Verb::Init(arguments) => init::run(cli, arguments, output),
-        Verb::Lint(arguments) => lint::run(arguments, output),
+        Verb::Lint(arguments) => lint::run(cli, arguments, output),
         Verb::Man(arguments) => man::run(arguments, output),
         Verb::Mode(arguments) => mode::run(cli, arguments, output),
         Verb::Reload(arguments) => reload::run(cli, arguments, output),

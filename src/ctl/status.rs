@@ -77,6 +77,7 @@ fn troubles(status: &StatusReport) -> Vec<String> {
         let trouble = certificate.trouble.as_ref()?;
         Some(format!("the certificate {} {trouble}", certificate.certificate))
     }));
+    troubles.extend(status.exceptions.iter().cloned());
     let lines_lost = status.access_log.map_or(0, |log| log.lines_lost);
     let counts = [
         (status.counts_lost, "requests are missing from reports: the store could not be written"),

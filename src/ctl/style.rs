@@ -33,7 +33,6 @@ impl Palette {
     }
 
     /// No colours.
-    #[cfg(test)]
     pub(super) const fn plain() -> Self {
         Self { is_coloured: false }
     }

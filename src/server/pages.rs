@@ -3,12 +3,13 @@
 //! The function knows no sockets and may take its time: it runs beside the workers, not on them.
 
 use crate::http::{RequestHead, Response};
+use bytes::Bytes;
 use std::fmt;
 use std::sync::Arc;
 
 type PageAnswer = dyn Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync;
 
-/// Answers a request without a body worth reading.
+/// Answers requests. A body, where there is one, is the extension `Bytes` of the request.
 #[derive(Clone)]
 pub struct Pages(Arc<PageAnswer>);
 
@@ -21,10 +22,13 @@ impl Pages {
     }
 
     /// The answer to one request.
-    pub(super) async fn answer(&self, head: &RequestHead) -> Response {
-        let Some(request) = plain(head) else {
+    pub(super) async fn answer(&self, head: &RequestHead, body: Vec<u8>) -> Response {
+        let Some(mut request) = plain(head) else {
             return Response::page(400, "the request could not be understood");
         };
+        if !body.is_empty() {
+            request.extensions_mut().insert(Bytes::from(body));
+        }
         let answer = Arc::clone(&self.0);
         let answered = tokio::task::spawn_blocking(move || answer(&request)).await;
         // Where the function panicked, the hook has reported that.

@@ -4,7 +4,12 @@
 use std::collections::BTreeSet;
 
 /// Elements that the templates use.
-const ELEMENTS: [&str; 47] = [
+const ELEMENTS: [&str; 52] = [
+    "form",
+    "label",
+    "input",
+    "textarea",
+    "button",
     "a",
     "b",
     "bdi",
@@ -55,10 +60,16 @@ const ELEMENTS: [&str; 47] = [
 ];
 
 /// Elements without content.
-const VOID: [&str; 2] = ["link", "meta"];
+const VOID: [&str; 3] = ["link", "meta", "input"];
 
 /// Attributes that the templates use. None of them runs anything.
-const ATTRIBUTES: [&str; 28] = [
+const ATTRIBUTES: [&str; 34] = [
+    "action",
+    "for",
+    "method",
+    "rows",
+    "type",
+    "value",
     "aria-current",
     "aria-hidden",
     "aria-label",

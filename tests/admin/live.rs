@@ -66,7 +66,7 @@ fn another_time_and_another_site_can_be_asked_for() {
         assert_eq!(response.status, 200, "{link}");
         let page = page(&response);
         let current = page.of("a").filter(|link| link.iter().any(|(name, _)| name == "aria-current")).count();
-        assert_eq!(current, 2, "{link} marks its time and its site");
+        assert_eq!(current, 3, "{link} marks itself, its time and its site");
     }
     assert_eq!(watched.ask("/?since=36h").status, 200);
     assert_eq!(watched.ask("/?nothing=known&since=2h&").status, 200);

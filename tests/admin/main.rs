@@ -30,3 +30,4 @@ mod store;
 )]
 #[path = "../gateway/support/mod.rs"]
 mod support;
+mod tester;

@@ -81,7 +81,7 @@ fn a_planted_violation_of_each_row_is_caught() {
         ("src/policy/mod.rs", "use crate::gateway::Gateway;\n", "1: policy must not name gateway"),
         ("src/server/mod.rs", "use crate::admin::answer;\n", "1: server must not name admin"),
         ("src/process/mod.rs", "use crate::proxy::Client;\n", "1: process must not name proxy"),
-        ("src/admin/mod.rs", "use crate::ctl::render;\n", "1: admin must not name ctl"),
+        ("src/ctl/mod.rs", "use crate::admin::answer;\n", "1: ctl must not name admin"),
         ("src/ctl/mod.rs", "use robots_gateway::server::serve;\n", "1: ctl must not name server"),
         ("src/ctl/mod.rs", "fn f() { crate::main::run() }\n", "1: ctl must not name main"),
         ("src/main.rs", "use pingora::server::Server;\n", "1: pingora belongs in src/proxy/"),

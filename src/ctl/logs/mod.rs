@@ -24,3 +24,12 @@ pub(super) use entry::{LogEntry, LoggedUserAgent};
 pub(super) use pattern::LogPattern;
 pub(super) use source::in_order;
 pub(super) use walk::{EndOfLog, LogWalk, WalkedLine};
+
+/// The request in one line of a log by itself, or what was expected of it.
+pub(super) fn read_line(line: &bytes::Bytes) -> Result<LogEntry, &'static str> {
+    match reader::LogReader::new(line, None).read(line) {
+        reader::LineRead::Entry(entry) => Ok(entry),
+        reader::LineRead::Unread(expected, _) => Err(expected),
+        reader::LineRead::Nothing => Err("a request"),
+    }
+}

@@ -73,6 +73,11 @@ pub fn content_security_policy() -> &'static str {
     })
 }
 
+/// The same of a page with a form, which may be sent to where the page came from and nowhere else.
+pub fn policy_of_forms() -> String {
+    content_security_policy().replace("form-action 'none'", "form-action 'self'")
+}
+
 #[derive(Template)]
 #[template(path = "page.html", config = "src/report/html/askama.toml")]
 struct Page<'a> {
@@ -156,6 +161,31 @@ pub fn page_of_series(
 pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result<String, PageError> {
     let reason = visible(reason);
     Ok(Apology { frame, title, reason, remedy }.render()?)
+}
+
+#[derive(Template)]
+#[template(path = "tester.html", config = "src/report/html/askama.toml")]
+struct Tester<'a> {
+    frame: &'a Frame,
+    /// Name, label and value.
+    fields: &'a [(&'a str, &'a str, &'a str)],
+    robots: &'a str,
+    explained: Option<&'a str>,
+    findings: Option<&'a str>,
+}
+
+/// The page with a form to try a request, and what came of it.
+///
+/// # Errors
+/// None that can be expected: what is written is written to memory.
+pub fn tester(
+    fields: &[(&str, &str, &str)],
+    robots: &str,
+    explained: Option<&str>,
+    findings: Option<&str>,
+    frame: &Frame,
+) -> Result<String, PageError> {
+    Ok(Tester { frame, fields, robots, explained, findings }.render()?)
 }
 
 impl<'a> Page<'a> {

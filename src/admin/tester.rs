@@ -1,0 +1,40 @@
+//! The page on which an operator tries a request and a robots.txt: a form, and what the tool says of it.
+//!
+//! Nothing is kept or changed, so it may be asked from anywhere that the page may be read from.
+
+use super::{Admin, page, query};
+use crate::ctl::{TrialAnswer, TriedRequest};
+use crate::report::html::{self, Frame};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+
+/// Answers the form that `request` carries, in its query or its body.
+pub(super) fn answer(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
+    let body = request.extensions().get::<Bytes>().map(|body| String::from_utf8_lossy(body));
+    let form = body.as_deref().unwrap_or_else(|| request.uri().query().unwrap_or_default());
+    let mut tried = TriedRequest::default();
+    for (name, value) in query::pairs(form) {
+        match name.as_str() {
+            "user_agent" => tried.user_agent = value,
+            "target" => tried.target = value,
+            "address" => tried.address = value,
+            "host" => tried.host = value,
+            "line" => tried.line = value,
+            "robots" => tried.robots = value,
+            _ => {}
+        }
+    }
+    let TrialAnswer { explained, findings } = tried.answer(&admin.reloader.current());
+    let fields = [
+        ("user_agent", "User-Agent", &*tried.user_agent),
+        ("target", "Path", &tried.target),
+        ("address", "Address of the client", &tried.address),
+        ("host", "Host", &tried.host),
+        ("line", "Or a line of an access log", &tried.line),
+    ];
+    let frame = Frame { lists: vec![page::pages(false)] };
+    let explained = explained.map(|said| said.unwrap_or_else(|why| why));
+    let made = html::tester(&fields, &tried.robots, explained.as_deref(), findings.as_deref(), &frame);
+    let made = made.unwrap_or_else(|error| error.to_string());
+    page::html_response(StatusCode::OK, made, &html::policy_of_forms())
+}

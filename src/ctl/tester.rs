@@ -1,0 +1,102 @@
+//! What an operator tries on the page of a running gateway: a request as `explain` takes it, and a robots.txt as `lint` does.
+
+use super::explain::{explain, facts, invalid_target};
+use super::trial::TrialPolicy;
+use super::{lint, logs};
+use crate::ctl::args::Format;
+use crate::ctl::output::Output;
+use crate::ctl::style::Palette;
+use crate::policy::{Policy, RobotsFile};
+use crate::request::{RequestFacts, host};
+use crate::robots::ParseLimits;
+use askama::Template as _;
+use bytes::Bytes;
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::path::Path;
+
+/// What is tried. What is empty is not given.
+#[derive(Clone, Debug, Default)]
+pub struct TriedRequest {
+    /// The header of the client.
+    pub user_agent: String,
+    /// What it asks for.
+    pub target: String,
+    /// From where.
+    pub address: String,
+    /// Of which host.
+    pub host: String,
+    /// A line of an access log in place of these.
+    pub line: String,
+    /// A robots.txt in place of the site's.
+    pub robots: String,
+}
+
+/// What comes of it, as the tool writes it.
+#[derive(Clone, Debug, Default)]
+pub struct TrialAnswer {
+    /// What `explain` says, or why it says nothing; `None` where no request was given.
+    pub explained: Option<Result<String, String>>,
+    /// What `lint` says of the robots.txt that was given.
+    pub findings: Option<String>,
+}
+
+impl TriedRequest {
+    /// Tries it under `policy`.
+    pub fn answer(&self, policy: &Policy) -> TrialAnswer {
+        let has_request = !self.target.is_empty() || !self.user_agent.is_empty() || !self.line.is_empty();
+        TrialAnswer {
+            explained: has_request.then(|| self.explained(policy)),
+            findings: (!self.robots.is_empty()).then(|| self.findings()),
+        }
+    }
+
+    fn explained(&self, policy: &Policy) -> Result<String, String> {
+        let entry = if self.line.is_empty() {
+            None
+        } else {
+            let read = logs::read_line(&Bytes::copy_from_slice(self.line.trim().as_bytes()));
+            Some(read.map_err(|expected| format!("the line of a log cannot be read: expected {expected}"))?)
+        };
+        let address = Some(self.address.trim()).filter(|text| !text.is_empty()).map(|text| {
+            text.parse::<IpAddr>()
+                .map_err(|_| format!("invalid address `{text}`: expected one such as 192.0.2.7"))
+        });
+        let (address, agent) =
+            (address.transpose()?, Some(self.user_agent.as_bytes()).filter(|agent| !agent.is_empty()));
+        let target = if self.target.is_empty() { "/" } else { &self.target };
+        let facts = match &entry {
+            Some(entry) => entry.facts().ok_or("the request of that line names no path")?,
+            None => facts("", target.as_bytes(), agent, address).ok_or_else(|| invalid_target(target))?,
+        };
+        let named = if self.host.is_empty() { facts.host.clone() } else { host::normalise(self.host.trim()) };
+        let site = if named.is_empty() { policy.sites().first() } else { policy.site(&named) };
+        let site = site.ok_or_else(|| format!("no site serves `{named}`"))?;
+        let named = if named.is_empty() { Cow::Borrowed(&*site.config.name) } else { named };
+        let limits = ParseLimits { max_bytes: policy.config.robots_max_size };
+        let site = if self.robots.is_empty() {
+            (**site).clone()
+        } else {
+            site.judging_by(self.robots().as_bytes(), &limits)
+        };
+        let host = named.clone().into_owned();
+        let facts = RequestFacts { host: named, ..facts };
+        let trial = TrialPolicy { policy: policy.clone(), site, host, limits, has_rules: true };
+        explain(&trial, &facts, None, None).render().map_err(|error| error.to_string())
+    }
+
+    /// The robots.txt as it is in a file: a form sends other line ends.
+    fn robots(&self) -> String {
+        self.robots.replace("\r\n", "\n")
+    }
+
+    fn findings(&self) -> String {
+        let file = RobotsFile::of(Path::new("robots.txt"), self.robots().into_bytes());
+        let mut text = Vec::new();
+        let mut output = Output::new(Format::Text, Palette::plain(), &mut text);
+        // Writing to memory cannot fail.
+        let _ = lint::print_all(&file, &lint::findings(&file), &mut output).and_then(|()| output.flush());
+        drop(output);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
