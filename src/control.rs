@@ -53,6 +53,8 @@ pub struct StatusReport {
     pub fleet: Option<FleetStatus>,
     /// The certificates that TLS shows.
     pub certificates: Vec<CertificateStatus>,
+    /// Exceptions that have ended, or end soon.
+    pub exceptions: Vec<String>,
     /// Counts since the start.
     pub totals: TotalsSnapshot,
     /// What became of connections since the start.

@@ -26,6 +26,11 @@ impl Config {
         self.alerts.iter().for_each(|alerts| alerts.check(faults));
         self.public.iter().for_each(|public| public.check(faults));
         self.fleet.iter().for_each(|fleet| fleet.check(faults));
+        for (at, exception) in self.exempt.iter().enumerate() {
+            let message = "an exception without `address` exempts everybody";
+            let hint = "write `address`, or `mode = \"off\"` if nobody is to be judged";
+            faults.require(exception.address.is_some(), &format!("exempt.{at}"), message, hint);
+        }
         let level = self.log.level.as_deref().unwrap_or_default();
         let message = format!("invalid level `{level}` of the log");
         let hint = "write off, error, warn, info, debug or trace";

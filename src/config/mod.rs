@@ -13,6 +13,7 @@ pub mod catalogue;
 mod check;
 pub mod defaults;
 mod error;
+mod exception;
 mod faults;
 mod fleet;
 mod host_pattern;
@@ -26,6 +27,7 @@ mod public;
 pub mod ranges;
 pub mod reading;
 mod robots;
+mod robots_tags;
 mod self_test;
 mod site;
 mod user_info;
@@ -38,6 +40,7 @@ pub use arguments::{Arguments, DaemonVerb};
 pub use authorize::AuthorizeConfig;
 pub use bounded::{BoundedThreads, TimedOut};
 pub use error::{ConfigError, ConfigErrors};
+pub use exception::Exception;
 pub use fleet::FleetConfig;
 pub use host_pattern::{HostPattern, HostPatternError, www_sibling};
 pub use limits::{ConnectionLimits, Timeouts};
@@ -47,6 +50,7 @@ pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
 pub use origin_url::{OriginError, OriginUrl};
 pub use public::PublicConfig;
 pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsUrl};
+pub use robots_tags::RobotsTag;
 pub use self_test::SELF_TEST_HOST;
 pub use site::SiteConfig;
 pub use user_info::without_user_info;
@@ -72,7 +76,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use values::{FieldToKeep, FieldToRemove, listed_as, written_as};
+use values::{FieldToKeep, FieldToRemove, TextOrTable, listed_as, written_as};
 
 /// No configuration is larger; a catalogue, a certificate or a key is not either.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -154,13 +158,15 @@ pub struct Config {
     pub via: bool,
     /// Whether forwarded answers carry the `Content-Usage` preference that applies.
     pub content_usage: bool,
+    /// What forwarded answers say of themselves to robots.
+    pub robots_tags: Vec<RobotsTag>,
     /// The access log, if one is wanted, relative to the state folder, or `-`.
     pub access_log: Option<PathBuf>,
     /// The form of its lines.
     pub access_log_format: AccessFormat,
     /// Clients that are never judged.
-    #[serde(deserialize_with = "listed_as::<NetworkValue, _, _, _>")]
-    pub exempt: NetworkList,
+    #[serde(deserialize_with = "listed_as::<TextOrTable<Exception>, _, _, _>")]
+    pub exempt: Vec<Exception>,
     /// How much of an address is recorded.
     pub addresses: AddressDetail,
     /// Whether plainly allowed requests are recorded too.
@@ -250,6 +256,15 @@ impl Config {
         self.verify.rebase(base);
         self.crawlers.values_mut().chain(self.purposes.values_mut()).for_each(|set| set.rebase(base));
         self.sites.iter_mut().for_each(|site| site.rebase(base));
+    }
+
+    /// Every exception, with the key that it is written at.
+    pub fn exceptions(&self) -> impl Iterator<Item = (String, &Exception)> {
+        let general = self.exempt.iter().map(|one| ("exempt".to_owned(), one));
+        let of_crawlers = self.crawlers.iter().map(|(name, set)| (format!("crawlers.{name}.except"), set));
+        let of_purposes = self.purposes.iter().map(|(name, set)| (format!("purposes.{name}.except"), set));
+        let named = of_crawlers.chain(of_purposes);
+        general.chain(named.flat_map(|(key, set)| set.except.iter().map(move |one| (key.clone(), one))))
     }
 
     /// What notice is given. A read settles after `settle`, but never so late that the notice would be over first.

@@ -3,8 +3,8 @@
 use super::error::rebase;
 use super::faults::Faults;
 use super::site::refusal_status;
-use super::values::{PurposeValue, RateValue, ValueError};
-use super::{Config, OriginUrl};
+use super::values::{PurposeValue, RateValue, TextOrTable, ValueError, listed_as};
+use super::{Config, Exception, OriginUrl};
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, Named};
 use crate::identify::Purpose;
@@ -22,6 +22,9 @@ pub struct NamedSetting {
     pub rate: Option<RateValue>,
     /// What its violations are answered with.
     pub action: Option<ActionConfig>,
+    /// Those of them that are not judged.
+    #[serde(deserialize_with = "listed_as::<TextOrTable<Exception>, _, _, _>")]
+    pub except: Vec<Exception>,
 }
 
 /// What a violation is answered with in enforce mode.
@@ -92,6 +95,7 @@ pub(super) fn of_purposes<'de, D: Deserializer<'de>>(
             let own = settings.entry(purpose).or_default();
             (own.mode, own.rate) = (own.mode.or(setting.mode), own.rate.or(setting.rate));
             own.action = own.action.take().or_else(|| setting.action.clone());
+            own.except.extend_from_slice(&setting.except);
         }
     }
     Ok(settings)
@@ -123,7 +127,7 @@ pub(super) fn complete(config: &mut Config, faults: &mut Faults<'_>) {
     let of_crawlers = config.crawlers.iter().map(|(name, set)| (format!("crawlers.{name}"), set));
     let of_purposes = config.purposes.iter().map(|(name, set)| (format!("purposes.{name}"), set));
     for (key, set) in of_crawlers.chain(of_purposes) {
-        let message = format!("`[{key}]` sets nothing: expected `mode`, `rate` or `action`");
+        let message = format!("`[{key}]` sets nothing: expected `mode`, `rate`, `action` or `except`");
         let hint = "write `mode = \"enforce\"` or `rate = \"60/m\"`";
         faults.require(*set != NamedSetting::default(), &key, message, hint);
         if let Some(ActionConfig::Answer { status, .. }) = set.action {

@@ -6,7 +6,6 @@
 use super::{Config, HostPattern, Origin, OriginUrl, RobotsConfig, RobotsFrom, SiteConfig, VerifyOptions};
 use crate::enforce::{ClientModes, Mode};
 use crate::record::LogOptions;
-use crate::request::address::NetworkList;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -51,7 +50,7 @@ impl Config {
             state_dir: folder.to_owned(),
             verify: VerifyOptions { dns: false, refresh: None, ..self.verify },
             log: LogOptions { level: Some("error".to_owned()), ..self.log },
-            exempt: NetworkList::default(),
+            exempt: Vec::new(),
             clients: ClientModes::default(),
             purposes: BTreeMap::new(),
             crawlers: BTreeMap::new(),

@@ -4,6 +4,7 @@ use super::faults::Faults;
 use super::host_pattern::HostPattern;
 use super::origin::Origin;
 use super::robots::RobotsConfig;
+use super::robots_tags::RobotsTag;
 use super::values::{DurationValue, text_or_table};
 use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
@@ -52,6 +53,8 @@ pub struct SiteConfig {
     /// Whether forwarded answers carry the `Content-Usage` preference that applies; `None` where the configuration as a
     /// whole says.
     pub content_usage: Option<bool>,
+    /// What its forwarded answers say of themselves to robots; `None` where the configuration as a whole says.
+    pub robots_tags: Option<Vec<RobotsTag>>,
     /// How it refuses.
     #[serde(with = "RefusalForm")]
     pub refusal: RefusalPolicy,

@@ -251,7 +251,7 @@ pub(super) use from_value;
 
 from_value!(
     DurationValue => Duration, DurationValue => Option<Duration>, SizeValue => u64, SizeValue => Option<u64>,
-    ListenValue => SocketAddr, AdminValue => Option<SocketAddr>, NetworkValue => Network, RateValue => Option<JournalRate>,
+    ListenValue => SocketAddr, AdminValue => Option<SocketAddr>, NetworkValue => Network, NetworkValue => Option<Network>, RateValue => Option<JournalRate>,
     FieldToRemove => FieldPattern, FieldToKeep => FieldPattern
 );
 

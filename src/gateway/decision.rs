@@ -10,8 +10,9 @@ use super::pending_events::PendingEvent;
 use super::redirect::redirect_to_https;
 use super::request::{DecidedFor, PendingRead, RequestContext, VerdictLabels};
 use super::request_id::RequestId;
+use super::robots_fields::{self, AddedField};
 use super::signed::{ACCEPT_SIGNATURE, signer};
-use super::{Gateway, Incoming, content_usage, forwarding, malformed, partial_reads, robots_txt};
+use super::{Gateway, Incoming, forwarding, malformed, partial_reads, robots_txt};
 use crate::decide::{Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Contradicted, Mode, Refusal};
 use crate::http::Response;
@@ -62,8 +63,25 @@ struct DecisionRecord {
     event: Option<PendingEvent>,
     counted: Option<(Arc<Identity>, Proof)>,
     labels: Option<VerdictLabels>,
-    usage: Option<Box<[u8]>>,
+    added: Vec<AddedField>,
     diverted: Option<Arc<SetAction>>,
+}
+
+impl DecisionRecord {
+    /// With nothing to tell yet.
+    fn new(decision: Decision, judged: &JudgedRequest<'_>, class: RequestClass) -> Self {
+        Self {
+            decision,
+            client: judged.identity.client,
+            proof: judged.proof,
+            class,
+            event: None,
+            counted: None,
+            labels: None,
+            added: Vec::new(),
+            diverted: None,
+        }
+    }
 }
 
 impl Gateway {
@@ -258,7 +276,7 @@ impl Gateway {
         self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.class);
         context.counted = outcome.counted;
         context.event = outcome.event.map(|event| self.pending.insert(event));
-        context.usage = outcome.usage;
+        context.added = outcome.added;
         context.diverted = outcome.diverted;
         Self::to_origin(outcome.decision, context)
     }
@@ -290,16 +308,10 @@ fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option
     let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
     let kind = recorded.then(|| kind(judged, site));
     let labels = (policy.config.verdict_headers || input.decided_for != DecidedFor::Client)
-        .then(|| labels(judged, too_fast));
-    let (client, proof) = (judged.identity.client, judged.proof);
-    let usage = site
-        .config
-        .content_usage
-        .unwrap_or(policy.config.content_usage)
-        .then(|| content_usage::preference(site, &judged.identity, target.judged()));
+        .then(|| VerdictLabels::of(judged, too_fast));
+    let added = robots_fields::fields(policy, site, &judged.identity, target.judged());
     let class = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
-    let (event, counted, usage) = (None, None, usage.flatten());
-    DecisionRecord { decision, client, proof, class, event, counted, labels, usage, diverted }
+    DecisionRecord { labels, added, diverted, ..DecisionRecord::new(decision, judged, class) }
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
@@ -342,10 +354,7 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occur
 fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
     let JudgeInput { incoming, facts, policy, site, rules, now, uptime, .. } = input;
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
-        let (client, proof) = (judged.identity.client, judged.proof);
-        let class = RequestClass::NotJudged;
-        let (event, counted, labels, usage, diverted) = (None, None, None, None, None);
-        return DecisionRecord { decision, client, proof, class, event, counted, labels, usage, diverted };
+        return DecisionRecord::new(decision, judged, RequestClass::NotJudged);
     }
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
@@ -365,17 +374,8 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
             },
         })
     });
-    DecisionRecord {
-        class: RequestClass::RobotsTxt(served.answer.status),
-        decision: Decision::RobotsTxt(served.answer, read),
-        client: judged.identity.client,
-        proof: judged.proof,
-        event: None,
-        counted: None,
-        labels: None,
-        usage: None,
-        diverted: None,
-    }
+    let class = RequestClass::RobotsTxt(served.answer.status);
+    DecisionRecord::new(Decision::RobotsTxt(served.answer, read), judged, class)
 }
 
 fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
@@ -390,21 +390,4 @@ fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
     });
     let asks = site.config.accept_signature && judged.proof_by != Some(ProofMethod::Signature);
     if asks { reply.with("accept-signature", ACCEPT_SIGNATURE.as_bytes()) } else { reply }
-}
-
-fn labels(judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> VerdictLabels {
-    let too_fast = too_fast.filter(|_| judged.action == Action::Refuse);
-    VerdictLabels {
-        crawler: judged.identity.crawler.clone().filter(|_| judged.identity.client.is_judged()),
-        verdict: match (judged.verdict.is_judged(), judged.verdict.allows()) {
-            _ if too_fast.is_some() => "pace",
-            (false, _) => "not-judged",
-            (true, true) => "allow",
-            (true, false) => "disallow",
-        },
-        proof: judged.proof.as_str(),
-        line: judged.verdict.ruling.as_ref().and_then(|ruling| ruling.rule).map(|rule| rule.line),
-        version: judged.verdict.version,
-        retry_after: too_fast.map(|too_fast| too_fast.retry_after()),
-    }
 }

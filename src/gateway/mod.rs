@@ -6,7 +6,6 @@
 
 mod access;
 mod authorize;
-mod content_usage;
 pub mod date;
 mod decision;
 mod facts;
@@ -19,6 +18,7 @@ mod pending_events;
 mod redirect;
 mod request;
 mod request_id;
+mod robots_fields;
 mod robots_txt;
 mod signed;
 #[cfg(test)]
@@ -31,6 +31,7 @@ pub use forwarding::{forward, target as forwarded_target};
 pub use malformed::{Fragment, answer as malformed_answer};
 use request::{Advised, DecidedFor};
 pub use request::{PendingRead, RequestContext};
+pub use robots_fields::AddedField;
 
 use crate::config::Config;
 use crate::http::{Body, RequestHead};

@@ -1,11 +1,14 @@
 //! What one request carries from its head to its record.
 
+use super::pace::TooFast;
 use super::pending_events::PendingKey;
 use super::request_id::RequestId;
+use super::robots_fields::AddedField;
 use crate::decide::{Read, VersionId};
+use crate::enforce::Action;
 use crate::http::HttpFault;
 use crate::identify::{Identity, Proof};
-use crate::policy::{HeldPolicy, SetAction, Site, Upstreams};
+use crate::policy::{HeldPolicy, JudgedRequest, SetAction, Site, Upstreams};
 use crate::record::{ReaderId, uptime};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -37,8 +40,8 @@ pub struct RequestContext {
     pub(super) fault: Option<HttpFault>,
     /// What it is answered in place of a refusal.
     pub(super) diverted: Option<Arc<SetAction>>,
-    /// The preference that its answer is to carry.
-    pub usage: Option<Box<[u8]>>,
+    /// What its answer is to say to robots.
+    pub added: Vec<AddedField>,
 }
 
 impl RequestContext {
@@ -58,7 +61,7 @@ impl RequestContext {
             began_uptime: uptime(),
             fault: None,
             diverted: None,
-            usage: None,
+            added: Vec::new(),
         }
     }
 
@@ -113,6 +116,26 @@ pub(super) struct VerdictLabels {
     pub(super) version: Option<VersionId>,
     /// How long to wait, in seconds, where the client comes too fast.
     pub(super) retry_after: Option<u64>,
+}
+
+impl VerdictLabels {
+    /// What became of a request.
+    pub(super) fn of(judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> Self {
+        let too_fast = too_fast.filter(|_| judged.action == Action::Refuse);
+        Self {
+            crawler: judged.identity.crawler.clone().filter(|_| judged.identity.client.is_judged()),
+            verdict: match (judged.verdict.is_judged(), judged.verdict.allows()) {
+                _ if too_fast.is_some() => "pace",
+                (false, _) => "not-judged",
+                (true, true) => "allow",
+                (true, false) => "disallow",
+            },
+            proof: judged.proof.as_str(),
+            line: judged.verdict.ruling.as_ref().and_then(|ruling| ruling.rule).map(|rule| rule.line),
+            version: judged.verdict.version,
+            retry_after: too_fast.map(|too_fast| too_fast.retry_after()),
+        }
+    }
 }
 
 /// A read of robots.txt that counts once its answer has reached the client whole.

@@ -157,9 +157,10 @@ impl<'p> JudgedClient<'p, '_> {
     ) -> JudgedRequest<'p> {
         let Self { policy, site, rules, facts, target, recognised, now } = self;
         let identity = &recognised.identity;
-        let exempt = facts.address.is_some_and(|address| policy.config.exempt.contain(address));
+        let exempt = policy.exceptions.contain(facts.address);
         let is_judged = identity.client.is_judged() && !exempt;
         let KnownProof { proof, by } = if is_judged { proof(identity) } else { Proof::Unchecked.into() };
+        let exempt = exempt || policy.exceptions.name(identity, proof, facts.address);
         let reads = if is_judged { reads(identity, proof) } else { Vec::new() };
         let case = VerdictInput {
             target,

@@ -11,7 +11,7 @@ use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secrets::{Secret, Webhook};
 use super::site::{Site, SiteRobots};
-use super::{OriginFile, OriginFiles, Policy, Upstreams, actions};
+use super::{Exceptions, OriginFile, OriginFiles, Policy, Upstreams, actions};
 use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::SiteRules;
 use crate::identify::{Catalogue, Identifier};
@@ -132,6 +132,7 @@ pub(super) fn load(
         since: now,
         rates: config.rates(),
         actions,
+        exceptions: Exceptions::new(&config, now),
         waiting: Vec::new(),
         config: Arc::new(config),
         identifier,

@@ -11,6 +11,7 @@ mod certificates;
 mod changes;
 mod composition;
 mod copies;
+mod exceptions;
 mod expiry;
 mod fleet;
 mod history;
@@ -35,6 +36,7 @@ pub use certificates::{Certificates, ShownCertificate};
 pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
 pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::{COPIES, keep_copies};
+pub use exceptions::Exceptions;
 pub use expiry::Validity;
 pub use fleet::offer_first;
 pub use history::{BindNowError, NoticeHistory, SiteNotice, UnknownSpan, take_up_reads};
@@ -92,6 +94,8 @@ pub struct Policy {
     pub rates: Named<Option<PaceLimit>>,
     /// What violations are answered with, where that is no refusal of the site.
     pub actions: Named<Arc<SetAction>>,
+    /// Who is not judged.
+    pub exceptions: Exceptions,
     /// What crawlers are proved by.
     pub evidence: Arc<Evidence>,
     /// What other proxies have to send, where a secret is wanted.

@@ -381,6 +381,7 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || previous.secret != next.secret
         || previous.webhook != next.webhook
         || previous.actions != next.actions
+        || previous.exceptions != next.exceptions
         || previous.published != next.published
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)

@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often to look without being told.
 const LOOK: Duration = Duration::from_secs(1);
@@ -139,10 +139,11 @@ impl Watch {
         self.reload(reloader, marks, restless >= PATIENCE).then_some(QUIET)
     }
 
-    /// Whether a file system did not answer, or a name has no address yet.
+    /// Whether a file system did not answer, a name has no address yet, or an exception has ended.
     fn is_incomplete(&self, reloader: &Reloader) -> bool {
         reading::unanswered() != self.unanswered
             || reloader.current().sites().iter().any(|site| site.origin.has_unresolved())
+            || reloader.current().is_outlived(SystemTime::now())
     }
 
     /// Reads the files, which looked like `marks`; `true` where nothing came of it. A panic there is a fault of ours, and

@@ -193,7 +193,7 @@ impl ExchangeAttempt<'_> {
             body: head.body,
             is_handshake: head.is_websocket_handshake(),
             keeps_alive,
-            usage: self.context.usage.as_deref(),
+            added: &self.context.added,
             most: if self.is_unknown_robots() {
                 self.context.policy.config.robots_max_size
             } else {

@@ -1,7 +1,7 @@
 //! What is never refused: certificate validation, and the addresses an operator exempts.
 
-use crate::support::agents::{CHROME, GPTBOT};
-use crate::support::{Daemon, Nginx, get, request};
+use crate::support::agents::{CHROME, CLAUDEBOT, GPTBOT};
+use crate::support::{Daemon, Nginx, get, request, until};
 
 const NOTHING: &str = "User-agent: *\nDisallow: /\n";
 
@@ -54,6 +54,80 @@ fn exempt_addresses_are_never_judged() {
     assert_eq!(client.send(&from_elsewhere).status, 403);
     let events = gateway.journal().events_before("/judged");
     assert_eq!(events, Vec::<serde_json::Value>::new());
+}
+
+/// The day that is so many days from now, as TOML has it.
+fn day(from_now: i64) -> String {
+    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date();
+    now.saturating_add(jiff::Span::new().days(from_now)).to_string()
+}
+
+#[test]
+fn an_exception_has_a_reason_and_an_end_that_is_told_before_and_after() {
+    let origin = Nginx::start();
+    let (past, soon, late) = (day(-1), day(3), day(60));
+    let gateway = Daemon::with(NOTHING)
+        .in_mode("enforce")
+        .in_front_of(&origin)
+        .set("trusted_proxies = [\"127.0.0.1\"]\ncatalogue = \"crawlers.toml\"")
+        .file("crawlers.toml", "[[crawler]]\nname = \"ExampleBot\"\ntokens = [\"ExampleBot\"]\n")
+        .set(&format!(
+            "exempt = [\"192.0.2.0/24\", {{ address = \"198.51.100.1\", reason = \"load test\", until = {past} }}, \
+             {{ address = \"198.51.100.2\", until = {soon} }}, {{ address = \"198.51.100.3\", until = {late} }}]"
+        ))
+        .table(&format!(
+            "[verify]\ndns = false\nranges = {{ ExampleBot = [\"ranges.txt\"] }}\n\
+             [crawlers.examplebot]\nexcept = [{{ reason = \"agreement\", until = {late} }}]\n\
+             [crawlers.ClaudeBot]\nexcept = [\"198.51.100.4\"]"
+        ))
+        .file("ranges.txt", "20.9.9.9\n")
+        .start();
+    let mut client = gateway.client();
+    let mut status = |agent: &str, address: &str| {
+        client.send(&get("/page").by(agent).with("X-Forwarded-For", address)).status
+    };
+    for (address, expected) in [
+        ("192.0.2.7", 200),
+        ("198.51.100.1", 403),
+        ("198.51.100.2", 200),
+        ("198.51.100.3", 200),
+        ("198.51.100.4", 200),
+        ("198.51.100.5", 403),
+    ] {
+        assert_eq!(status(CLAUDEBOT, address), expected, "{address}");
+    }
+    // Of a crawler as a whole, until somebody is shown to borrow its name.
+    assert_eq!(status("ExampleBot/1.0", "20.9.9.9"), 200);
+    until("the proof is known", || (status("ExampleBot/1.0", "40.7.7.7") == 403).then_some(()));
+    assert_eq!(status("ExampleBot/1.0", "20.9.9.9"), 200);
+
+    let told = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
+    let told: Vec<&str> =
+        told["exceptions"].as_array().expect("a list").iter().filter_map(|one| one.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].starts_with("the exception of 198.51.100.1/32 in `exempt` (load test) has ended: "),
+        "{told:?}"
+    );
+    assert!(told[1].starts_with("the exception of 198.51.100.2/32 in `exempt` ends: "), "{told:?}");
+    let config = gateway.folder().join("gateway.toml");
+    let checked =
+        crate::support::command::ctl(["check", "--offline", "--config", config.to_str().expect("UTF-8")]);
+    assert_eq!(checked.exits(0).stdout.matches(": warning: the exception of ").count(), 2);
+}
+
+#[test]
+fn an_exception_that_is_none_is_told() {
+    for (line, told) in [
+        ("exempt = [{ reason = \"all\" }]", "an exception without `address` exempts everybody"),
+        ("exempt = [{ address = \"192.0.2.1\", until = \"2027-01-01\" }]", "expected a TOML datetime"),
+        ("exempt = [{ address = \"192.0.2.1\", until = 2027-01-01T00:00:00Z }]", "expected a day such as"),
+        ("exempt = [{ address = \"192.0.2.1/40\" }]", "invalid network `192.0.2.1/40`"),
+    ] {
+        let ended = Daemon::with(NOTHING).set(line).fails_to_start();
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    }
 }
 
 #[test]

@@ -53,6 +53,7 @@ mod reload_bad;
 mod reload_links;
 mod reload_load;
 mod reload_styles;
+mod robots_tags;
 mod robots_txt;
 mod self_test;
 mod shutdown;

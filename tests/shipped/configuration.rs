@@ -105,6 +105,7 @@ fn another(key: &str, value: &str) -> String {
     let text = value.trim_matches('"');
     match key {
         "dns" => "false".to_owned(),
+        "robots_tags" => "[{ rules = [\"noindex\"] }]".to_owned(),
         "resolvers" => "[\"192.0.2.53:53\"]".to_owned(),
         "refresh" => "\"24h\"".to_owned(),
         "contradicted" => "\"ignore\"".to_owned(),
@@ -165,6 +166,7 @@ fn keys_of(loader: &Loader, table: &str) -> BTreeSet<String> {
         "sites" => format!("{LEAST}{unknown}"),
         "listeners" => format!("[[listeners]]\naddress = \"127.0.0.1:1\"\n{unknown}{LEAST}"),
         "certificates" => format!("[[certificates]]\ncertificate = \"a\"\nkey = \"b\"\n{unknown}{LEAST}"),
+        "sites.robots_tags" => format!("{LEAST}robots_tags = [{{ {} }}]\n", unknown.trim()),
         "purposes" => return BTreeSet::from(["ai-train".to_owned()]),
         "crawlers" => return BTreeSet::from(["GPTBot".to_owned()]),
         _ => format!("{LEAST}[{table}]\n{unknown}"),
@@ -210,6 +212,7 @@ fn every_key_is_shown() {
         ("crawlers.GPTBot", file.get("crawlers").and_then(|crawlers| crawlers.get("GPTBot"))),
         ("sites", file.get("sites")),
         ("sites.refusal", site.get("refusal")),
+        ("sites.robots_tags", site.get("robots_tags")),
     ];
     let mut inner = BTreeSet::new();
     for (name, table) in tables {

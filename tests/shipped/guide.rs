@@ -62,6 +62,7 @@ END
 mkdir -p \"$(dirname /srv/gateway-b)\"
 ln -s /var/lib/robots-gateway /srv/gateway-b
 echo 192.0.2.0/24 > /etc/robots-gateway/twitterbot.txt
+echo '<p>Pay first.</p>' > /etc/robots-gateway/pay.html
 for second in $(seq 10 59); do echo \"192.0.2.3 - - [01/Nov/2026:10:00:$second +0000] \\\"GET /$second HTTP/1.1\\\" 200 5 \\\"-\\\" \\\"Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)\\\"\"; done > /var/log/nginx/pace.log
 gzip -c /var/log/nginx/access.log > /var/log/nginx/access.log.1.gz
 ";

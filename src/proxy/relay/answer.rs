@@ -280,7 +280,7 @@ fn put_fields(
     if !head.has("date") {
         put(b"Date", &date::now());
     }
-    if let Some(preference) = request.usage.filter(|_| !head.has("content-usage")) {
-        put(b"Content-Usage", preference);
+    for field in request.added.iter().filter(|field| field.is_joined || !head.has(field.name)) {
+        put(field.name.as_bytes(), &field.value);
     }
 }

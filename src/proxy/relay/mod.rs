@@ -10,6 +10,7 @@ mod tests;
 use super::client::{ClientFault, ExchangeClient};
 use super::fault::OriginFault;
 use super::pool::OriginConnection;
+use crate::gateway::AddedField;
 use crate::http::head::InterimAnswers;
 use crate::http::{Body, BodyReader, HttpVersion, push_chunk};
 use std::pin::Pin;
@@ -39,8 +40,8 @@ pub(super) struct RelayRequest<'a> {
     pub(super) is_handshake: bool,
     /// Whether the client's connection goes on behind the answer, as far as the request says.
     pub(super) keeps_alive: bool,
-    /// The preference that the answer is to carry.
-    pub(super) usage: Option<&'a [u8]>,
+    /// What the answer is to say to robots.
+    pub(super) added: &'a [AddedField],
     /// How much of the answer's body is passed on.
     pub(super) most: usize,
     /// How long the origin may be silent, and take nothing.

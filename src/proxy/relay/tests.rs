@@ -103,7 +103,7 @@ fn request(method: &str, body: Body) -> RelayRequest<'_> {
         body,
         is_handshake: false,
         keeps_alive: true,
-        usage: None,
+        added: &[],
         most: usize::MAX,
         read_timeout: Duration::from_secs(10),
         write_timeout: Duration::from_secs(10),

@@ -1,0 +1,68 @@
+//! Who is not judged, as long as that holds: `exempt`, and `except` of crawlers and purposes.
+//!
+//! An exception that ends does so with the next policy, which is made then: no request looks at a clock for it.
+
+use super::Policy;
+use crate::config::{Config, Exception};
+use crate::enforce::Named;
+use crate::identify::{Identity, Proof};
+use crate::request::address::NetworkList;
+use std::net::IpAddr;
+use std::time::SystemTime;
+
+/// The exceptions that hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exceptions {
+    everybody: NetworkList,
+    named: Named<Excepted>,
+}
+
+/// From where a crawler is not judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Excepted {
+    is_everywhere: bool,
+    networks: NetworkList,
+}
+
+impl Excepted {
+    fn new(exceptions: &[Exception], now: SystemTime) -> Option<Self> {
+        let held: Vec<_> = exceptions.iter().filter(|one| one.holds(now)).map(|one| one.address).collect();
+        let is_everywhere = held.contains(&None);
+        let networks = held.iter().copied().flatten().collect();
+        (!held.is_empty()).then_some(Self { is_everywhere, networks })
+    }
+}
+
+impl Exceptions {
+    pub(super) fn new(config: &Config, now: SystemTime) -> Self {
+        Self {
+            everybody: Excepted::new(&config.exempt, now).map(|held| held.networks).unwrap_or_default(),
+            named: config.named(|set| Excepted::new(&set.except, now)),
+        }
+    }
+
+    /// Whether nobody at this address is judged.
+    pub fn contain(&self, address: Option<IpAddr>) -> bool {
+        address.is_some_and(|address| self.everybody.contain(address))
+    }
+
+    /// Whether `identity` is not judged there. Who only borrows its name is.
+    pub fn name(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>) -> bool {
+        let held = self.named.of(identity).filter(|_| proof != Proof::Contradicted);
+        held.is_some_and(|held| {
+            held.is_everywhere || address.is_some_and(|address| held.networks.contain(address))
+        })
+    }
+}
+
+impl Policy {
+    /// Whether an exception has ended since this policy was made.
+    pub(super) fn is_outlived(&self, now: SystemTime) -> bool {
+        self.config.exceptions().any(|(_, one)| one.holds(self.since) && !one.holds(now))
+    }
+
+    /// What is to be known of exceptions that have ended or end soon.
+    pub fn ending_exceptions(&self, now: SystemTime) -> impl Iterator<Item = String> + '_ {
+        self.config.exceptions().filter_map(move |(key, one)| one.trouble(&key, now))
+    }
+}
