@@ -116,8 +116,7 @@ impl Admin {
             (_, "/" | "/healthz" | "/readyz" | "/status" | "/metrics", _)
             | (RequestSource::Control, "/robots", _) => use_instead("GET, HEAD"),
             (RequestSource::Control, "/reload" | "/robots/refresh", _) => use_instead("POST"),
-            (RequestSource::Control, "/mode", _) => use_instead("GET, HEAD, POST"),
-            (_, "/test", _) => use_instead("GET, HEAD, POST"),
+            (RequestSource::Control, "/mode", _) | (_, "/test", _) => use_instead("GET, HEAD, POST"),
             _ => text(StatusCode::NOT_FOUND, "no such page"),
         }
     }

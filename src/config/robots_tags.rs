@@ -82,8 +82,8 @@ impl RobotsTag {
         }
         let rules: Vec<&str> = self.rules.iter().map(|rule| &*rule.0).collect();
         let experimental = token.map_or_else(String::new, |token| format!("{token}: ")) + &rules.join(", ");
-        let parameters: String = rules.iter().map(|rule| format!(";{}", rule.replace(':', "="))).collect();
-        let member = token.map_or_else(|| "*".to_owned(), |token| token.to_string());
-        is_of_path.then(|| [experimental, member + &parameters])
+        let parameters = rules.join(";").replace(':', "=");
+        let member = token.map_or_else(|| "*".to_owned(), ToString::to_string);
+        is_of_path.then(|| [experimental, format!("{member};{parameters}")])
     }
 }

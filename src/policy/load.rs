@@ -86,19 +86,17 @@ pub(super) fn load(
     now: SystemTime,
 ) -> Result<LoadedPolicy, LoadError> {
     let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
-    let former_evidence = previous.map(|policy| &*policy.evidence);
+    let (former_evidence, former_certificates) =
+        previous.map(|policy| (&*policy.evidence, &policy.certificates)).unzip();
     let evidence = Arc::new(Evidence::load(&config, identifier.catalogue(), former_evidence)?);
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
-    let former_certificates = previous.map(|policy| &policy.certificates);
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let (secret, webhook) = secrets(&config)?;
-    let actions = actions::load(&config, previous.map(|policy| &policy.actions), options.names)?;
     origins.add_sites(&config);
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
-    let limit_changed =
-        previous.is_some_and(|policy| policy.config.robots_max_size != config.robots_max_size);
+    let limit = config.robots_max_size;
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
         let loading = LoadingSite {
@@ -109,7 +107,7 @@ pub(super) fn load(
             site,
             former,
             renewed,
-            limit_changed,
+            limit_changed: previous.is_some_and(|policy| policy.config.robots_max_size != limit),
             options,
             now,
         };
@@ -126,12 +124,11 @@ pub(super) fn load(
         faults.extend(unfit);
         return Err(ConfigErrors(faults));
     }
-    let generation = previous.map_or(1, |policy| policy.generation + 1);
     let policy = Policy {
-        generation,
+        generation: previous.map_or(1, |policy| policy.generation + 1),
         since: now,
         rates: config.rates(),
-        actions,
+        actions: actions::load(&config, previous.map(|policy| &policy.actions), options.names)?,
         exceptions: Exceptions::new(&config, now),
         waiting: Vec::new(),
         config: Arc::new(config),

@@ -22,10 +22,14 @@ pub(super) fn sarif(findings: &[FileFinding]) -> Value {
 }
 
 fn result(finding: &FileFinding) -> Value {
-    let mut place = json!({ "artifactLocation": { "uri": uri(&finding.path) } });
-    if let Some(line) = finding.line {
-        place["region"] = json!({ "startLine": line, "startColumn": finding.column.unwrap_or(1) });
-    }
+    let file = json!({ "uri": uri(&finding.path) });
+    let place = match finding.line {
+        Some(line) => json!({
+            "artifactLocation": file,
+            "region": { "startLine": line, "startColumn": finding.column.unwrap_or(1) },
+        }),
+        None => json!({ "artifactLocation": file }),
+    };
     json!({
         "ruleId": finding.code,
         "level": finding.severity.to_string(),
