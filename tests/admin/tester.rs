@@ -66,8 +66,8 @@ fn it_explains_a_request_and_lints_a_file_as_the_tool_does() {
         &[("user_agent", GPTBOT), ("target", "/open"), ("robots", &text.replace('\n', "\r\n"))],
     );
     assert!(below(&shown, said).contains(&told), "{told}\n{}", shown.text);
-    let lint = command::ctl(["lint", other.to_str().expect("UTF-8")]).stdout;
-    let first = lint.lines().next().expect("a finding");
+    let linted = command::ctl(["lint", other.to_str().expect("UTF-8")]).stdout;
+    let first = linted.lines().next().expect("a finding");
     let found = below(&shown, "What is odd in this robots.txt");
     assert!(found.contains(first) && found.matches("misspelt-record").count() >= 300, "{first}");
 
