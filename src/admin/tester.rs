@@ -3,7 +3,7 @@
 //! Nothing is kept or changed, so it may be asked from anywhere that the page may be read from.
 
 use super::{Admin, page, query};
-use crate::ctl::{TrialAnswer, TriedRequest};
+use crate::ctl::{TesterInput, TrialAnswer};
 use crate::report::html::{self, Frame};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -12,7 +12,7 @@ use http::{Request, Response, StatusCode};
 pub(super) fn answer(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
     let body = request.extensions().get::<Bytes>().map(|body| String::from_utf8_lossy(body));
     let form = body.as_deref().unwrap_or_else(|| request.uri().query().unwrap_or_default());
-    let mut tried = TriedRequest::default();
+    let mut tried = TesterInput::default();
     for (name, value) in query::pairs(form) {
         match name.as_str() {
             "user_agent" => tried.user_agent = value,

@@ -6,7 +6,7 @@ use super::site::refusal_status;
 use super::values::{PurposeValue, RateValue, TextOrTable, ValueError, listed_as};
 use super::{Config, Exception, OriginUrl};
 use crate::decide::PaceLimit;
-use crate::enforce::{Mode, Named};
+use crate::enforce::{Mode, SetByName};
 use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, HashSet};
@@ -103,14 +103,14 @@ pub(super) fn of_purposes<'de, D: Deserializer<'de>>(
 
 impl Config {
     /// What `pick` finds in `[crawlers]` and `[purposes]`.
-    pub fn named<'a, T>(&'a self, pick: impl Fn(&'a NamedSetting) -> Option<T>) -> Named<T> {
+    pub fn named<'a, T>(&'a self, pick: impl Fn(&'a NamedSetting) -> Option<T>) -> SetByName<T> {
         let of_purpose = self.purposes.iter().filter_map(|(name, set)| Some((*name, pick(set)?)));
         let of_crawler = self.crawlers.iter().filter_map(|(name, set)| Some((name.clone(), pick(set)?)));
-        Named::new(of_purpose, of_crawler)
+        SetByName::new(of_purpose, of_crawler)
     }
 
     /// The rates that are set; `None` for no limit, whatever robots.txt says.
-    pub fn rates(&self) -> Named<Option<PaceLimit>> {
+    pub fn rates(&self) -> SetByName<Option<PaceLimit>> {
         self.named(|set| Some(set.rate?.0.map(|rate| PaceLimit::of_rate(rate.lines, rate.period))))
     }
 }

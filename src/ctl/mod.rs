@@ -35,7 +35,7 @@ mod tester;
 mod trial;
 mod which_config;
 
-pub use tester::{TrialAnswer, TriedRequest};
+pub use tester::{TesterInput, TrialAnswer};
 
 use crate::policy::Unfit;
 use crate::record::{StoreError, StoreErrorKind};

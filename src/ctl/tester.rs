@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// What is tried. What is empty is not given.
 #[derive(Clone, Debug, Default)]
-pub struct TriedRequest {
+pub struct TesterInput {
     /// The header of the client.
     pub user_agent: String,
     /// What it asks for.
@@ -41,7 +41,7 @@ pub struct TrialAnswer {
     pub findings: Option<String>,
 }
 
-impl TriedRequest {
+impl TesterInput {
     /// Tries it under `policy`.
     pub fn answer(&self, policy: &Policy) -> TrialAnswer {
         let has_request = !self.target.is_empty() || !self.user_agent.is_empty() || !self.line.is_empty();

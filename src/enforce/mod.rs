@@ -8,7 +8,7 @@ mod mode;
 mod pace;
 mod refusal;
 
-pub use mode::{ClientModes, Mode, Named};
+pub use mode::{ClientModes, Mode, SetByName};
 pub use pace::{PaceChoice, enforce_pace};
 pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 

@@ -46,18 +46,18 @@ impl TryFrom<String> for Mode {
 
 /// What the operator set for crawlers by name, in lower case, and for what crawlers fetch for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named<T> {
+pub struct SetByName<T> {
     purposes: BTreeMap<Purpose, T>,
     crawlers: HashMap<String, T>,
 }
 
-impl<T> Default for Named<T> {
+impl<T> Default for SetByName<T> {
     fn default() -> Self {
         Self { purposes: BTreeMap::new(), crawlers: HashMap::new() }
     }
 }
 
-impl<T> Named<T> {
+impl<T> SetByName<T> {
     /// What is set for these.
     pub fn new(
         purposes: impl Iterator<Item = (Purpose, T)>,
@@ -75,8 +75,8 @@ impl<T> Named<T> {
     ///
     /// # Errors
     /// The first that `make` has.
-    pub fn try_map<U, E>(self, make: impl Fn(T) -> Result<U, E>) -> Result<Named<U>, E> {
-        Ok(Named {
+    pub fn try_map<U, E>(self, make: impl Fn(T) -> Result<U, E>) -> Result<SetByName<U>, E> {
+        Ok(SetByName {
             purposes: self
                 .purposes
                 .into_iter()

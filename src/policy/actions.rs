@@ -4,7 +4,7 @@
 use super::Upstreams;
 use super::load::OriginNames;
 use crate::config::{ActionConfig, Config, ConfigError, Origin, reading};
-use crate::enforce::{Action, Named, RefusalPolicy};
+use crate::enforce::{Action, RefusalPolicy, SetByName};
 use crate::http::Response;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl SetAction {
 
     fn of(
         config: &ActionConfig,
-        former: Option<&Named<Arc<Self>>>,
+        former: Option<&SetByName<Arc<Self>>>,
         names: OriginNames,
     ) -> Result<Self, ConfigError> {
         let refusal = |status| RefusalPolicy { status, ..RefusalPolicy::default() };
@@ -72,7 +72,8 @@ impl SetAction {
             }
             ActionConfig::Upstream(url) => {
                 let origin = Origin::single(url.clone());
-                let mut former = former.into_iter().flat_map(Named::values).filter_map(|set| set.servers());
+                let mut former =
+                    former.into_iter().flat_map(SetByName::values).filter_map(|set| set.servers());
                 let former = former.find(|servers| servers.are(&origin));
                 let servers = Upstreams::new(&origin, former)?;
                 servers.look_up(names, "action");
@@ -88,9 +89,9 @@ impl SetAction {
 /// When a body cannot be read.
 pub(super) fn load(
     config: &Config,
-    former: Option<&Named<Arc<SetAction>>>,
+    former: Option<&SetByName<Arc<SetAction>>>,
     names: OriginNames,
-) -> Result<Named<Arc<SetAction>>, ConfigError> {
+) -> Result<SetByName<Arc<SetAction>>, ConfigError> {
     config.named(|set| set.action.as_ref()).try_map(|set| SetAction::of(set, former, names).map(Arc::new))
 }
 

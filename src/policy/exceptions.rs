@@ -4,7 +4,7 @@
 
 use super::Policy;
 use crate::config::{Config, Exception};
-use crate::enforce::Named;
+use crate::enforce::SetByName;
 use crate::identify::{Identity, Proof};
 use crate::request::address::NetworkList;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exceptions {
     everybody: NetworkList,
-    named: Named<Excepted>,
+    named: SetByName<Excepted>,
 }
 
 /// From where a crawler is not judged.

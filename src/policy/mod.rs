@@ -64,7 +64,7 @@ pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::{PaceLimit, SiteRules};
-use crate::enforce::Named;
+use crate::enforce::SetByName;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
@@ -91,9 +91,9 @@ pub struct Policy {
     /// What TLS shows.
     pub certificates: Certificates,
     /// Rates that the operator set.
-    pub rates: Named<Option<PaceLimit>>,
+    pub rates: SetByName<Option<PaceLimit>>,
     /// What violations are answered with, where that is no refusal of the site.
-    pub actions: Named<Arc<SetAction>>,
+    pub actions: SetByName<Arc<SetAction>>,
     /// Who is not judged.
     pub exceptions: Exceptions,
     /// What crawlers are proved by.
