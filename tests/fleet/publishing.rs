@@ -205,3 +205,22 @@ fn a_file_that_may_not_come_into_force_is_published_by_nobody_and_taken_by_nobod
     scene.publisher(&["fleet", "publish", &file, "--anew"]).exits(0);
     comes_to_serve(&a, NEW);
 }
+
+#[test]
+fn what_nobody_serves_is_not_published_and_what_is_ended_is_said() {
+    let scene = Scene::new();
+    let a = scene.published("a", OLD, "1h", KEYS);
+    stands(&a, "member");
+    overview(&a, 0);
+    let file = scene.file("published.txt", NEW);
+    let refused = scene.publisher(&["fleet", "publish", &file, "--site", "shop.example"]).exits(2);
+    let says = |text: &str| refused.stderr.contains(text);
+    assert!(says("no member of the fleet serves a site called `shop.example`"), "{}", refused.stderr);
+    assert!(says("--site names one of these: default"), "{}", refused.stderr);
+    scene.publisher(&["mode", "--fleet", "enforce"]).exits(0);
+    let done = scene.publisher(&["fleet", "publish", &file, "--anew", "--wait"]).exits(0);
+    let says = |text: &str| done.stdout.contains(text);
+    assert!(says("generation 2") && says("no longer published for the fleet: enforce"), "{}", done.stdout);
+    assert!(says("every member has applied it"), "{}", done.stdout);
+    assert!(serves(&a, NEW), "it waited for that");
+}

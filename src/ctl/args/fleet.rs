@@ -38,7 +38,7 @@ pub(in crate::ctl) struct PublishArgs {
     /// The robots.txt to publish; of several sites one each
     #[arg(value_name = "FILE", required_unless_present = "clear")]
     pub(in crate::ctl) files: Vec<PathBuf>,
-    /// The site: its first host, or `default`. Of several files one each, in the same order [default: the only site]
+    /// The site, which a member has to serve: its first host, or `default`. Of several files one each, in the same order [default: the only site]
     #[arg(long, value_name = "S")]
     pub(in crate::ctl) site: Vec<String>,
     /// Publish none for the site any more: members serve their own file again
@@ -50,6 +50,9 @@ pub(in crate::ctl) struct PublishArgs {
     /// Carry nothing over from the last generation: neither files of other sites nor modes
     #[arg(long)]
     pub(in crate::ctl) anew: bool,
+    /// Wait until every member has applied it, for 60 s at most; exit 1 where one has not
+    #[arg(long)]
+    pub(in crate::ctl) wait: bool,
     /// The database, with a user that may publish [default: the one of the configuration]
     #[arg(long, value_name = "URL")]
     pub(in crate::ctl) database: Option<String>,

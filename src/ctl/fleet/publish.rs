@@ -5,11 +5,21 @@ use super::super::mode::override_line;
 use super::super::output::Output;
 use super::super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use super::{database, of_configuration};
-use crate::fleet::{PublisherKey, publish, published};
+use crate::config::FleetConfig;
+use crate::fleet::{PublisherKey, overview, publish, published};
 use crate::policy::{FleetGeneration, Override, RobotsFile, Scope, fitness};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long `--wait` waits for all members.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// What was published; field names are public API.
 #[derive(Debug, Serialize)]
@@ -17,6 +27,16 @@ struct Publication {
     generation: i64,
     sites: Vec<PublishedRobots>,
     modes: Vec<Override>,
+    /// Modes that were published before, and are no more.
+    ended_modes: Vec<Override>,
+    /// Who has not applied it, and why; null where nobody waited for that.
+    late: Option<Vec<LateMember>>,
+}
+
+#[derive(Debug, Serialize)]
+struct LateMember {
+    name: String,
+    why: String,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -37,6 +57,11 @@ pub(super) fn robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>
     }
     let key = key(arguments.key.as_deref())?;
     let config = database(cli, arguments.database.as_deref())?;
+    if !arguments.clear {
+        are_served(&config, &sites)?;
+    }
+    let last = if arguments.anew { published(&config)? } else { None };
+    let last = last.and_then(|last| FleetGeneration::parse(&last).ok()).unwrap_or_default();
     let changes = || sites.iter().enumerate().map(|(place, site)| (site, files.get(place)));
     let generation = publish(&config, key.as_ref(), arguments.anew, |last, number| {
         let mut next = next(last, number)?;
@@ -47,7 +72,46 @@ pub(super) fn robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>
         site: site.clone(),
         robots_version: file.map(|file| file.id.to_string()),
     });
-    tell(&Publication { generation, sites: sites.collect(), modes: Vec::new() }, output)
+    let late = arguments.wait.then(|| wait_for_all(&config)).transpose()?;
+    let (sites, modes) = (sites.collect(), Vec::new());
+    tell(&Publication { generation, sites, modes, ended_modes: of_fleet(&last), late }, output)
+}
+
+/// What is published for a site that nobody serves would come into force nowhere.
+fn are_served(config: &FleetConfig, sites: &[String]) -> Result<(), VerbFailure> {
+    let members = overview(config)?.members;
+    let served: BTreeSet<&str> = members
+        .iter()
+        .filter_map(|member| member.serving.as_array())
+        .flatten()
+        .filter_map(|site| site.get(0)?.as_str())
+        .collect();
+    let Some(unknown) = sites.iter().find(|site| !served.contains(site.as_str())) else { return Ok(()) };
+    let served: Vec<&str> = served.into_iter().collect();
+    let hint = if served.is_empty() {
+        "there are no members: start one first".to_owned()
+    } else {
+        format!("--site names one of these: {}", served.join(", "))
+    };
+    Err(VerbFailure::with_hint(format!("no member of the fleet serves a site called `{unknown}`"), hint))
+}
+
+/// Waits until every member has applied what is published; who has not in time.
+fn wait_for_all(config: &FleetConfig) -> Result<Vec<LateMember>, VerbFailure> {
+    let begun = Instant::now();
+    loop {
+        let members = overview(config)?.members.into_iter();
+        let late: Vec<LateMember> =
+            members.filter_map(|one| Some(LateMember { why: one.late?, name: one.name })).collect();
+        if late.is_empty() || begun.elapsed() > PATIENCE {
+            return Ok(late);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
+    generation.modes.iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
 }
 
 /// The sites that the files are for, one each.
@@ -104,8 +168,8 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
     let new = is_change.then(|| publish(&config, key.as_ref(), false, change)).transpose()?;
     let last = published(&config)?.map(|last| FleetGeneration::parse(&last)).transpose();
     let last = last.map_err(VerbFailure)?.unwrap_or_default();
-    let modes = last.modes.iter().map(|set| Override { fleet: true, ..set.clone() }).collect();
-    tell(&Publication { generation: new.unwrap_or(last.number), sites: Vec::new(), modes }, output)
+    let (generation, modes) = (new.unwrap_or(last.number), of_fleet(&last));
+    tell(&Publication { generation, sites: Vec::new(), modes, ended_modes: Vec::new(), late: None }, output)
 }
 
 fn key(path: Option<&Path>) -> Result<Option<PublisherKey>, VerbFailure> {
@@ -126,7 +190,8 @@ fn next(last: Option<&str>, number: i64) -> Result<FleetGeneration, String> {
 
 fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
     output.show(done, print)?;
-    Ok(VerbOutcome::Fine)
+    let has_late = done.late.as_ref().is_some_and(|late| !late.is_empty());
+    Ok(if has_late { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 fn print(done: &Publication, output: &mut Output<'_>) -> io::Result<()> {
@@ -136,5 +201,16 @@ fn print(done: &Publication, output: &mut Output<'_>) -> io::Result<()> {
         output.line(format!("{site}: {what}"))?;
     }
     done.modes.iter().try_for_each(|set| output.line(override_line(set)))?;
-    output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")
+    for set in &done.ended_modes {
+        output.line(format!("no longer {}", override_line(set)))?;
+    }
+    match done.late.as_deref() {
+        None => {
+            output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")
+        }
+        Some([]) => output.line("every member has applied it"),
+        Some(late) => {
+            late.iter().try_for_each(|LateMember { name, why }| output.line(format!("{name} is late: {why}")))
+        }
+    }
 }
