@@ -58,6 +58,10 @@ const fn is_invisible(symbol: char) -> bool {
 /// As much of `bytes` from the start as takes at most `most` bytes in a line of JSON, escaped by [`shown`] and
 /// [`escaped_json`]. What is UTF-8 stays so: no character is cut in two.
 pub(super) fn start_within(bytes: &[u8], most: usize) -> &[u8] {
+    // Nothing takes more than six times its own.
+    if bytes.len() <= most / 6 {
+        return bytes;
+    }
     let (mut end, mut room) = (0, most);
     for chunk in bytes.utf8_chunks() {
         let symbols = chunk.valid().chars().map(|symbol| (symbol.len_utf8(), written_length(symbol)));
