@@ -52,7 +52,7 @@
 //! 8  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
 //! 7  policy  report  fleet        what is in force; what the store tells; several gateways as one
 //! 6  config                       the configuration file and the options
-//! 5  record                       journal, store, ledger, and all counts
+//! 5  record                       journal, store, rows, and all counts
 //! 4  enforce                      mode and verdict to action
 //! 3  decide                       rules, identity and reads to verdict
 //! 2  identify                     header or signature to identity

@@ -14,11 +14,11 @@ mod dice;
 use dice::Dice;
 use robots_gateway::config::catalogue;
 use robots_gateway::decide::{
-    Doubt, HostHistory, KnownVersion, Moment, Notice, NoticePeriod, NoticeTime, Read, RobotsVersion,
-    SiteRules, VerdictInput, VerdictOutcome, VersionId, Waiver, decide,
+    Notice, NoticePeriod, NoticeTime, Read, RobotsVersion, SiteRules, VerdictInput, VerdictOutcome,
+    VersionId, decide,
 };
 use robots_gateway::identify::{Identifier, Identity, Proof};
-use robots_gateway::record::{ReadBook, ReaderId};
+use robots_gateway::record::{HostRows, ReadBook, ReaderId, RowVersion};
 use robots_gateway::request::target::{PathParameters, RequestTarget};
 use robots_gateway::robots::{ParseLimits, Robots};
 use std::sync::Arc;
@@ -114,25 +114,32 @@ impl World {
         let period = period(history.notice, 0);
         let (book, identity) = (ReadBook::default(), self.recognised());
         let reader = ReaderId::new("host", &identity, Proof::Confirmed, None);
-        let first = &self.known(history.in_force[0]);
-        let mut past = HostHistory::beginning(long_ago(), Doubt::Before);
-        past.serve(1, first, moment(0));
+        let mut past = HostRows::default();
         for tick in 0..=now {
-            past.serve(1, &self.known(history.version_at(tick)), moment(tick));
+            self.serve(&mut past, history.version_at(tick), tick);
             past.prune(period, time(tick));
-            let rules = rules(&past);
+            let rules = self.rules(&past, history.version_at(tick), tick);
             for _ in history.reads.iter().filter(|at| **at == tick) {
-                let read = Read { rules: rules.current().rules, sequence: rules.sequence, at: time(tick) };
+                let read = Read { rules: rules.current().rules, as_of: rules.as_of, at: time(tick) };
                 book.note(reader.clone(), read);
             }
         }
-        let rules = rules(&past);
-        (rules, book.of(&reader))
+        (self.rules(&past, history.version_at(now), now), book.of(&reader))
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "others are not known")]
-    fn known(&self, version: usize) -> KnownVersion {
-        Ok(Arc::clone(&self.versions[version]))
+    /// Serves a version, and nothing else, from a tick on.
+    fn serve(&self, past: &mut HostRows, version: usize, tick: u64) {
+        let row = RowVersion::known(self.versions[version].rules, Some(version.to_string().into()));
+        past.serve(&row, &HostRows::default(), UNIX_EPOCH);
+        past.close(|one| *one == row, time(tick));
+    }
+
+    fn rules(&self, past: &HostRows, version: usize, tick: u64) -> SiteRules {
+        let known = |file: &Option<Box<str>>| {
+            let number: usize = file.as_deref().unwrap().parse().unwrap();
+            Ok(Arc::clone(&self.versions[number]))
+        };
+        past.rules(&self.versions[version], time(tick), known)
     }
 
     fn recognised(&self) -> Arc<Identity> {
@@ -163,23 +170,8 @@ fn time(tick: u64) -> NoticeTime {
     NoticeTime(Duration::from_secs(1_000_000 + tick))
 }
 
-/// When nothing was known any more, so long ago that nobody can hold it.
-fn long_ago() -> Moment {
-    Moment { sequence: 0, at: NoticeTime::default(), time: UNIX_EPOCH }
-}
-
-/// The change of a tick.
-fn moment(tick: u64) -> Moment {
-    Moment { sequence: tick + 1, at: time(tick), time: UNIX_EPOCH }
-}
-
 fn period(notice: u64, settle: u64) -> NoticePeriod {
     NoticePeriod { notice: Duration::from_secs(notice), settle: Duration::from_secs(settle) }
-}
-
-fn rules(past: &HostHistory) -> SiteRules {
-    let waivers: Arc<[Waiver]> = Arc::new([]);
-    past.in_force(1, &waivers).unwrap()
 }
 
 #[test]
@@ -241,12 +233,12 @@ fn read_is_said_only_of_a_client_whose_last_read_is_of_the_version_in_force() {
 fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
     let world = World::new();
     let allows = &world.versions[0];
-    let mut past = HostHistory::beginning(long_ago(), Doubt::Before);
-    past.serve(1, &world.known(0), moment(0));
-    let before = rules(&past);
-    past.serve(1, &world.known(1), moment(10));
-    let rules = rules(&past);
-    let reads = [Read { rules: allows.rules, sequence: before.sequence, at: time(11) }];
+    let mut past = HostRows::default();
+    world.serve(&mut past, 0, 0);
+    let before = world.rules(&past, 0, 0);
+    world.serve(&mut past, 1, 10);
+    let rules = world.rules(&past, 1, 10);
+    let reads = [Read { rules: allows.rules, as_of: before.as_of, at: time(11) }];
     let recognised = world.recognised();
     let target = RequestTarget::new(b"/x", PathParameters::Keep);
     let case = VerdictInput {

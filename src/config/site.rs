@@ -94,7 +94,7 @@ impl SiteConfig {
         self.hosts.iter().any(|pattern| pattern.admits(host)) || of_robots == Some(host)
     }
 
-    /// Its hosts as the ledger names them, `*` where it serves every other.
+    /// Its hosts as rows name them, `*` where it serves every other.
     pub fn patterns(&self) -> impl Iterator<Item = Box<str>> + '_ {
         let default = self.hosts.is_empty().then(|| "*".into());
         self.hosts.iter().map(|host| host.to_string().into()).chain(default)

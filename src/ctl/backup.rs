@@ -1,6 +1,6 @@
 //! `gatewayctl backup`: a copy of the store in one file, of one moment, whether a gateway runs or not.
 //!
-//! The ledger of versions is not part of it. One that is put back does not know what was served since, and would have
+//! The rows of versions are not part of it. One that is put back does not know what was served since, and would have
 //! crawlers accused of what that allowed; without one, everybody is excused until notice is over.
 
 use super::args::{BackupArgs, Cli};

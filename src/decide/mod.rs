@@ -4,17 +4,15 @@
 //! `policy::judge` calls both, for the daemon and for the tools, so they cannot disagree. Both read no clock and no
 //! socket, and know no mode: what is done about a verdict is the next stage's business.
 
-mod history;
 mod notice;
 mod pace;
 mod rules;
 mod verdict;
 mod version;
 
-pub use history::{HostHistory, KnownVersion, Moment};
 pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
 pub use pace::{DeclaredPace, FILES_OF_A_PAGE, PaceExcess, PaceLimit, PaceWindow, declared_pace};
-pub use rules::{Doubt, FormerVersion, Replacement, SiteRules, Waiver};
+pub use rules::{Doubt, FormerVersion, KnownVersion, SiteRules, Waiver};
 pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
 pub use version::{DigestId, IdError, NO_GROUP, RobotsVersion, RulesId, VersionId};
 
@@ -128,7 +126,7 @@ fn weigh(
         let (disallows, disallows_reading) = judged_by_former(version, case);
         all &= disallows;
         any |= disallows;
-        if !rules.is_waived(former.replaced, crawler) {
+        if !rules.is_waived(former.until, crawler) {
             all_binding &= disallows;
             all_readings &= disallows_reading;
         }

@@ -35,8 +35,9 @@ impl NoticeTime {
 pub struct Read {
     /// What the version said.
     pub rules: RulesId,
-    /// The last change among the host's versions that came before it. Reads and versions are ordered by this.
-    pub sequence: u64,
+    /// What its policy was built from: all that had ended by then, had ended before it. Reads and versions are ordered by
+    /// this.
+    pub as_of: NoticeTime,
     /// When it was, to tell from when on it counts.
     pub at: NoticeTime,
 }
@@ -112,7 +113,7 @@ impl<'a> HeldVersions<'a> {
         now: NoticeTime,
     ) -> Self {
         let counted = reads.iter().filter(|read| period.counts(read, now));
-        Self { rules, period, now, last_read: counted.max_by_key(|read| read.sequence) }
+        Self { rules, period, now, last_read: counted.max_by_key(|read| read.as_of) }
     }
 
     /// The rows of the past that the client could still hold.
@@ -128,20 +129,20 @@ impl<'a> HeldVersions<'a> {
 
     /// Whether the client could hold what a row says: within notice, and not when it has read another file since.
     fn could_hold(self, old: &FormerVersion) -> bool {
-        let Some(replaced) = old.replaced else { return true };
+        let Some(until) = old.until else { return true };
         let has_read_since = |read: &Read| match old.version {
             // It came through the door when the other file did not any more.
-            Err(Doubt::Elsewhere) => read.at >= replaced.at,
-            _ => replaced.sequence <= read.sequence,
+            Err(Doubt::Elsewhere) => until <= read.at,
+            _ => until <= read.as_of,
         };
-        self.period.covers(replaced.at, self.now) && !self.last_read.is_some_and(has_read_since)
+        self.period.covers(until, self.now) && !self.last_read.is_some_and(has_read_since)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Replacement, RobotsVersion, VersionId};
+    use crate::decide::{RobotsVersion, VersionId};
     use crate::robots::{ParseLimits, Robots};
     use std::sync::Arc;
 
@@ -158,12 +159,11 @@ mod tests {
         NoticeTime(Duration::from_secs(seconds))
     }
 
-    /// `a` was replaced by the entry 5 at second 50.
+    /// `a` was replaced at second 50.
     fn rules() -> SiteRules {
-        let replaced = Some(Replacement { sequence: 5, at: at(50) });
         let since = std::time::SystemTime::UNIX_EPOCH;
-        let former = vec![FormerVersion { version: Ok(version("a")), since, replaced }];
-        SiteRules { former, sequence: 5, ..SiteRules::new(version("b")) }
+        let former = vec![FormerVersion { version: Ok(version("a")), since, until: Some(at(50)) }];
+        SiteRules { former, as_of: at(50), ..SiteRules::new(version("b")) }
     }
 
     fn held(rules: &SiteRules, reads: &[Read], now: u64) -> usize {
@@ -174,41 +174,40 @@ mod tests {
     fn a_former_version_is_held_until_its_notice_ends_or_another_is_read() {
         let rules = rules();
         assert_eq!((held(&rules, &[], 149), held(&rules, &[], 150)), (1, 0));
-        let read = |path, sequence| Read { rules: version(path).rules, sequence, at: at(60) };
-        assert_eq!(held(&rules, &[read("b", 5)], 69), 1, "it has not settled");
-        assert_eq!(held(&rules, &[read("b", 5)], 70), 0);
-        assert_eq!(held(&rules, &[read("a", 4)], 70), 1, "it read the former one itself");
+        let read = |path, as_of| Read { rules: version(path).rules, as_of: at(as_of), at: at(60) };
+        assert_eq!(held(&rules, &[read("b", 50)], 69), 1, "it has not settled");
+        assert_eq!(held(&rules, &[read("b", 50)], 70), 0);
+        assert_eq!(held(&rules, &[read("a", 49)], 70), 1, "it read the former one itself");
     }
 
     #[test]
     fn a_file_from_elsewhere_is_held_until_its_notice_ends_or_this_one_is_read() {
-        let until = Replacement { sequence: 7, at: at(50) };
-        let rules = SiteRules::new(version("b")).with_unknown(Doubt::Elsewhere, Some(until));
+        let rules = SiteRules::new(version("b")).with_unknown(Doubt::Elsewhere, Some(at(50)));
         let is_held = |reads: &[Read], now| held(&rules, reads, now) == 1;
         assert!(is_held(&[], 149) && !is_held(&[], 150));
-        let read = |second| Read { rules: version("b").rules, sequence: 7, at: at(second) };
+        let read = |second| Read { rules: version("b").rules, as_of: at(7), at: at(second) };
         assert!(is_held(&[read(49)], 100) && is_held(&[read(60)], 69));
-        let later = Read { sequence: 8, ..read(60) };
+        let later = Read { as_of: at(8), ..read(60) };
         assert!(!is_held(&[read(60)], 70) && !is_held(&[read(49), later], 70));
     }
 
     #[test]
     fn what_another_process_serves_is_held_by_everybody() {
         let mut rules = rules();
-        rules.former[0].replaced = None;
-        let read = Read { rules: version("b").rules, sequence: 9, at: at(60) };
+        rules.former[0].until = None;
+        let read = Read { rules: version("b").rules, as_of: at(60), at: at(60) };
         assert_eq!(held(&rules, &[read], 100_000), 1);
     }
 
     #[test]
     fn a_violation_is_after_a_read_only_where_that_was_the_last_one() {
         let rules = rules();
-        let read = |path, sequence| Read { rules: version(path).rules, sequence, at: at(0) };
+        let read = |path, as_of| Read { rules: version(path).rules, as_of: at(as_of), at: at(0) };
         let notice = |reads: &[Read]| {
             HeldVersions::new(&rules, reads, PERIOD, at(1_000)).of_violation(rules.current())
         };
         assert_eq!(notice(&[]), Notice::Lapsed);
-        assert_eq!(notice(&[read("b", 5)]), Notice::Read);
-        assert_eq!(notice(&[read("b", 3), read("a", 5)]), Notice::Lapsed, "b, then a");
+        assert_eq!(notice(&[read("b", 50)]), Notice::Read);
+        assert_eq!(notice(&[read("b", 30), read("a", 50)]), Notice::Lapsed, "b, then a");
     }
 }

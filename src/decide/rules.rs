@@ -5,17 +5,10 @@ use super::version::RobotsVersion;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The moment from which on no process served a version any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Replacement {
-    /// Its place in the order of everything that happened to versions.
-    pub sequence: u64,
-    /// When it was.
-    pub at: NoticeTime,
-}
-
 /// Why nobody knows what a host was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(strum::Display, strum::EnumString)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Doubt {
     /// It was before the gateway first served the host.
     Before,
@@ -45,22 +38,24 @@ impl Doubt {
     }
 }
 
-/// One row of a host's past: something that this process does not serve was served until then, or still is by another
-/// process.
+/// A version, or why nobody knows which.
+pub type KnownVersion = Result<Arc<RobotsVersion>, Doubt>;
+
+/// One row of a host's past: something else than what is in force was served until then, or still is by somebody.
 #[derive(Clone, Debug)]
 pub struct FormerVersion {
     /// What it was, or why nobody knows that.
-    pub version: Result<Arc<RobotsVersion>, Doubt>,
+    pub version: KnownVersion,
     /// When it came into force, by the time of day.
     pub since: SystemTime,
-    /// Since when nobody serves it; `None` while another process still does.
-    pub replaced: Option<Replacement>,
+    /// Since when nobody serves it; `None` while somebody does.
+    pub until: Option<NoticeTime>,
 }
 
 impl FormerVersion {
     /// Something that nobody knows.
-    pub const fn unknown(doubt: Doubt, replaced: Option<Replacement>) -> Self {
-        Self { version: Err(doubt), since: SystemTime::UNIX_EPOCH, replaced }
+    pub const fn unknown(doubt: Doubt, until: Option<NoticeTime>) -> Self {
+        Self { version: Err(doubt), since: SystemTime::UNIX_EPOCH, until }
     }
 }
 
@@ -69,8 +64,8 @@ impl FormerVersion {
 pub struct Waiver {
     /// Whom it binds; everybody where no crawler is named. In lower case.
     pub crawler: Option<Box<str>>,
-    /// It sets aside the versions that were replaced up to here.
-    pub sequence: u64,
+    /// It sets aside the versions that were replaced up to then.
+    pub at: NoticeTime,
 }
 
 impl Waiver {
@@ -90,8 +85,8 @@ pub struct SiteRules {
     pub is_dated: bool,
     /// The other rows of the host's past: first what another process serves, then the newest first.
     pub former: Vec<FormerVersion>,
-    /// The place of the last change among versions of this host: a read notes it.
-    pub sequence: u64,
+    /// What had ended by then, had ended before these rules came into force: a read notes it.
+    pub as_of: NoticeTime,
     /// The operator's words against fair notice.
     pub waivers: Arc<[Waiver]>,
     /// The file is not published: no request for it comes through the door of the proxy that asks. Nothing is enforced
@@ -107,7 +102,7 @@ impl SiteRules {
             since: None,
             is_dated: false,
             former: Vec::new(),
-            sequence: 0,
+            as_of: NoticeTime::default(),
             waivers: Arc::new([]),
             is_unpublished: false,
         }
@@ -120,8 +115,8 @@ impl SiteRules {
 
     /// The same, and something that nobody knows was served until then, or still is.
     #[must_use]
-    pub fn with_unknown(mut self, doubt: Doubt, replaced: Option<Replacement>) -> Self {
-        self.former.push(FormerVersion::unknown(doubt, replaced));
+    pub fn with_unknown(mut self, doubt: Doubt, until: Option<NoticeTime>) -> Self {
+        self.former.push(FormerVersion::unknown(doubt, until));
         self
     }
 
@@ -131,17 +126,15 @@ impl SiteRules {
     }
 
     /// Whether the operator has set notice aside for `crawler`, as far as a version replaced then goes.
-    pub(super) fn is_waived(&self, replaced: Option<Replacement>, crawler: Option<&str>) -> bool {
-        replaced.is_some_and(|replaced| {
-            let mut waivers = self.waivers.iter();
-            waivers.any(|waiver| replaced.sequence <= waiver.sequence && waiver.binds(crawler))
-        })
+    pub(super) fn is_waived(&self, until: Option<NoticeTime>, crawler: Option<&str>) -> bool {
+        let binds = |until| self.waivers.iter().any(|waiver| until <= waiver.at && waiver.binds(crawler));
+        until.is_some_and(binds)
     }
 
     /// When the last version is replaced that somebody could hold; `None` where there is none. The inner
-    /// `None` says that another process still serves one.
+    /// `None` says that somebody still serves one.
     pub fn last_replacement(&self) -> Option<Option<NoticeTime>> {
-        let all = self.former.iter().map(|former| former.replaced.map(|replaced| replaced.at));
+        let all = self.former.iter().map(|former| former.until);
         all.reduce(|one, other| Some(one?.max(other?)))
     }
 }

@@ -71,7 +71,7 @@ pub(super) struct FleetTask {
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
     has_joined: bool,
-    /// What was heard of the others, and is in the ledger.
+    /// What was heard of the others, and is noted.
     heard: HashMap<Box<str>, OfferedFiles>,
     /// Since when others are silent, by their beats.
     silent: HashMap<String, (i64, Instant)>,
@@ -87,7 +87,7 @@ impl FleetTask {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let (name, lease) = (shared.config.name.clone(), shared.config.lease);
         let process = format!("{}-{}", std::process::id(), time.as_micros());
-        let started = i64::try_from(shared.ledger.last_entry()).unwrap_or(i64::MAX);
+        let started = i64::try_from(shared.ledger.time()).unwrap_or(i64::MAX);
         let applied = shared.ledger.stamp();
         Self {
             shared,
@@ -339,7 +339,7 @@ impl FleetTask {
                 self.doubt();
                 self.is_deaf = true;
                 return Err(FleetError::Local(
-                    "what other members serve cannot be noted in the ledger of the state folder: nobody is accused here \
+                    "what other members serve cannot be noted in the state folder: nobody is accused here \
                      until it can"
                         .to_owned(),
                 ));

@@ -105,8 +105,8 @@ async fn take(
         let why = "counts that waited for the fleet cannot be read, and are missing there";
         return skip(client, store, mark, batch.last + 1, why).await;
     };
-    for (_, (_, _, _, _, sequence)) in &mut rows.reads {
-        *sequence = ledger.stamp_of(*sequence);
+    for (_, (_, _, _, _, as_of)) in &mut rows.reads {
+        *as_of = ledger.stamp_of(*as_of);
     }
     let rows = rows.json()?;
     let sql = "SELECT robots_gateway.take($1, $2, $3, $4, $5::text::jsonb)";

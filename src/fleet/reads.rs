@@ -46,7 +46,7 @@ impl ReadsTaken {
         }
         let (before, end) = (self.before.to_string(), &answer.horizon);
         let rows = within(client.query(READS, &[&before, end, &store, &MOST])).await?;
-        let reads: Vec<ReadTotal> =
+        let reads: Vec<(u64, ReadTotal)> =
             rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
         // What had come before this gateway asked for the first time has not come late.
         if self.before > 0 {
@@ -67,10 +67,11 @@ const READS: &str = "SELECT site, client, crawler, purpose, proof, version, host
     WHERE noted >= $1::text::xid8 AND noted < $2::text::xid8 AND store <> $3 ORDER BY stamp DESC LIMIT $4";
 
 /// `None` where a word is not known: another version of the program wrote it.
-fn read(row: &Row) -> Result<Option<ReadTotal>, FleetError> {
+fn read(row: &Row) -> Result<Option<(u64, ReadTotal)>, FleetError> {
     let word = |column: usize| row.try_get::<_, &str>(column);
     let subject = [word(0)?, word(1)?, word(2)?, word(3)?, word(4)?];
     let stamp: i64 = row.try_get(9)?;
     let stamp = u64::try_from(stamp).unwrap_or_default();
-    Ok(ReadTotal::of_words(subject, [word(5)?, word(6)?, word(7)?], word(8)?, stamp))
+    let read = ReadTotal::of_words(subject, [word(5)?, word(6)?, word(7)?], word(8)?);
+    Ok(read.map(|read| (stamp, read)))
 }

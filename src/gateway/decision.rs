@@ -369,7 +369,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
             time: now,
             read: Read {
                 rules: rules.current().rules,
-                sequence: rules.sequence,
+                as_of: policy.as_of(rules),
                 at: policy.clock.at(uptime),
             },
         })

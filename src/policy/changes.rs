@@ -4,7 +4,7 @@
 use super::Site;
 use super::reload::Trigger;
 use crate::config::{Config, ConfigError, KeyChange};
-use crate::record::LedgerError;
+use crate::record::RowsError;
 use crate::robots::{Finding, Robots};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -124,8 +124,8 @@ impl From<&ConfigError> for ReportedFault {
     }
 }
 
-impl From<&LedgerError> for ReportedFault {
-    fn from(error: &LedgerError) -> Self {
+impl From<&RowsError> for ReportedFault {
+    fn from(error: &RowsError) -> Self {
         Self { path: error.path().display().to_string(), line: None, column: None, message: error.reason() }
     }
 }

@@ -1,9 +1,9 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
-use super::history::Past;
 use super::hosts::Hosts;
 use super::site::SiteRobots;
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
+use crate::decide::NoticeTime;
 use crate::record::{
     FileBytes, FleetLedger, FleetNews, FleetStanding, GenerationState, OfferedFiles, OwnFiles, ReadTotal,
     UnlearntNews,
@@ -18,8 +18,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What a policy serves.
 fn offered(policy: &Policy) -> OfferedFiles {
-    let table = super::history::table(policy);
-    table.into_iter().map(|(host, file)| (host, BTreeSet::from([file]))).collect()
+    policy.sites().iter().flat_map(|site| of_site(site)).collect()
 }
 
 fn bytes(policy: &Policy) -> FileBytes {
@@ -110,25 +109,28 @@ impl Policy {
 }
 
 impl FleetLedger for Reloader {
-    fn last_entry(&self) -> u64 {
-        self.history.last_entry().unwrap_or_default()
+    fn time(&self) -> u64 {
+        u64::try_from(self.current().clock.now().0.as_micros()).unwrap_or(u64::MAX)
     }
 
     fn stamp(&self) -> u64 {
-        self.history.past(|past| past.fleet.stamp())
+        self.history.stamp()
     }
 
-    fn stamp_of(&self, sequence: u64) -> u64 {
-        self.history.past(|past| past.fleet.stamp_of(sequence))
+    fn stamp_of(&self, as_of: u64) -> u64 {
+        self.history.stamp_of(NoticeTime(Duration::from_micros(as_of)))
     }
 
     fn own(&self) -> OwnFiles {
         let policy = self.current();
-        // What is in the ledger and not in force yet, others cannot know to be over.
-        let covers = policy.hosts.slots.iter().map(|slot| slot.rules.sequence).max().unwrap_or_default();
+        // What ends from now on, others cannot know to be over.
+        let covers = self.history.last_ended();
         // Another process of the state folder may go on to serve what it began with.
-        let mut files = self.history.past(Past::served_here);
-        for (host, file) in offered(&policy) {
+        let mut files = self.history.served_here();
+        let own = offered(&policy);
+        // A host that no site names is not asked for here.
+        files.retain(|host, files| own.contains_key(host) || files.iter().any(Option::is_some));
+        for (host, file) in own {
             files.entry(host).or_default().extend(file);
         }
         self.reads.fleet.speak(&mut files);
@@ -163,7 +165,7 @@ impl FleetLedger for Reloader {
     }
 
     fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
-        self.history.past(|past| past.missing(files))
+        self.history.missing(files)
     }
 
     fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews> {
@@ -175,14 +177,11 @@ impl FleetLedger for Reloader {
         Ok(())
     }
 
-    fn learn_reads(&self, mut reads: Vec<ReadTotal>) {
-        let now = self.current().clock.now();
-        for read in &mut reads {
-            read.sequence = self.history.past(|past| past.fleet.entry_before(read.sequence));
-            // It counts from `settle` after it is known here, which is later than it was.
-            read.at = now;
-        }
-        self.reads.restore(&reads);
+    fn learn_reads(&self, reads: Vec<(u64, ReadTotal)>) {
+        // It counts from `settle` after it is known here, which is later than it was.
+        let at = self.current().clock.now();
+        let place = |(stamp, read)| ReadTotal { as_of: self.history.time_before(stamp), at, ..read };
+        self.reads.restore(&reads.into_iter().map(place).collect::<Vec<_>>());
     }
 
     fn generation(&self) -> GenerationState {

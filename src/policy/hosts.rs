@@ -1,8 +1,8 @@
 //! From the host of a request to its site, and to the rules that visitors of that host are judged by.
 
 use super::Site;
-use super::history::patterns;
 use crate::decide::{RobotsVersion, SiteRules};
+use crate::record::patterns;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,14 +28,16 @@ pub struct Hosts {
 impl Hosts {
     /// Hosts without a past.
     pub(super) fn plain(sites: &[Arc<Site>]) -> Self {
-        Self::new(sites, Vec::new(), |_, current| SiteRules::new(Arc::clone(current)))
+        let nothing = RobotsVersion::allowing_everything();
+        let current = |site: Option<&Site>| Arc::clone(site.map_or(&nothing, |site| site.rules.current()));
+        Self::new(sites, Vec::new(), |_, site| SiteRules::new(current(site)))
     }
 
     /// The hosts of these sites, and others that have a past, with the rules of each.
     pub(super) fn new(
         sites: &[Arc<Site>],
         others: Vec<String>,
-        mut rules: impl FnMut(&str, &Arc<RobotsVersion>) -> SiteRules,
+        mut rules: impl FnMut(&str, Option<&Site>) -> SiteRules,
     ) -> Self {
         let mut own: HashMap<String, usize> = HashMap::new();
         for (index, site) in sites.iter().enumerate() {
@@ -46,13 +48,11 @@ impl Hosts {
         let mut names: Vec<String> = own.keys().cloned().chain(others).collect();
         names.sort_unstable();
         names.dedup();
-        let nothing = RobotsVersion::allowing_everything();
         let slots: Vec<HostSlot> = names
             .into_iter()
             .map(|name| {
                 let site = patterns(&name).find_map(|pattern| own.get(&pattern)).copied();
-                let current = site.and_then(|index| sites.get(index)).map(|site| site.rules.current());
-                let rules = rules(&name, current.unwrap_or(&nothing));
+                let rules = rules(&name, site.and_then(|index| sites.get(index)).map(|site| &**site));
                 HostSlot { pattern: name.into(), site, rules }
             })
             .collect();

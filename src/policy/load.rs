@@ -19,7 +19,7 @@ use crate::record::NoticeClock;
 use crate::robots::ParseLimits;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 /// Why a policy cannot be loaded.
@@ -96,7 +96,6 @@ pub(super) fn load(
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
-    let limit = config.robots_max_size;
     for site in &config.sites {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
         let loading = LoadingSite {
@@ -107,7 +106,7 @@ pub(super) fn load(
             site,
             former,
             renewed,
-            limit_changed: previous.is_some_and(|policy| policy.config.robots_max_size != limit),
+            limit_changed: previous.is_some_and(|old| old.config.robots_max_size != config.robots_max_size),
             options,
             now,
         };
@@ -142,6 +141,7 @@ pub(super) fn load(
         clock: NoticeClock::default(),
         fetch_marker: Arc::clone(&origins.marker),
         published: Arc::new(published),
+        in_force: OnceLock::new(),
         sites,
     };
     Ok(LoadedPolicy { policy, unfit })
@@ -329,7 +329,7 @@ impl LoadingSite<'_> {
             modes: in_force(self.config, self.site, &Overrides::default()),
             rules: SiteRules::new(fresh.version),
             robots: fresh.file,
-            // Until the ledger says since when.
+            // Until rows say since when.
             since: is_kept.map_or_else(|| modified.unwrap_or(self.now), |former| former.since),
             origin,
             findings: fresh.findings,

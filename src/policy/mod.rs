@@ -63,7 +63,7 @@ pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
-use crate::decide::{PaceLimit, SiteRules};
+use crate::decide::{NoticeTime, PaceLimit, SiteRules};
 use crate::enforce::SetByName;
 use crate::identify::{Catalogue, Identifier};
 use crate::record::NoticeClock;
@@ -113,6 +113,8 @@ pub struct Policy {
     sites: Vec<Arc<Site>>,
     /// The rules of every host.
     pub hosts: Hosts,
+    /// A time by which it was in force, and no former one was any more; empty until it is asked for.
+    in_force: OnceLock<NoticeTime>,
 }
 
 /// A catalogue that nobody has compared with documentation for so long knows many of today's crawlers by sight only.
@@ -138,6 +140,16 @@ fn staleness(checked: &str, now: SystemTime) -> Option<String> {
 }
 
 impl Policy {
+    /// A time by which it was in force, for who has found it to be: whoever asks first sets it.
+    fn in_force(&self) -> NoticeTime {
+        *self.in_force.get_or_init(|| self.clock.now())
+    }
+
+    /// A read of what is served under these rules, which are in force, releases from all that had ended by then.
+    pub fn as_of(&self, rules: &SiteRules) -> NoticeTime {
+        rules.as_of.max(self.in_force())
+    }
+
     /// What is to be told of a catalogue that is old.
     pub fn stale_catalogue(&self, now: SystemTime) -> Option<String> {
         staleness(checked(self.identifier.catalogue())?, now)

@@ -14,7 +14,7 @@ use crate::record::{replace_file, word};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 /// The file in the state folder.
@@ -185,7 +185,8 @@ impl Policy {
 
     /// The next policy, which is as this one.
     pub(super) fn next(&self, now: SystemTime) -> Self {
-        Self { generation: self.generation + 1, since: now, ..self.clone() }
+        let in_force = OnceLock::new();
+        Self { generation: self.generation + 1, since: now, in_force, ..self.clone() }
     }
 }
 

@@ -9,7 +9,7 @@ use super::overrides::Overrides;
 use super::robots_file::RobotsFile;
 use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site, fleet};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors};
-use crate::record::{LedgerError, ReadBook, Recorder, timestamp};
+use crate::record::{ReadBook, Recorder, RowsError, timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -288,9 +288,9 @@ impl Reloader {
         })
     }
 
-    /// Puts a policy in force, if it differs from the one that is, once the ledger has what it serves. A mode that was
+    /// Puts a policy in force, if it differs from the one that is, once rows say what it serves. A mode that was
     /// set while it was built is in it.
-    fn adopt(&self, mut next: Policy) -> Result<PolicySwap, LedgerError> {
+    fn adopt(&self, mut next: Policy) -> Result<PolicySwap, RowsError> {
         let previous = self.current.get();
         self.history.adopt(&mut next, Some(&previous))?;
         // It may wait for the store. The files in force are the same after a mode was set.
@@ -299,11 +299,14 @@ impl Reloader {
         known.overrides.publish(&next.published.modes);
         let former = self.current.get();
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
-        if !differs(&former, &next) {
-            return Ok(PolicySwap { former: Arc::clone(&former), current: former });
+        if differs(&former, &next) {
+            self.current.replace(next);
+            self.origin_files.track_sites(&self.current.get().config);
         }
-        self.current.replace(next);
-        self.origin_files.track_sites(&self.current.get().config);
+        drop(known);
+        if self.history.end_former(&self.current.get()) {
+            self.apply_history();
+        }
         Ok(PolicySwap { former, current: self.current.get() })
     }
 

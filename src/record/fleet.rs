@@ -3,7 +3,7 @@
 //! The exchange with the database and the policy stand on one layer and never name each other. What the policy has to
 //! know of the fleet is a [`FleetLedger`]'s, and how far this gateway may go at the moment is in its [`FleetStanding`].
 
-use super::ledger::{FileDigest, uptime, whole_micros};
+use super::rows::{FileDigest, uptime, whole_micros};
 use super::store::ReadTotal;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ pub struct FleetWaiver {
 pub struct FleetNews {
     /// Everything is known up to here.
     pub stamp: u64,
-    /// The last entry of the own ledger that others could know of by then.
+    /// All that was replaced here by this time, in microseconds, others could know of by then.
     pub covers: u64,
     /// What members serve by the ids of their stores; nothing for those that are gone.
     pub members: BTreeMap<Box<str>, OfferedFiles>,
@@ -66,7 +66,7 @@ pub struct OwnFiles {
     pub notice: Duration,
     /// What the operator said of notice here, while notice lasts.
     pub waived: Vec<FleetWaiver>,
-    /// The last entry of the ledger.
+    /// When anything here was replaced last, in microseconds.
     pub covers: u64,
     /// The versions in force, by site.
     pub serving: Vec<(String, Option<String>)>,
@@ -88,18 +88,18 @@ pub struct GenerationState {
 pub enum UnlearntNews {
     /// A reload is under way.
     Busy,
-    /// The ledger cannot be written.
+    /// Rows cannot be written.
     Faulty,
 }
 
 /// Where a member remembers what the fleet served.
 pub trait FleetLedger: Send + Sync + std::fmt::Debug {
-    /// The last entry of the ledger: each process of a state folder begins with another one, the later the higher.
-    fn last_entry(&self) -> u64;
+    /// The time on the clock that notice runs by, in microseconds: later for each process of a state folder that starts later.
+    fn time(&self) -> u64;
     /// The last stamp that is noted; 0 where there is none.
     fn stamp(&self) -> u64;
-    /// A stamp that had been given before anything that came after this entry of the ledger.
-    fn stamp_of(&self, sequence: u64) -> u64;
+    /// A stamp that had been given before any read under a policy that was built then, in microseconds.
+    fn stamp_of(&self, as_of: u64) -> u64;
     /// What this gateway serves, and is about to.
     fn own(&self) -> OwnFiles;
     /// The bytes of these files, as far as its policy or what waits has them.
@@ -111,8 +111,8 @@ pub trait FleetLedger: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Where that cannot be done now.
     fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews>;
-    /// Notes reads that others saw; `sequence` of each is a stamp that was given before it.
-    fn learn_reads(&self, reads: Vec<ReadTotal>);
+    /// Notes reads that others saw, each with a stamp that was given before it.
+    fn learn_reads(&self, reads: Vec<(u64, ReadTotal)>);
     /// What waited for the others need not wait any more.
     fn go_on(&self);
     /// How far this gateway is with what the fleet publishes.

@@ -5,7 +5,7 @@
 //! - [`Recorder`] counts by crawler, rule and path for the report. It adds to the *tally*, which is in memory. One thread
 //!   takes batches from the tally and writes them to the *store*, which [`StoreReader`] reads.
 //! - [`Totals`] counts since the start of the process, for `/metrics` and `gatewayctl status`.
-//! - [`Ledger`] is the file from which fair notice knows what each host was given before.
+//! - [`RowFolder`] has the rows from which fair notice knows what each host was given before.
 //! - [`ReadBook`] remembers who read which version of a robots.txt, and [`RobotsTxtSpans`] which hosts' robots.txt other
 //!   proxies pass on.
 //! - [`PaceBook`] remembers who came how fast. It is in memory only.
@@ -22,8 +22,7 @@
 //! | the access log | the same | `access log` |
 //! | `store.sqlite`, its log, and what is set aside beside it | `record::store` | `store` |
 //! | `store.sqlite.writer-*`: which processes write it | `record::store::processes` | `store` |
-//! | `ledger` | `record::ledger`, through `policy::history` | reload, `history`, `fleet`, and a task for origins' words |
-//! | `ledger.*`: which processes are alive | `record::ledger::presence` | `history` |
+//! | `rows/` | `record::rows`, through `policy::history` | reload, `history`, `fleet` |
 //! | `robots-seen` | `record::robots_seen` | `history` |
 //! | `modes.json` | `policy::overrides` | `bounded`, for the one that answers the control socket |
 //! | `generation.json` | `policy::published` | `fleet-reload` |
@@ -32,7 +31,7 @@
 //! | `alerts.json` | `alerts::memory` | `alerts` |
 //! | the control socket, and that of a hand-over | `process::sockets` | `main` |
 //!
-//! The main thread reads and writes the ledger, too, when the gateway starts and stops.
+//! The main thread reads and writes rows, too, when the gateway starts and stops.
 
 mod access;
 mod alerts;
@@ -45,7 +44,6 @@ mod fleet;
 mod fleet_part;
 mod journal;
 mod latency;
-mod ledger;
 mod lines;
 mod network;
 mod of_log;
@@ -57,6 +55,7 @@ mod reads;
 mod recorder;
 mod robots_seen;
 mod rotation;
+mod rows;
 mod sharded;
 mod store;
 mod tally;
@@ -79,10 +78,6 @@ pub use fleet::{
 pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
-pub use ledger::{
-    FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerEntry, LedgerError, LedgerMemory, LedgerNews,
-    NoticeClock, compacted, digest, file_bytes, hexadecimal, uptime,
-};
 pub use of_log::{LogTables, WindowCounts};
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
@@ -91,6 +86,10 @@ pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
+pub use rows::{
+    FileDigest, HostRow, HostRows, NotedStamp, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder,
+    RowVersion, RowsError, RowsMemory, ServedVersions, digest, file_bytes, hexadecimal, patterns, uptime,
+};
 pub use store::{
     CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingCounts, OTHER_PATHS,
     OutboxBatch, OutboxReader, OutboxState, PartialReads, PathRow, PathTotal, PeriodCount, PresenceRow,

@@ -286,7 +286,7 @@ impl SubjectOfLog {
             version: *version,
             rules: *rules,
             in_force: UNIX_EPOCH,
-            sequence: 0,
+            as_of: NoticeTime::default(),
             at: NoticeTime::default(),
             first: instant(seen.first),
             last: instant(seen.last),

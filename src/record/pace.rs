@@ -6,8 +6,8 @@
 //! kind, and not from a crawler that is being slowed; what is forgotten only excuses. Nothing is kept until somebody is
 //! asked to keep a pace.
 
-use super::ledger::uptime;
 use super::reads::ReaderId;
+use super::rows::uptime;
 use crate::decide::{PaceExcess, PaceLimit, PaceWindow};
 use hashbrown::DefaultHashBuilder;
 use sha2::{Digest as _, Sha256};

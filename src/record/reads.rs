@@ -146,7 +146,7 @@ impl ReadHistory {
     /// A further read of what it has read already adds nothing, unless a version was replaced in between.
     fn note(&mut self, read: Read) {
         self.last = self.last.max(read.at);
-        let is_same = |last: &Read| last.rules == read.rules && last.sequence >= read.sequence;
+        let is_same = |last: &Read| last.rules == read.rules && last.as_of >= read.as_of;
         if self.reads.last().is_some_and(is_same) {
             return;
         }
@@ -187,10 +187,10 @@ impl ReadBook {
     /// Takes up what was read before the gateway started.
     pub fn restore(&self, reads: &[ReadTotal]) {
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
-        reads.sort_by_key(|read| read.sequence);
+        reads.sort_by_key(|read| read.as_of);
         let known = reads.into_iter().filter_map(|read| {
             let reader = ReaderId::remembered(read)?.into_owned();
-            Some((reader, Read { rules: read.rules, sequence: read.sequence, at: read.at }))
+            Some((reader, Read { rules: read.rules, as_of: read.as_of, at: read.at }))
         });
         let known: Vec<_> = known.collect();
         // Requests that are judged meanwhile wait for no more than a few of them.
@@ -270,9 +270,13 @@ mod tests {
     }
 
     /// A read of what allows everything.
-    fn read(sequence: u64, second: u64) -> Read {
+    fn read(as_of: u64, second: u64) -> Read {
         let rules = RobotsVersion::allowing_everything().rules;
-        Read { rules, sequence, at: NoticeTime(Duration::from_secs(second)) }
+        Read {
+            rules,
+            as_of: NoticeTime(Duration::from_secs(as_of)),
+            at: NoticeTime(Duration::from_secs(second)),
+        }
     }
 
     #[test]
@@ -348,7 +352,7 @@ mod tests {
         }
         let words = ["example.org", "crawler", "GPTBot", "", "confirmed"];
         let rules = read(1, 10).rules.to_string();
-        let new = ReadTotal::of_words(words, ["000000000000", "example.org", ""], &rules, 1).unwrap();
+        let new = ReadTotal::of_words(words, ["000000000000", "example.org", ""], &rules).unwrap();
         book.restore(&[new]);
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).len(), 1);
         // All are of one moment.

@@ -5,6 +5,7 @@
 use super::event::{AddressDetail, EventKind, Occurrence};
 use super::network::NetworkId;
 use super::reads::ReaderId;
+use super::rows::whole_micros;
 use super::store::{
     CrawlerCounts, Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn,
 };
@@ -12,7 +13,7 @@ use super::tally::{
     CountSubject, CountedRequest, DecisionRef, InForce, KeptEvent, ReadKey, SeenInstants, SeenRead,
     SubjectRef, Tally, is_known, micros,
 };
-use crate::decide::{Read, VersionId};
+use crate::decide::{NoticeTime, Read, VersionId};
 use crate::identify::{Identity, Proof};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -119,7 +120,7 @@ impl Recorder {
             version: read.version,
             rules: read.read.rules,
             in_force: micros(read.in_force),
-            sequence: read.read.sequence,
+            as_of: whole_micros(read.read.as_of.0),
             host: read.reader.host().into(),
             network: network.map(|network| network.to_string().into()),
             chosen: Some(read.chosen.into()),
@@ -156,10 +157,10 @@ impl Recorder {
         self.tally.unseen.stand_in(site, micros(now).saturating_sub(24 * 3_600 * 1_000_000))
     }
 
-    /// Notes the last entry of the ledger of versions. The store remembers it, so that a ledger that is lost, or an
-    /// older one, is told from the first.
-    pub fn set_ledger_entry(&self, sequence: u64) {
-        self.tally.ledger_entry.fetch_max(sequence, Ordering::Relaxed);
+    /// Notes when rows of what is served were written last. The store remembers it, so that rows that are lost, or older
+    /// ones, are told from a first start.
+    pub fn set_rows_noted(&self, noted: NoticeTime) {
+        self.tally.rows_noted.fetch_max(whole_micros(noted.0), Ordering::Relaxed);
     }
 
     /// Whether a store was begun since this was asked last: it does not know yet what is in force.

@@ -4,7 +4,7 @@
 //! cannot be read is left out: then nobody is accused at that host until the next such request.
 
 use super::files::replace_file;
-use super::ledger::whole_micros;
+use super::rows::whole_micros;
 use crate::decide::NoticeTime;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};

@@ -48,8 +48,8 @@ pub(super) struct Tally {
     state: DefaultHashBuilder,
     /// Where someone else may answer requests for robots.txt.
     pub(super) unseen: UnseenNotes,
-    /// The last entry of the ledger of versions.
-    pub(super) ledger_entry: AtomicU64,
+    /// When rows of what is served were written last, in microseconds.
+    pub(super) rows_noted: AtomicU64,
 }
 
 impl Default for Tally {
@@ -60,7 +60,7 @@ impl Default for Tally {
             others: (1..SHARDS).map(|_| shard()).collect(),
             state: DefaultHashBuilder::default(),
             unseen: UnseenNotes::default(),
-            ledger_entry: AtomicU64::new(0),
+            rows_noted: AtomicU64::new(0),
         }
     }
 }
@@ -81,7 +81,7 @@ impl Tally {
         }
         parts.retain(|part| !part.is_empty());
         if let Some(first) = parts.first_mut() {
-            first.ledger_entry = self.ledger_entry.load(Ordering::Relaxed);
+            first.rows_noted = self.rows_noted.load(Ordering::Relaxed);
         }
         parts
     }

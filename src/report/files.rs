@@ -205,7 +205,7 @@ mod tests {
             version,
             rules: RulesId::of(&compiled(text.as_bytes())),
             in_force: at,
-            sequence: 0,
+            as_of: NoticeTime::default(),
             at: NoticeTime::default(),
             first: at,
             last: at,

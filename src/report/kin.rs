@@ -65,7 +65,7 @@ mod tests {
     fn read(subject: CountSubject, seconds: u64) -> ReadTotal {
         ReadTotal {
             rules: crate::decide::RobotsVersion::allowing_everything().rules,
-            sequence: 1,
+            as_of: crate::decide::NoticeTime::default(),
             at: crate::decide::NoticeTime::default(),
             subject: Arc::new(subject),
             host: "a".into(),

@@ -41,7 +41,11 @@ fn identity(client: ClientKind, name: &str) -> Identity {
 
 /// What fair notice makes of a read is not the report's affair.
 fn some_read() -> Read {
-    Read { rules: RobotsVersion::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
+    Read {
+        rules: RobotsVersion::allowing_everything().rules,
+        as_of: NoticeTime::default(),
+        at: NoticeTime::default(),
+    }
 }
 
 impl ReportScene {

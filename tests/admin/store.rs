@@ -144,7 +144,7 @@ impl Season {
             time: self.now - Duration::from_secs(minutes * 60),
             read: Read {
                 rules: RobotsVersion::allowing_everything().rules,
-                sequence: 1,
+                as_of: NoticeTime::default(),
                 at: NoticeTime::default(),
             },
             addresses: AddressDetail::Full,

@@ -1,4 +1,4 @@
-//! `gatewayctl backup`: whole while a gateway writes, and fit to be put back beside the ledger that there is.
+//! `gatewayctl backup`: whole while a gateway writes, and fit to be put back beside the rows that there are.
 
 use crate::load::{SentLedger, send, send_all};
 use crate::place::{ROBOTS, StorePlace, status, stop};
@@ -60,7 +60,7 @@ fn a_copy_that_is_made_while_the_gateway_writes_is_whole() {
 }
 
 #[test]
-fn a_copy_that_is_put_back_beside_the_ledger_makes_no_doubt_and_accuses_nobody_too_early() {
+fn a_copy_that_is_put_back_beside_rows_makes_no_doubt_and_accuses_nobody_too_early() {
     let place = StorePlace::new();
     let robots = place.folder.join("robots.txt");
     rename_over(&robots, "User-agent: *\nAllow: /\n");
@@ -85,7 +85,7 @@ fn a_copy_that_is_put_back_beside_the_ledger_makes_no_doubt_and_accuses_nobody_t
     let unknown = site["unknown"].as_array().expect("a list");
     assert!(unknown.len() == 1 && unknown[0]["what"] == "what was served before the gateway", "{site}");
     assert!(site["binds_from"].is_string(), "{site}");
-    assert_eq!(ask(&gateway), 200, "the ledger knows that it may still hold the older one");
+    assert_eq!(ask(&gateway), 200, "the rows say that it may still hold the older one");
     let versions = until("the store knows what is in force", || {
         let versions = place.reader().versions(None).ok()?;
         (versions.last()?.bytes.as_deref()? == ROBOTS.as_bytes()).then_some(versions)

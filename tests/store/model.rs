@@ -5,7 +5,7 @@
 //! certainly could hold allows the page was accused unfairly, whatever was lost. Whoever is refused although the gateway
 //! knows such a version was refused unfairly. Whoever is let pass although every version that it possibly could hold
 //! disallows the page was treated leniently: that must have a reason. An older gateway may go on beside a newer one for a
-//! while, and the ledger may be lost while they run.
+//! while, and rows may be lost while they run.
 //!
 //! `make soak` takes 100,000 steps; the suite takes a few thousand.
 
@@ -15,7 +15,7 @@ use crate::dice::Dice;
 use crate::place::stop;
 use crate::support::folder::rename_over;
 use crate::support::{Client, ClientResponse, Daemon, Folder, Nginx, Request, get, head};
-use robots_gateway::record::{LEDGER_FILE, STORE_FILE};
+use robots_gateway::record::{ROWS_FOLDER, STORE_FILE};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -163,7 +163,7 @@ impl Course {
                     let _ = std::fs::remove_file(self.state().join(format!("{STORE_FILE}{end}")));
                 }
             }
-            2 => self.lose_ledger(),
+            2 => self.lose_rows(),
             _ => {}
         }
         self.start();
@@ -172,14 +172,21 @@ impl Course {
         self.truth.change(&given, &next, last, last);
     }
 
-    /// The ledger is removed, or is not what it was any more; gateways may run.
-    fn lose_ledger(&mut self) {
-        self.count("ledgers lost");
-        let path = self.state().join(LEDGER_FILE);
-        match self.dice.below(3) {
-            0 => drop(std::fs::remove_file(path)),
-            1 => std::fs::write(path, "").expect("a ledger"),
-            _ => std::fs::write(path, "no ledger\n".repeat(1_000)).expect("a ledger"),
+    /// Rows are removed, or are not what they were any more; gateways may run.
+    fn lose_rows(&mut self) {
+        self.count("rows lost");
+        let folder = self.state().join(ROWS_FOLDER);
+        let how = self.dice.below(4);
+        if how == 0 {
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        for path in std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            // It may be replaced at this moment.
+            let _ = match how {
+                1 => std::fs::remove_file(path),
+                2 => std::fs::write(path, ""),
+                _ => std::fs::write(path, "no rows\n".repeat(1_000)),
+            };
         }
         self.truth.shaken = Some(Instant::now());
         self.truth.lost = Some(Instant::now());
@@ -371,7 +378,7 @@ fn nobody_is_accused_of_what_a_version_that_it_could_hold_allows_or_refused_wher
             0..6 => course.restart(),
             6..40 => course.change(),
             40..50 if library().is_some() => course.step_clock(),
-            50..52 => course.lose_ledger(),
+            50..52 => course.lose_rows(),
             52..54 if course.older.is_none() => course.begin_hand_over(),
             52..72 if course.older.is_some() => course.end_hand_over(),
             _ => course.request(seed, step),
@@ -384,16 +391,9 @@ fn nobody_is_accused_of_what_a_version_that_it_could_hold_allows_or_refused_wher
     println!("{steps} steps, seed {seed}: {accused} accused, no unfair refusal; {:?}", course.counts);
     assert!(accused > 0, "the course must see accusations");
     let counted = |what| course.counts.get(what).copied().unwrap_or_default();
-    for what in [
-        "refused",
-        "excused",
-        "allowed",
-        "reads",
-        "files changed",
-        "hosts moved",
-        "hand-overs",
-        "ledgers lost",
-    ] {
+    for what in
+        ["refused", "excused", "allowed", "reads", "files changed", "hosts moved", "hand-overs", "rows lost"]
+    {
         assert!(counted(what) > 0, "the course must see both sides: {:?}", course.counts);
     }
 }

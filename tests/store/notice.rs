@@ -6,7 +6,7 @@ use crate::support::folder::rename_over;
 use crate::support::journal::JournalFile;
 use crate::support::{Daemon, get, until, version_of};
 use robots_gateway::decide::Notice;
-use robots_gateway::record::{EventKind, Filter, LEDGER_FILE};
+use robots_gateway::record::{EventKind, Filter, ROWS_FOLDER};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
@@ -167,7 +167,7 @@ fn bound(place: &StorePlace) -> Daemon {
 }
 
 #[test]
-fn a_store_that_is_lost_beside_a_whole_ledger_is_no_first_start() {
+fn a_store_that_is_lost_beside_whole_rows_is_no_first_start() {
     for loss in ["broken", "removed"] {
         let place = StorePlace::new();
         stop(bound(&place));
@@ -181,17 +181,32 @@ fn a_store_that_is_lost_beside_a_whole_ledger_is_no_first_start() {
     }
 }
 
+/// The one document of rows there is.
+fn rows_of(place: &StorePlace) -> std::path::PathBuf {
+    let folder = std::fs::read_dir(place.store().with_file_name(ROWS_FOLDER)).expect("a folder");
+    let mut found: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
+    found.retain(|path| path.extension().is_some_and(|end| end == "rows"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
 #[test]
-fn where_the_ledger_is_lost_nobody_is_accused_and_refusals_go_on() {
-    for loss in ["broken", "removed", "shortened"] {
+fn where_rows_are_lost_nobody_is_accused_and_refusals_go_on() {
+    for loss in ["broken", "removed", "all removed", "shortened", "put back"] {
         let place = StorePlace::new();
-        stop(bound(&place));
-        let ledger = place.store().with_file_name(LEDGER_FILE);
-        let bytes = std::fs::read(&ledger).expect("a ledger");
+        let gateway = bound(&place);
+        let rows = rows_of(&place);
+        let bytes = std::fs::read(&rows).expect("rows");
+        let next = format!("# It says the same.\n{CLOSED}");
+        rename_over(&place.folder.join("robots.txt"), &next);
+        until("it is served", || (gateway.send(&get("/robots.txt")).text() == next).then_some(()));
+        stop(gateway);
         match loss {
-            "broken" => std::fs::write(&ledger, "no ledger\n").expect("a broken ledger"),
-            "removed" => std::fs::remove_file(&ledger).expect("a ledger"),
-            _ => std::fs::write(&ledger, &bytes[..200]).expect("a shorter ledger"),
+            "broken" => std::fs::write(&rows, "no rows\n").expect("broken rows"),
+            "removed" => std::fs::remove_file(&rows).expect("rows"),
+            "all removed" => std::fs::remove_dir_all(rows.parent().expect("a folder")).expect("rows"),
+            "put back" => std::fs::write(&rows, &bytes).expect("older rows"),
+            _ => std::fs::write(&rows, &bytes[..200]).expect("shorter rows"),
         }
         let gateway = place.start_with("notice = \"1h\"");
         assert_eq!(last_of(&gateway, &place, "Doubtbot", "/new"), UNKNOWN, "{loss}");
@@ -206,9 +221,10 @@ fn where_the_ledger_is_lost_nobody_is_accused_and_refusals_go_on() {
 fn a_state_folder_that_cannot_be_written_accuses_nobody_and_refuses_reloads() {
     let place = StorePlace::new();
     std::fs::write(place.folder.join("robots.txt"), CLOSED).expect("a robots.txt");
-    // A folder stands where the ledger should be: root may write everywhere else.
-    let ledger = place.store().with_file_name(LEDGER_FILE);
-    std::fs::create_dir_all(&ledger).expect("a folder");
+    // A file stands where the folder of rows should be: root may write everywhere else.
+    let rows = place.store().with_file_name(ROWS_FOLDER);
+    std::fs::create_dir_all(rows.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&rows, "").expect("a file");
     let gateway = place.start_with("notice = \"1s\"");
     std::thread::sleep(Duration::from_millis(1_100));
     let noted = last_of(&gateway, &place, "Doubtbot", "/new");
@@ -219,7 +235,7 @@ fn a_state_folder_that_cannot_be_written_accuses_nobody_and_refuses_reloads() {
     let message = report["errors"][0]["message"].as_str().expect("a message");
     assert!(message.contains("make the state folder writable"), "{message}");
     assert_eq!(gateway.send(&get("/robots.txt")).text(), CLOSED, "what cannot be noted is not served");
-    std::fs::remove_dir(&ledger).expect("an empty folder");
+    std::fs::remove_file(&rows).expect("a file");
     until("it accuses again", || (last_of(&gateway, &place, "Doubtbot", "/new") == LAPSED).then_some(()));
     stop(gateway);
 }

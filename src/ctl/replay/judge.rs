@@ -180,7 +180,7 @@ impl<'a> Judge<'a> {
                     let version = site.version().filter(|_| self.is_published);
                     self.counts.fetch(number, entry.at, &reader, version.map(|version| (version, rules)));
                     if version.is_some() {
-                        self.book.note(reader, Read { rules, sequence: 0, at: now });
+                        self.book.note(reader, Read { rules, as_of: NoticeTime::default(), at: now });
                     }
                 }
                 None

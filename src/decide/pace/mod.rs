@@ -133,7 +133,7 @@ pub fn declared_pace<'r>(
     let crawler = case.identity.crawler.as_deref();
     let asked_for = declared.source?.1.seconds;
     let mut least = asked_for;
-    for former in holdings.former().filter(|former| !rules.is_waived(former.replaced, crawler)) {
+    for former in holdings.former().filter(|former| !rules.is_waived(former.until, crawler)) {
         let version = former.version.as_ref().ok()?;
         let identity = version.tokens.applied(case.recognised, case.user_agent);
         let group = version.robots.group(&identity.tokens, identity.star)?;

@@ -10,7 +10,7 @@ mod question;
 use super::facts;
 use super::request::{Advised, DecidedFor};
 use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext};
-use crate::decide::{Doubt, Notice, Replacement, SiteRules, Verdict};
+use crate::decide::{Doubt, Notice, SiteRules, Verdict};
 use crate::http::{RequestHead, Response};
 use crate::record::{DoorFault, ProxyDoor};
 use crate::request::host;
@@ -234,9 +234,8 @@ impl Gateway {
         let Some(span) = self.reads.robots_seen.of(host, now) else {
             return Some(SiteRules { is_unpublished: true, ..rules.clone() });
         };
-        let until = Replacement { sequence: rules.sequence, at: span.since };
-        let is_held = policy.config.period().covers(until.at, now);
-        is_held.then(|| rules.clone().with_unknown(Doubt::Elsewhere, Some(until)))
+        let is_held = policy.config.period().covers(span.since, now);
+        is_held.then(|| rules.clone().with_unknown(Doubt::Elsewhere, Some(span.since)))
     }
 
     /// Counts a disallowed request that passes since the file is not published.

@@ -1,152 +1,35 @@
 //! What other members of a fleet served, in the past of hosts.
 //!
-//! To a host's history a member is one process for each file that it serves or is about to serve: until the last of them
-//! ceases to, a version is held by everybody. Members know of each other by stamps, which the database gives in one
-//! order; entries of the ledger know up to which stamp they came, and so reads that another member saw find their place
-//! among this ledger's entries. That place is never later than the truth, and what was learnt late is replaced late: not
-//! to know enough only excuses.
+//! A member has rows of its own in the document of this process: what it serves or is about to serve is open there, and is
+//! replaced when this process learns that it is over. Members know of each other by stamps, which the database gives in one
+//! order. Each stamp is noted with a time that certainly came before all that came after it, and so reads that another
+//! member saw find their place among the rows here. That place is never later than the truth, and what was learnt late is
+//! replaced late: not to know enough only excuses.
 
-use super::past::{Past, patterns};
 use super::{HistoryState, NoticeHistory, file_of};
-use crate::decide::{Moment, NoticeTime};
+use crate::decide::{Doubt, NoticeTime, VersionId};
 use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
 use crate::policy::{Policy, RobotsFile, Site};
-use crate::record::{FileDigest, FleetNews, FleetWaiver, LedgerChange, OfferedFiles};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::record::{
+    FleetNews, FleetWaiver, HostRows, NotedStamp, OfferedFiles, PastRows, RowDocument, RowVersion,
+    ServedVersions, digest, patterns,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-/// What is known of the other members.
-#[derive(Debug, Default)]
-pub(in crate::policy) struct FleetPast {
-    members: BTreeMap<Box<str>, MemberPast>,
-    /// A stamp, the entry that it came with, and the last entry that came before it for certain: rising.
-    stamps: Vec<NotedStamp>,
-    /// The last entry that says what processes of this folder serve.
-    pub(super) last_own: u64,
-    /// The operator's words against notice, whether they were said elsewhere, and when they became known.
-    waived: Vec<(FleetWaiver, bool, NoticeTime)>,
+/// As many changes in a day are none that anybody makes.
+const STAMPS: usize = 4_096;
+
+fn micros(time: NoticeTime) -> u64 {
+    u64::try_from(time.0.as_micros()).unwrap_or(u64::MAX)
 }
 
-#[derive(Clone, Copy, Debug)]
-struct NotedStamp {
-    stamp: u64,
-    entry: u64,
-    before: u64,
+const fn moment(micros: u64) -> NoticeTime {
+    NoticeTime(Duration::from_micros(micros))
 }
-
-#[derive(Debug, Default)]
-struct MemberPast {
-    files: OfferedFiles,
-    /// What the history of hosts calls the member as far as it serves a file.
-    numbers: HashMap<FileDigest, u32>,
-}
-
-/// The files that a table has for the hosts of a pattern; `None` where it does not serve them.
-fn offered<'a>(files: &'a OfferedFiles, pattern: &str) -> Option<&'a BTreeSet<FileDigest>> {
-    patterns(pattern).find_map(|pattern| files.get(&*pattern))
-}
-
-impl FleetPast {
-    /// The files that members serve.
-    pub(super) fn files(&self) -> impl Iterator<Item = &FileDigest> {
-        self.members.values().flat_map(|member| member.files.values()).flatten()
-    }
-
-    /// Whether a member names a pattern.
-    pub(super) fn names(&self, pattern: &str) -> bool {
-        self.members.values().any(|member| member.files.contains_key(pattern))
-    }
-
-    /// The last stamp that is noted; 0 where there is none.
-    pub(in crate::policy) fn stamp(&self) -> u64 {
-        self.stamps.last().map_or(0, |noted| noted.stamp)
-    }
-
-    /// A stamp that had been given before anything that came after an entry.
-    pub(in crate::policy) fn stamp_of(&self, sequence: u64) -> u64 {
-        let noted = self.stamps.iter().rev().find(|noted| noted.entry <= sequence);
-        noted.map_or(0, |noted| noted.stamp)
-    }
-
-    /// The last entry that certainly came before what came after `stamp`; 0 where there is none.
-    pub(in crate::policy) fn entry_before(&self, stamp: u64) -> u64 {
-        let noted = self.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
-        noted.map_or(0, |noted| noted.before)
-    }
-
-    /// Notes the operator's word; `false` where it is known.
-    pub(super) fn note_waiver(&mut self, waiver: FleetWaiver, is_from_fleet: bool, at: NoticeTime) -> bool {
-        let is_new = self.waived.iter().all(|(known, ..)| known.id != waiver.id);
-        if is_new {
-            self.waived.push((waiver, is_from_fleet, at));
-        }
-        is_new
-    }
-
-    fn note(&mut self, stamp: u64, covers: u64, entry: u64) {
-        // A database that was set back gives stamps again: those before say nothing any more.
-        self.stamps.retain(|noted| noted.stamp < stamp);
-        let before = if self.last_own > covers { covers } else { entry };
-        self.stamps.push(NotedStamp { stamp, entry, before });
-        // As many changes in a day are none that anybody makes.
-        if self.stamps.len() > 4_096 {
-            self.stamps.drain(..1_024);
-        }
-    }
-}
-
-impl Past {
-    pub(super) fn learn(
-        &mut self,
-        stamp: u64,
-        covers: u64,
-        members: &BTreeMap<Box<str>, OfferedFiles>,
-        moment: Moment,
-    ) {
-        for (member, files) in members {
-            self.learn_of(member, files, moment);
-        }
-        for past in self.hosts.values_mut() {
-            past.history.note(moment);
-        }
-        self.fleet.note(stamp, covers, moment.sequence);
-    }
-
-    fn learn_of(&mut self, member: &str, files: &OfferedFiles, moment: Moment) {
-        self.add_hosts(files.keys(), moment);
-        let mut known = self.fleet.members.remove(member).unwrap_or_default();
-        for file in files.values().flatten() {
-            if !known.numbers.contains_key(file) {
-                self.numbers += 1;
-                known.numbers.insert(file.clone(), self.numbers);
-            }
-        }
-        let mut pasts = std::mem::take(&mut self.hosts);
-        for (file, number) in &known.numbers {
-            let version = self.version(file);
-            for (pattern, past) in &mut pasts {
-                let serves = offered(files, pattern).is_some_and(|offered| offered.contains(file));
-                match (serves, past.history.is_served_by(*number)) {
-                    (true, false) => past.history.serve(*number, &version, moment),
-                    (false, true) => past.history.stop(*number, moment),
-                    _ => {}
-                }
-            }
-        }
-        self.hosts = pasts;
-        if !files.is_empty() {
-            known.numbers.retain(|file, _| files.values().any(|offered| offered.contains(file)));
-            known.files.clone_from(files);
-            self.fleet.members.insert(member.into(), known);
-        }
-    }
-}
-
-/// How much earlier what is unknown has to end, to be written again.
-const WORTH_WRITING: Duration = Duration::from_secs(1);
 
 /// How many seconds ago hosts of a pattern had anything replaced, as another member says: of the most specific pattern
 /// that names them.
@@ -155,64 +38,150 @@ fn replaced_ago(said: &BTreeMap<Box<str>, u64>, pattern: &str) -> Option<u64> {
 }
 
 impl NoticeHistory {
+    /// The last stamp that is noted; 0 where there is none.
+    pub(in crate::policy) fn stamp(&self) -> u64 {
+        self.state.lock().own.stamp()
+    }
+
+    /// A stamp that had been given before anything that a policy as of then was in force for.
+    pub(in crate::policy) fn stamp_of(&self, as_of: NoticeTime) -> u64 {
+        let state = self.state.lock();
+        let noted = state.own.stamps.iter().rev().find(|noted| moment(noted.known) <= as_of);
+        noted.map_or(0, |noted| noted.stamp)
+    }
+
+    /// A time that certainly came before what came after `stamp`; the beginning where none is known.
+    pub(in crate::policy) fn time_before(&self, stamp: u64) -> NoticeTime {
+        let state = self.state.lock();
+        let noted = state.own.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
+        noted.map_or_else(NoticeTime::default, |noted| moment(noted.before))
+    }
+
+    /// When anything here was replaced last: what this member says covers it.
+    pub(in crate::policy) fn last_ended(&self) -> u64 {
+        self.state.lock().last_ended()
+    }
+
+    /// What all processes of the folder serve.
+    pub(in crate::policy) fn served_here(&self) -> OfferedFiles {
+        let state = self.state.lock();
+        let all = || state.processes();
+        let names: BTreeSet<&str> = all().flat_map(|hosts| hosts.0.keys()).map(|name| &**name).collect();
+        let files = |name: &str| {
+            let open = all().filter_map(|hosts| hosts.of(name)).flat_map(HostRows::open);
+            (name.into(), open.filter_map(RowVersion::file).cloned().collect::<BTreeSet<_>>())
+        };
+        names.into_iter().map(files).filter(|(_, files)| !files.is_empty()).collect()
+    }
+
+    /// The files among these whose bytes are not known.
+    pub(in crate::policy) fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
+        let state = self.state.lock();
+        let named: BTreeSet<&Box<str>> = files.values().flatten().flatten().collect();
+        let is_known = |file: &str| state.folder.as_ref().is_some_and(|folder| folder.bytes(file).is_some());
+        named.into_iter().filter(|file| !is_known(file)).cloned().collect()
+    }
+
     /// Notes what other members of the fleet serve; `false` where that cannot be written.
     pub(in crate::policy) fn learn(&self, policy: &Policy, news: FleetNews) -> bool {
-        let mut state = self.state.lock();
-        if state.ledger.is_none() {
-            return false;
-        }
-        let now = state.clock.now();
-        let mut known_since = BTreeMap::new();
-        for site in policy.sites() {
-            for pattern in site.config.patterns() {
-                let Some(until) = state.past.unknown_until(&pattern) else { continue };
-                let of_each = news.replaced_ago.iter().filter_map(|said| replaced_ago(said, &pattern));
-                let Some(ago) = of_each.min() else { continue };
-                let ended = now.before(Duration::from_secs(ago));
-                if until.since(ended) > WORTH_WRITING {
-                    known_since.insert(pattern, u64::try_from(ended.0.as_micros()).unwrap_or(u64::MAX));
-                }
-            }
-        }
-        let files = news.files.iter().map(|bytes| LedgerChange::file(bytes));
-        let mut changes: Vec<LedgerChange> = files.collect();
-        let FleetNews { stamp, covers, members, missed, waived, .. } = news;
-        if !missed.is_empty() {
-            // What came and went meanwhile was replaced when it is known here: later than the truth.
-            changes.push(LedgerChange::Fleet { stamp, covers, members: missed });
-        }
-        changes.push(LedgerChange::Fleet { stamp, covers, members });
-        let known = &state.past.fleet.waived;
-        let is_new = |waiver: &FleetWaiver| known.iter().all(|(known, ..)| known.id != waiver.id);
-        changes.extend(waived.into_iter().filter(is_new).map(|FleetWaiver { id, hosts, crawler }| {
-            LedgerChange::Waived { hosts, crawler, id: Some(id), is_from_fleet: true }
-        }));
-        if !known_since.is_empty() {
-            changes.push(LedgerChange::Known { since: known_since });
-        }
-        state.append(changes).is_ok()
+        self.state.lock().learn(policy, news).is_some()
     }
 
     /// What the operator said here of notice that lasts.
     pub(in crate::policy) fn own_waivers(&self) -> Vec<FleetWaiver> {
         let state = self.state.lock();
         let (now, notice) = (state.clock.now(), state.notice);
-        let own = state.past.fleet.waived.iter();
-        let own = own.filter(|(_, is_from_fleet, at)| !is_from_fleet && now < at.after(notice));
+        let own = state.own.waived.iter();
+        let own = own.filter(|(_, is_from_fleet, at)| !is_from_fleet && now < moment(*at).after(notice));
         own.map(|(waiver, ..)| waiver.clone()).collect()
     }
 }
 
 impl HistoryState {
+    fn last_ended(&self) -> u64 {
+        let rows = self.processes().flat_map(PastRows::rows);
+        let now = self.clock.now();
+        rows.filter_map(|row| row.until().filter(|until| *until <= now)).max().map_or(0, micros)
+    }
+
+    fn learn(&mut self, policy: &Policy, news: FleetNews) -> Option<()> {
+        let folder = self.folder.as_ref()?;
+        for bytes in &news.files {
+            folder.keep(&digest(bytes), bytes).ok()?;
+        }
+        let (mut next, now) = (self.own.clone(), self.clock.now());
+        let patterns = policy.sites().iter().flat_map(|site| site.config.patterns());
+        for pattern in patterns {
+            let of_each = news.replaced_ago.iter().filter_map(|said| replaced_ago(said, &pattern));
+            if let (Some(ago), Some(rows)) = (of_each.min(), next.hosts.0.get_mut(&*pattern)) {
+                rows.know_since(now.before(Duration::from_secs(ago)));
+            }
+        }
+        // What came and went meanwhile was replaced when it is known here: later than the truth.
+        for (member, files) in &news.missed {
+            let served = self.offered(files);
+            let rows = next.members.entry(member.clone()).or_default();
+            rows.serve(&served, |_| HostRows::default(), SystemTime::now());
+        }
+        for (member, files) in &news.members {
+            let served = self.offered(files);
+            let rows = next.members.entry(member.clone()).or_default();
+            rows.serve(&served, |_| HostRows::default(), SystemTime::now());
+            rows.close(&served, now);
+        }
+        for waiver in news.waived {
+            if next.waived.iter().all(|(known, ..)| known.id != waiver.id) {
+                self.waive(&mut next, waiver.hosts.as_deref(), waiver.crawler.as_deref());
+                next.waived.push((waiver, true, micros(now)));
+            }
+        }
+        let covers = if self.last_ended() > news.covers { news.covers } else { micros(now) };
+        // A database that was set back gives stamps again: those before say nothing any more.
+        next.stamps.retain(|noted| noted.stamp < news.stamp);
+        let known = micros(self.clock.now());
+        next.stamps.push(NotedStamp { stamp: news.stamp, known, before: covers });
+        next.stamps.drain(..next.stamps.len().saturating_sub(STAMPS));
+        self.prune(&mut next, &super::served(policy));
+        self.write(next).ok()
+    }
+
+    /// What a member says that it serves.
+    fn offered(&mut self, files: &OfferedFiles) -> ServedVersions {
+        let mut version = |file| match self.version(file) {
+            Ok(version) => RowVersion::known(version.rules, file.clone()),
+            Err(_) => RowVersion::unknown(Doubt::Lost),
+        };
+        let at = files.iter().map(|(host, files)| (host.clone(), files.iter().map(&mut version).collect()));
+        ServedVersions { at: at.collect(), elsewhere: None }
+    }
+
+    /// Has what was replaced by now excuse a crawler from no refusal, or nobody, on these hosts or on all.
+    pub(super) fn waive(&self, next: &mut RowDocument, hosts: Option<&[Box<str>]>, crawler: Option<&str>) {
+        for (pattern, rows) in &mut next.hosts.0 {
+            if hosts.is_none_or(|hosts| hosts.contains(pattern)) {
+                rows.waive(crawler, self.clock.now());
+            }
+        }
+    }
+
+    /// The bytes of a version that is kept.
+    pub(super) fn bytes(&self, version: VersionId) -> Option<Vec<u8>> {
+        let name = version.to_string();
+        let folder = self.folder.as_ref()?;
+        let mut all = folder.others().chain([&self.own]).flat_map(RowDocument::files).flatten();
+        folder.bytes(all.find(|file| file.starts_with(&name))?)
+    }
+
     /// Has a policy that begins serve what was served here last, where that is known: another file waits until the fleet
     /// knows of it.
     pub(super) fn keep_last(&self, policy: &mut Policy) {
         for site in &mut policy.sites {
-            let last = |host: Box<str>| self.past.last_file(&host).cloned();
-            let mut files: Vec<Option<FileDigest>> = site.config.patterns().map(last).collect();
+            let last = |host: Box<str>| self.rows(&host).last_file().cloned();
+            let mut files: Vec<_> = site.config.patterns().map(last).collect();
             files.dedup();
             let [Some(file)] = &files[..] else { continue };
-            let bytes = file.as_deref().map(|file| self.past.bytes(file));
+            let bytes =
+                file.as_deref().map(|file| self.folder.as_ref().and_then(|folder| folder.bytes(file)));
             if *file == file_of(site) || site.is_unknown || bytes == Some(None) {
                 continue;
             }
@@ -228,12 +197,10 @@ impl HistoryState {
     /// What members of a fleet served that this gateway is none of any more is replaced. Should it become one again, it
     /// asks for everything.
     pub(super) fn leave_fleet(&mut self) {
-        let members: BTreeMap<_, _> =
-            self.past.fleet.members.keys().map(|member| (member.clone(), OfferedFiles::new())).collect();
-        if !members.is_empty() {
-            let (stamp, covers) = (0, self.last_entry().unwrap_or_default());
-            // Where it cannot be written, it is so at the next start.
-            let _ = self.append(vec![LedgerChange::Fleet { stamp, covers, members }]);
+        let now = self.clock.now();
+        for member in self.own.members.values_mut() {
+            member.close(&ServedVersions::default(), now);
         }
+        self.own.stamps.clear();
     }
 }

@@ -1,9 +1,9 @@
 //! What the past asks for while the gateway runs, and what it tells an operator.
 
 use super::NoticeHistory;
-use crate::decide::{NoticePeriod, NoticeTime, Replacement, SiteRules, VersionId};
+use crate::decide::{NoticePeriod, NoticeTime, SiteRules, VersionId};
 use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{LedgerChange, LedgerError, RobotsTxtSpans, format_span, timestamp};
+use crate::record::{FleetWaiver, RobotsTxtSpans, RowsError, format_span, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl SiteNotice {
     /// Takes up the past of one host.
     fn add(&mut self, rules: &SiteRules, period: NoticePeriod, now: NoticeTime, time: SystemTime) {
         for old in rules.former() {
-            let until = old.replaced.map(|replaced| replaced.at.after(period.notice));
+            let until = old.until.map(|until| until.after(period.notice));
             if until.is_some_and(|until| until <= now) {
                 continue;
             }
@@ -83,12 +83,12 @@ impl SiteNotice {
 
     /// A word against notice ends with the notice that it set aside.
     fn add_waivers(&mut self, rules: &SiteRules, is_within: impl Fn(NoticeTime) -> bool) {
-        let former = rules.former().iter().filter(|old| old.version.is_ok()).filter_map(|old| old.replaced);
-        let within: Vec<u64> = former.filter(|old| is_within(old.at)).map(|old| old.sequence).collect();
+        let former = rules.former().iter().filter(|old| old.version.is_ok()).filter_map(|old| old.until);
+        let within: Vec<NoticeTime> = former.filter(|until| is_within(*until)).collect();
         for waiver in &*rules.waivers {
             let whom = waiver.crawler.as_deref().unwrap_or("everyone");
             let is_new = !self.waived_for.iter().any(|known| known == whom);
-            if is_new && within.iter().any(|sequence| *sequence <= waiver.sequence) {
+            if is_new && within.iter().any(|until| *until <= waiver.at) {
                 self.waived_for.push(whom.to_owned());
             }
         }
@@ -133,7 +133,7 @@ pub enum BindNowError {
     NoSite(String),
     /// It cannot be noted.
     #[error("{0}")]
-    Ledger(LedgerError),
+    Rows(RowsError),
     /// A reload is under way.
     #[error("{0}")]
     Busy(ReloadError),
@@ -153,41 +153,46 @@ impl NoticeHistory {
         policy: &Policy,
         site: Option<usize>,
         crawler: Option<&str>,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<(), RowsError> {
         let of_site = |slot: &&HostSlot| slot.site == site;
-        let hosts = site
+        let hosts: Option<Vec<Box<str>>> = site
             .map(|_| policy.hosts.slots.iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
-        let crawler = crawler.map(|name| name.to_ascii_lowercase().into());
+        let crawler: Option<Box<str>> = crawler.map(|name| name.to_ascii_lowercase().into());
         let mut state = self.state.lock();
-        state.catch_up(policy)?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let id = policy.config.fleet.as_ref().map(|_| u64::try_from(now.as_micros()).unwrap_or_default());
-        state.append(vec![LedgerChange::Waived { hosts, crawler, id, is_from_fleet: false }])
+        let mut next = state.own.clone();
+        state.waive(&mut next, hosts.as_deref(), crawler.as_deref());
+        if policy.config.fleet.is_some() {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let id = u64::try_from(now.as_micros()).unwrap_or_default();
+            let at = u64::try_from(state.clock.now().0.as_micros()).unwrap_or_default();
+            next.waived.push((FleetWaiver { id, hosts, crawler }, false, at));
+        }
+        state.write(next)
     }
 
     /// What the hosts of a site were given before, as far as somebody could still hold it, the oldest first.
     fn former(&self, policy: &Policy, site: usize) -> Vec<FormerFile> {
         let slots = policy.hosts.slots.iter().filter(|slot| slot.site == Some(site));
-        let mut former: Vec<(Replacement, Option<VersionId>, SystemTime)> = slots
+        let mut former: Vec<(NoticeTime, Option<VersionId>, SystemTime)> = slots
             .flat_map(|slot| slot.rules.former())
-            .filter_map(|old| Some((old.replaced?, old.version.as_ref().ok()?.id, old.since)))
+            .filter_map(|old| Some((old.until?, old.version.as_ref().ok()?.id, old.since)))
             .collect();
-        former.sort_by_key(|(replaced, ..)| *replaced);
+        former.sort_by_key(|(until, ..)| *until);
         former.dedup_by_key(|(_, id, _)| *id);
         let (state, now, time) = (self.state.lock(), policy.clock.now(), SystemTime::now());
-        let file = |(replaced, id, since): (Replacement, Option<VersionId>, SystemTime)| {
+        let file = |(until, id, since): (NoticeTime, Option<VersionId>, SystemTime)| {
             // Without its bytes it would be taken for no file at all.
             let bytes = match id {
-                Some(id) => Some(state.past.file(id)?),
+                Some(id) => Some(state.bytes(id)?),
                 None => None,
             };
-            let until = time.checked_sub(now.since(replaced.at)).unwrap_or(since);
+            let until = time.checked_sub(now.since(until)).unwrap_or(since);
             Some(FormerFile { bytes, since, until })
         };
         former.into_iter().filter_map(file).collect()
     }
 
-    /// Why nobody can be accused, if that is so. While the ledger is being written: what was so before.
+    /// Why nobody can be accused, if that is so. While rows are being written: what was so before.
     pub fn fault(&self) -> Option<String> {
         let mut told = self.told.lock();
         if let Some(state) = self.state.try_lock() {
@@ -236,7 +241,7 @@ impl Reloader {
                 found.ok_or_else(|| BindNowError::NoSite(name.to_owned()))
             })
             .transpose()?;
-        self.history.waive(&policy, index, crawler).map_err(BindNowError::Ledger)?;
+        self.history.waive(&policy, index, crawler).map_err(BindNowError::Rows)?;
         tracing::warn!(site, crawler, "the version in force binds at once: notice is waived by hand");
         self.apply_history();
         self.reads.fleet.wake.notify_one();
@@ -256,19 +261,19 @@ impl Reloader {
         self.history.give(&mut next);
         self.current.replace(next);
         drop(known);
-        self.note_last_entry();
+        self.note_last_noted();
     }
 
-    fn note_last_entry(&self) {
-        if let Some(entry) = self.history.last_entry() {
-            self.recorder.set_ledger_entry(entry);
+    fn note_last_noted(&self) {
+        if let Some(noted) = self.history.last_noted() {
+            self.recorder.set_rows_noted(noted);
         }
     }
 
     /// Has the recorder note which versions are in force, as far as `previous` does not say the same; without one also
     /// what was before, for a store that was just begun.
     pub(in crate::policy) fn record_versions(&self, policy: &Policy, previous: Option<&Policy>) {
-        self.note_last_entry();
+        self.note_last_noted();
         let mut waiting = 0;
         for (index, site) in policy.sites().iter().enumerate() {
             if previous.is_none() {
@@ -313,7 +318,7 @@ impl Reloader {
     fn look_at_history(&self, notes_time: bool) {
         // A reload that is under way looks by itself.
         let Some(_turn) = self.turn.try_lock_for(Duration::ZERO) else { return };
-        if self.history.poll_ledger(&self.current()) {
+        if self.history.look(&self.current()) {
             self.apply_history();
         }
         if self.recorder.has_begun_a_store() {
@@ -321,6 +326,7 @@ impl Reloader {
         }
         if notes_time {
             self.history.note_time();
+            self.note_last_noted();
             self.keep_robots_seen();
         }
     }
@@ -328,6 +334,7 @@ impl Reloader {
     /// Notes that nothing is served any more.
     pub fn close_history(&self) {
         self.history.close();
+        self.note_last_noted();
         self.keep_robots_seen();
     }
 

@@ -1,44 +1,38 @@
 //! Fair notice over time: what hosts were given before, by this process and by others.
 //!
-//! A crawler's copy does not know that the gateway was started anew (RFC 9309 §2.4). So a version is put in the
-//! ledger before it is served, and what a host's visitors could hold is read out of it. Where the ledger cannot be
-//! written nobody is accused.
+//! A crawler's copy does not know that the gateway was started anew (RFC 9309 §2.4). So a version has its row on the disk
+//! before it is served, and its row ends when it is certain that it is served no more. What a host's visitors could hold is
+//! read out of the rows. Where they cannot be written nobody is accused.
 
 mod fleet;
+mod giving;
 mod keeping;
-mod past;
 mod remembered;
 
-pub(super) use past::{Past, patterns};
-
-use super::hosts::Hosts;
-use super::{Policy, Site};
+use super::Policy;
 use crate::config::Config;
-use crate::decide::{Doubt, RobotsVersion, SiteRules};
+use crate::decide::{Doubt, NoticePeriod, NoticeTime, RobotsVersion};
 use crate::record::{
-    FileDigest, LEDGER_FILE, Ledger, LedgerChange, LedgerError, LedgerMemory, LedgerNews, NoticeClock,
-    compacted,
+    FileDigest, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowsError, RowsMemory,
+    ServedVersions,
 };
 use crate::robots::ParseLimits;
 use parking_lot::Mutex;
-use past::FilesByHost;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use giving::{file_of, served};
 use keeping::LOOK;
 pub use keeping::{BindNowError, SiteNotice, UnknownSpan};
 pub use remembered::take_up_reads;
 
-/// Entries are kept at least that long, should the operator lengthen the notice.
-const KEEP: Duration = Duration::from_secs(7 * 86_400);
-
 /// After how long the other processes of a state folder have seen what one of them wrote.
 const SEEN: Duration = LOOK.saturating_add(Duration::from_millis(250));
 
-/// The past of all hosts, and the ledger it is in.
+/// The past of all hosts, and the folder it is in.
 ///
 /// Whoever has it locked may wait for a disk, and holds the turn to reload meanwhile. What is told to an operator waits
 /// for neither.
@@ -52,19 +46,25 @@ pub struct NoticeHistory {
 #[derive(Debug)]
 struct HistoryState {
     path: PathBuf,
-    memory: LedgerMemory,
-    ledger: Option<Ledger>,
-    /// Why there is no ledger.
+    memory: RowsMemory,
+    folder: Option<RowFolder>,
+    /// What this process says.
+    own: RowDocument,
+    /// Why there are no rows.
     fault: Option<String>,
-    past: Past,
+    compiled: HashMap<FileDigest, Arc<RobotsVersion>>,
     clock: NoticeClock,
-    /// What the past was compiled under.
+    /// What versions were compiled under.
     limits: ParseLimits,
     notice: Duration,
+    /// What ended later was not known to have when the policy in force was built.
+    as_of: NoticeTime,
+    /// Whether rows may be open of what is served no more.
+    has_former: bool,
 }
 
 impl NoticeHistory {
-    /// Opens the ledger of this configuration, or begins it. The store has been opened before.
+    /// Opens the rows of this configuration, or begins them. The store has been opened before.
     pub fn open(config: &Config) -> Self {
         let mut state = HistoryState::new(config, remembered::memory(config));
         if config.fleet.is_none() {
@@ -73,26 +73,28 @@ impl NoticeHistory {
         Self { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) }
     }
 
-    /// Puts what `policy` serves in the ledger, where that says otherwise, and gives the policy its hosts' past.
+    /// Writes down what `policy` serves, beside what is served already, and gives the policy its hosts' past.
     ///
     /// # Errors
     /// When it cannot be written. The policy may not be served then.
-    pub(super) fn adopt(&self, policy: &mut Policy, previous: Option<&Policy>) -> Result<(), LedgerError> {
+    pub(super) fn adopt(&self, policy: &mut Policy, previous: Option<&Policy>) -> Result<(), RowsError> {
         let mut state = self.state.lock();
-        state.catch_up_with(&policy.config);
         let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
-        state.use_versions(policy, is_renewed);
-        let last = state.last_entry();
-        state.record(policy)?;
+        state.catch_up_with(policy, is_renewed);
+        let is_news = state.record(policy)?;
         state.give(policy);
-        let is_news = state.last_entry() != last;
-        let has_company = state.ledger.as_ref().is_some_and(Ledger::has_other_processes);
+        let has_company = state.folder.as_ref().is_some_and(|folder| folder.others().next().is_some());
         drop(state);
         if is_news && has_company {
             // The others judge by what they know of: they are to know of this before anybody can read it.
             thread::sleep(SEEN);
         }
         Ok(())
+    }
+
+    /// Ends the rows of what is served no more, now that `policy` is in force; `true` where there are any.
+    pub(super) fn end_former(&self, policy: &Policy) -> bool {
+        self.state.lock().end_former(policy)
     }
 
     /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
@@ -103,7 +105,7 @@ impl NoticeHistory {
         if let Err(error) = self.adopt(&mut policy, None) {
             let mut state = self.state.lock();
             state.fault = Some(error.to_string());
-            state.ledger = None;
+            state.folder = None;
             state.give(&mut policy);
         }
         policy
@@ -114,45 +116,37 @@ impl NoticeHistory {
         self.state.lock().give(policy);
     }
 
-    /// Looks at what other processes wrote, whether they are still there, and whether the ledger can be written
-    /// again; `true` where something is new.
-    pub(super) fn poll_ledger(&self, policy: &Policy) -> bool {
-        let mut state = self.state.lock();
-        if state.ledger.is_none() {
-            state.open(&policy.config);
-            let is_open = state.ledger.is_some() && state.record(policy).is_ok();
-            if !is_open {
-                state.ledger = None;
-            }
-            return is_open;
-        }
-        // Where it cannot be read, what is known goes on to hold.
-        state.catch_up(policy).unwrap_or_default()
+    /// Looks at what other processes wrote, whether they are still there, and whether rows can be written again; `true`
+    /// where something is new.
+    pub(super) fn look(&self, policy: &Policy) -> bool {
+        self.state.lock().look(policy)
     }
 
     /// Notes the time for the start after the next boot.
     pub(super) fn note_time(&self) {
-        if let Some(ledger) = &self.state.lock().ledger {
-            // From an earlier time notice only takes longer.
-            let _ = ledger.note_time();
+        let mut state = self.state.lock();
+        // From an earlier time notice only takes longer.
+        if let Some(Ok(Some(noted))) = state.folder.as_mut().map(RowFolder::note_time) {
+            state.memory = RowsMemory::Noted(noted);
         }
     }
 
     /// Notes that this process serves nothing any more.
     pub fn close(&self) {
-        if let Some(ledger) = self.state.lock().ledger.take() {
-            ledger.close();
+        let mut state = self.state.lock();
+        let mut next = state.own.clone();
+        next.hosts.close(&ServedVersions::default(), state.clock.now());
+        // Without this the next process finds out by the lock.
+        let _ = state.write(next);
+        state.folder = None;
+    }
+
+    /// When rows were written last: what the store is to remember.
+    pub fn last_noted(&self) -> Option<NoticeTime> {
+        match self.state.lock().memory {
+            RowsMemory::Noted(noted) => Some(noted),
+            RowsMemory::Nothing | RowsMemory::Unreadable => None,
         }
-    }
-
-    /// What the ledger says of the past.
-    pub(super) fn past<T>(&self, read: impl FnOnce(&Past) -> T) -> T {
-        read(&self.state.lock().past)
-    }
-
-    /// The last entry of the ledger: what the store is to remember.
-    pub fn last_entry(&self) -> Option<u64> {
-        self.state.lock().last_entry()
     }
 }
 
@@ -161,31 +155,38 @@ const fn limits(config: &Config) -> ParseLimits {
 }
 
 impl HistoryState {
-    fn new(config: &Config, memory: LedgerMemory) -> Self {
-        let limits = limits(config);
+    fn new(config: &Config, memory: RowsMemory) -> Self {
         let mut state = Self {
-            path: config.state_dir.join(LEDGER_FILE),
+            path: config.state_dir.join(ROWS_FOLDER),
             memory,
-            ledger: None,
+            folder: None,
+            own: RowDocument::default(),
             fault: None,
-            past: Past::new(limits),
+            compiled: HashMap::new(),
             clock: NoticeClock::default(),
-            limits,
+            limits: limits(config),
             notice: config.notice,
+            as_of: NoticeTime::default(),
+            has_former: false,
         };
-        state.open(config);
+        state.open();
         state
     }
 
-    fn open(&mut self, config: &Config) {
-        let keep = KEEP.max(config.notice * 2);
-        match Ledger::open(&self.path, &self.memory, keep) {
-            Ok((ledger, news)) => {
-                self.clock = ledger.clock();
-                self.memory = LedgerMemory::Entry(ledger.last());
-                self.ledger = Some(ledger);
-                self.fault = None;
-                self.apply_news(news);
+    fn open(&mut self) {
+        match RowFolder::open(&self.path, &self.memory) {
+            Ok((folder, mut own, is_lost)) => {
+                self.clock = folder.clock();
+                if is_lost {
+                    // Other processes may go on to serve what only the lost rows told, and may end before they have written
+                    // it again.
+                    own.hosts.doubt(Doubt::Lost, self.clock.now().after(SEEN));
+                    tracing::error!(
+                        "{}: what was served before is lost in part: until notice is over nobody is accused",
+                        self.path.display()
+                    );
+                }
+                (self.own, self.folder, self.fault) = (own, Some(folder), None);
             }
             Err(error) => {
                 let error = error.to_string();
@@ -197,158 +198,160 @@ impl HistoryState {
         }
     }
 
-    fn last_entry(&self) -> Option<u64> {
-        self.ledger.as_ref().map(Ledger::last)
-    }
-
-    /// The same past under other bounds is read anew.
-    fn catch_up_with(&mut self, config: &Config) {
-        let (limits, notice) = (limits(config), config.notice);
-        let is_same = (self.limits, self.notice) == (limits, notice);
-        (self.limits, self.notice) = (limits, notice);
-        if !is_same && let Some(ledger) = &mut self.ledger {
-            ledger.forget();
-            self.past = Past::new(limits);
-            // Where it cannot be read, recording fails as well, and says so.
-            if let Ok(news) = ledger.refresh(&[]) {
-                self.apply_news(news);
-            }
+    /// The same past under other bounds, or for another catalogue, is compiled anew.
+    fn catch_up_with(&mut self, policy: &Policy, is_renewed: bool) {
+        let limits = limits(&policy.config);
+        if is_renewed || self.limits != limits {
+            self.compiled.clear();
         }
-    }
-
-    fn apply_news(&mut self, news: LedgerNews) -> bool {
-        let is_new = !news.entries.is_empty();
-        let mut entries = news.entries;
-        let period = self.period();
-        if news.is_all {
-            self.past = Past::new(self.limits);
-            entries = compacted(&entries, self.clock.now().before(self.notice));
-        }
-        for entry in &entries {
-            self.past.apply(entry, period);
-        }
-        is_new
-    }
-
-    const fn period(&self) -> crate::decide::NoticePeriod {
-        crate::decide::NoticePeriod { notice: self.notice, settle: Duration::ZERO }
-    }
-
-    fn append(&mut self, changes: Vec<LedgerChange>) -> Result<(), LedgerError> {
-        let Some(ledger) = &mut self.ledger else { return Ok(()) };
-        let news = ledger.append(changes)?;
-        self.apply_news(news);
-        Ok(())
-    }
-
-    /// Has the past use what the policy has compiled.
-    fn use_versions(&mut self, policy: &Policy, is_renewed: bool) {
-        let mut fresh = HashMap::new();
+        (self.limits, self.notice) = (limits, policy.config.notice);
         for site in policy.sites() {
-            self.past.use_version(file_of(site), site.rules.current());
-            fresh.insert(site.rules.current().id, Arc::clone(site.rules.current()));
+            self.compiled.insert(file_of(site), Arc::clone(site.rules.current()));
         }
-        self.past.renew(&fresh, is_renewed);
     }
 
-    /// Writes what the policy serves, as far as the ledger does not say it.
-    fn record(&mut self, policy: &Policy) -> Result<(), LedgerError> {
-        if self.ledger.is_none() {
-            self.open(&policy.config);
+    const fn period(&self) -> NoticePeriod {
+        NoticePeriod { notice: self.notice, settle: Duration::ZERO }
+    }
+
+    /// What everybody says of the hosts of a pattern.
+    fn rows(&self, pattern: &str) -> HostRows {
+        let mut rows = self.own.hosts.of(pattern).cloned().unwrap_or_default();
+        self.beside(pattern, &mut rows);
+        rows
+    }
+
+    /// Adds what others say.
+    fn beside(&self, pattern: &str, rows: &mut HostRows) {
+        let others = self.folder.iter().flat_map(RowFolder::others).map(|other| &other.hosts);
+        let all = others.chain(self.own.members.values());
+        all.filter_map(|other| other.of(pattern)).for_each(|other| rows.add(other));
+    }
+
+    /// Writes what the policy serves, beside what is served already; `true` where that is new.
+    fn record(&mut self, policy: &Policy) -> Result<bool, RowsError> {
+        if self.folder.is_none() {
+            self.open();
         }
-        let table = table(policy);
-        let Some(ledger) = &self.ledger else {
-            return Err(LedgerError::missing(&self.path));
+        let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
+        folder.refresh(&mut self.own)?;
+        let (is_written, has_taken_up) = (folder.is_written(), folder.has_taken_up());
+        let (served, mut next) = (served(policy), self.own.clone());
+        let now = self.clock.now();
+        for pattern in served.at.keys() {
+            if next.hosts.0.contains_key(pattern) {
+                continue;
+            }
+            let known = self.rows(pattern);
+            let rows = next.hosts.tell_apart(pattern);
+            if known.rows().iter().all(|row| row.version.file().is_none()) {
+                let lost = known.rows().iter().find_map(|row| row.version.doubt());
+                rows.doubt(lost.unwrap_or(Doubt::Before), Some(now));
+            }
+        }
+        for pattern in self.named_beside() {
+            next.hosts.tell_apart(pattern);
+        }
+        let beside = |pattern: &str| {
+            let mut rows = HostRows::default();
+            self.beside(pattern, &mut rows);
+            rows
         };
-        let process: Box<str> = ledger.process().into();
-        if self.past.table(&process) == Some(&table) {
-            return Ok(());
+        next.hosts.serve(&served, beside, SystemTime::now());
+        if next == self.own && is_written && !has_taken_up {
+            return Ok(false);
         }
-        // What it says now is what there is to add to.
-        if let Some(ledger) = &mut self.ledger {
-            let news = ledger.refresh(&[])?;
-            self.apply_news(news);
+        let known = self.own.files();
+        if let Some(folder) = &self.folder {
+            for file in policy.sites().iter().filter_map(|site| site.robots.as_ref()) {
+                if !is_written || !known.contains(&Some(file.digest.clone())) {
+                    folder.keep(&file.digest, &file.bytes)?;
+                }
+            }
         }
-        let known = self.past.table(&process);
-        let empty = FilesByHost::new();
-        let old = known.unwrap_or(&empty);
-        let hosts: FilesByHost = table
-            .iter()
-            .filter(|(name, file)| old.get(*name) != Some(file))
-            .map(|(name, file)| (name.clone(), file.clone()))
-            .collect();
-        let gone = old.keys().filter(|name| !table.contains_key(*name)).cloned().collect();
-        let mut changes: Vec<LedgerChange> = self.unwritten_files(policy, &hosts);
-        changes.push(LedgerChange::Serving { hosts, gone });
-        self.append(changes)?;
-        self.use_versions(policy, false);
+        self.prune(&mut next, &served);
+        let is_news = next.hosts != self.own.hosts || !is_written;
+        self.write(next)?;
+        self.has_former = true;
+        // Who writes at the same time sees this one, or is seen here.
+        if let Some(folder) = &mut self.folder {
+            folder.refresh(&mut self.own)?;
+        }
+        Ok(is_news)
+    }
+
+    /// The hosts that another process has a file for. Where no site of this process names them, they get none here.
+    fn named_beside(&self) -> impl Iterator<Item = &str> {
+        let all = self.folder.iter().flat_map(RowFolder::others).flat_map(|other| &other.hosts.0);
+        let has_file =
+            |rows: &HostRows| rows.open().any(|version| version.file().is_some_and(Option::is_some));
+        all.filter(move |(_, rows)| has_file(rows)).map(|(pattern, _)| &**pattern)
+    }
+
+    fn prune(&self, next: &mut RowDocument, served: &ServedVersions) {
+        let (period, now) = (self.period(), self.clock.now());
+        let beside: BTreeSet<&str> = self.named_beside().collect();
+        next.hosts.prune(period, now, |name| served.at.contains_key(name) || beside.contains(name));
+        for member in next.members.values_mut() {
+            member.prune(period, now, |_| true);
+        }
+        next.waived.retain(|(_, _, at)| period.covers(NoticeTime(Duration::from_micros(*at)), now));
+    }
+
+    fn write(&mut self, next: RowDocument) -> Result<(), RowsError> {
+        let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
+        self.memory = RowsMemory::Noted(folder.write(&next)?);
+        self.own = next;
         Ok(())
     }
 
-    /// The files that no process serves at the moment: their bytes may have been left out.
-    fn unwritten_files(&self, policy: &Policy, hosts: &FilesByHost) -> Vec<LedgerChange> {
-        let named: HashSet<&str> = hosts.values().flatten().map(|digest| &**digest).collect();
-        let mut seen = HashSet::new();
-        let files = policy.sites().iter().filter_map(|site| site.robots.as_ref());
-        files
-            .filter(|file| {
-                let is_needed = named.contains(&*file.digest) && !self.past.is_served(&file.digest);
-                is_needed && seen.insert(&file.digest)
-            })
-            .map(|file| LedgerChange::file(&file.bytes))
-            .collect()
+    fn end_former(&mut self, policy: &Policy) -> bool {
+        let (mut next, served) = (self.own.clone(), served(policy));
+        let is_ended = self.folder.is_some() && next.hosts.close(&served, policy.in_force());
+        if is_ended {
+            self.prune(&mut next, &served);
+            // Where it cannot be written, they go on to excuse until it can.
+            self.has_former = self.write(next).is_err();
+        } else {
+            self.has_former = false;
+        }
+        is_ended && !self.has_former
     }
 
-    /// Takes what others wrote. Where they no longer know what is served here, it is said again: the ledger was lost, or
-    /// this process was taken for dead. `true` where something is new.
-    fn catch_up(&mut self, policy: &Policy) -> Result<bool, LedgerError> {
-        let Some(ledger) = &mut self.ledger else { return Ok(false) };
-        let others = self.past.others(ledger.process());
-        let news = ledger.refresh(&others)?;
-        let is_new = self.apply_news(news);
-        self.record(policy)?;
-        Ok(is_new)
-    }
-
-    /// Builds the policy's table of hosts out of the past.
-    fn give(&mut self, policy: &mut Policy) {
-        let (now, period) = (self.clock.now(), self.period());
-        self.past.prune(period, now);
-        policy.clock = self.clock;
-        // What the ledger does not say cannot be held against anybody.
-        let unrecorded = |current: &Arc<RobotsVersion>| {
-            SiteRules::new(Arc::clone(current)).with_unknown(Doubt::Unrecorded, None)
-        };
-        let Some(ledger) = &self.ledger else {
-            policy.hosts = Hosts::new(policy.sites(), Vec::new(), |_, current| unrecorded(current));
-            return;
-        };
-        let mut pasts: HashMap<&str, SiteRules> = self.past.in_force(ledger.process()).collect();
-        for site in &mut policy.sites {
-            let since = site.config.patterns().find_map(|name| pasts.get(&*name)?.since);
-            if let Some(since) = since.filter(|since| *since != site.since) {
-                *site = Arc::new(Site { since, ..(**site).clone() });
+    fn look(&mut self, policy: &Policy) -> bool {
+        let (was_open, as_of) = (self.folder.is_some(), self.as_of);
+        let mut is_new = false;
+        if let Some(folder) = &mut self.folder {
+            // Where it cannot be read, what is known goes on to hold.
+            is_new = folder.refresh(&mut self.own).unwrap_or_default();
+            if folder.is_written() && !folder.has_taken_up() {
+                let is_ended = self.has_former && self.end_former(policy);
+                return is_ended || is_new || self.has_ended_since(as_of);
             }
         }
-        let names: Vec<String> = pasts.keys().map(|name| (*name).to_owned()).collect();
-        policy.hosts = Hosts::new(&policy.sites, names, |name, current| {
-            pasts.remove(name).unwrap_or_else(|| unrecorded(current))
-        });
+        match self.record(policy) {
+            Ok(is_news) => is_new || is_news || !was_open,
+            Err(error) => {
+                if !was_open {
+                    (self.folder, self.fault) = (None, Some(error.to_string()));
+                }
+                is_new
+            }
+        }
     }
-}
 
-fn file_of(site: &Site) -> FileDigest {
-    site.robots.as_ref().map(|file| file.digest.clone())
-}
+    /// Whether anything ended since then.
+    fn has_ended_since(&self, as_of: NoticeTime) -> bool {
+        let now = self.clock.now();
+        let mut rows = self.processes().flat_map(PastRows::rows);
+        rows.any(|row| row.until().is_some_and(|until| until > as_of && until <= now))
+    }
 
-/// What a policy serves.
-pub(super) fn table(policy: &Policy) -> FilesByHost {
-    let of_site = |site: &Arc<Site>| {
-        let file = file_of(site);
-        site.config.patterns().map(|name| (name, file.clone())).collect::<Vec<_>>()
-    };
-    // What passes the gateway by is nothing that it served.
-    policy.sites().iter().filter(|site| !site.is_unknown).flat_map(of_site).collect()
+    /// What each process of the folder says.
+    fn processes(&self) -> impl Iterator<Item = &PastRows> {
+        let others = self.folder.iter().flat_map(RowFolder::others);
+        others.map(|other| &other.hosts).chain([&self.own.hosts])
+    }
 }
 
 #[cfg(test)]

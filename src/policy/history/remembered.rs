@@ -1,16 +1,16 @@
-//! What the store remembers: that there was a ledger, and who has read what.
+//! What the store remembers: that there were rows, and who has read what.
 
 use crate::config::Config;
-use crate::record::{LedgerMemory, ReadBook, StoreErrorKind, StoreReader};
+use crate::record::{ReadBook, RowsMemory, StoreErrorKind, StoreReader};
 
 /// What the store of this configuration remembers.
-pub(super) fn memory(config: &Config) -> LedgerMemory {
-    match StoreReader::open(&config.store_path()).and_then(|reader| reader.ledger_entry()) {
-        Ok(entry) => entry.map_or(LedgerMemory::Nothing, LedgerMemory::Entry),
-        Err(error) if error.kind() == StoreErrorKind::Missing => LedgerMemory::Nothing,
+pub(super) fn memory(config: &Config) -> RowsMemory {
+    match StoreReader::open(&config.store_path()).and_then(|reader| reader.rows_noted()) {
+        Ok(noted) => noted.map_or(RowsMemory::Nothing, RowsMemory::Noted),
+        Err(error) if error.kind() == StoreErrorKind::Missing => RowsMemory::Nothing,
         Err(error) => {
-            tracing::warn!("the store cannot say whether there was a ledger of robots.txt versions: {error}");
-            LedgerMemory::Unreadable
+            tracing::warn!("the store cannot say whether it is known what was served before: {error}");
+            RowsMemory::Unreadable
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a host could hold, asked of the ledger in a folder of its own.
+//! What a host could hold, asked of the rows in a folder of its own.
 
 mod fleet;
 mod losses;
@@ -8,7 +8,7 @@ mod waived;
 
 use super::*;
 use crate::config::{Arguments, Config};
-use crate::decide::{FormerVersion, VersionId};
+use crate::decide::{FormerVersion, SiteRules, VersionId};
 use crate::policy::check;
 use std::path::Path;
 use std::time::SystemTime;
@@ -41,7 +41,9 @@ impl HistoryScene {
         let mut text = String::from("notice = \"1000s\"\nstate_dir = \"state\"\n");
         for (hosts, path) in sites {
             writeln!(text, "[[sites]]\norigin = \"http://127.0.0.1:9\"").unwrap();
-            if *path == NO_FILE {
+            if *path == OF_ORIGIN {
+                writeln!(text, "robots = {{ from = \"origin\" }}").unwrap();
+            } else if *path == NO_FILE {
                 writeln!(text, "robots = {{ from = \"none\" }}").unwrap();
             } else {
                 std::fs::write(self.path().join(format!("{path}.txt")), closing(path)).unwrap();
@@ -71,8 +73,16 @@ impl HistoryScene {
     fn reload(&self, history: &NoticeHistory, previous: &Policy, sites: &[(&[&str], &str)]) -> Policy {
         let mut policy = self.policy(sites);
         history.adopt(&mut policy, Some(previous)).unwrap();
-        policy
+        history.end_former(&policy);
+        again(history, &policy)
     }
+}
+
+/// The same policy with the past as it is now.
+fn again(history: &NoticeHistory, policy: &Policy) -> Policy {
+    let mut next = policy.next(SystemTime::now());
+    history.give(&mut next);
+    next
 }
 
 /// What a row says; `None` for what is not known.
@@ -96,6 +106,9 @@ fn sorted(mut ids: Vec<Option<VersionId>>) -> Vec<Option<VersionId>> {
     ids.sort_unstable();
     ids
 }
+
+/// A host whose site has its origin's file, which is not known.
+const OF_ORIGIN: &str = "(origin)";
 
 /// A host whose site has no file.
 const NO_FILE: &str = "";

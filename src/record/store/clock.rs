@@ -6,7 +6,7 @@
 use super::error::StoreError;
 use super::sqlite::Sqlite;
 use crate::record::event::timestamp;
-use crate::record::ledger::{boot, uptime};
+use crate::record::rows::{boot, uptime};
 use crate::record::tally::{HOUR, instant};
 
 const SECOND: i64 = 1_000_000;

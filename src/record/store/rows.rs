@@ -105,25 +105,25 @@ impl Sqlite {
         )
     }
 
-    /// Adds reads of a subject, whose name in the row is not looked at. One after another change of the host's versions, which
-    /// is `sequence`, counts from then on, at `at`; of those before it the first does.
+    /// Adds reads of a subject, whose name in the row is not looked at. One under a policy that was built
+    /// later, at `as_of`, counts from then on, at `at`; of those before it the first does.
     pub(super) fn add_read(
         &self,
         subject: i64,
         (reader, read): &ReadRow,
-        (sequence, at): (u64, i64),
+        (as_of, at): (u64, i64),
     ) -> Result<usize, StoreError> {
         let ((_, version, in_force, host, network, chosen), (rules, first, last, count, _)) = (reader, read);
-        let (count, sequence) = (integer(*count), integer(sequence));
+        let (count, as_of) = (integer(*count), integer(as_of));
         self.run(
-            "INSERT INTO read (subject, version, in_force, host, network, chosen, rules, first, last, count, sequence,
+            "INSERT INTO read (subject, version, in_force, host, network, chosen, rules, first, last, count, as_of,
              at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last),
              count = count + excluded.count, rules = excluded.rules,
-             at = CASE WHEN sequence = excluded.sequence THEN min(at, excluded.at)
-             WHEN sequence < excluded.sequence THEN excluded.at ELSE at END,
-             sequence = max(sequence, excluded.sequence)",
-            (subject, version, in_force, host, network, chosen, rules, first, last, count, sequence, at),
+             at = CASE WHEN as_of = excluded.as_of THEN min(at, excluded.at)
+             WHEN as_of < excluded.as_of THEN excluded.at ELSE at END,
+             as_of = max(as_of, excluded.as_of)",
+            (subject, version, in_force, host, network, chosen, rules, first, last, count, as_of, at),
         )
     }
 

@@ -133,8 +133,8 @@ CREATE TABLE version (
 );
 CREATE INDEX version_of ON version (site, since);
 
--- Who read which version since it came into force. Reads in the order in which they came, whatever a clock said
--- (`sequence`), the compiled rules that were read (`rules`), the moment on the clock that notice runs by (`at`), and the
+-- Who read which version since it came into force. What the policy of the read was built from (`as_of`), the compiled
+-- rules that were read (`rules`), the moment of the read (`at`), both on the clock that notice runs by, and the
 -- group that was the reader's (`chosen`): its token, '*', or '(none)'; '' where that is not known.
 CREATE TABLE read (
     subject  INTEGER NOT NULL,
@@ -146,7 +146,7 @@ CREATE TABLE read (
     first    INTEGER NOT NULL,
     last     INTEGER NOT NULL,
     count    INTEGER NOT NULL,
-    sequence INTEGER NOT NULL,
+    as_of    INTEGER NOT NULL,
     rules    TEXT NOT NULL,
     at       INTEGER NOT NULL,
     PRIMARY KEY (subject, version, in_force, host, network, chosen)

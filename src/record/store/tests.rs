@@ -139,7 +139,11 @@ pub(in crate::record) fn by_crawler(reader: &StoreReader) -> HashMap<String, u64
 
 /// What fair notice makes of a read is not the store's affair.
 pub(in crate::record) fn some_read() -> Read {
-    Read { rules: RobotsVersion::allowing_everything().rules, sequence: 1, at: NoticeTime::default() }
+    Read {
+        rules: RobotsVersion::allowing_everything().rules,
+        as_of: NoticeTime::default(),
+        at: NoticeTime::default(),
+    }
 }
 
 pub(super) fn noon() -> SystemTime {

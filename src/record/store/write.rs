@@ -34,8 +34,8 @@ const READERS_PER_VERSION: i64 = 1_000;
 /// The host or target that stands for all that found no room.
 pub const OTHER: &str = "(other)";
 
-/// The last entry of the ledger of versions.
-pub(super) const LEDGER_ENTRY: &str = "ledger_entry";
+/// When rows of what is served were written last, on the clock that notice runs by, in microseconds.
+pub(super) const ROWS_NOTED: &str = "rows_noted";
 
 /// Writes a batch of a process under its number, unless it is written already. `now` is in microseconds.
 pub(super) fn write(
@@ -115,11 +115,11 @@ impl Writing<'_> {
             let unseen = part.unseen.iter();
             shared.unseen.extend(unseen.map(|one| ((word(&one.site), one.reason.into()), (one.at, one.at))));
         }
-        if part.ledger_entry > 0 {
+        if part.rows_noted > 0 {
             self.database.run(
                 "INSERT INTO meta (name, value) VALUES (?1, ?2)
                  ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
-                (LEDGER_ENTRY, integer(part.ledger_entry)),
+                (ROWS_NOTED, integer(part.rows_noted)),
             )?;
         }
         part.versions.iter().try_for_each(|version| self.version(version))?;
@@ -248,11 +248,11 @@ impl Writing<'_> {
         let reader =
             (who.name.clone().unwrap_or_default(), version, key.in_force, key.host.clone(), network, chosen);
         let SeenInstants { first, last, count } = read.seen;
-        let mut row = (reader, (rules, first, last, count, key.sequence));
+        let mut row = (reader, (rules, first, last, count, key.as_of));
         if !self.has_room_for_reader(who.id, is_confirmed, &row)? {
             (row.0.3, row.0.4) = (OTHER.into(), Box::default());
         }
-        self.database.add_read(who.id, &row, (key.sequence, read.at))?;
+        self.database.add_read(who.id, &row, (key.as_of, read.at))?;
         self.share(who, |rows, _| {
             row.0.5 = word(&row.0.5);
             rows.reads.push(row);

@@ -98,8 +98,8 @@ pub(in crate::record) struct ReadKey {
     pub(in crate::record) rules: RulesId,
     /// When the version came into force, in microseconds.
     pub(in crate::record) in_force: i64,
-    /// The last change among the versions of the host.
-    pub(in crate::record) sequence: u64,
+    /// What the policy of the read was built from, on the clock that notice runs by, in microseconds.
+    pub(in crate::record) as_of: u64,
     pub(in crate::record) host: Box<str>,
     pub(in crate::record) network: Option<Box<str>>,
     /// The group that was the reader's: its token, `*`, or `(none)`.

@@ -34,8 +34,8 @@ pub(in crate::record) struct CountBatch {
     pub(in crate::record) versions: Vec<InForce>,
     /// Where someone else may have answered requests for robots.txt.
     pub(in crate::record) unseen: Vec<Unseen>,
-    /// The last entry of the ledger of versions; 0 where there is none.
-    pub(in crate::record) ledger_entry: u64,
+    /// When rows of what is served were written last, in microseconds; 0 where none were.
+    pub(in crate::record) rows_noted: u64,
     room: BatchRoom,
 }
 
@@ -54,7 +54,7 @@ pub(in crate::record) struct CountedRequest<'a> {
 impl CountBatch {
     pub(in crate::record) fn new(bounds: BatchLimits) -> Self {
         let (accounts, versions, room) = (Map::default(), Vec::new(), BatchRoom::new(bounds));
-        Self { accounts, versions, unseen: Vec::new(), ledger_entry: 0, room }
+        Self { accounts, versions, unseen: Vec::new(), rows_noted: 0, room }
     }
 
     pub(in crate::record) fn is_empty(&self) -> bool {

@@ -91,7 +91,7 @@ impl MadeClient<'_> {
     /// It reads the version in force.
     fn read(&self, at: SystemTime) -> Option<Read> {
         let current = self.site.rules.current();
-        let read = Read { rules: current.rules, sequence: u64::MAX, at: NoticeTime::default() };
+        let read = Read { rules: current.rules, as_of: NoticeTime(Duration::MAX), at: NoticeTime::default() };
         let judged = self.judged(&self.facts("/robots.txt"), None);
         let reader = ReaderId::new("localhost", &judged.identity, judged.proof, Some(self.address));
         self.recorder.read(&CompleteRead {

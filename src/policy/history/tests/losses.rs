@@ -1,4 +1,4 @@
-//! A ledger that cannot be written, or is lost.
+//! Rows that cannot be written, or are lost.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
     let error = history.adopt(&mut next, Some(&policy)).unwrap_err().to_string();
     assert!(error.contains("make the state folder writable"), "{error}");
     std::fs::remove_file(scene.path().join("state")).unwrap();
-    assert!(history.poll_ledger(&policy));
+    assert!(history.look(&policy));
     let mut next = policy.next(SystemTime::now());
     history.give(&mut next);
     let (_, rules) = next.found(next.hosts.find("x")).unwrap();
@@ -24,7 +24,7 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
 }
 
 #[test]
-fn a_ledger_that_is_being_written_holds_no_question_up() {
+fn rows_that_are_being_written_hold_no_question_up() {
     let scene = HistoryScene::new();
     let (history, _) = scene.start(&[(&[], "a")]);
     let _writing = history.state.lock();
@@ -32,65 +32,49 @@ fn a_ledger_that_is_being_written_holds_no_question_up() {
 }
 
 #[test]
-fn a_ledger_that_is_lost_while_the_gateway_runs_is_doubt_for_every_host() {
+fn rows_that_are_lost_while_the_gateway_runs_are_written_again_and_nothing_is_lost() {
     let scene = HistoryScene::new();
-    let sites = |path| [(&["a.example"][..], path), (&["b.example"][..], "b")];
-    for found_by in ["a reload", "a waiver", "a look"] {
-        let (history, first) = scene.start(&sites("a"));
-        let state = first.config.state_dir.clone();
-        std::fs::remove_file(state.join(LEDGER_FILE)).unwrap();
-        let policy = match found_by {
-            "a reload" => scene.reload(&history, &first, &sites("c")),
-            "a waiver" => {
-                history.waive(&first, Some(0), Some("GPTBot")).unwrap();
-                first
-            }
-            _ => {
-                assert!(history.poll_ledger(&first));
-                first
-            }
-        };
-        let mut next = policy.next(SystemTime::now());
-        history.give(&mut next);
-        for host in ["a.example", "b.example"] {
-            assert!(held(&next, host).contains(&None), "{found_by}: {host} {:?}", held(&next, host));
-            let (_, rules) = next.found(next.hosts.find(host)).unwrap();
-            let lost = rules.former().iter().find(|old| is_unknown(old)).unwrap().replaced.unwrap();
-            let is_over = lost.at.since(next.clock.now()).is_zero();
-            assert!(!is_over, "{found_by}: another process may serve {host} until it has seen of the loss");
-        }
-        drop(history);
-        let (_, policy) = scene.start(&sites(if found_by == "a reload" { "c" } else { "a" }));
-        for host in ["a.example", "b.example"] {
-            assert!(held(&policy, host).contains(&None), "{found_by}, and a start: {host}");
-        }
-        std::fs::remove_dir_all(state).unwrap();
-    }
+    let (history, first) = scene.start(&[(&["a.example"], "a")]);
+    let second = scene.reload(&history, &first, &[(&["a.example"], "b")]);
+    let rows = first.config.state_dir.join(ROWS_FOLDER);
+    std::fs::remove_dir_all(&rows).unwrap();
+    history.look(&second);
+    assert_eq!(held(&again(&history, &second), "a.example"), sorted(vec![None, id("a")]));
+    drop(history);
+    let (_, policy) = scene.start(&[(&["a.example"], "b")]);
+    assert_eq!(held(&policy, "a.example").len(), 2, "the next start finds them, if not each former file");
 }
 
 #[test]
-fn a_read_from_one_process_lets_nobody_forget_what_another_served_when_the_ledger_was_lost() {
+fn a_read_lets_nobody_forget_what_another_process_served_when_the_rows_were_lost() {
     let scene = HistoryScene::new();
     let (old, policy) = scene.start(&[(&["a.example"], "old")]);
-    let path = policy.config.state_dir.join(LEDGER_FILE);
-    for found_by in ["a start", "a look"] {
-        let (history, mut next) = scene.start(&[(&["a.example"], "new")]);
-        std::fs::write(&path, "").unwrap();
-        if found_by == "a start" {
-            let mut remembering =
-                HistoryState::new(&next.config, LedgerMemory::Entry(history.last_entry().unwrap()));
-            let mut policy = scene.policy(&[(&["a.example"], "new")]);
-            remembering.record(&policy).unwrap();
-            remembering.give(&mut policy);
-            next = policy;
-        } else {
-            assert!(history.poll_ledger(&next));
-            history.give(&mut next);
-        }
-        let (_, rules) = next.found(next.hosts.find("a.example")).unwrap();
-        // The old process has not seen of the loss yet, and serves what it has. It may end before it does.
-        let lost = rules.former().iter().find(|old| is_unknown(old)).unwrap().replaced.unwrap();
-        assert!(lost.sequence > rules.sequence, "{found_by}: {lost:?} {}", rules.sequence);
-    }
+    std::fs::remove_dir_all(policy.config.state_dir.join(ROWS_FOLDER)).unwrap();
+    let noted = RowsMemory::Noted(old.last_noted().unwrap());
+    let begun = crate::record::uptime();
+    let mut state = HistoryState::new(&policy.config, noted);
+    let mut policy = scene.policy(&[(&["a.example"], "new")]);
+    state.record(&policy).unwrap();
+    state.give(&mut policy);
+    let (_, rules) = policy.found(policy.hosts.find("a.example")).unwrap();
+    // The old process has not seen of the loss yet, and serves what it has. It may end before it does.
+    let lost = rules.former().iter().find(|old| is_unknown(old)).unwrap();
+    assert_eq!(lost.version.as_ref().err(), Some(&Doubt::Lost));
+    assert!(lost.until.unwrap().since(state.clock.at(begun)) >= SEEN, "{lost:?}");
     drop(old);
+}
+
+#[test]
+fn a_reload_whose_rows_cannot_be_written_is_refused_and_what_was_written_holds() {
+    let scene = HistoryScene::new();
+    let (history, first) = scene.start(&[(&[], "a")]);
+    let rows = first.config.state_dir.join(ROWS_FOLDER);
+    let aside = scene.path().join("aside");
+    std::fs::rename(&rows, &aside).unwrap();
+    std::fs::write(&rows, "no folder").unwrap();
+    let mut next = scene.policy(&[(&[], "b")]);
+    assert!(history.adopt(&mut next, Some(&first)).is_err());
+    std::fs::remove_file(&rows).unwrap();
+    std::fs::rename(&aside, &rows).unwrap();
+    assert_eq!(held(&again(&history, &first), "x"), [None], "nothing of it was served");
 }

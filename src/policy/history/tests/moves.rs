@@ -20,6 +20,23 @@ fn a_host_that_falls_to_the_default_keeps_its_past_and_others_do_not_get_it() {
     assert_eq!(held(&after, "other.example"), [None]);
 }
 
+/// Before the swap nothing of it has ended yet.
+#[test]
+fn a_host_that_falls_to_the_default_keeps_its_past_where_nothing_else_of_it_is_known() {
+    let scene = HistoryScene::new();
+    let (history, mut policy) = scene.start(&[(&["a.example"], "a"), (&[], "d")]);
+    for rows in history.state.lock().own.hosts.0.values_mut() {
+        rows.prune(
+            NoticePeriod { notice: Duration::ZERO, settle: Duration::ZERO },
+            NoticeTime(Duration::MAX),
+        );
+    }
+    history.give(&mut policy);
+    assert_eq!(held(&policy, "a.example"), []);
+    let after = scene.reload(&history, &policy, &[(&[], "d")]);
+    assert_eq!(held(&after, "a.example"), [id("a")]);
+}
+
 #[test]
 fn a_wildcard_carved_out_of_the_default_has_its_past() {
     let scene = HistoryScene::new();
@@ -54,10 +71,10 @@ fn a_new_host_without_a_file_was_given_what_allows_everything() {
     let (history, first) = scene.start(&[(&["a.example"], "a")]);
     let without = scene.reload(&history, &first, &[(&["a.example"], "a"), (&["b.example"], NO_FILE)]);
     let rules = |policy: &Policy| policy.found(policy.hosts.find("b.example")).unwrap().1.clone();
-    let opened = rules(&without).sequence;
+    let opened = rules(&without).as_of;
     let with = scene.reload(&history, &without, &[(&["a.example"], "a"), (&["b.example"], "b")]);
-    let last = rules(&with).former().iter().filter_map(|old| old.replaced).max().unwrap();
-    assert!(last.sequence > opened && opened > 0, "what was served until now was replaced now: {last:?}");
+    let last = rules(&with).former().iter().filter_map(|old| old.until).max().unwrap();
+    assert!(last > opened, "what was served until now was replaced now: {last:?}");
 }
 
 #[test]
@@ -73,4 +90,33 @@ fn a_host_that_moved_to_a_site_has_its_file_only_since_then() {
     let second =
         |rules: &SiteRules| rules.since.unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     assert!(rules(&after, "a.example").is_dated && new.is_dated == (second(&old) < second(&new)));
+}
+
+#[test]
+fn what_is_served_is_replaced_only_when_the_next_one_is_in_force() {
+    let scene = HistoryScene::new();
+    let (history, before) = scene.start(&[(&["a.example"], "a")]);
+    let mut next = scene.policy(&[(&["a.example"], "b")]);
+    history.adopt(&mut next, Some(&before)).unwrap();
+    let rules = |policy: &Policy| policy.found(policy.hosts.find("a.example")).unwrap().1.clone();
+    let of_a =
+        |policy: &Policy| rules(policy).former().iter().find(|old| id_of(old) == id("a")).unwrap().until;
+    let (written, as_of) = (of_a(&next).unwrap(), rules(&next).as_of);
+    assert!(written > as_of, "until the swap it is served: a read in between lets nobody forget it");
+    assert!(history.end_former(&next));
+    let after = again(&history, &next);
+    assert!(of_a(&after).unwrap() > written && of_a(&after).unwrap() <= rules(&after).as_of);
+}
+
+/// The default site's file was never served there.
+#[test]
+fn a_host_whose_origins_file_is_not_known_yet_does_not_inherit_the_defaults_past() {
+    let scene = HistoryScene::new();
+    let sites: &[(&[&str], &str)] = &[(&["a.example"], OF_ORIGIN), (&[], "d")];
+    let (history, first) = scene.start(sites);
+    let (site, _) = first.found(first.hosts.find("a.example")).unwrap();
+    assert!(site.is_unknown);
+    let known = scene.reload(&history, &first, &[(&["a.example"], "a"), (&[], "d")]);
+    assert_eq!(held(&known, "a.example"), [None], "what the origin answered meanwhile is not known");
+    assert_eq!(held(&known, "other.example"), [None]);
 }

@@ -8,11 +8,11 @@ fn what_another_process_serves_is_held_until_that_ends() {
     let (old, _) = scene.start(&[(&[], "a")]);
     let (new, policy) = scene.start(&[(&[], "b")]);
     let (_, rules) = policy.found(policy.hosts.find("x")).unwrap();
-    let of_a = |rules: &SiteRules| rules.former().iter().find(|old| id_of(old) == id("a")).unwrap().replaced;
+    let of_a = |rules: &SiteRules| rules.former().iter().find(|old| id_of(old) == id("a")).unwrap().until;
     assert_eq!(of_a(rules), None);
-    assert!(!new.poll_ledger(&policy));
+    assert!(!new.look(&policy));
     old.close();
-    assert!(new.poll_ledger(&policy));
+    assert!(new.look(&policy));
     let mut next = policy.next(SystemTime::now());
     new.give(&mut next);
     let (_, rules) = next.found(next.hosts.find("x")).unwrap();
@@ -24,27 +24,24 @@ fn a_process_that_was_alone_learns_of_another() {
     let scene = HistoryScene::new();
     let (old, policy) = scene.start(&[(&[], "a")]);
     let (new, _) = scene.start(&[(&[], "b")]);
-    assert!(old.poll_ledger(&policy), "the other one serves something else");
+    assert!(old.look(&policy), "the other one serves something else");
     let mut next = policy.next(SystemTime::now());
     old.give(&mut next);
     assert!(held(&next, "x").contains(&id("b")), "{:?}", held(&next, "x"));
-    assert!(!old.poll_ledger(&next));
+    assert!(!old.look(&next));
     drop(new);
 }
 
 #[test]
-fn a_process_that_was_taken_for_dead_says_again_what_it_serves() {
+fn a_process_whose_document_is_gone_says_again_what_it_serves() {
     let scene = HistoryScene::new();
     let (alive, policy) = scene.start(&[(&[], "a")]);
-    let state = policy.config.state_dir.clone();
-    for entry in std::fs::read_dir(&state).unwrap() {
-        let path = entry.unwrap().path();
-        if path.file_name().unwrap().to_string_lossy().starts_with("ledger.") {
-            std::fs::remove_file(path).unwrap();
-        }
-    }
-    let (other, _) = scene.start(&[(&[], "b")]);
-    assert!(alive.poll_ledger(&policy));
+    std::fs::remove_dir_all(policy.config.state_dir.join(ROWS_FOLDER)).unwrap();
+    let (other, next) = scene.start(&[(&[], "b")]);
+    assert!(!held(&next, "x").contains(&id("a")), "nobody has said so");
+    assert!(alive.look(&policy));
+    assert!(other.look(&next));
+    assert!(held(&again(&other, &next), "x").contains(&id("a")));
     let mut next = policy.next(SystemTime::now());
     alive.give(&mut next);
     let (_, rules) = next.found(next.hosts.find("x")).unwrap();
@@ -60,10 +57,10 @@ fn a_member_says_what_every_process_of_its_folder_serves() {
     // The one that replaces it has another file, and no site of its own for the host.
     let (history, new) = scene.start(&[(&[], "v2")]);
     let counts = |history: &NoticeHistory| -> Vec<(String, usize)> {
-        history.past(Past::served_here).into_iter().map(|(host, files)| (host.into(), files.len())).collect()
+        history.served_here().into_iter().map(|(host, files)| (host.into(), files.len())).collect()
     };
     assert_eq!(counts(&history), [("*".to_owned(), 2), ("a.example".to_owned(), 2)]);
     former.close();
-    history.poll_ledger(&new);
-    assert_eq!(counts(&history), [("*".to_owned(), 1)]);
+    history.look(&new);
+    assert_eq!(counts(&history), [("*".to_owned(), 1), ("a.example".to_owned(), 1)]);
 }

@@ -30,8 +30,8 @@ pub type PresenceRow = ((i64, Box<str>), (i64, i64));
 pub type PathRow = ((i64, Box<str>, Box<str>), [u64; 6]);
 
 /// Reads of one version by one reader: subject, version, when that came into force, host, network and the group that was the
-/// reader's; what it said, the first and the last instant, how many; and the place of the last one in the order of the
-/// ledger of whoever saw it.
+/// reader's; what it said, the first and the last instant, how many; and what the policy of the last one was built
+/// from, by the clock of whoever saw it.
 pub type ReadRow = ((Box<str>, Box<str>, i64, Box<str>, Box<str>, Box<str>), (Box<str>, i64, i64, u64, u64));
 
 /// Start, span and kind of what is missing, and how many.
@@ -140,10 +140,10 @@ impl ExportedRows {
             paths: by_key(self.paths, |known, more| {
                 known.iter_mut().zip(more).for_each(|(known, more)| *known = known.saturating_add(more));
             }),
-            reads: by_key(self.reads, |known, (rules, first, last, count, sequence)| {
+            reads: by_key(self.reads, |known, (rules, first, last, count, as_of)| {
                 known.0 = rules;
                 (known.1, known.2) = (known.1.min(first), known.2.max(last));
-                (known.3, known.4) = (known.3.saturating_add(count), known.4.max(sequence));
+                (known.3, known.4) = (known.3.saturating_add(count), known.4.max(as_of));
             }),
             losses: by_key(self.losses, |known, more| *known = known.saturating_add(more)),
             unseen: by_key(self.unseen, span),

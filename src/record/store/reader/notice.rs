@@ -5,7 +5,7 @@ use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::record::store::error::StoreError;
 use crate::record::store::sqlite::unsigned;
 use crate::record::store::words::{self, non_empty};
-use crate::record::store::write::LEDGER_ENTRY;
+use crate::record::store::write::ROWS_NOTED;
 use crate::record::tally::{CountSubject, instant};
 use rusqlite::Row;
 use std::sync::Arc;
@@ -50,9 +50,9 @@ pub struct ReadTotal {
     pub rules: RulesId,
     /// When that had come into force.
     pub in_force: SystemTime,
-    /// The last change among the versions of the host before the last read.
-    pub sequence: u64,
-    /// When the first read after that change was, on the clock that notice runs by.
+    /// What the policy of the last read was built from.
+    pub as_of: NoticeTime,
+    /// When the first read under that policy was, on the clock that notice runs by.
     pub at: NoticeTime,
     /// The first read.
     pub first: SystemTime,
@@ -63,9 +63,9 @@ pub struct ReadTotal {
 }
 
 impl ReadTotal {
-    /// A read that another member of a fleet saw, in the words of the database; `sequence` is what it has for one. `None`
-    /// where a word is not known.
-    pub fn of_words(subject: [&str; 5], place: [&str; 3], rules: &str, sequence: u64) -> Option<Self> {
+    /// A read that another member of a fleet saw, in the words of the database. `None` where a word
+    /// is not known.
+    pub fn of_words(subject: [&str; 5], place: [&str; 3], rules: &str) -> Option<Self> {
         let [version, host, network] = place;
         Some(Self {
             subject: Arc::new(words::subject(subject)?),
@@ -75,7 +75,7 @@ impl ReadTotal {
             version: version.parse().ok()?,
             rules: rules.parse().ok()?,
             in_force: SystemTime::UNIX_EPOCH,
-            sequence,
+            as_of: NoticeTime::default(),
             at: NoticeTime::default(),
             first: SystemTime::UNIX_EPOCH,
             last: SystemTime::UNIX_EPOCH,
@@ -111,18 +111,19 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn reads(&self, filter: &Filter) -> Result<Vec<ReadTotal>, StoreError> {
-        let sql = "SELECT subject, version, in_force, host, network, first, last, count, rules, at, chosen, sequence
+        let sql =
+            "SELECT subject, version, in_force, host, network, first, last, count, rules, at, chosen, as_of
                    FROM read ORDER BY first, in_force";
         Ok(self.of_subjects(&self.subjects(filter)?, sql, (), read)?.into_iter().flatten().collect())
     }
 
-    /// The last entry of the ledger that the store knows of; `None` where there was none yet.
+    /// When rows of what is served were written last, as far as the store knows; `None` where none were.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn ledger_entry(&self) -> Result<Option<u64>, StoreError> {
-        let found = self.database.value("SELECT value FROM meta WHERE name = ?1", [LEDGER_ENTRY])?;
-        Ok(found.map(unsigned))
+    pub fn rows_noted(&self) -> Result<Option<NoticeTime>, StoreError> {
+        let found = self.database.value("SELECT value FROM meta WHERE name = ?1", [ROWS_NOTED])?;
+        Ok(found.map(|micros| NoticeTime(Duration::from_micros(unsigned(micros)))))
     }
 
     /// All versions, and the latest reads of as many readers as a gateway remembers.
@@ -133,7 +134,7 @@ impl StoreReader {
         let versions = self.versions(None)?;
         let mut reads = self.reads(&Filter::default())?;
         if reads.len() > REMEMBERED {
-            reads.sort_by_key(|read| std::cmp::Reverse(read.sequence));
+            reads.sort_by_key(|read| std::cmp::Reverse(read.as_of));
             reads.truncate(REMEMBERED);
         }
         Ok(StoredNotice { versions, reads })
@@ -166,7 +167,7 @@ fn read(subject: Arc<CountSubject>, row: &Row<'_>) -> Result<Option<ReadTotal>, 
         version,
         rules,
         in_force: instant(row.get(2)?),
-        sequence: unsigned(row.get(11)?),
+        as_of: NoticeTime(Duration::from_micros(unsigned(row.get(11)?))),
         at: NoticeTime(Duration::from_micros(unsigned(row.get(9)?))),
         first: instant(row.get(5)?),
         last: instant(row.get(6)?),

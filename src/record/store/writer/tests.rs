@@ -61,7 +61,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
         version,
         rules: RobotsVersion::allowing_everything().rules,
         in_force: 1,
-        sequence: 1,
+        as_of: 1,
         host: "h".into(),
         network: None,
         chosen: Some("*".into()),

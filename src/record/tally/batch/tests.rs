@@ -48,7 +48,7 @@ fn key(host: &str) -> ReadKey {
         version: VersionId::of(b"a"),
         rules: RobotsVersion::allowing_everything().rules,
         in_force: 5,
-        sequence: 1,
+        as_of: 1,
         host: host.into(),
         network: Some("192.0.2.0/24".into()),
         chosen: Some("*".into()),

@@ -29,9 +29,19 @@ impl NoticeClock {
         Self { at_boot: last.0.max(BEGINNING).saturating_sub(to_micros(uptime())) }
     }
 
-    /// The clock that showed `time` when the machine had been up for `uptime`.
-    pub(super) const fn of(time: NoticeTime, uptime: Duration) -> Self {
-        Self { at_boot: time.0.saturating_sub(uptime) }
+    /// The clock that showed this when the machine was started, in microseconds.
+    pub(super) const fn booted_at(micros: u64) -> Self {
+        Self { at_boot: Duration::from_micros(micros) }
+    }
+
+    /// What it showed when the machine was started.
+    pub(super) const fn at_boot(self) -> Duration {
+        self.at_boot
+    }
+
+    /// The one of two that shows a later time.
+    pub(super) fn later(self, other: Self) -> Self {
+        Self { at_boot: self.at_boot.max(other.at_boot) }
     }
 
     /// What it shows.
@@ -74,9 +84,8 @@ mod tests {
         let clock = NoticeClock::going_on_from(last);
         let now = clock.now();
         assert!(now >= last && now.since(last) < Duration::from_secs(60), "{now:?}");
-        let up = uptime();
-        let again = NoticeClock::of(now, up);
-        assert!(again.now().since(now) < Duration::from_secs(60));
+        let again = NoticeClock::booted_at(u64::try_from(clock.at_boot().as_micros()).unwrap());
+        assert_eq!((again, again.later(NoticeClock::booted_at(0))), (clock, clock));
         assert!(NoticeClock::going_on_from(NoticeTime::default()).now().0 >= BEGINNING);
     }
 

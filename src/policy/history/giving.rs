@@ -1,0 +1,92 @@
+//! From rows to the rules of a policy's hosts.
+
+use super::HistoryState;
+use crate::decide::{Doubt, KnownVersion, RobotsVersion, SiteRules, VersionId};
+use crate::policy::hosts::Hosts;
+use crate::policy::{Policy, Site};
+use crate::record::{FileDigest, RowVersion, ServedVersions};
+use crate::robots::Robots;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl HistoryState {
+    /// A file, compiled once. No file allows everything; one whose bytes are lost or damaged is unknown.
+    pub(super) fn version(&mut self, file: &FileDigest) -> KnownVersion {
+        if let Some(known) = self.compiled.get(file) {
+            return Ok(Arc::clone(known));
+        }
+        let version = match file {
+            None => RobotsVersion::allowing_everything(),
+            Some(name) => {
+                let bytes = self.folder.as_ref().and_then(|folder| folder.bytes(name)).ok_or(Doubt::Lost)?;
+                let robots = Robots::parse(&bytes, &self.limits).robots;
+                Arc::new(RobotsVersion::new(Some(VersionId::of(&bytes)), Arc::new(robots)))
+            }
+        };
+        self.compiled.insert(file.clone(), Arc::clone(&version));
+        Ok(version)
+    }
+
+    /// Builds the policy's table of hosts out of the rows.
+    pub(super) fn give(&mut self, policy: &mut Policy) {
+        self.as_of = self.clock.now();
+        policy.clock = self.clock;
+        let all = self.processes().chain(self.own.members.values());
+        let names: Vec<String> = all.flat_map(|rows| rows.0.keys()).map(ToString::to_string).collect();
+        let hosts = Hosts::new(&policy.sites, names, |name, site| self.rules(name, site));
+        for site in &mut policy.sites {
+            let slots = hosts.slots.iter();
+            let own: BTreeSet<Box<str>> = site.config.patterns().collect();
+            let mut since =
+                slots.filter(|slot| own.contains(&slot.pattern)).filter_map(|slot| slot.rules.since);
+            if let Some(since) = since.next().filter(|since| *since != site.since) {
+                *site = Arc::new(Site { since, ..(**site).clone() });
+            }
+        }
+        policy.hosts = hosts;
+        self.compiled.retain(|_, version| Arc::strong_count(version) > 1);
+    }
+
+    fn rules(&mut self, pattern: &str, site: Option<&Site>) -> SiteRules {
+        let nothing = RobotsVersion::allowing_everything();
+        let current = site.map_or(&nothing, |site| site.rules.current());
+        let (mut rows, as_of) = (self.own.hosts.of(pattern).cloned().unwrap_or_default(), self.as_of);
+        let served = site.map_or_else(no_file, version_of);
+        // What was served before these rules ends when they come into force: no read under them is of later.
+        rows.close(|version| *version == served, as_of.after(Duration::from_micros(1)));
+        self.beside(pattern, &mut rows);
+        rows.prune(self.period(), as_of);
+        let rules = rows.rules(current, as_of, |file| self.version(file));
+        // What no row says is served cannot be held against anybody.
+        let is_recorded = self.folder.is_some() && rules.since.is_some();
+        let is_judged = site.is_some_and(|site| !site.is_unknown);
+        if is_judged && !is_recorded { rules.with_unknown(Doubt::Unrecorded, None) } else { rules }
+    }
+}
+
+pub(super) fn file_of(site: &Site) -> FileDigest {
+    site.robots.as_ref().map(|file| file.digest.clone())
+}
+
+/// What a site serves. What passes the gateway by is something unknown.
+fn version_of(site: &Site) -> RowVersion {
+    if site.is_unknown {
+        return RowVersion::unknown(Doubt::Before);
+    }
+    RowVersion::known(site.rules.current().rules, file_of(site))
+}
+
+/// What hosts get that nobody names.
+fn no_file() -> RowVersion {
+    RowVersion::known(RobotsVersion::allowing_everything().rules, None)
+}
+
+/// What a policy serves. Hosts that nobody names any more get no file, which allows everything (RFC 9309 §2.3.1.3).
+pub(super) fn served(policy: &Policy) -> ServedVersions {
+    let of_site = |site: &Arc<Site>| {
+        let version = version_of(site);
+        site.config.patterns().map(|name| (name, BTreeSet::from([version.clone()]))).collect::<Vec<_>>()
+    };
+    ServedVersions { at: policy.sites().iter().flat_map(of_site).collect(), elsewhere: Some(no_file()) }
+}

@@ -1,0 +1,91 @@
+//! What hosts were given: which robots.txt, from when until when, and by which processes.
+//!
+//! Fair notice rests on it (RFC 9309 §2.4), so it is written and synced before a version is served. Each process of a state
+//! folder has one document of rows there, which it replaces whole ([`RowFolder`]). No request writes to it. A process that
+//! starts, or finds another one gone, takes up what that had written. The store remembers when a document was written last,
+//! so that rows that are lost, or older ones that were put back, are told from a first start.
+
+mod clock;
+mod document;
+mod folder;
+mod past;
+
+pub(super) use clock::boot;
+pub use clock::{NoticeClock, uptime};
+pub use document::{NotedStamp, RowDocument};
+pub use folder::RowFolder;
+pub use past::{FileDigest, HostRow, HostRows, PastRows, RowVersion, ServedVersions, patterns};
+
+use crate::decide::NoticeTime;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The name of the folder of rows in the state folder.
+pub const ROWS_FOLDER: &str = "rows";
+
+/// Why rows cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {}", path.display(), self.reason())]
+pub struct RowsError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl RowsError {
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is wrong, and what to do about it.
+    pub fn reason(&self) -> String {
+        format!(
+            "what is served cannot be written down: {}; make the state folder writable for the user that the gateway runs \
+             as, and see that the disk is not full",
+            self.source
+        )
+    }
+
+    /// It could not even be opened, for a reason that was told then.
+    pub fn missing(path: &Path) -> Self {
+        Self { path: path.to_owned(), source: io::Error::other("it could not be opened") }
+    }
+}
+
+/// What the store remembers of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsMemory {
+    /// There is no store, or none were ever written.
+    Nothing,
+    /// They were written then.
+    Noted(NoticeTime),
+    /// The store cannot be read.
+    Unreadable,
+}
+
+/// The SHA-256 of a robots.txt, as rows name it.
+pub fn digest(bytes: &[u8]) -> Box<str> {
+    hexadecimal(&Sha256::digest(bytes)).into()
+}
+
+/// The bytes of a file in base64; `None` where they are not those that `sha256` names.
+pub fn file_bytes(sha256: &str, bytes: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(bytes).ok().filter(|bytes| *digest(bytes) == *sha256)
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
+}
+
+pub(in crate::record) fn whole_micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;
