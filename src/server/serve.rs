@@ -25,10 +25,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long another gateway may hold them before the operator is warned: an upgrade in good order takes less.
+const UPGRADE: Duration = Duration::from_secs(60);
 
 /// Why a bound gateway cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -324,27 +328,50 @@ async fn show_pages(listener: Listener, handler: ConnectionHandler, stopped: wat
     worker_pool.stop();
 }
 
-/// Binds now or, with one warning, as soon as it can be had; `None` when the gateway stops first. What
-/// only serves the operator does not keep the site from being served.
+/// Binds now or as soon as it can be had; `None` when the gateway stops first. What only serves the operator does not keep
+/// the site from being served.
 async fn bind_with_retry<T>(
     first: Result<T, SocketError>,
     again: impl Fn() -> Result<T, SocketError>,
     stopped: &mut watch::Receiver<bool>,
 ) -> Option<T> {
-    let mut warned = false;
+    let begun = Instant::now();
+    let (mut is_said, mut is_warned) = (false, false);
     let mut bound = first;
     loop {
-        match bound {
+        let error = match bound {
             Ok(bound) => return Some(bound),
-            Err(error) if !warned => {
-                warned = true;
-                tracing::warn!("{error}: {}; it is asked for again", error.source);
-            }
-            Err(_) => {}
+            Err(error) => error,
+        };
+        if !is_upgrade(&error.source, begun.elapsed()) && !is_warned {
+            (is_said, is_warned) = (true, true);
+            tracing::warn!("{error}: {}; trying again every second", error.source);
+        } else if !is_said {
+            is_said = true;
+            tracing::info!("{error}: {}; trying again every second", error.source);
         }
         if !pause(ASK_AGAIN, stopped).await {
             return None;
         }
         bound = again();
+    }
+}
+
+/// Whether what fails may be an upgrade: the gateway that is succeeded lets go soon.
+fn is_upgrade(error: &io::Error, waited: Duration) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse && waited < UPGRADE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_gateway_may_hold_a_socket_for_a_minute() {
+        let seconds = Duration::from_secs;
+        let held = io::Error::from(io::ErrorKind::AddrInUse);
+        assert!(is_upgrade(&held, seconds(0)) && is_upgrade(&held, seconds(59)));
+        assert!(!is_upgrade(&held, seconds(60)), "it does not let go");
+        assert!(!is_upgrade(&io::ErrorKind::PermissionDenied.into(), seconds(0)), "nobody lets go");
     }
 }

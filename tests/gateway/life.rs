@@ -304,20 +304,36 @@ fn client(address: SocketAddr, stays: bool, shared: &Shared) {
     }
 }
 
-/// Whoever looks for warnings in the log after a start finds those that matter.
+/// Whoever looks for warnings in the log after a start or an upgrade finds those that matter.
 #[test]
-fn starts_in_good_order_write_no_warning() {
+fn starts_and_upgrades_in_good_order_write_no_warning() {
     let origin = Nginx::start();
     let builder = Daemon::with(ROBOTS).in_mode("enforce").table("[limits]\nconnections = 256");
     let mut gateway = builder.in_front_of(&origin).start();
-    for when in ["at the first start", "at the second"] {
-        assert_eq!(gateway.send(&get("/").by(CHROME)).status, 200, "{when}");
-        let said = gateway.log.text();
-        assert!(said.contains("listening"), "{when}: {said}");
-        // Where the tests run there may be no name server that knows the internet.
-        let is_bad = |line: &&str| line.contains("WARN") || line.contains("ERROR");
-        let bad = said.lines().filter(is_bad).find(|line| !line.contains("name servers"));
-        assert_eq!(bad, None, "{when}");
-        gateway.restart();
-    }
+    is_quiet(&gateway, "at the first start");
+    gateway.restart();
+    is_quiet(&gateway, "at the second");
+    let path = gateway.folder().join("control.sock.handover");
+    until("it can be succeeded", || path.exists().then_some(()));
+    let successor = gateway.successor().expect("a successor");
+    assert_eq!(gateway.ends_within(Duration::from_secs(20)), Some(0), "{}", gateway.log.text());
+    successor.log.line_with(&["control socket is open"]);
+    is_quiet(&successor, "after an upgrade");
+    let bad = bad_lines(&gateway);
+    assert_eq!(bad, Vec::<String>::new(), "of the former one");
+}
+
+#[track_caller]
+fn is_quiet(gateway: &Daemon, when: &str) {
+    assert_eq!(gateway.send(&get("/").by(CHROME)).status, 200, "{when}");
+    let said = gateway.log.text();
+    assert!(said.contains("listening"), "{when}: {said}");
+    assert_eq!(bad_lines(gateway), Vec::<String>::new(), "{when}");
+}
+
+/// Warnings and errors of its log. Where the tests run there may be no name server that knows the internet.
+fn bad_lines(gateway: &Daemon) -> Vec<String> {
+    let said = gateway.log.text();
+    let is_bad = |line: &&str| line.contains("WARN") || line.contains("ERROR");
+    said.lines().filter(is_bad).filter(|line| !line.contains("name servers")).map(str::to_owned).collect()
 }
