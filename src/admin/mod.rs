@@ -129,8 +129,8 @@ impl Admin {
     /// A member of a fleet that may accuse nobody is as good at answering as any other.
     fn readiness(&self) -> &'static str {
         match self.fleet.as_ref().map(|fleet| fleet.status().standing).as_deref() {
-            Some("isolated") => "ready, and isolated from the fleet: nobody is accused",
-            Some("joining") => "ready, and joining the fleet: nobody is accused",
+            Some("isolated") => "ready, but isolated from the fleet: no violations are counted",
+            Some("joining") => "ready, and joining the fleet: no violations are counted yet",
             _ => "ready",
         }
     }

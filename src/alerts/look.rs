@@ -103,7 +103,7 @@ impl Look {
         found.extend(age(policy, &status, now));
         found.extend(crawlers(watched, policy, now).unwrap_or_else(|error| {
             let text = format!(
-                "The report of the last hour cannot be made, so nothing is told of crawlers: {error}"
+                "The report of the last hour cannot be made, so there are no alerts about crawlers: {error}"
             );
             vec![Condition::new(AlertKind::ReportFailing, "", text, json!({ "error": error.to_string() }))]
         }));

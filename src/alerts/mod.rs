@@ -128,7 +128,7 @@ impl AlertMemory {
             let text = serde_json::to_vec(&self.held).map_err(io::Error::other);
             if let Err(error) = text.and_then(|text| replace_file(&self.path, &text)) {
                 let file = self.path.display();
-                tracing::warn!(%file, "what was alerted cannot be kept, and may be told again after a start: {error}");
+                tracing::warn!(%file, "cannot save which alerts were sent, so they may be sent again after a restart: {error}");
             }
         }
         conditions

@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         Ok(own) => {
             let program = own.with_file_name("robots-gateway");
             let error = Command::new(&program).arg0("gatewayctl").args(args_os().skip(1)).exec();
-            format!("cannot start {}, which has to stand beside it: {error}", program.display())
+            format!("cannot start {}, which has to be in the same folder: {error}", program.display())
         }
         Err(error) => format!("cannot find out where it is installed: {error}"),
     };

@@ -88,7 +88,7 @@ impl Config {
         }
         if self.sites.is_empty() && faults.is_empty() {
             faults.push_whole(
-                "no site: there is nothing to stand in front of",
+                "no site is configured",
                 "give --origin http://127.0.0.1:3000, or a [[sites]] table in a configuration file, or try --demo",
             );
         }

@@ -47,8 +47,8 @@ impl<'a> Faults<'a> {
         faults
     }
 
-    /// What the document says. A value with a fault does not hide that of another: it is told, left out, and the rest is
-    /// read again. The result is of use where nothing was found.
+    /// What the document says. A wrong value does not hide another: it is reported, left out, and the rest is read
+    /// again. Use the result only if no fault was found.
     pub(super) fn read<T: DeserializeOwned + Default>(&mut self) -> T {
         let mut left_out: Vec<String> = Vec::new();
         let mut rest: Option<Spanned<DeTable<'a>>> = None;

@@ -120,7 +120,7 @@ pub(super) fn complete(config: &mut Config, faults: &mut Faults<'_>) {
     // Names of crawlers compare without case, so two that differ in nothing else are one.
     let mut seen = HashSet::new();
     for name in config.crawlers.keys() {
-        let message = format!("`[crawlers.{name}]` stands twice, in different spellings");
+        let message = format!("`[crawlers.{name}]` is written twice, in different spellings");
         let hint = "remove one of the two; case does not matter";
         faults.require(seen.insert(name.to_ascii_lowercase()), &format!("crawlers.{name}"), message, hint);
     }

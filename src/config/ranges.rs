@@ -85,7 +85,7 @@ fn fault(path: &Path, text: &str, at: usize, message: &str) -> ConfigError {
     ConfigError::at(path, text, Some(at..at), message)
 }
 
-/// A network, or an address as a network of its own. One that holds a large part of the internet can only
+/// A network, or an address as a network of its own. One that covers a large part of the internet can only
 /// be a slip, and would confirm everybody.
 fn network(written: &str) -> Result<Network, String> {
     let network: Network = written.parse().map_err(|_| {
@@ -96,7 +96,7 @@ fn network(written: &str) -> Result<Network, String> {
     })?;
     let least = if network.address().is_ipv4() { 8 } else { 16 };
     if network.prefix() < least {
-        return Err(format!("`{network}` holds a large part of the internet"));
+        return Err(format!("`{network}` covers a large part of the internet"));
     }
     Ok(network)
 }
@@ -154,7 +154,7 @@ mod tests {
             ("192.0.2.0/24\nprefix,country\n", "list:2:1: invalid address range `prefix`"),
             ("prefix,country\nprefix,country\n", "list:2:1: invalid address range `prefix`"),
             ("192.0.2.0/33\n", "list:1:1: invalid address range `192.0.2.0/33`"),
-            ("0.0.0.0/0\n", "list:1:1: `0.0.0.0/0` holds a large part of the internet"),
+            ("0.0.0.0/0\n", "list:1:1: `0.0.0.0/0` covers a large part of the internet"),
             ("192.0.2.0/24\n2000::/3\n", "list:2:1: `2000::/3` holds"),
             ("<!doctype html>\n", "list:1:1: a web page"),
             ("", "list: no address range"),

@@ -152,7 +152,7 @@ impl RobotsConfig {
         faults.require(is_fine, &format!("{key}.every"), message, "write a time such as `10m`");
         for (at, purpose) in self.block.iter().enumerate() {
             let is_new = !self.block.iter().take(at).any(|before| before == purpose);
-            let message = format!("`{purpose}` stands twice in `block`");
+            let message = format!("`{purpose}` is twice in `block`");
             faults.require(is_new, &format!("{key}.block.{at}"), message, "remove one of the two");
         }
         let is_of_use = !self.block.is_empty() || self.except.is_empty();
@@ -238,7 +238,7 @@ mod tests {
         for (written, place, part) in [
             ("robots = { file = \"r\", from = \"none\" }", ":3:10: ", "both `file` and `from`"),
             ("robots = { block = [\"ai-trian\"] }", ":3:21: ", "invalid purpose `ai-trian`"),
-            ("robots = { block = [\"seo\", \"seo\"] }", ":3:28: ", "`seo` stands twice in `block`"),
+            ("robots = { block = [\"seo\", \"seo\"] }", ":3:28: ", "`seo` is twice in `block`"),
             ("robots = { from = \"orign\" }", ":3:19: ", "`origin`"),
             ("robots = { from = \"origin\", every = \"25h\" }", ":3:37: ", "above 24h"),
             ("robots = { from = \"origin\", every = \"0s\" }", ":3:37: ", "below 1s"),

@@ -33,7 +33,7 @@ pub(super) struct Cli {
     /// State folder of the gateway [default: the one of the configuration]
     #[arg(long, global = true, value_name = "DIR", help_heading = COMMON)]
     pub(super) state_dir: Vec<PathBuf>,
-    /// Shape of the answer
+    /// Output format
     #[arg(long, global = true, value_parser = formats(&[]), default_value = "text", help_heading = COMMON)]
     pub(super) format: Format,
     #[command(subcommand)]
@@ -48,13 +48,13 @@ pub(super) enum Format {
     Text,
     /// For programs.
     Json,
-    /// For spreadsheets; of a report only.
+    /// For spreadsheets (reports only).
     Csv,
-    /// A page with charts; of a report only.
+    /// A page with charts (reports only).
     Html,
-    /// For code scanners; of a lint only.
+    /// For code scanners (lint only).
     Sarif,
-    /// For the runners of GitHub; of a lint only.
+    /// For the runners of GitHub (lint only).
     Github,
 }
 
@@ -160,7 +160,7 @@ pub(super) struct CrawlersArgs {
     /// A User-Agent header, whole: what it is recognised as, step by step
     #[arg(value_name = "UA")]
     pub(super) user_agent: Option<String>,
-    /// Only those that fetch for this, such as ai-train, or ai for all that is AI's
+    /// Only crawlers of this purpose, such as ai-train; `ai` means every AI purpose
     #[arg(long, value_name = "P", conflicts_with = "user_agent")]
     pub(super) purpose: Option<PurposeSet>,
     #[command(subcommand)]
@@ -214,7 +214,7 @@ pub(super) struct LintArgs {
     /// Let warnings fail the lint
     #[arg(long, value_name = "WHAT")]
     pub(super) deny: Option<Deny>,
-    /// Shape of the answer
+    /// Output format
     #[arg(long, value_parser = formats(&[Format::Sarif, Format::Github]), default_value = "text")]
     pub(super) format: Format,
 }
@@ -222,10 +222,10 @@ pub(super) struct LintArgs {
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ReportArgs {
-    /// Begin so long ago, or then: 24h, 7d, 2026-11-19, 2026-11-19T08:00:00Z [default: 24h]
+    /// Start this long ago (24h, 7d) or at this time (2026-11-19, 2026-11-19T08:00:00Z) [default: 24h]
     #[arg(long, value_name = "T")]
     pub(super) since: Option<TimeArgument>,
-    /// End so long ago, or then [default: now, or after what a clock that was ahead has dated later]
+    /// End this long ago or at this time [default: now]
     #[arg(long, value_name = "T")]
     pub(super) until: Option<TimeArgument>,
     /// Only this site
@@ -234,26 +234,26 @@ pub(super) struct ReportArgs {
     /// Only this crawler
     #[arg(long, value_name = "NAME")]
     pub(super) crawler: Option<String>,
-    /// Only what fetches for this, such as ai-train, or ai for all that is AI's
+    /// Only crawlers of this purpose, such as ai-train; `ai` means every AI purpose
     #[arg(long, value_name = "P")]
     pub(super) purpose: Option<PurposeSet>,
-    /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
+    /// Rows, rules and targets to show [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(super) top: Option<usize>,
-    /// Tell each crawler in full, as --crawler does of one, and the lines that robots.txt could have
+    /// Show each crawler in full, as --crawler does for one, and lines that you could add to robots.txt
     #[arg(long)]
     pub(super) all: bool,
-    /// Of all gateways of the fleet, as its database has it
+    /// Report on the whole fleet, from its database
     #[arg(long)]
     pub(super) fleet: bool,
-    /// Fit to be shown around: no paths, addresses, User-Agent headers, request ids or names of gateways
+    /// For publishing: leave out paths, addresses, User-Agent headers, request ids and names of gateways
     #[arg(long)]
     pub(super) public: bool,
-    /// Shape of the answer
+    /// Output format
     #[arg(long, value_parser = formats(REPORT), default_value = "text")]
     // The option of all verbs gets its value; here it is said that there are more.
     pub(super) format: Format,
-    /// Print the crawler's case as plain text, fit for a mail to whoever runs it
+    /// Print the evidence on one crawler as plain text, to mail to its operator
     #[arg(long, requires = "crawler")]
     pub(super) evidence: bool,
 }
@@ -262,10 +262,10 @@ pub(super) struct ReportArgs {
 #[derive(Debug, Args, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct ReloadArgs {
-    /// Take an empty or missing robots.txt for what it says: everything is allowed
+    /// Accept an empty or missing robots.txt, which allows everything
     #[arg(long)]
     pub(super) accept_empty: bool,
-    /// For emergencies: have the rules in force bind at once, also who could not know them yet
+    /// For emergencies: enforce the current rules at once, even on crawlers that cannot know them yet
     #[arg(long)]
     pub(super) now: bool,
     /// With --now, only this site
@@ -296,7 +296,7 @@ pub(super) struct ExplainArgs {
     /// Address of the client
     #[arg(long, value_name = "IP")]
     pub(super) address: Option<IpAddr>,
-    /// A header field of the request, such as 'Signature-Input: sig1=(…)': who signed it is found out, step by step
+    /// A header field of the request, such as 'Signature-Input: sig1=(…)', to check its signature step by step
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["token", "batch"])]
     pub(super) header: Vec<String>,
     /// A request of HTTP/1.1 as it was sent: its line and header fields, from a file or standard input (-)

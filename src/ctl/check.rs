@@ -171,7 +171,7 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
     }));
     let of_fleet = config.fleet.iter().flat_map(fleet::faults);
     complaints.extend(of_fleet.map(|error| {
-        let hint = "until that is mended, the gateway stays apart from its fleet";
+        let hint = "until this works, the gateway stays apart from its fleet";
         FileFinding::whole(path, Severity::Warning, "fleet", error.to_string(), hint)
     }));
     complaints
@@ -187,7 +187,7 @@ fn of_siblings(path: &Path, policy: &Policy, site: &Site) -> impl Iterator<Item 
             (Some(_), true) => "are answered 421, and pass where another proxy asks",
             (Some(_), false) => "pass unjudged",
         };
-        let message = format!("`{host}` is a site's, and `{other}` is nobody's: requests for it {what}");
+        let message = format!("`{host}` belongs to a site, but `{other}` does not: requests for it {what}");
         let hint = format!("add \"{other}\" to its `hosts`, if the site has that name too");
         // It may well be meant: not every name exists.
         Some(FileFinding::whole(path, Severity::Note, "host", message, hint))

@@ -100,7 +100,7 @@ fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> Verb
         output.line(if members == 0 {
             format!("no member is called `{name}`; `gatewayctl fleet` shows their names")
         } else {
-            format!("nobody waits for `{name}` any longer; one that lives joins again by itself")
+            format!("members no longer wait for `{name}`; if it still runs, it joins again by itself")
         })
     })?;
     Ok(if members == 0 { VerbOutcome::Objection } else { VerbOutcome::Fine })

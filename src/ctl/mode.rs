@@ -75,7 +75,7 @@ fn describe_source(one: &ModeInForce) -> String {
 }
 
 const fn describe_persistence(persists: bool) -> &'static str {
-    if persists { "kept when it is started again" } else { "until it is started again" }
+    if persists { "kept over restarts" } else { "until the next start" }
 }
 
 /// A mode over those of the configuration, as a sentence.

@@ -110,7 +110,7 @@ impl<'w> Output<'w> {
         let result = self.writer.flush();
         self.ignore_closed_pipe(result)?;
         if self.closed && !self.writer.get_ref().any {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "nobody reads standard output"));
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "standard output has no reader"));
         }
         Ok(())
     }
@@ -203,6 +203,6 @@ mod tests {
             output.line("an answer").and_then(|()| output.flush())
         };
         assert!(said(100).is_ok() && said(3).is_ok());
-        assert_eq!(said(0).unwrap_err().to_string(), "nobody reads standard output");
+        assert_eq!(said(0).unwrap_err().to_string(), "standard output has no reader");
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     };
     let unreadable = |error| {
         if arguments.fleet {
-            return VerbFailure(format!("what the fleet's database told cannot be read: {error}"));
+            return VerbFailure(format!("cannot read the answer of the fleet's database: {error}"));
         }
         let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.join(STORE_FILE)).collect();
         VerbFailure::of_stores(&paths, &error)

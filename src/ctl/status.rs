@@ -174,7 +174,7 @@ fn counts(counts: &BTreeMap<Cow<'_, str>, u64>, if_none: &str) -> String {
 fn when_seen(seen: &RobotsTxtSeen) -> String {
     match seen.seconds_ago {
         Some(ago) => format!("one {} ago", format_span(ago)),
-        None => "none within 24 h: nobody is accused or refused there".to_owned(),
+        None => "none within 24 h, so no violation is counted and nothing is refused there".to_owned(),
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
                 "  ! 7 requests are missing from reports: the store could not be written",
                 "  ! 8 lines of the access log were lost: its disk was too slow, or refused them",
                 "  ! 2 requests were forwarded unjudged after a fault; please report it",
-                "  * set by hand: enforce for gptbot, until it is started again",
+                "  * set by hand: enforce for gptbot, until the next start",
             ]
         );
         assert!(

@@ -43,7 +43,7 @@ const FORGOTTEN_BEATS: i64 = 5;
 
 /// What a process says that another one speaks for.
 const REPLACED: &str =
-    "another process with this state folder is the member of the fleet now; this one accuses nobody";
+    "another process with this state folder is the member of the fleet now; this one counts no violations";
 
 /// What is known between two beats.
 pub(super) struct FleetTask {
@@ -339,8 +339,8 @@ impl FleetTask {
                 self.doubt();
                 self.is_deaf = true;
                 return Err(FleetError::Local(
-                    "what other members serve cannot be noted in the state folder: nobody is accused here \
-                     until it can"
+                    "cannot write to the state folder what other members serve, so no violations are counted here until it \
+                     can be written"
                         .to_owned(),
                 ));
             }

@@ -80,8 +80,8 @@ fn names(members: &[FleetMember]) -> HashSet<String> {
     live.map(|member| member.name.clone()).collect()
 }
 
-const GONE: &str = "its lease has run out: it accuses nobody until the database hears of it again; what it served may \
-     still be held, unless `gatewayctl fleet forget NAME` says that it is gone";
+const GONE: &str = "its lease has run out: it counts no violations until it reaches the database again; crawlers may still hold \
+     what it served, unless `gatewayctl fleet forget NAME` says that it is gone";
 
 const MEMBERS: &str =
     "SELECT name, store, version, generation, error, seen, outbox, outbox_since, serving::text,

@@ -50,7 +50,7 @@ impl DatabaseTls {
                 roots.add(certificate).map_err(|error| unreadable(&error))?;
             }
             if roots.is_empty() {
-                return Err(unreadable(&"it holds no certificate; expected PEM"));
+                return Err(unreadable(&"it contains no certificate; expected PEM"));
             }
         } else {
             // Without any the handshake says that it knows no authority.

@@ -13,7 +13,7 @@ use super::scan::SignHit;
 use aho_corasick::AhoCorasick;
 use std::sync::{Arc, OnceLock};
 
-/// Words of nearly every header. A group for one of them is meant for nobody who sends it.
+/// Words that are in nearly every header, and so cannot name a crawler.
 const EVERYBODYS: &str = "Mozilla AppleWebKit WebKit KHTML Gecko like Chrome Chromium Safari Version Mobile Firefox Edge Edg Opera \
      OPR MSIE Trident compatible Windows Macintosh Intel Linux X11 Ubuntu Android iPhone iPad http https www";
 

@@ -1,6 +1,6 @@
 //! Which mode is in force for whom, and why: the configured modes, and those that were set by hand.
 //!
-//! What is shown and what is enforced is the same list, so they cannot differ.
+//! What is shown is the list that is enforced, so the two cannot differ.
 
 use super::Site;
 use super::overrides::{Override, Overrides, Scope};

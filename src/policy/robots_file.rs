@@ -47,13 +47,13 @@ pub enum Unfit {
     #[error("the robots.txt is empty")]
     Empty,
     /// It holds NUL bytes.
-    #[error("the robots.txt holds NUL bytes")]
+    #[error("the robots.txt contains NUL bytes")]
     Nul,
     /// It is UTF-16.
     #[error("the robots.txt is UTF-16, which no crawler reads")]
     Utf16,
     /// It is a web page without a single record.
-    #[error("the robots.txt is a web page without a single record")]
+    #[error("the robots.txt is a web page, without one line of a robots.txt")]
     Html,
     /// It is JSON without a single record.
     #[error("the robots.txt is JSON without a single record")]
@@ -92,7 +92,7 @@ impl Unfit {
             },
             Self::Nul | Self::Utf16 => "save the file as UTF-8 text",
             Self::Html | Self::Json => {
-                "save the text file itself, not what a server says of an error; to allow everything, write `User-agent: *` and `Allow: /`"
+                "save the text file itself, not a server's error page; to allow everything, write `User-agent: *` and `Allow: /`"
             }
             Self::ComposedTooLarge { .. } => {
                 "shorten the file or what is added to it, or raise `robots_max_size`"

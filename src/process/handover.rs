@@ -129,7 +129,7 @@ impl Predecessor {
     pub(crate) fn tell_ready(mut self) {
         match self.0.write_all(&[READY]) {
             Ok(()) => tracing::info!("took over the sockets of the running gateway"),
-            Err(error) => tracing::warn!("the former gateway went before it was told to: {error}"),
+            Err(error) => tracing::warn!("the former gateway ended before the hand-over did: {error}"),
         }
     }
 }

@@ -30,7 +30,7 @@ impl ServiceManager {
         let socket = socket.and_then(|name| match open(&name) {
             Ok(socket) => Some(socket),
             Err(error) => {
-                tracing::warn!(socket = %name.display(), "the service manager cannot be told: {error}");
+                tracing::warn!(socket = %name.display(), "cannot notify the service manager: {error}");
                 None
             }
         });
@@ -97,7 +97,7 @@ impl ServiceManager {
         }
         let bytes = [IoSlice::new(state.as_bytes())];
         if let Err(error) = sendmsg_addr(socket, address, &bytes, &mut control, SendFlags::NOSIGNAL) {
-            tracing::debug!("the service manager was not told {state:?}: {error}");
+            tracing::debug!("cannot tell the service manager {state:?}: {error}");
         }
     }
 }

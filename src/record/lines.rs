@@ -38,7 +38,7 @@ impl LineQueue {
         Self { room, state: Mutex::default(), news: Condvar::new() }
     }
 
-    /// Appends a line, its newline included; `false` where there is no room, or no writer any more.
+    /// Appends a line, its newline included; `false` when the queue is full or the writer has ended.
     pub(super) fn append(&self, line: &[u8]) -> bool {
         let mut state = self.state();
         let bytes = state.bytes.saturating_add(line.len());

@@ -159,7 +159,7 @@ fn append(path: &Path) -> io::Result<File> {
     at_once(OpenOptions::new().create(true).append(true).mode(MODE)).open(path).map_err(|error| {
         if is_pipe(path) {
             // ENXIO says "no such device or address".
-            return io::Error::new(error.kind(), "it is a named pipe that nobody reads");
+            return io::Error::new(error.kind(), "it is a named pipe without a reader");
         }
         error
     })

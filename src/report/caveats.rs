@@ -17,8 +17,8 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     let mut found = Vec::new();
     if report.is_hypothetical() {
         found.push(
-            "Nothing shows that these rules were published when the requests came, so nobody is held to them: what \
-             is counted is what they would have disallowed."
+            "Without proof that these rules were published at the time, conduct is hypothetical: the counts say what they \
+             would have disallowed."
                 .to_owned(),
         );
     }
@@ -49,10 +49,10 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     if !borrowed.is_empty() {
         let requests = report.borrowed().map(|entry| entry.requests).sum();
         found.push(format!(
-            "{} came under {}; {} against nobody.",
+            "{} came under {}; {} not count against those names.",
             amount(requests, "request", "requests"),
             amount(borrowed.len() as u64, "borrowed name", "borrowed names"),
-            if requests == 1 { "it counts" } else { "they count" },
+            if requests == 1 { "it does" } else { "they do" },
         ));
     }
     found
@@ -135,7 +135,7 @@ impl PartialReads {
         }
         (!places.is_empty()).then(|| {
             format!(
-                "Some reads of robots.txt may have gone unseen, so a crawler without a read may have read it all the same: {}.",
+                "Some reads of robots.txt may have gone unseen, so a crawler without a read may still have read it: {}.",
                 places.join("; ")
             )
         })
@@ -159,10 +159,7 @@ impl PartialReads {
                 timestamp(self.from)
             ),
             "removed" => format!("the size cap of the store took reads at {}", self.site),
-            field => format!(
-                "requests for {} carried {field}, so a cache stands in front that may answer it",
-                self.site
-            ),
+            field => format!("requests for {} carried {field}, so a cache in front may answer it", self.site),
         }
     }
 }

@@ -134,7 +134,6 @@ fn headline(names: &[NamedEntries<'_>], ignoring: usize, unread: usize) -> Strin
     let violating = names.iter().filter(|deeds| deeds.share(violations).all > 0).count();
     let unknown = violating - ignoring - unread;
     let of_all = |count: usize| of_crawlers(count, names.len());
-    let not_known = |count: usize| format!("it is not known whether {} had read them", pronoun(count));
     if let Some(excused) = excused(names).filter(|_| violating == 0) {
         return excused;
     }
@@ -147,30 +146,40 @@ fn headline(names: &[NamedEntries<'_>], ignoring: usize, unread: usize) -> Strin
         };
     }
     if ignoring > 0 {
-        let more = |count: usize, what: &str| match count {
+        let more = |count: usize, read: fn(usize) -> String| match count {
             0 => String::new(),
-            _ => format!("; {} more broke rules, and {what}", grouped(count as u64)),
+            _ => format!("; {} more broke rules {}", grouped(count as u64), read(count)),
         };
         return format!(
             "{} broke rules {} had read{}{}{}",
             of_all(ignoring),
             pronoun(ignoring),
             worst(names, after_read),
-            more(unread, "no read was seen"),
-            more(unknown, &not_known(unknown))
+            more(unread, not_seen),
+            more(unknown, not_known)
         );
     }
     let (who, worst) = (of_all(violating), worst(names, violations));
     match (unread, unknown) {
-        (_, 0) => format!("{who} broke rules, and no read was seen{worst}"),
-        (0, _) => format!("{who} broke rules, and {}{worst}", not_known(unknown)),
+        (_, 0) => format!("{who} broke rules {}{worst}", not_seen(unread)),
+        (0, _) => format!("{who} broke rules {}{worst}", not_known(unknown)),
         _ => format!(
-            "{who} broke rules{worst}; of {} no read was seen, and of {} {}",
+            "{who} broke rules{worst}; {} {} not seen to read them, and {} may or may not have read them",
             grouped(unread as u64),
-            grouped(unknown as u64),
-            not_known(unknown)
+            if unread == 1 { "was" } else { "were" },
+            grouped(unknown as u64)
         ),
     }
+}
+
+/// Of rules that so many broke.
+fn not_seen(count: usize) -> String {
+    format!("that {} not seen to read", if count == 1 { "it was" } else { "they were" })
+}
+
+/// Of rules that so many broke.
+fn not_known(count: usize) -> String {
+    format!("that {} may or may not have read", pronoun(count))
 }
 
 /// The same where everything that was disallowed is excused; `None` where nothing was disallowed.
@@ -264,7 +273,7 @@ fn worst(names: &[NamedEntries<'_>], count: fn(&ReportEntry) -> u64) -> String {
         _ if confirmed == all => "all confirmed".to_owned(),
         _ => format!("{} confirmed", grouped(confirmed)),
     };
-    format!("; {} {} ({proof})", worst.name(), times(all))
+    format!(": {} {} ({proof})", worst.name(), times(all))
 }
 
 /// A number with its thousands set apart: `1,204`.

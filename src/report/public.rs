@@ -177,7 +177,7 @@ impl Badge {
                 (format!("ignored by {ignoring} of {crawlers}"), "#b3261e")
             }
         };
-        let width = text.len() * 7 + 12;
+        let width = text.len() * 6 + 12;
         Self { text, colour, width }
     }
 }
@@ -199,6 +199,6 @@ mod tests {
     #[test]
     fn a_badge_is_as_wide_as_its_text() {
         let badge = Badge::of(None).render().unwrap();
-        assert!(badge.contains("no crawlers") && badge.contains("width=\"155\""), "{badge}");
+        assert!(badge.contains("no crawlers") && badge.contains("width=\"144\""), "{badge}");
     }
 }

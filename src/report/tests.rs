@@ -223,8 +223,8 @@ fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
     assert_eq!((unproved.conduct, unproved.reads, unproved.requests), (Conduct::Unknown, 1, 0));
     assert_eq!(
         report.summary().headline,
-        "2 of 2 crawlers broke rules; Onebot once (confirmed); of 1 no read was seen, and of 1 it is not known \
-         whether it had read them"
+        "2 of 2 crawlers broke rules: Onebot once (confirmed); 1 was not seen to read them, and 1 may or may not \
+         have read them"
     );
 }
 
@@ -265,7 +265,7 @@ fn a_case_holds_what_was_seen_and_nobody_elses() {
     assert_eq!(case.samples.len(), 1);
     assert_eq!(case.versions.len(), 1);
     let headline = case.report.summary().headline;
-    assert_eq!(headline, "1 crawler broke rules it had read; Onebot once (not confirmed)");
+    assert_eq!(headline, "1 crawler broke rules it had read: Onebot once (not confirmed)");
 }
 
 #[test]

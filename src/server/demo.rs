@@ -103,15 +103,16 @@ impl DemoOrigin {
             .and_then(|site| site.robots.file())
             .unwrap_or_else(|| Path::new(""))
             .display();
-        let page = |admin| format!("An hour of made traffic, as a page:\n  http://{admin}/?since=1h\n\n");
+        let page =
+            |admin| format!("A report of an hour of generated traffic:\n  http://{admin}/?since=1h\n\n");
         let report = config.admin.map(page);
         // A closed standard output costs the introduction, not the gateway.
         let _ = writeln!(
             io::stdout(),
             "\
-robots-gateway stands at {url} in front of a built-in site.
+robots-gateway runs at {url} in front of a built-in site.
 
-{report}A crawler is refused what robots.txt forbids it, and told why:
+{report}A crawler that asks for a disallowed page is refused, and sees why:
   curl -A 'CCBot/2.0' {url}/drafts/
 
 A browser may read every page:

@@ -313,7 +313,7 @@ fn status_says_in_words_what_proxies_ask() {
     let shown = || gateway.ctl(&["status"]).exits(0).stdout;
     let text = shown();
     assert!(
-        text.contains("asked by other proxies: nothing yet") && text.contains("nobody is accused"),
+        text.contains("asked by other proxies: nothing yet") && text.contains("nothing is refused there"),
         "{text}"
     );
     asked(&gateway, &robots_txt().by(CHROME));

@@ -134,7 +134,7 @@ fn a_journal_that_is_a_pipe_without_a_reader_holds_nothing_up() {
     let pipe = builder.folder().join("journal.pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()), "mkfifo");
     let gateway = builder.arg("--journal").arg(pipe.to_str().expect("UTF-8")).start();
-    gateway.log.line_with(&["cannot write the journal", "it is a named pipe that nobody reads"]);
+    gateway.log.line_with(&["cannot write the journal", "it is a named pipe without a reader"]);
     gateway.send(&get("/private/lost").by(GPTBOT));
     until("its line is counted as lost", || {
         let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();

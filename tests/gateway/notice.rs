@@ -133,7 +133,7 @@ fn assert_first_day(gateway: &Daemon) {
     assert_eq!(told["unknown"][0]["what"], "what was served before the gateway", "{told}");
     assert!(told["unknown"][0]["until"].is_string() && told["binds_from"].is_null(), "{told}");
     let said = gateway.ctl(&["status"]).exits(0).stdout;
-    assert!(said.contains("so nobody is accused until "), "{said}");
+    assert!(said.contains("so no violations are counted until "), "{said}");
 }
 
 #[test]

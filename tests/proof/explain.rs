@@ -61,7 +61,7 @@ fn every_step_is_told() {
     scene.server.answers(NameServerManner::Silent);
     let outage = scene.explain(GOOGLEBOT, "66.249.66.1");
     assert_eq!((&outage["proof"], &outage["action"]["enforce"]), (&"unchecked".into(), &"forwarded".into()));
-    has_step(&outage, "no name server could tell");
+    has_step(&outage, "no name server answered");
 }
 
 #[test]

@@ -67,9 +67,7 @@ fn a_read_that_does_not_count_yet_is_not_denied() {
     let first = place.report(&[]).exits(0).stdout;
     assert_eq!(
         first.lines().nth(1),
-        Some(
-            "1 crawler broke rules, and it is not known whether it had read them; Hastybot once (not confirmed)"
-        )
+        Some("1 crawler broke rules that it may or may not have read: Hastybot once (not confirmed)")
     );
     let case = place.report(&["--crawler", "HASTYBOT", "--evidence"]).exits(0).stdout;
     for part in [

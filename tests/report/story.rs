@@ -96,8 +96,8 @@ fn stale_read_and_lapsed_are_told_apart_across_restarts() {
     assert_eq!(told[0], "2 of 2 crawlers broke your rules: 3 requests, 3 refused");
     assert!(
         told[1].starts_with(
-            "1 of 2 crawlers broke rules it had read; Readbot 2 times (none confirmed); 1 more broke rules, and no \
-             read was seen "
+            "1 of 2 crawlers broke rules it had read: Readbot 2 times (none confirmed); 1 more broke rules that it was \
+             not seen to read "
         ),
         "{text}"
     );

@@ -51,7 +51,9 @@ fn an_empty_report_says_so_and_which_names_there_are() {
     assert!(elsewhere.stderr.contains("only of default"), "{elsewhere:#?}");
     let found = place.report(&["--crawler", "gptbot"]).exits(0);
     assert!(
-        found.stdout.contains("\n1 crawler broke rules, and no read was seen; GPTBot once (not confirmed)\n"),
+        found
+            .stdout
+            .contains("\n1 crawler broke rules that it was not seen to read: GPTBot once (not confirmed)\n"),
         "{found:#?}"
     );
     let before = place.json(&["--since", "2020-01-01", "--until", "2020-01-02"]);

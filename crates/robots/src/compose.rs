@@ -74,7 +74,7 @@ pub struct Composed {
 /// A record that stands before the first user-agent line of what is added: behind another part it would belong to the
 /// last group of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} stands before the first user-agent line, and would join the group above it")]
+#[error("line {line} comes before the first user-agent line, and would join the group above it")]
 pub struct UngroupedRecord {
     /// Its line in what is added.
     pub line: u32,

@@ -45,8 +45,8 @@ pub enum FindingKind {
     )]
     BetweenAgents,
     /// A blank inside a path pattern: the rule matches nothing (section 2.2 grammar).
-    #[strum(message = "`{d}` holds a blank, so the rule matches nothing")]
-    #[strum(detailed_message = "write a blank in a path as `%20`")]
+    #[strum(message = "`{d}` contains a space, so the rule matches nothing")]
+    #[strum(detailed_message = "write a space in a path as `%20`")]
     BlankInPattern,
     /// A rule that lets in a crawler which a generated group shuts out.
     #[strum(message = "`{d}` wins over the generated line {other}, which shuts the crawler out")]
@@ -59,7 +59,7 @@ pub enum FindingKind {
     /// A product token that is only ever used in robots.txt, never in a request.
     #[strum(message = "`{d}` is a control token that no request carries")]
     #[strum(
-        detailed_message = "what is disallowed under it is a wish about use, which is told; requests are judged by the crawler that makes them"
+        detailed_message = "it states a preference about use, which is only recorded; requests are judged by the crawler that makes them"
     )]
     ControlToken,
     /// A `#` right after a byte of a path pattern: the rest is a comment (section 2.2 grammar).
@@ -111,7 +111,7 @@ pub enum FindingKind {
     LicenseUrl,
     /// A group of so many rules with `*` that not all of them are tried on a target that is made to be slow.
     #[strum(
-        message = "the group of `{d}` has so many rules with `*` that a long target can be made on which not all are tried"
+        message = "the group of `{d}` has so many rules with `*` that for a very long target some are not tried"
     )]
     #[strum(detailed_message = "rules without `*` are always tried: write what matters most without")]
     ManyStars,
@@ -172,7 +172,7 @@ pub enum FindingKind {
     #[strum(detailed_message = "write the rule on a line of its own")]
     RuleInName,
     /// A rule or a preference before the first user-agent line (section 2.2.2: ignored).
-    #[strum(message = "`{d}` is for nobody: it stands before the first group")]
+    #[strum(message = "`{d}` applies to no crawler: it comes before the first group")]
     #[strum(detailed_message = "write it below a `User-agent:` line")]
     RuleOutsideGroup,
     /// Several product tokens on one user-agent line.
@@ -356,7 +356,7 @@ impl fmt::Display for Finding {
             FindingKind::TooLarge if self.severity == Severity::Note => {
                 "crawlers may ignore the rest of the file: they must read {d} bytes, no more"
             }
-            FindingKind::SeveralTokens if cut.is_empty() => "`{d}` on one line names nobody",
+            FindingKind::SeveralTokens if cut.is_empty() => "`{d}` on one line names no crawler",
             FindingKind::TokenCut if cut.is_empty() => {
                 "`{d}` is not a product token; crawlers may not find themselves in it"
             }

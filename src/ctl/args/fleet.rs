@@ -22,7 +22,7 @@ pub(in crate::ctl) enum FleetVerb {
     },
     /// Publish a robots.txt: every member serves it in the place of the site's own
     Publish(PublishArgs),
-    /// Wait no longer for members of this name, which are gone for good
+    /// Stop waiting for members of this name that are gone for good
     Forget {
         /// The member's name
         #[arg(value_name = "NAME")]

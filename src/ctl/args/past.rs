@@ -14,13 +14,13 @@ pub(in crate::ctl) struct ReplayArgs {
     /// Judge by this robots.txt instead of the configured ones
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) robots: Option<PathBuf>,
-    /// What would be if crawlers that fetch for this were shut out, such as ai-train, or ai for all that is AI's; may be repeated
+    /// Block crawlers of this purpose, such as ai-train, or `ai` for every AI purpose; may be repeated
     #[arg(long, value_name = "PURPOSE")]
     pub(in crate::ctl) block: Vec<PurposeSet>,
-    /// The site of lines without a host; of others, only those of this site
+    /// Judge lines without a host as this site's, and leave out lines of other sites
     #[arg(long, value_name = "HOST")]
     pub(in crate::ctl) site: Option<String>,
-    /// Only requests since then: so long ago, or then, as for report
+    /// Only requests since then, written as for report
     #[arg(long, value_name = "T")]
     pub(in crate::ctl) since: Option<TimeArgument>,
     /// Assert that this robots.txt was served throughout the log, so that conduct can be judged
@@ -29,13 +29,13 @@ pub(in crate::ctl) struct ReplayArgs {
     /// What the lines look like, as in nginx's `log_format` or Apache's `LogFormat`; or the name of a `log_format` in nginx.conf
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::ctl) log_format: Option<String>,
-    /// How many rows, rules and targets are told [default: 10]; as json always all rules, and N targets [default: 1000]
+    /// Rows, rules and targets to show [default: 10]; as json always all rules, and N targets [default: 1000]
     #[arg(long, value_name = "N")]
     pub(in crate::ctl) top: Option<usize>,
-    /// Tell each crawler in full, and the lines that robots.txt could have
+    /// Show each crawler in full, and lines that you could add to robots.txt
     #[arg(long)]
     pub(in crate::ctl) all: bool,
-    /// Shape of the answer
+    /// Output format
     #[arg(long, value_parser = formats(REPORT), default_value = "text")]
     // The option of all verbs gets its value; here it is said that there are more.
     pub(in crate::ctl) format: Format,
@@ -52,19 +52,19 @@ pub(in crate::ctl) struct DiffArgs {
     /// The robots.txt it would replace [default: the configured one]
     #[arg(long, value_name = "OLD")]
     pub(in crate::ctl) robots: Option<PathBuf>,
-    /// The site that is meant [default: the default site, or the only one]
+    /// The site whose robots.txt it is [default: the default site, or the only one]
     #[arg(long, value_name = "HOST")]
     pub(in crate::ctl) site: Option<String>,
-    /// Access logs: which of their requests would be judged otherwise
+    /// Access logs: show which of their requests would be judged differently
     #[arg(long = "log", value_name = "LOG", num_args = 1.., conflicts_with = "since")]
     pub(in crate::ctl) logs: Vec<PathBuf>,
     /// What the lines of the logs look like, as for replay
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::ctl) log_format: Option<String>,
-    /// The same from the gateway's own store, since so long ago, or then
+    /// Use the requests in the gateway's store since then, written as for report
     #[arg(long, value_name = "T")]
     pub(in crate::ctl) since: Option<TimeArgument>,
-    /// How many requests that would be judged otherwise are listed
+    /// How many requests to list that would be judged differently
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(in crate::ctl) top: usize,
 }

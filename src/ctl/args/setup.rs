@@ -10,13 +10,13 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(in crate::ctl) struct InitArgs {
-    /// Folder to write gateway.toml and robots.txt to. What somebody has written there already stays as it is
+    /// Folder to write gateway.toml and robots.txt to. Files that are there already are kept
     #[arg(value_name = "DIR")]
     pub(in crate::ctl) folder: PathBuf,
-    /// Where the site answers [default: `http://127.0.0.1:3000`; with --beside none is needed]
+    /// Where the site answers [default: `http://127.0.0.1:3000`; not needed with --beside]
     #[arg(long, value_name = "URL")]
     pub(in crate::ctl) origin: Option<String>,
-    /// Write what has another proxy ask the gateway, and not stand behind it
+    /// Write files for a proxy that asks the gateway about each request, instead of passing requests through it
     #[arg(long, value_name = "PROXY", value_enum)]
     pub(in crate::ctl) beside: Option<BesideProxy>,
     /// Host of the site; may be repeated [default: every host]
@@ -34,10 +34,10 @@ pub(in crate::ctl) struct InitArgs {
     /// With --beside: the folder of the proxy's configuration, to find a /robots.txt of its own in [default: /etc/nginx and so on]
     #[arg(long, value_name = "DIR", requires = "beside")]
     pub(in crate::ctl) proxy_folder: Option<PathBuf>,
-    /// Shut out the crawlers that fetch for this, such as ai-train, or ai for all that is AI's; may be repeated
+    /// Block crawlers of this purpose, such as ai-train, or `ai` for every AI purpose; may be repeated
     #[arg(long, value_name = "PURPOSE")]
     pub(in crate::ctl) block: Vec<PurposeSet>,
-    /// Add an example of each way to say what may be done with pages, as comments that say what it means
+    /// Add an example of each kind of preference about use, as comments
     #[arg(long)]
     pub(in crate::ctl) preferences: bool,
     /// Mode to start in: audit, enforce or off
@@ -81,7 +81,7 @@ pub(in crate::ctl) struct ModeArgs {
     /// Only for this crawler
     #[arg(long, value_name = "C", requires = "what")]
     pub(in crate::ctl) crawler: Option<String>,
-    /// Only for what fetches for this, such as ai-train, or ai for all that is AI's
+    /// Only for crawlers of this purpose, such as ai-train; `ai` means every AI purpose
     #[arg(long, value_name = "P", conflicts_with = "crawler", requires = "what")]
     #[serde(with = "word::optional")]
     pub(in crate::ctl) purpose: Option<PurposeSet>,
@@ -95,7 +95,7 @@ pub(in crate::ctl) struct ModeArgs {
     /// for everybody
     #[arg(long)]
     pub(in crate::ctl) clear: bool,
-    /// For everybody, over every other mode, until it is cleared. With --clear: for all that a mode was set for
+    /// For everyone, over every other mode, until cleared. With --clear: clear every mode set by hand
     #[arg(long, requires = "what", conflicts_with_all = ["crawler", "purpose", "site"])]
     pub(in crate::ctl) all: bool,
     /// Publish it for the whole fleet, in a generation of its own; without a mode: show those that are published

@@ -37,7 +37,7 @@ pub(super) fn findings(path: &Path, policy: &Policy) -> Vec<FileFinding> {
             format!(
                 "site `{name}` has no origin: response status, origin metrics and comparison of robots.txt are unavailable"
             ),
-            "that is as it should be for a site that another proxy serves",
+            "that is right for a site that another proxy serves",
         ));
         if site.config.redirect_https {
             found.push(note(
@@ -77,10 +77,10 @@ pub(super) fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
     let of_hosts = |RobotsTxtSeen { hosts, seconds_ago, .. }| match seconds_ago {
         None => {
             let message = format!(
-                "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h: nobody is accused or \
-                 refused"
+                "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h, so no violations are \
+                 counted and nothing is refused"
             );
-            let hint = "have the proxy pass /robots.txt on to the listener of [authorize], and ask it for that file once";
+            let hint = "have the proxy pass /robots.txt on to the listener of [authorize], and ask the proxy for that file once";
             FileFinding::whole(path, Severity::Warning, "robots-elsewhere", message, hint)
         }
         Some(ago) => {

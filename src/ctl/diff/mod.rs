@@ -35,7 +35,7 @@ struct Difference {
     rules: Vec<RuleChange>,
     /// What the flips were looked for in; null where nothing was asked for.
     requests: Option<JudgedRequests>,
-    /// Requests that would be judged otherwise, the most frequent first.
+    /// Requests that would be judged differently, the most frequent first.
     flips: Vec<Flip>,
     /// Search engines that would lose pages they fetch today.
     losses: Vec<OmittedFlips>,
@@ -50,7 +50,7 @@ struct JudgedRequests {
     judged: u64,
     /// Which share of these could be looked at: 1 of logs.
     share: f64,
-    /// How many would be judged otherwise.
+    /// How many would be judged differently.
     flipped: u64,
     /// Lines that could not be read.
     unread: u64,
@@ -76,12 +76,13 @@ impl Difference {
     fn is_an_answer(&self) -> Result<(), VerbFailure> {
         let Some(requests) = &self.requests else { return Ok(()) };
         if !requests.broken.is_empty() {
-            let hint = "what is told is of the lines before";
+            let hint = "the result covers only the lines before";
             return Err(VerbFailure::with_hint(requests.broken.join("; "), hint));
         }
         if requests.judged == 0 {
             let hint = "take a log with User-Agents, of this site (--site), in which crawlers come";
-            let what = "no request could be judged, so it is not known whether any would be judged otherwise";
+            let what =
+                "no request could be judged, so it is not known whether any would be judged differently";
             return Err(VerbFailure::with_hint(what, hint));
         }
         Ok(())

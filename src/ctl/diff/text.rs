@@ -19,7 +19,7 @@ struct DifferenceText<'d> {
     palette: Palette,
     /// How many digits the largest count of a flip has.
     widest: usize,
-    /// Requests that would be judged otherwise and are not listed.
+    /// Requests that would be judged differently and are not listed.
     more: u64,
 }
 

@@ -70,7 +70,7 @@ impl LogPattern {
             let text = std::fs::read_to_string(file).ok()?;
             nginx_format(&text, name)
         });
-        let hint = "write the format itself, as it stands in nginx's log_format or Apache's LogFormat, or FILE:NAME with \
+        let hint = "write the format itself, as in nginx's log_format or Apache's LogFormat, or FILE:NAME with \
                     the path of nginx.conf";
         let failure = || {
             VerbFailure::with_hint(format!("no log_format is called `{name}` in {}", shown(&places)), hint)
@@ -92,7 +92,7 @@ impl LogPattern {
         add_text(&mut pieces, rest, is_nginx);
         let touching = |pair: &[FormatPiece]| matches!(pair, [FormatPiece::Field(_), FormatPiece::Field(_)]);
         if pieces.windows(2).any(touching) {
-            let hint = "have something stand between two fields, such as a blank";
+            let hint = "put something between two fields, such as a space";
             return Err(VerbFailure::with_hint(
                 "--log-format: two fields follow each other without anything between them",
                 hint,
@@ -193,9 +193,7 @@ fn letter<'t>(behind: &'t str, pieces: &mut Vec<FormatPiece>) -> Result<&'t str,
         None => (None, behind),
     };
     let Some(letter) = behind.chars().next() else {
-        return Err(VerbFailure(
-            "--log-format: `%` stands at the end, where a letter was expected".to_owned(),
-        ));
+        return Err(VerbFailure("--log-format: expected a letter after `%`, at the end".to_owned()));
     };
     let rest = behind.get(letter.len_utf8()..).unwrap_or_default();
     let field = match (letter, name) {

@@ -187,8 +187,8 @@ fn is_text(line: &[u8]) -> bool {
     line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | b'\r' | 0x1B))
 }
 
-/// An object of JSON as it can be read. What the bytes were is lost where a server writes JSON that is no UTF-8, and a format that
-/// only looks like JSON has `\x22` for a quote.
+/// A line of JSON in a form that a parser takes: bytes that are not UTF-8 become U+FFFD, and `\x22`, which some log formats write
+/// for a quote, becomes `\u0022`.
 fn as_json(line: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if memchr::memmem::find(&line, b"\\x").is_none() && std::str::from_utf8(&line).is_ok() {
         return line;
@@ -216,13 +216,13 @@ impl SeenOfLog {
         }
         let (what, field) = match self.lacking {
             _ if self.with_request > 0 => {
-                ("none of them has a User-Agent, so nobody can be judged", LogField::UserAgent)
+                ("none of them has a User-Agent, so no request can be judged", LogField::UserAgent)
             }
             Some(LogField::Time) => ("no time was found in any of them", LogField::Time),
             Some(LogField::Target) => {
                 ("none of them has the path that the client asked for", LogField::Target)
             }
-            _ => ("none of them could be read as one of an access log", LogField::RequestLine),
+            _ => ("none of them looks like a line of an access log", LogField::RequestLine),
         };
         Some((format!("{}: {what}", amount(self.lines, "line", "lines")), self.remedy(field)))
     }
@@ -245,7 +245,7 @@ impl SeenOfLog {
                  request's User-Agent",
             ),
             _ => of_server.unwrap_or(
-                "say what the lines look like with --log-format, as it stands in nginx's log_format or Apache's LogFormat",
+                "say what the lines look like with --log-format, as in nginx's log_format or Apache's LogFormat",
             ),
         }
     }

@@ -71,7 +71,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     }
     let several = report.crawlers.windows(2).any(|pair| pair.first().map(site) != pair.last().map(site));
     section("", report.named(), several, shape, output)?;
-    let borrowed = "under borrowed names (counted against nobody)";
+    let borrowed = "under borrowed names (not counted against those names)";
     section(borrowed, report.borrowed(), several, shape, output)?;
     section("not crawlers (outside headline and totals)", report.others(), several, shape, output)?;
     if !summary.caveats.is_empty() {
@@ -89,7 +89,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
     }
     output.line("")?;
     output.line(if report.is_replay {
-        "--all tells each crawler in full: what it read, the rules that it met, and where it went"
+        "--all shows each crawler in full: what it read, which rules applied and what it asked for"
     } else {
         "next: gatewayctl report --all, or --crawler NAME for one"
     })

@@ -52,7 +52,7 @@ impl FleetTask {
                 if !is_gone {
                     tracing::warn!(
                         store,
-                        "a member of the fleet was silent for its whole lease: nobody waits for it any more"
+                        "a member of the fleet was silent for its whole lease, so the others no longer wait for it"
                     );
                 }
                 within(client.query_one("SELECT robots_gateway.expire($1, $2)", &[store, beats])).await?;

@@ -186,8 +186,8 @@ impl Gateway {
             if self.totals.doors.fault(kind, ProxyDoor::RobotsTxt as usize * FIELDS + place) {
                 tracing::warn!(
                     field,
-                    "a proxy passes requests for robots.txt on without saying whose they are: no read is noted, and \
-                     nobody is accused; its configuration has to set the field, once"
+                    "a proxy passes on requests for robots.txt without this field, so their reads do not count; set it, once, in the \
+                     configuration of the proxy"
                 );
             }
             None
@@ -244,9 +244,9 @@ impl Gateway {
         {
             tracing::warn!(
                 host,
-                "no request for /robots.txt of this host has come through the proxy within 24 h, so its rules are not \
-                 published: nobody is accused or refused by them; have the proxy pass /robots.txt on to the listener of \
-                 [authorize], and ask it for that file once"
+                "no request for /robots.txt of this host has come through the proxy within 24 h, so no violations are counted \
+                 and nothing is refused; have the proxy pass /robots.txt on to the listener of [authorize], and ask the \
+                 proxy for that file once"
             );
         }
     }

@@ -52,7 +52,7 @@ impl SignatureAgent {
     /// Where an agent publishes its keys that names an origin alone.
     const WELL_KNOWN: &'static str = "/.well-known/http-message-signatures-directory";
 
-    /// Reads an absolute https URL, or an https origin. A query is no part of who it is.
+    /// Reads an absolute https URL, or an https origin. The query is left out: it does not say who signs.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_at_checked("https://".len())?;

@@ -115,7 +115,7 @@ impl fmt::Display for SiteNotice {
             write!(out, "; notice is waived for {}", self.waived_for.join(", "))?;
         }
         for UnknownSpan { what, until } in &self.unknown {
-            write!(out, "; {what} is not known, so nobody is accused ")?;
+            write!(out, "; {what} is unknown, so no violations are counted ")?;
             match until {
                 Some(until) => write!(out, "until {}", when(*until))?,
                 None => out.write_str("until that changes")?,

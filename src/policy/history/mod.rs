@@ -191,7 +191,7 @@ impl HistoryState {
             Err(error) => {
                 let error = error.to_string();
                 if self.fault.as_ref() != Some(&error) {
-                    tracing::error!("{error}; until then nobody is accused");
+                    tracing::error!("{error}; until then no violations are counted");
                 }
                 self.fault = Some(error);
             }

@@ -224,7 +224,7 @@ fn trouble(copy: &OriginCopy) -> Option<String> {
         (OriginFile::File(_), Some((_, time))) => {
             format!("{error}; the copy of {} is served", timestamp(time))
         }
-        (OriginFile::Unknown, _) => format!("{error}; no robots.txt is known, and nobody is judged"),
+        (OriginFile::Unknown, _) => format!("{error}; no robots.txt is known yet, so no request is judged"),
         _ => error.to_owned(),
     })
 }

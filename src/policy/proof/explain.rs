@@ -73,7 +73,7 @@ fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<Strin
             None if list.is_recent(now) => {
                 format!("{address} lies in none of the {} ranges of {name}", list.networks())
             }
-            None => format!("{name} does not hold {address}, but is too old to accuse by"),
+            None => format!("{name} does not contain {address}, but is too old to contradict a name"),
         }
     };
     let mut steps: Vec<String> = methods.lists.iter().map(tell).collect();
@@ -86,7 +86,7 @@ fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<Strin
 fn name_steps(methods: &Methods, address: IpAddr, reverse: &Result<Reverse, String>) -> Vec<String> {
     let names = match reverse {
         Err(error) => return vec![error.clone()],
-        Ok(Reverse::Unknown) => return vec![format!("no name server could tell the name of {address}")],
+        Ok(Reverse::Unknown) => return vec![format!("no name server answered for {address}")],
         Ok(Reverse::Names(names)) if names.is_empty() => return vec![format!("{address} has no name")],
         Ok(Reverse::Names(names)) => names,
     };
@@ -98,7 +98,7 @@ fn name_steps(methods: &Methods, address: IpAddr, reverse: &Result<Reverse, Stri
             _ if !methods.forward => "and that name alone proves this crawler".to_owned(),
             ProofAnswer::Yes => "which leads back to it".to_owned(),
             ProofAnswer::No => "which does not lead back to it".to_owned(),
-            ProofAnswer::Unknown => "and no name server could tell where that leads".to_owned(),
+            ProofAnswer::Unknown => "and no name server answered for that name".to_owned(),
         };
         format!("{address} is called {}, {what}", name.host)
     };

@@ -164,7 +164,7 @@ impl Timer {
                 tracing::warn!(
                     url,
                     days,
-                    "address ranges are old, and from seven days on accuse nobody: run `gatewayctl crawlers refresh`, or set `[verify] refresh`"
+                    "address ranges are old; after seven days they can no longer show that a name is borrowed: run `gatewayctl crawlers refresh`, or set `[verify] refresh`"
                 );
             }
         }

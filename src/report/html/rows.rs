@@ -95,7 +95,7 @@ impl<'r> RowGroup<'r> {
             group(
                 "borrowed",
                 "Borrowed names",
-                "They came from addresses that are not the operator’s. They count against nobody.",
+                "They came from addresses that are not the operator’s, and do not count against the name.",
                 NamedEntries::all(report.borrowed()),
             ),
             group(

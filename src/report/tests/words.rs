@@ -34,7 +34,7 @@ fn a_name_in_another_case_is_the_same_crawler() {
     assert_eq!((report.crawlers.len(), report.summary().crawlers), (2, 1));
     assert_eq!(
         report.summary().headline,
-        "1 crawler broke rules, and it is not known whether it had read them; FOOBOT 3 times (none confirmed)"
+        "1 crawler broke rules that it may or may not have read: FOOBOT 3 times (none confirmed)"
     );
 }
 
@@ -51,13 +51,13 @@ fn a_read_that_does_not_count_is_a_read_all_the_same() {
     let headline = report.summary().headline;
     assert_eq!(
         headline,
-        "1 crawler broke rules, and it is not known whether it had read them; Onebot 2 times (none confirmed)"
+        "1 crawler broke rules that it may or may not have read: Onebot 2 times (none confirmed)"
     );
     scene.requests("Twobot", Proof::Unchecked, LAPSED, 1);
     assert_eq!(
         scene.headline(),
-        "2 of 2 crawlers broke rules; Onebot 2 times (none confirmed); of 1 no read was seen, and of 1 it is not \
-         known whether it had read them"
+        "2 of 2 crawlers broke rules: Onebot 2 times (none confirmed); 1 was not seen to read them, and 1 may or may not \
+         have read them"
     );
 }
 
@@ -74,8 +74,8 @@ fn nobody_who_broke_rules_is_left_out() {
     scene.requests("Goodbot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     assert_eq!(
         scene.headline(),
-        "1 of 5 crawlers broke rules it had read; Readbot 4 times (3 confirmed); 1 more broke rules, and no read \
-         was seen; 2 more broke rules, and it is not known whether they had read them"
+        "1 of 5 crawlers broke rules it had read: Readbot 4 times (3 confirmed); 1 more broke rules that it \
+         was not seen to read; 2 more broke rules that they may or may not have read"
     );
 }
 
@@ -87,7 +87,7 @@ fn the_rest_of_many_names_is_no_crawler() {
     let summary = scene.report(&question()).summary();
     assert_eq!(
         summary.headline,
-        "1 crawler broke rules it had read; Readbot once (confirmed); and others beyond 1,000 names a day broke \
+        "1 crawler broke rules it had read: Readbot once (confirmed); and others beyond 1,000 names a day broke \
          rules 50 times"
     );
     assert_eq!((summary.crawlers, summary.violating, summary.violations), (1, 1, 51));

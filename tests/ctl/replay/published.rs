@@ -31,7 +31,7 @@ fn rules_that_nobody_had_published_convict_nobody() {
         assert_eq!(gptbot["rules"].as_array().map(Vec::len), Some(1), "{gptbot}");
         assert_eq!(gptbot["rules"][0]["notice"], Value::Null, "nobody had notice of it");
         let headline =
-            "these rules would have disallowed requests of 1 of 2 crawlers; GPTBot 2 times (none confirmed)";
+            "these rules would have disallowed requests of 1 of 2 crawlers: GPTBot 2 times (none confirmed)";
         assert_eq!(report["headline"], headline);
         let text = replay(&folder, &["access.log"]).exits(0).stdout;
         assert!(text.contains(&format!("\n{headline}\n")) && text.contains(why), "{text}");

@@ -30,7 +30,7 @@ fn nobody_is_accused_or_refused_while_robots_txt_does_not_come_through() {
         "no request for /robots.txt of this host has come through",
     ]);
     assert_eq!(status(&gateway)["authorize"]["faults"]["unpublished"], 3);
-    assert!(gateway.ctl(&["status"]).stdout.contains("nobody is accused or refused there"));
+    assert!(gateway.ctl(&["status"]).stdout.contains("nothing is refused there"));
     // Somebody on this machine asks, and not the proxy for a client.
     assert_eq!(asked(&gateway, &get("/robots.txt").for_host("example.org")).text(), ROBOTS);
     // A question about robots.txt says that the proxy serves it itself.
