@@ -1,8 +1,8 @@
 -- robots-gateway beside HAProxy 2.5 or later: asks about a request, answers a refused one, and has a
 -- copy of robots.txt for the time when the gateway is down.
 --
--- A gateway that is down, does not answer in time or says nothing of use refuses nobody. HAProxy's own client for HTTP
--- (core.httpclient) is not used: it tries four times, with a second in between, and cannot be told not to.
+-- If the gateway is down, or gives no usable answer in time, requests pass. HAProxy's own client for HTTP
+-- (core.httpclient) is not used: it always tries four times, with a second in between.
 
 local gateway = "127.0.0.1:9310"
 -- The line in secret_file, where the gateway asks for one.
@@ -114,7 +114,7 @@ core.register_service("robots-copy", "http", function(applet)
     name = host and "*." .. host
   until copy or not name
   copy = copy or copy_of("default") or at_start["default"]
-  -- Without a copy a crawler is told to come again, and not that everything is allowed.
+  -- Without a copy the answer is 503: come again. A 404 would mean that everything is allowed.
   applet:set_status(copy and 200 or 503)
   applet:add_header("Content-Type", "text/plain; charset=utf-8")
   applet:add_header("Content-Length", tostring(copy and #copy or 0))
