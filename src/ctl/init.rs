@@ -96,7 +96,7 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     let done = InitReport {
         configuration: if written.is_some() { "kept" } else { "written" },
         add: if written.is_some() { said(&text) } else { Vec::new() },
-        next: steps::of(arguments, &config, &plan),
+        next: steps::of(arguments, &config, &plan, written.is_some()),
         config: shown(&config),
         robots: shown(&robots),
         source: plan.source,

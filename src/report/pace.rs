@@ -33,7 +33,7 @@ impl MinuteCounts {
     /// The same in words.
     pub(crate) fn words(&self) -> String {
         let Self { median, p90, most } = self;
-        format!("{median:.0} (median), {p90:.0} in 9 of 10 minutes, {most:.0} at most")
+        format!("median {median:.0}, p90 {p90:.0}, max {most:.0}")
     }
 }
 

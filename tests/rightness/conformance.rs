@@ -64,7 +64,8 @@ fn part(subject: &str, outcomes: &[Outcome], explained: &[Explained]) -> String 
             None => reasons.push((came, reason, vec![case])),
         }
     }
-    let rows = reasons.iter().map(|(came, reason, sent)| format!("| {} | {came} | {reason} |", sent.join("; ")));
+    let rows =
+        reasons.iter().map(|(came, reason, sent)| format!("| {} | {came} | {reason} |", sent.join("; ")));
     let heads = ["| What is sent | What comes | Why |", "|---|---|---|"];
     let table: Vec<String> = heads.into_iter().map(str::to_owned).chain(rows).collect();
     format!(

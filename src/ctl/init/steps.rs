@@ -5,24 +5,27 @@ use crate::config::HostPattern;
 use crate::ctl::args::{BesideProxy, InitArgs};
 use std::path::Path;
 
-pub(super) fn of(arguments: &InitArgs, config: &Path, plan: &InitPlan) -> Vec<String> {
-    let check = format!("gatewayctl check --config {}", config.display());
-    let run = format!("robots-gateway --config {}", config.display());
-    let Some(proxy) = arguments.beside else { return vec![check, run] };
+/// `is_kept` says that the operator's configuration was not changed and lacks lines.
+pub(super) fn of(arguments: &InitArgs, config: &Path, plan: &InitPlan, is_kept: bool) -> Vec<String> {
     let whole = std::path::absolute(&arguments.folder).unwrap_or_else(|_| arguments.folder.clone());
-    let host = plan.hosts.iter().find_map(HostPattern::exact).unwrap_or("your site");
-    // The unit reads its configuration there.
-    let start = if whole == Path::new("/etc/robots-gateway") {
+    // The unit reads its configuration there, and not everybody may.
+    let is_of_unit = whole == Path::new("/etc/robots-gateway");
+    let sudo = if is_of_unit { "sudo " } else { "" };
+    let check = format!("{sudo}gatewayctl check --config {}", config.display());
+    let start = if is_of_unit {
         "sudo systemctl enable --now robots-gateway".to_owned()
     } else {
-        run
+        format!("robots-gateway --config {}", config.display())
     };
-    let mut steps = vec![check, start];
+    let add = is_kept.then(|| format!("add the lines above to {}", config.display()));
+    let mut steps: Vec<String> = add.into_iter().chain([check, start]).collect();
+    let Some(proxy) = arguments.beside else { return steps };
+    let host = plan.hosts.iter().find_map(HostPattern::exact).unwrap_or("your site");
     steps.extend(of_proxy(proxy, &whole, host));
     if host != "your site" {
         steps.push(format!("curl http://{host}/robots.txt"));
     }
-    steps.push(format!("gatewayctl doctor --config {}", config.display()));
+    steps.push(format!("{sudo}gatewayctl doctor --config {}", config.display()));
     steps
 }
 

@@ -27,6 +27,9 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
         output.line(format!("  {}{text}", pad(label, LABEL, false)))
     };
     line("requests", &requests(entry))?;
+    if let Some(bytes) = entry.bytes.filter(|bytes| *bytes > 0) {
+        line("sent", &byte_words(bytes))?;
+    }
     let proved = entry.proof_by.words(entry.requests);
     if !proved.is_empty() {
         line("proof by", &proved)?;
@@ -36,7 +39,7 @@ pub(super) fn write(entry: &ReportEntry, shape: &TableShape, output: &mut Output
     }
     line("pace", &pace(&entry.crawl_delay))?;
     if let Some(counts) = entry.crawl_delay.per_minute {
-        line("a minute", &counts.words())?;
+        line("per minute", &counts.words())?;
     }
     if let (Some(first), Some(last)) = (entry.first_seen, entry.last_seen) {
         line("seen", &format!("first {}, last {}", format_minute(first), format_minute(last)))?;
@@ -91,9 +94,6 @@ fn requests(entry: &ReportEntry) -> String {
             let _ = write!(text, ", {} {what}", grouped(count));
         }
     }
-    if let Some(bytes) = entry.bytes.filter(|bytes| *bytes > 0) {
-        let _ = write!(text, ", {} sent", byte_words(bytes));
-    }
     text
 }
 
@@ -114,14 +114,11 @@ fn reads(entry: &ReportEntry) -> Vec<(&'static str, String)> {
     }
     let labels = std::iter::once("robots.txt").chain(std::iter::repeat(""));
     let text = |read: &crate::report::ReadOf| {
-        let times =
-            if read.count == 1 { "once".to_owned() } else { format!("{} times", grouped(read.count)) };
-        format!(
-            "{} read {times}, {} to {}",
-            read.version,
-            format_minute(read.first),
-            format_minute(read.last)
-        )
+        let (version, first, last) = (&read.version, format_minute(read.first), format_minute(read.last));
+        match read.count {
+            1 => format!("{version} read once, {last}"),
+            count => format!("{version} read {} times, {first} to {last}", grouped(count)),
+        }
     };
     labels.zip(entry.reads_of.iter().rev().take(5).map(text)).collect()
 }

@@ -163,7 +163,7 @@ fn proposals(report: &Report, several_sites: bool, output: &mut Output<'_>) -> i
         return Ok(());
     }
     output.line("")?;
-    output.line("robots.txt does not name these, which took much; the lines that would stop them:")?;
+    output.line("robots.txt does not name these crawlers, which sent many requests. To block them, add:")?;
     for proposal in &report.proposals {
         let at = if several_sites { format!(" at {}", proposal.site) } else { String::new() };
         let purpose = proposal.purpose.map(|purpose| format!(", {purpose}")).unwrap_or_default();
