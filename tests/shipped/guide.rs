@@ -293,3 +293,18 @@ fn every_page_is_listed_once_and_every_link_leads_somewhere() {
     assert!(seen > listed.len(), "only {seen} links seen");
     assert_eq!(anchors("# A b\n## What it's, `c`?\n```sh\n# none\n```\n"), ["a-b", "what-its-c"]);
 }
+
+/// Files are moved and renamed, and whoever contributes looks for them.
+#[test]
+fn the_files_that_contributors_are_sent_to_are_there() {
+    let page = text("CONTRIBUTING.md");
+    let is_file = |name: &&str| {
+        let folders = ["src/", "tests/", "crates/", "conf/", "rules/", "docs/", "benches/", ".github/", ".ci/"];
+        folders.iter().any(|folder| name.starts_with(folder)) && !name.contains([' ', '*'])
+    };
+    let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_file).collect();
+    assert!(named.len() > 40, "only {} files named", named.len());
+    let is_there = |name: &str| path(name).exists() || path(&format!("{name}.rs")).exists();
+    let gone: Vec<_> = named.into_iter().filter(|name| !is_there(name)).collect();
+    assert!(gone.is_empty(), "CONTRIBUTING.md names {gone:?}");
+}
