@@ -285,7 +285,7 @@ fn the_name_with_www_or_without_it_is_offered_where_it_is_nobodys() {
         folder.write("robots.txt", ROBOTS);
         let arguments = ["check", "--offline", "--deny", "warnings", "--config", "gateway.toml"];
         let said = ctl(&folder, &arguments).exits(0).stdout;
-        let offer = other.map(|other| format!("and `{other}` is nobody's: requests for it are answered 421"));
+        let offer = other.map(|other| format!("but `{other}` does not: requests for it are answered 421"));
         match offer {
             Some(offer) => assert!(said.contains(&offer) && said.contains("note"), "{hosts}: {said}"),
             None => assert!(!said.contains("421"), "{hosts}: {said}"),

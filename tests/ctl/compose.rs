@@ -84,7 +84,7 @@ fn findings_of_what_is_added_stand_at_their_own_place() {
     }
     folder.write("more.txt", "Disallow: /x\n");
     let told = with_config(&folder, &["check", "--offline"], 1).stdout;
-    assert!(told.contains("more.txt: error: line 1 stands before the first user-agent line"), "{told}");
+    assert!(told.contains("more.txt: error: line 1 comes before the first user-agent line"), "{told}");
 }
 
 #[test]

@@ -245,7 +245,7 @@ fn where_nothing_was_ever_known_the_origins_answer_passes_and_nobody_is_judged()
     assert_eq!(robots(&gateway).status, 503, "the one exception");
     assert_eq!(gateway.send(&get("/x").by(GPTBOT)).status, 200);
     let site = site(&gateway);
-    assert!(site["error"].as_str().is_some_and(|error| error.contains("nobody is judged")), "{site}");
+    assert!(site["error"].as_str().is_some_and(|error| error.contains("no request is judged")), "{site}");
     assert_eq!(site["robots_version"], Value::Null);
     origin.serves(OWN);
     until("the origin is asked again by itself", || robots(&gateway).text().contains("GPTBot").then_some(()));

@@ -70,7 +70,7 @@ fn what_differs_is_no_contradiction() {
 fn records_in_places_where_they_bind_nobody() {
     assert_eq!(
         findings("Content-Usage: search=n\nUser-agent: *\nAllow: /\n"),
-        ["1:1 rule-outside-group `search=n` is for nobody: it stands before the first group"]
+        ["1:1 rule-outside-group `search=n` applies to no crawler: it comes before the first group"]
     );
     assert_eq!(
         findings("User-agent: *\nContent-Signal: search=yes\n\nUser-agent: FooBot\nDisallow: /x\n"),
