@@ -60,8 +60,14 @@ pub fn metadata(path: &Path) -> Option<Metadata> {
 /// As of [`read`].
 pub fn contents(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, ConfigError> {
     let read = read(path, most);
-    read.map(|read| read.bytes)
-        .map_err(|error| ConfigError::whole(path, format!("cannot read the {what}: {error}")))
+    read.map(|read| read.bytes).map_err(|error| {
+        let fault = ConfigError::whole(path, format!("cannot read the {what}: {error}"));
+        // What the package installs is root's and the gateway's own user's.
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => fault.with_hint("use sudo, or let this user read it"),
+            _ => fault,
+        }
+    })
 }
 
 /// Reads the regular file at `path`, if it has no more than `most` bytes.

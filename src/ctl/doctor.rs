@@ -114,11 +114,11 @@ impl Examined<'_> {
         match (status, &served.robots_version) {
             (200, Some(version)) if VersionId::of(body).to_string() == *version => {
                 let message = format!("{url} is version {version}, which the gateway serves");
-                self.finding(Severity::Note, "arrives", message, "nothing is to be done")
+                self.finding(Severity::Note, "arrives", message, "this is right")
             }
             (404, None) => {
                 let message = format!("{url} is answered 404, as the gateway has no robots.txt for it");
-                self.finding(Severity::Note, "arrives", message, "nothing is to be done")
+                self.finding(Severity::Note, "arrives", message, "this is right")
             }
             (200, _) => {
                 let message =

@@ -173,7 +173,9 @@ fn behind_a_cache_nobody_is_said_to_have_read_nothing() {
             );
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(
-                words.contains(&format!("requests for default carried {reason}, so a cache in front may answer it")),
+                words.contains(&format!(
+                    "requests for default carried {reason}, so a cache in front may answer it"
+                )),
                 "{text}"
             );
             assert!(report["notes"][0].as_str().is_some_and(|note| note.contains(reason)), "{report}");

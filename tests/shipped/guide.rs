@@ -299,7 +299,8 @@ fn every_page_is_listed_once_and_every_link_leads_somewhere() {
 fn the_files_that_contributors_are_sent_to_are_there() {
     let page = text("CONTRIBUTING.md");
     let is_file = |name: &&str| {
-        let folders = ["src/", "tests/", "crates/", "conf/", "rules/", "docs/", "benches/", ".github/", ".ci/"];
+        let folders =
+            ["src/", "tests/", "crates/", "conf/", "rules/", "docs/", "benches/", ".github/", ".ci/"];
         folders.iter().any(|folder| name.starts_with(folder)) && !name.contains([' ', '*'])
     };
     let named: Vec<&str> = page.split('`').skip(1).step_by(2).filter(is_file).collect();

@@ -86,7 +86,7 @@ pub(super) fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
         Some(ago) => {
             let message =
                 format!("/robots.txt of `{hosts}` arrives through the other proxy: last {ago} s ago");
-            let hint = "it is judged by what is served there";
+            let hint = "this is right";
             FileFinding::whole(path, Severity::Note, "robots-arrives", message, hint)
         }
     };

@@ -79,13 +79,13 @@ impl DnsClient {
     pub(super) async fn doubt(&self) -> Option<&'static str> {
         match self.ask(WELL_KNOWN, &[".googlebot.com".into()]).await {
             Reverse::Unknown => Some(
-                "the name servers do not answer for 66.249.64.1, which is Googlebot's: nobody is called an impersonator \
-                 because of reverse DNS until they do",
+                "the name servers do not answer for 66.249.64.1, which is Googlebot's; until they do, reverse DNS \
+                 contradicts no name",
             ),
             Reverse::Names(names) if names.iter().any(|name| name.leads_back == ProofAnswer::Yes) => None,
             Reverse::Names(_) => Some(
-                "the name servers deny that 66.249.64.1 is Googlebot's, which all others know: nobody is called an \
-                 impersonator because of reverse DNS; set `[verify] resolvers` to name servers that ask the internet",
+                "the name servers do not know that 66.249.64.1 is Googlebot's, so reverse DNS contradicts no name; set \
+                 `[verify] resolvers` to name servers that ask the internet",
             ),
         }
     }
