@@ -284,7 +284,7 @@ impl ReplayFields {
             let more = names.len().saturating_sub(NAMES);
             let names = names.into_iter().take(NAMES).collect::<Vec<_>>().join(", ");
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("spared: {} {reason} ({names}{more})", grouped(count))
+            format!("still let through: {} {reason} ({names}{more})", grouped(count))
         };
         reasons.into_iter().map(told).collect()
     }
