@@ -252,8 +252,7 @@ fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
 fn look_for_proxies(config: &Config) {
     if config.authorize.is_some() && config.trusted_proxies.is_empty() {
         tracing::warn!(
-            "[authorize] answers only peers in `trusted_proxies`, which is empty: nobody is answered. A proxy on this \
-             machine has to be named, too: trusted_proxies = [\"127.0.0.1\", \"::1\"]"
+            "[authorize] answers only peers in `trusted_proxies`, which is empty, so no proxy is answered. Name your proxy, also one on this machine: trusted_proxies = [\"127.0.0.1\", \"::1\"]"
         );
     }
 }

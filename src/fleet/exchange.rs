@@ -222,7 +222,7 @@ impl FleetTask {
         if is_set_back || !answer.is_member {
             if is_set_back {
                 tracing::warn!(
-                    "the database of the fleet was set back: all members are asked anew what they serve"
+                    "the database of the fleet was restored from an earlier state: all members are asked again what they serve"
                 );
                 self.reads = ReadsTaken::default();
                 self.heard.clear();

@@ -66,7 +66,7 @@ impl ReloadReport {
             }
             ReloadResult::Refused => {}
             ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
-            ReloadResult::Unchanged => tracing::info!(?trigger, "the files say again what is in force"),
+            ReloadResult::Unchanged => tracing::info!(?trigger, "the files match what is in force again"),
         }
     }
 }

@@ -234,7 +234,7 @@ fn tell(reloader: &Reloader, trouble: Option<String>) {
     let mut known = reloader.known.lock();
     match (&known.unwatched, &trouble) {
         (before, Some(now)) if before.as_ref() != Some(now) => {
-            tracing::warn!("cannot watch every file: {now}; changes are found by looking, every {LOOK:?}");
+            tracing::warn!("cannot watch every file: {now}; they are checked every {LOOK:?} instead");
         }
         (Some(_), None) => tracing::info!("every file is watched again"),
         _ => {}

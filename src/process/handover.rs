@@ -56,7 +56,7 @@ impl Handover {
             match listener.accept().await {
                 Ok((stream, _)) => match tokio::time::timeout(PATIENCE, self.give(stream)).await {
                     Ok(Ok(process)) => return process,
-                    Ok(Err(error)) => tracing::warn!("a successor went before it served: {error}"),
+                    Ok(Err(error)) => tracing::warn!("a successor ended before it served: {error}"),
                     Err(_) => tracing::warn!("a successor did not serve within {PATIENCE:?}"),
                 },
                 Err(error) => {

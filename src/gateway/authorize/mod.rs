@@ -146,7 +146,7 @@ impl Gateway {
                 tracing::warn!(
                     door,
                     field,
-                    "a proxy asks with a field that comes twice, and is told to refuse: one of the two may be its \
+                    "a proxy asks with a field that comes twice, so the request is refused: one of the two may be its \
                      client's; its configuration has to set the field, not add to it"
                 );
             } else {
@@ -257,7 +257,7 @@ impl Gateway {
             let peer = peer.map(|peer| peer.to_string());
             tracing::warn!(
                 peer,
-                "somebody asks at the listener of [authorize] who is not in `trusted_proxies`, and gets no answer"
+                "a peer that is not in `trusted_proxies` asks at the listener of [authorize], and gets no answer"
             );
         }
     }
@@ -279,7 +279,7 @@ impl Gateway {
             tracing::warn!(
                 host,
                 count,
-                "proxies ask about requests for a host that is no site's: they pass unjudged; `hosts` names sites"
+                "proxies ask about a host that no site has, so its requests pass unjudged; add it to `hosts` of a site"
             );
         }
     }

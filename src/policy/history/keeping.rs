@@ -242,7 +242,11 @@ impl Reloader {
             })
             .transpose()?;
         self.history.waive(&policy, index, crawler).map_err(BindNowError::Rows)?;
-        tracing::warn!(site, crawler, "the version in force binds at once: notice is waived by hand");
+        tracing::warn!(
+            site,
+            crawler,
+            "notice is waived by hand: the version in force binds every crawler at once"
+        );
         self.apply_history();
         self.reads.fleet.wake.notify_one();
         let policy = self.current();

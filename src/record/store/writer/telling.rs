@@ -117,7 +117,7 @@ impl StoreWriter {
         if !was_failing {
             tracing::error!(
                 store = %self.options.path.display(),
-                "the store is written, and what keeps it small fails: {error}; it is tried again"
+                "the store is written, but removing old data fails: {error}; trying again"
             );
         }
     }
@@ -143,7 +143,7 @@ impl StoreWriter {
         let was = self.with_status(|status| std::mem::replace(&mut status.clock_doubt, doubt.clone()));
         match (was, doubt) {
             (None, Some(doubt)) => tracing::warn!("{doubt}"),
-            (Some(_), None) => tracing::info!("the clock is gone by again when what is old is removed"),
+            (Some(_), None) => tracing::info!("old data is removed by the clock again"),
             _ => {}
         }
     }
