@@ -155,7 +155,7 @@ mod tests {
             ("prefix,country\nprefix,country\n", "list:2:1: invalid address range `prefix`"),
             ("192.0.2.0/33\n", "list:1:1: invalid address range `192.0.2.0/33`"),
             ("0.0.0.0/0\n", "list:1:1: `0.0.0.0/0` covers a large part of the internet"),
-            ("192.0.2.0/24\n2000::/3\n", "list:2:1: `2000::/3` holds"),
+            ("192.0.2.0/24\n2000::/3\n", "list:2:1: `2000::/3` covers"),
             ("<!doctype html>\n", "list:1:1: a web page"),
             ("", "list: no address range"),
             ("# nothing\n", "list: no address range"),

@@ -138,10 +138,12 @@ fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
     let told: Vec<_> = report.crawlers.iter().map(|entry| (entry.subject.name(), entry.conduct)).collect();
     let unknown = Conduct::Unknown;
     assert_eq!(told, [("Onebot", Conduct::Obeyed), ("Spoofed", unknown), ("Quiet", unknown)]);
-    assert!(report.summary().caveats[0].starts_with("10 requests came under 2 borrowed names; they count"));
+    assert!(
+        report.summary().caveats[0].starts_with("10 requests came under 2 borrowed names; they do not count")
+    );
     let of_one = ReportQuestion { crawler: Some("quiet".to_owned()), ..question() };
     let caveats = scene.report(&of_one).summary().caveats;
-    assert_eq!(caveats, ["1 request came under 1 borrowed name; it counts against nobody."]);
+    assert_eq!(caveats, ["1 request came under 1 borrowed name; it does not count against those names."]);
 }
 
 #[test]
