@@ -105,8 +105,10 @@ impl Rules<'_> {
     fn stranger(&self, trace: &mut impl Trace) -> Option<Classification> {
         let compatible = self.first(Mark::CompatibleTail).filter(|hit| self.is_strangers(*hit));
         let tail = self.first(Mark::GeckoTail).filter(|hit| {
+            let person = self.first(Mark::DeviceMarks).or_else(|| self.app());
             let is_persons = self.scanner.is_compatible_word(self.header, hit.end());
-            self.first(Mark::DeviceMarks).is_none() && !is_persons
+            // Programs that have the browser of Windows inside add their names to its header.
+            person.is_none() && !is_persons && !header::is_internet_explorer(self.before(*hit))
         });
         for hit in [compatible, tail].into_iter().flatten() {
             let field = header::field_from(self.header, hit.end());
@@ -115,10 +117,23 @@ impl Rules<'_> {
                     format!("`{}` stands where crawlers put their name", String::from_utf8_lossy(field))
                 });
                 let name = header::name_from(self.header, hit.end());
-                return Some(Classification::Kind(ClientKind::Crawler, name, Basis::Structure));
+                let is_programs = self.is_of_an_old_browser() && self.link().is_none();
+                let client = if is_programs { ClientKind::Tool } else { ClientKind::Crawler };
+                return Some(Classification::Kind(client, name, Basis::Structure));
             }
         }
         None
+    }
+
+    /// Whether the header opens as browsers did before Mozilla 5. Programs on people's computers wrote that, too:
+    /// editors, printers, libraries of Windows.
+    fn is_of_an_old_browser(&self) -> bool {
+        let version = self.header.strip_prefix(b"Mozilla/").and_then(<[u8]>::first);
+        version.is_some_and(|digit| (b'1'..b'5').contains(digit))
+    }
+
+    fn before(&self, hit: SignHit) -> &[u8] {
+        self.header.get(..hit.start()).unwrap_or_default()
     }
 
     /// Whether a crawler put its name behind this `compatible;`: no word of people's browsers stands there, and none of
@@ -153,7 +168,8 @@ impl Rules<'_> {
         // Phones send the address of their maker's page, and of the page that describes them.
         let in_comment = |link: SignHit| header::opens_comment(self.header, link);
         let is_crawlers = || self.own_link().is_some() || self.link().is_some_and(in_comment);
-        let is_persons = |mark: &SignHit| self.own_link().is_none() && mark.start() == 0 || !is_crawlers();
+        let is_ahead = |mark: &SignHit| !self.before(*mark).contains(&b'(');
+        let is_persons = |mark: &SignHit| self.own_link().is_none() && is_ahead(mark) || !is_crawlers();
         let device = self.first(Mark::DeviceMarks).filter(is_persons);
         if let Some(mark) = device.or_else(|| self.first(Mark::WholeGuards)) {
             trace.note(|| format!("`{}` is the mark of a person's device", self.quote(mark)));
@@ -162,9 +178,14 @@ impl Rules<'_> {
         if let Some(hit) = weak {
             return self.by_word(hit);
         }
-        if self.link().is_some() {
+        if let Some(link) = self.link() {
             trace.note(|| "an unknown product with a link or an address".into());
-            return Classification::Kind(ClientKind::Crawler, self.neighbour(), Basis::Sign);
+            // Proxies in front of people, and those who advertise, send a link in the place of a product.
+            let is_all =
+                header::link_range(self.header, link).start == 0 && !self.found.mails.contains(&link);
+            let is_named = !is_all || self.own_link().is_some();
+            let client = if is_named { ClientKind::Crawler } else { ClientKind::Tool };
+            return Classification::Kind(client, self.neighbour(), Basis::Sign);
         }
         if let Some(mark) = self.first(Mark::Desktops) {
             trace.note(|| format!("an unknown product on `{}`, a person's system", self.quote(mark)));
@@ -275,6 +296,9 @@ mod tests {
             ("Mozilla/5.0", ClientKind::Tool),
             ("Mozilla/5.0 Gecko/1 Foo/1", ClientKind::Tool),
             ("Mozilla/4.0 (compatible;)", ClientKind::Unnamed),
+            ("Mozilla/4.0 (compatible; Zork/1.0)", ClientKind::Tool),
+            ("Mozilla/4.0 (compatible; Zork/1.0; http://x.org)", ClientKind::Crawler),
+            ("Mozilla/5.0 (Trident/7.0; Linux) like Gecko; Zork)", ClientKind::Browser),
         ] {
             assert_eq!(kind(header).0, client, "{header}");
         }

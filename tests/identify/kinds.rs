@@ -71,6 +71,37 @@ fn what_browsers_put_after_compatible_names_nobody() {
     }
 }
 
+/// Programs on people's computers have the browser of Windows inside and add to its header, or write their names where
+/// crawlers put theirs, or give the address of their maker.
+#[test]
+fn programs_on_peoples_computers_are_no_crawlers() {
+    are_people(&[
+        "Mozilla/5.0 (Windows NT 6.2; Win64; x64; Trident/7.0; rv:11.0) like Gecko; Wildfire UWGM NoTrail; ProE-Datecode:3402015420)",
+        "Mozilla/5.0 (Windows NT 6.1; WOW64; Trident/7.0; rv:11.0; like Gecko; 2345Explorer 3.4.0.12519)",
+        "Mozilla/5.0 (Windows NT 10.0; WOW64) AppleWebKit/537.36 (KHTML, like Gecko; Microsoft Outlook 16.0.9126)",
+        "Mozilla/4.0 (compatible; Mozilla FireFox 54.0; Microsoft Windows, Mozilla fireFox; 54.0)",
+        "Mozilla/5.0 (BB10; Touch) AppleWebKit/537.10 (KHTML, like Gecko) Version/10.0 Mobile Safari/537.10 http://example.org/",
+        "Avant Browser/1.2 (http://www.avantbrowser.example)",
+    ]);
+    for header in [
+        "Mozilla/4.0 (compatible; MS FrontPage 6.0)",
+        "Mozilla/3.0 (compatible; HP Web PrintSmart 04b0 1.0.1.34)",
+        "Mozilla/3.01 (compatible; Netbox/3.5 R92; Linux 2.2)",
+        "http://proxy.example/ (Unix)",
+        "www.example.org",
+    ] {
+        assert_eq!(client(header), Tool, "{header}");
+    }
+    for header in [
+        "Mozilla/4.0 (compatible; Zork; http://example.org/zork)",
+        "http://example.org/crawler",
+        "zork@example.org",
+        "Mozilla/5.0 (compatible; Mozilla; +http://example.org/zork)",
+    ] {
+        assert_eq!(client(header), Crawler, "{header}");
+    }
+}
+
 #[test]
 fn a_word_of_a_server_outweighs_the_word_podcast() {
     for header in [
