@@ -120,6 +120,9 @@ fn evidence(place: &ReportPlace) {
         assert!(case.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part} in\n{case}");
     }
     assert!(case.lines().all(|line| line.chars().count() <= 100), "{case}");
+    let beginning: Vec<&str> = case.lines().skip(3).take(3).map(str::trim).collect();
+    assert!(beginning[0] == "The first violation:" && beginning[2].starts_with("GET /new/"), "{case}");
+    assert!(case.contains(&format!("    Disallow: /new (robots.txt {})", version_of(CLOSED))), "{case}");
     let case = place.report(&["--crawler", "Neverbot", "--evidence"]).exits(0).stdout;
     assert!(case.contains("no read was seen") && !case.contains("had itself read"), "{case}");
     let mistyped = place.report(&["--crawler", "neverbto"]).exits(0).stderr;

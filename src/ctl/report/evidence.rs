@@ -5,8 +5,10 @@
 
 mod letter;
 
+use super::table::format_minute;
 use crate::ctl::output::Output;
 use crate::identify::Proof;
+use crate::record::{EventKind, SampleEvent};
 use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion};
 use askama::Template;
 use letter::LetterSample;
@@ -23,6 +25,8 @@ struct Letter<'a> {
     own: Vec<&'a ReportEntry>,
     /// How many requests only bore the name, where any did.
     borrowed: Option<u64>,
+    /// The first violation, where it was kept in full.
+    first: Option<LetterSample>,
     samples: Vec<LetterSample>,
     /// How many rules are told one by one.
     top: usize,
@@ -37,7 +41,13 @@ pub(super) fn write(
     let (borrowed, own): (Vec<&ReportEntry>, Vec<&ReportEntry>) =
         case.report.crawlers.iter().partition(|entry| entry.subject.is_borrowed());
     let samples: Vec<_> = case.samples.iter().filter(|sample| !sample.subject.is_borrowed()).collect();
+    let is_violation = |sample: &&&SampleEvent| sample.decision.kind == EventKind::Violation;
+    let first = samples.iter().find(is_violation).filter(|sample| {
+        let minute = format_minute(sample.time);
+        own.iter().any(|entry| entry.first_violation.is_some_and(|first| format_minute(first) == minute))
+    });
     let letter = Letter {
+        first: first.and_then(|sample| LetterSample::of(sample)),
         name: case.report.crawlers.first().map_or(asked, |entry| entry.subject.name()),
         case,
         own,

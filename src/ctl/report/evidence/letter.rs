@@ -49,7 +49,11 @@ impl LetterSample {
     }
 
     pub(super) fn text(&self, name: &str) -> &str {
-        self.0.get(name).and_then(Value::as_str).unwrap_or("-")
+        self.value(name).unwrap_or("-")
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
     }
 
     pub(super) fn number(&self, name: &str) -> Option<u64> {
