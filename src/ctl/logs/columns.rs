@@ -14,8 +14,9 @@ const SEPARATORS: [u8; 4] = [b'\t', b'|', b';', b','];
 /// What `#Fields:` begins with, in the W3C's extended log file format.
 const FIELDS: &[u8] = b"#Fields:";
 
-/// The columns of logs that are known without a head: `CloudFront`'s real-time and standard logs, and IIS's, as they offer them.
-const HEADLESS: [(u8, &str); 3] = [
+/// The columns of logs that are known without a head: `CloudFront`'s real-time and standard logs, IIS's, Bunny's and Tencent's,
+/// as they offer them.
+const HEADLESS: [(u8, &str); 5] = [
     (
         b'\t',
         "timestamp c-ip time-to-first-byte sc-status sc-bytes cs-method cs-protocol cs-host cs-uri-stem cs-bytes \
@@ -31,6 +32,11 @@ const HEADLESS: [(u8, &str); 3] = [
         b' ',
         "date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) cs(Referer) sc-status \
          sc-substatus sc-win32-status time-taken",
+    ),
+    (b'|', "cache status timestamp bytes zone client-ip referer url edge user-agent request-id country"),
+    (
+        b' ',
+        "time client-ip vhost request-uri bytes province isp status referer time-taken user-agent range method protocol",
     ),
 ];
 
@@ -63,7 +69,7 @@ impl LogColumns {
     pub(super) fn without_head(lines: &[&[u8]]) -> Option<Self> {
         for (separator, names) in HEADLESS {
             // The target begins with a slash, and the time is one, where these names say so.
-            let columns = Self::of(names.split(' '), Some(separator).filter(|separator| *separator == b'\t'));
+            let columns = Self::of(names.split(' '), Some(separator).filter(|separator| *separator != b' '));
             let is_read = |line: &&[u8]| {
                 let cells = line.split(|byte| *byte == separator).count();
                 cells >= columns.fields.len() && columns.read(line).is_of_columns()

@@ -93,10 +93,10 @@ impl<'a> FieldsOfLine<'a> {
 
     /// Whether these are a time, a path and a status, as the names of columns say.
     pub(super) fn is_of_columns(&self) -> bool {
-        let is = |field, is: fn(&[u8]) -> bool| self.get(field).is_some_and(is);
+        let target = self.get(LogField::Path).or_else(|| self.get(LogField::Target));
         self.time().is_some()
-            && is(LogField::Path, |path| path.starts_with(b"/"))
-            && is(LogField::Status, is_status)
+            && target.is_some_and(|target| target.starts_with(b"/") || is_url(target))
+            && self.get(LogField::Status).is_some_and(is_status)
     }
 
     fn get(&self, field: LogField) -> Option<&[u8]> {
@@ -105,6 +105,18 @@ impl<'a> FieldsOfLine<'a> {
 
     fn take(&mut self, field: LogField) -> Option<Cow<'a, [u8]>> {
         self.found.get_mut(field as usize)?.take().map(|(_, value)| value)
+    }
+
+    /// Whether a query stands in what is called `uri`. nginx's variable of that name has none.
+    pub(super) fn has_query_in_uri(&self) -> bool {
+        self.get(LogField::Rewritten).is_some_and(|uri| uri.contains(&b'?'))
+    }
+
+    /// What is called `uri` is what the client asked for, where nothing else is.
+    pub(super) fn take_uri_for_target(&mut self) {
+        if let Some(uri) = self.take(LogField::Rewritten) {
+            self.put((LogField::Target, usize::MAX), uri);
+        }
     }
 
     /// Who connected, and who is said to have sent the request on.
@@ -175,16 +187,17 @@ impl<'a> FieldsOfLine<'a> {
         self.take(LogField::Host).or(plain)
     }
 
-    /// Method and target, which may be a whole URL.
+    /// Method and target, which may be a whole URL. Who logs no method is taken to have answered GET.
     fn request(&mut self) -> Option<MethodAndTarget<'a>> {
-        if self.get(LogField::Method).is_none() {
-            return request_line(self.found.get(LogField::RequestLine as usize)?.as_ref()?.1.clone());
-        }
-        let line = self.take(LogField::RequestLine).filter(|line| matches!(**line, [b'/' | b'h', ..]));
+        let line = self.take(LogField::RequestLine);
+        let line = match line {
+            Some(line) if self.get(LogField::Method).is_none() => return request_line(line),
+            line => line.filter(|line| matches!(**line, [b'/' | b'h', ..])),
+        };
         let (path, query) = (self.take(LogField::Path), self.take(LogField::Query));
-        let is_whole =
-            |path: &[u8]| [&b"/"[..], b"http://", b"https://"].iter().any(|start| path.starts_with(start));
-        let path = path.map(|path| if is_whole(&path) { path } else { Cow::Owned([b"/", &*path].concat()) });
+        let path = path.map(|path| {
+            if path.starts_with(b"/") || is_url(&path) { path } else { Cow::Owned([b"/", &*path].concat()) }
+        });
         let target = self.take(LogField::Target).or(line).or(path)?;
         let target = match query {
             Some(query) if !target.contains(&b'?') => {
@@ -193,7 +206,8 @@ impl<'a> FieldsOfLine<'a> {
             }
             _ => target,
         };
-        let method = self.take(LogField::Method)?;
+        let is_answered = self.get(LogField::Status).is_some();
+        let method = self.take(LogField::Method).or_else(|| is_answered.then_some(Cow::Borrowed(b"GET")))?;
         (is_method(&method) && !target.contains(&b' ')).then_some((method, target))
     }
 }
@@ -222,12 +236,19 @@ fn request_line(line: Cow<'_, [u8]>) -> Option<MethodAndTarget<'_>> {
     })
 }
 
-/// Where the method and the target of a request line end. HTTP/0.9 has no version, and is no longer answered.
+/// Where the method and the target of a request line end. HTTP/0.9 has no version, and is no longer answered; content
+/// networks leave it out behind a whole URL.
 pub(super) fn parts_of_request(line: &[u8]) -> Option<(usize, usize)> {
     let method = memchr::memchr(b' ', line)?;
-    let target = memchr::memchr(b' ', line.get(method + 1..)?).filter(|length| *length > 0)? + method + 1;
-    let is_http = line.get(target + 1..)?.starts_with(b"HTTP/");
-    (is_http && is_method(line.get(..method)?)).then_some((method, target))
+    let rest = line.get(method + 1..)?;
+    let length = memchr::memchr(b' ', rest).unwrap_or(rest.len());
+    let behind = rest.get(length..)?;
+    let is_http = length > 0 && (behind.starts_with(b" HTTP/") || behind.is_empty() && is_url(rest));
+    (is_http && is_method(line.get(..method)?)).then_some((method, method + 1 + length))
+}
+
+fn is_url(text: &[u8]) -> bool {
+    text.starts_with(b"http://") || text.starts_with(b"https://")
 }
 
 fn is_method(method: &[u8]) -> bool {

@@ -111,12 +111,20 @@ impl<'a> Visitor<'a> for JsonLevel<'_, 'a> {
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<(), A::Error> {
         let Self { fields, name, depth } = self;
         // Where all header fields are logged, the one that is not there was not sent.
-        if matches!(name.as_slice(), b"requestheaders" | b"reqheaders") {
+        if matches!(name.as_slice(), b"requestheaders" | b"reqheaders" | b"httprequestheaders") {
             fields.put((LogField::UserAgent, usize::MAX), Cow::Borrowed(b""));
         }
+        let mut header = None;
         while let Some(key) = map.next_key::<Cow<'a, str>>()? {
             let length = name.len();
-            if depth < DEEPEST && !WRAPPERS.contains(&&*key) {
+            if name.ends_with(b"headers") && key == "name" {
+                header = map.next_value::<serde_json::Value>()?.as_str().map(str::to_owned);
+                continue;
+            }
+            // One of a list of header fields: `{"name": …, "value": …}`.
+            if let Some(header) = header.as_deref().filter(|_| key == "value") {
+                speak(header, name);
+            } else if depth < DEEPEST && !WRAPPERS.contains(&&*key) {
                 speak(&key, name);
             }
             if matches!(&*key, "@version" | "@timestamp") {

@@ -29,7 +29,7 @@ pub(super) enum LogField {
     /// How many bytes the answer had.
     Size,
     UserAgent,
-    /// A path that the server has rewritten, which is not what the client asked for.
+    /// nginx: a path that the server has rewritten, which is not what the client asked for. Others: what it asked for.
     Rewritten,
     /// A key of logstash's own, `@version` or `@timestamp`.
     Logstash,
@@ -41,7 +41,7 @@ const NAMES: [(LogField, &str); 15] = [
         LogField::UserAgent,
         "httpuseragent csuseragent useragent useragentoriginal clientrequestuseragent requestuseragent \
          requestheadersuseragent requestheaderuseragent cuseragent headersuseragent reqheadersuseragent requseragent \
-         httprequestuseragent httpuseragentoriginal proxyuseragent clientua ua agent",
+         httprequestuseragent httpuseragentoriginal httprequestheadersuseragent proxyuseragent clientua ua agent",
     ),
     (
         LogField::Address,
@@ -64,7 +64,7 @@ const NAMES: [(LogField, &str); 15] = [
     (LogField::RequestLine, "request requestline httprequest clientrequest req"),
     (
         LogField::Method,
-        "requestmethod csmethod clientrequestmethod httpmethod httprequestrequestmethod httprequestmethod \
+        "requestmethod csmethod clientrequestmethod httpmethod httprequestrequestmethod httprequestmethod httprequesthttpmethod \
          proxymethod reqmethod method verb",
     ),
     (
@@ -73,19 +73,25 @@ const NAMES: [(LogField, &str); 15] = [
          httprequesturl proxypath requrl requri csuri requestpath originalpath xenvoyoriginalpath \
          xenvoyoriginpath url urlfull resource",
     ),
-    (LogField::Path, "csuristem clientrequestpath reqpath urlpath httprequestpath uripath path"),
-    (LogField::Query, "csuriquery querystring querystr requestquery urlquery httprequestquery query args"),
+    (
+        LogField::Path,
+        "csuristem clientrequestpath reqpath urlpath httprequestpath httprequesturi uripath path",
+    ),
+    (
+        LogField::Query,
+        "csuriquery querystring querystr requestquery urlquery httprequestquery httprequestargs query args",
+    ),
     (
         LogField::Host,
         "httphost xhostheader originalhost clientrequesthost requesthost requestaddr reqheadershost \
-         requestheadershost reqhost cshost urldomain urlhost authority requestauthority proxyhost vhost \
+         requestheadershost httprequestheadershost reqhost cshost urldomain urlhost authority requestauthority proxyhost vhost \
          virtualhost servername domain",
     ),
     (LogField::PlainHost, "host"),
     (
         LogField::Status,
         "status scstatus edgeresponsestatus downstreamstatus httpresponsestatuscode httprequeststatus \
-         proxystatuscode resstatuscode responsestatus responsestatuscode responsecode statuscode \
+         proxystatuscode resstatuscode responsestatus responsestatuscode responsecode responsecodesent statuscode \
          httpstatuscode httpstatus code response",
     ),
     (

@@ -33,6 +33,8 @@ pub(super) struct LogReader {
     shape: LogShape,
     /// Whoever connects is a proxy: it is one address, and `X-Forwarded-For` names several.
     behind_proxy: bool,
+    /// What is called `uri` has queries, so that it is no path that nginx has rewritten.
+    uri_is_target: bool,
     pieces: Vec<LogPiece>,
     spoken: Vec<u8>,
     pub(super) seen: SeenOfLog,
@@ -89,7 +91,8 @@ impl LogReader {
             is_of_errors: is_of_errors(first),
             ..SeenOfLog::default()
         };
-        let mut reader = Self { shape, behind_proxy: false, pieces: Vec::new(), spoken: Vec::new(), seen };
+        let (pieces, spoken) = (Vec::new(), Vec::new());
+        let mut reader = Self { shape, behind_proxy: false, uri_is_target: false, pieces, spoken, seen };
         reader.behind_proxy = reader.is_behind_proxy(&lines);
         reader
     }
@@ -110,6 +113,7 @@ impl LogReader {
             };
             let Some(fields) = fields else { continue };
             read += 1;
+            self.uri_is_target |= fields.has_query_in_uri();
             if let (Some(peer), Some(client)) = fields.addresses() {
                 peers.push(peer);
                 clients.push(client);
@@ -164,8 +168,11 @@ impl LogReader {
         }
     }
 
-    fn entry(&mut self, line: &Bytes, fields: FieldsOfLine<'_>, fallback: Option<i64>) -> LineRead {
+    fn entry(&mut self, line: &Bytes, mut fields: FieldsOfLine<'_>, fallback: Option<i64>) -> LineRead {
         self.seen.lines += 1;
+        if self.uri_is_target {
+            fields.take_uri_for_target();
+        }
         match fields.entry(line, self.behind_proxy, fallback) {
             Ok(entry) => {
                 self.seen.read += 1;

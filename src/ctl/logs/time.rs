@@ -34,8 +34,12 @@ const FIRST: f64 = 1e9;
 pub(super) fn any(text: &str) -> Option<i64> {
     let text = text.trim_matches(['[', ']', ' ']);
     let stamp = || text.parse::<Timestamp>().ok().map(Timestamp::as_microsecond);
+    // `20150517100503`: no time is so many milliseconds yet.
+    let apart = || text.split_at_checked(8).filter(|(_, clock)| clock.len() == 6);
+    let compact =
+        || format!("{}T{}Z", apart()?.0, apart()?.1).parse::<Timestamp>().ok().map(Timestamp::as_microsecond);
     let number = || text.parse().ok().filter(|number| *number >= FIRST).and_then(seconds);
-    common(text.as_bytes()).or_else(stamp).or_else(number).or_else(|| without_zone(text))
+    common(text.as_bytes()).or_else(stamp).or_else(compact).or_else(number).or_else(|| without_zone(text))
 }
 
 /// A day and a time of day that are written apart, in UTC.
@@ -126,6 +130,7 @@ mod tests {
             assert_eq!(seconds(number), Some(1_700_000_000_000_000), "{number}");
         }
         assert_eq!(any("1700000000.25"), Some(1_700_000_000_250_000));
+        assert_eq!(any("20231114221320"), Some(1_700_000_000_000_000));
         assert_eq!(any("2023-11-14T22:13:20+00:00"), Some(1_700_000_000_000_000));
     }
 
