@@ -4,8 +4,11 @@
 //! it adds crawlers and words, or changes the fields it writes of the crawlers it names. Unknown keys are refused, and every error of a file is reported at
 //! once, with its line and column. Not here: recognition (`identify`).
 
+mod card;
 mod entry;
 mod written;
+
+pub use card::{CardFields, is_as_read, parse as parse_card};
 
 use super::error::ConfigError;
 use super::faults::Faults;
@@ -20,13 +23,13 @@ pub fn bundled() -> RecognitionData {
 }
 
 /// The bundled knowledge with what an operator's own file, `text` read from
-/// `path`, adds and changes.
+/// `path`, adds and changes. Cards of agents lie in the state folder.
 ///
 /// # Errors
 /// Every error of the file, in order. The bundled knowledge is then still whole.
-pub fn merge(text: &str, path: &Path) -> Result<RecognitionData, Vec<ConfigError>> {
+pub fn merge(text: &str, path: &Path, state_dir: &Path) -> Result<RecognitionData, Vec<ConfigError>> {
     let mut knowledge = bundled();
-    let errors = read_into(&mut knowledge, text, path, true);
+    let errors = read_into(&mut knowledge, text, path, Some(state_dir));
     if errors.is_empty() { Ok(knowledge) } else { Err(errors) }
 }
 
@@ -36,13 +39,18 @@ fn bundled_with_errors() -> (RecognitionData, Vec<ConfigError>) {
         (include_str!("../../rules/crawlers.toml"), "rules/crawlers.toml"),
         (include_str!("../../rules/words.toml"), "rules/words.toml"),
     ];
-    let read = |(text, path)| read_into(&mut knowledge, text, Path::new(path), false);
+    let read = |(text, path)| read_into(&mut knowledge, text, Path::new(path), None);
     let errors = files.into_iter().flat_map(read).collect();
     (knowledge, errors)
 }
 
-/// Reads one file of crawlers, control tokens and words into `knowledge`.
-fn read_into(knowledge: &mut RecognitionData, text: &str, path: &Path, own: bool) -> Vec<ConfigError> {
+/// Reads one file of crawlers, control tokens and words into `knowledge`; an operator's own with the state folder.
+fn read_into(
+    knowledge: &mut RecognitionData,
+    text: &str,
+    path: &Path,
+    own: Option<&Path>,
+) -> Vec<ConfigError> {
     let mut faults = Faults::new(path, text);
     let CatalogueFile { crawler, control, words } = faults.read();
     let mut merger = Merger { faults: &mut faults, own };
@@ -59,7 +67,7 @@ mod tests {
     use crate::identify::{ClientKind, Mark, Purpose};
 
     fn refused(text: &str) -> Vec<String> {
-        let errors = merge(text, Path::new("own.toml")).unwrap_err();
+        let errors = merge(text, Path::new("own.toml"), Path::new("")).unwrap_err();
         errors.iter().map(ToString::to_string).collect()
     }
 
@@ -82,7 +90,7 @@ mod tests {
         let text = "[[crawler]]\nname = \"OurProbe\"\nclient = \"monitor\"\n\
                     [[crawler]]\nname = \"gptbot\"\npurpose = \"other\"\n\
                     [words]\nguards = [\"robotics-browser\", \"all qute\"]\n";
-        let knowledge = merge(text, Path::new("own.toml")).unwrap();
+        let knowledge = merge(text, Path::new("own.toml"), Path::new("")).unwrap();
         let probe = knowledge.catalogue.get("OurProbe").unwrap();
         assert_eq!((probe.client, probe.star, probe.signs.len()), (ClientKind::Monitor, false, 1));
         let gptbot = knowledge.catalogue.get("GPTBot").unwrap();
@@ -148,7 +156,7 @@ mod tests {
             "[[crawler]]\nname = \"Our Chrome\"\nclient = \"app\"\nsigns = [\"Chrome/1.2\"]\n",
             "[words]\ndesktops = [\"Windows\"]\n",
         ] {
-            assert!(merge(harmless, Path::new("own.toml")).is_ok(), "{harmless}");
+            assert!(merge(harmless, Path::new("own.toml"), Path::new("")).is_ok(), "{harmless}");
         }
     }
 }

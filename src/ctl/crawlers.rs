@@ -6,7 +6,7 @@ use super::refresh::keys_text;
 use super::status::format_span;
 use super::{VerbOutcome, VerbResult, which_config};
 use crate::identify::signature::{PublicKey, SignatureAgent};
-use crate::identify::{Basis, Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
+use crate::identify::{Basis, Card, Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
 use serde_json::{Value, json};
 use std::io;
@@ -56,11 +56,35 @@ fn entry(crawler: &Crawler, directories: &[KeyDirectory]) -> Value {
         "basis": crawler.basis.to_string(),
         "docs": crawler.docs,
         "checked": crawler.checked,
-        "verify": { "rdns": verify.rdns, "forward": verify.forward, "ranges": verify.ranges },
+        "verify": { "rdns": verify.rdns, "forward": verify.forward, "ranges": verify.ranges, "shared": verify.shared },
         "signature_agent": agent.map(SignatureAgent::as_str),
         "keys": directory.map(keys),
+        "card": crawler.card.as_ref().map(card),
         "shares_cache_with": crawler.shares_cache_with,
     })
+}
+
+/// What an agent says of itself, and which fields that fills.
+fn card(card: &Card) -> Value {
+    json!({
+        "url": card.url,
+        "fields": card.fields,
+        "rate_expectation": card.rate_expectation,
+        "fetched": card.digest.is_some(),
+        "error": card.error,
+    })
+}
+
+/// The same in words.
+fn card_text(card: &Card) -> String {
+    let said = match (&card.error, &card.digest) {
+        (Some(error), _) => format!("it cannot be read: {error}"),
+        (None, None) => "it was never fetched".to_owned(),
+        (None, Some(_)) if card.fields.is_empty() => "nothing is taken from it".to_owned(),
+        (None, Some(_)) => format!("says {}", card.fields.join(", ")),
+    };
+    let rate = card.rate_expectation.as_ref().map(|rate| format!("; expects to come at {rate}"));
+    format!("{}: {said}{}", card.url, rate.unwrap_or_default())
 }
 
 /// The keys of an agent as they are kept.
@@ -184,6 +208,7 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
         "obeys": entry.map(|entry| entry.obeys.to_string()),
         "proof": entry.map(|entry| methods(entry).collect::<Vec<_>>()),
         "docs": entry.and_then(|entry| entry.docs.as_deref()),
+        "card": entry.and_then(|entry| entry.card.as_ref()).map(card),
         "decided_by": why.last(),
         "steps": steps,
     });
@@ -197,6 +222,7 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
         output.line(format!("  says that it obeys robots.txt: {}", entry.obeys))?;
         output.line(format!("  groups that are meant for it, in order: {}", groups(entry)))?;
         output.line(format!("  can be proved by: {}", proof(entry)))?;
+        entry.card.iter().try_for_each(|card| output.line(format!("  its card: {}", card_text(card))))?;
         entry.docs.iter().try_for_each(|docs| output.line(format!("  documentation: {docs}")))
     })
 }

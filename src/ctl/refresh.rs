@@ -34,12 +34,15 @@ struct FetchedList {
 enum FetchedEntries {
     Ranges(Option<usize>),
     Keys(Option<usize>),
+    /// Whether there is one.
+    Card(bool),
 }
 
 #[derive(Serialize)]
 struct RefreshReport {
     lists: Vec<FetchedList>,
     directories: Vec<FetchedList>,
+    cards: Vec<FetchedList>,
 }
 
 pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> VerbResult {
@@ -49,12 +52,16 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
     let mirror =
         mirror.map_err(|error| VerbFailure::with_hint(error, "write https://mirror.example/ranges/"))?;
     let publisher = PublicationClient::new(&config, mirror).map_err(VerbFailure)?;
+    let cards = publisher.refresh_cards(identifier.catalogue(), |_| true);
+    let cards = tell_each(cards.map(|refreshed| FetchedList::of_card(&refreshed)), output)?;
+    // A card may say where addresses are published.
+    let identifier = policy::recogniser(&config)?;
     let ranges = publisher.refresh(identifier.catalogue(), |_| true);
     let lists = tell_each(ranges.map(|refreshed| FetchedList::of_ranges(&refreshed)), output)?;
     let directories = tell_each(keys(&config, identifier.catalogue(), &publisher), output)?;
-    let has_failed = lists.iter().chain(&directories).any(|list| list.error.is_some());
+    let has_failed = lists.iter().chain(&directories).chain(&cards).any(|list| list.error.is_some());
     if output.is_json() {
-        output.json(&RefreshReport { lists, directories })?;
+        output.json(&RefreshReport { lists, directories, cards })?;
     }
     Ok(if has_failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
@@ -113,6 +120,12 @@ impl FetchedList {
         Self::new(place, &directory.crawlers, result, held, directory.age(SystemTime::now()))
     }
 
+    fn of_card(refreshed: &Refreshed<'_>) -> Self {
+        let place = (refreshed.url.to_owned(), &*refreshed.path);
+        let held = FetchedEntries::Card(refreshed.path.exists());
+        Self::new(place, &refreshed.crawlers, &refreshed.result, held, None)
+    }
+
     fn of_ranges(refreshed: &Refreshed<'_>) -> Self {
         let (place, list) = ((refreshed.url.to_owned(), &*refreshed.path), refreshed.list.as_ref());
         let held = FetchedEntries::Ranges(list.map(|list| list.networks()));
@@ -125,6 +138,7 @@ impl FetchedList {
         let held = match self.held {
             FetchedEntries::Ranges(None) => "no list".to_owned(),
             FetchedEntries::Ranges(Some(ranges)) => format!("{ranges} ranges"),
+            FetchedEntries::Card(is_there) => if is_there { "a card" } else { "no card" }.to_owned(),
             FetchedEntries::Keys(None) => "no keys".to_owned(),
             FetchedEntries::Keys(Some(keys)) => keys_text(keys),
         };

@@ -9,6 +9,7 @@ use super::sign::Sign;
 use super::signature::SignatureAgent;
 use crate::robots::{compared, nearest};
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What an operator says about obeying robots.txt.
@@ -49,6 +50,8 @@ pub struct Verify {
     pub forward: bool,
     /// Where the operator publishes its address ranges.
     pub ranges: Vec<Box<str>>,
+    /// Whether people come from these addresses as well: the operator's offices, its cloud, its VPN.
+    pub shared: bool,
     /// Whose signatures are its own: where its keys are published.
     pub agent: Option<SignatureAgent>,
 }
@@ -58,6 +61,23 @@ impl Verify {
     pub fn is_possible(&self) -> bool {
         !self.rdns.is_empty() || !self.ranges.is_empty() || self.agent.is_some()
     }
+}
+
+/// What an agent says of itself, at a URL that its entry names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Card {
+    /// Where it is published.
+    pub url: Box<str>,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What its bytes hash to; `None` where it was never fetched.
+    pub digest: Option<Box<str>>,
+    /// Why it says nothing.
+    pub error: Option<Box<str>>,
+    /// Which fields of the entry it fills.
+    pub fields: Vec<&'static str>,
+    /// How fast the agent says that it comes.
+    pub rate_expectation: Option<Box<str>>,
 }
 
 /// One crawler, or another automated client known by name.
@@ -90,6 +110,8 @@ pub struct Crawler {
     pub verify: Verify,
     /// Names of crawlers whose copy of robots.txt it may use.
     pub shares_cache_with: Vec<Box<str>>,
+    /// What it says of itself.
+    pub card: Option<Card>,
     /// On what the tokens rest.
     pub basis: TokenBasis,
 }
@@ -279,6 +301,7 @@ mod tests {
             checked: None,
             verify: Verify::default(),
             shares_cache_with: Vec::new(),
+            card: None,
             basis: TokenBasis::Inferred,
         }
     }

@@ -321,6 +321,7 @@ mod tests {
                 ..Verify::default()
             },
             shares_cache_with: Vec::new(),
+            card: None,
             basis: TokenBasis::Inferred,
         }
     }

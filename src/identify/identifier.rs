@@ -194,6 +194,7 @@ mod tests {
             checked: None,
             verify: Verify::default(),
             shares_cache_with: Vec::new(),
+            card: None,
             basis: TokenBasis::Documented,
         };
         let crawlers = vec![

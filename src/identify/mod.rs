@@ -28,11 +28,12 @@ mod sign;
 pub mod signature;
 mod words;
 
-pub use catalogue::{Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
+pub use catalogue::{Card, Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
 pub use identifier::Identifier;
 pub use identity::{Basis, ClientKind, Identity, KnownProof, Proof, ProofMethod, Recognised};
 pub use operator_tokens::OperatorTokens;
 pub use purpose::{Purpose, PurposeSet, UnknownWord, nearest_first};
 pub use scan::BuildError;
+pub use shape::browser_family;
 pub use sign::{Sign, SignError};
 pub use words::{Mark, RecognitionData, Words};

@@ -241,6 +241,20 @@ pub(super) fn shape(client: ClientKind) -> Classification {
     Classification::Kind(client, None, Basis::Shape)
 }
 
+/// What a browser's header says it is, for a person to read. Each of these has the words of those below it.
+pub fn browser_family(user_agent: &[u8]) -> &'static str {
+    const FAMILIES: [(&str, &str); 6] = [
+        ("Edg", "Edge"),
+        ("OPR/", "Opera"),
+        ("Firefox/", "Firefox"),
+        ("FxiOS/", "Firefox"),
+        ("Chrome/", "Chrome"),
+        ("Safari/", "Safari"),
+    ];
+    let has = |word: &str| memchr::memmem::find(user_agent, word.as_bytes()).is_some();
+    FAMILIES.iter().find(|(word, _)| has(word)).map_or("a browser", |(_, name)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::classify::NoTrace;

@@ -85,7 +85,7 @@ pub(super) fn load(
     options: LoadOptions,
     now: SystemTime,
 ) -> Result<LoadedPolicy, LoadError> {
-    let (identifier, catalogue) = identifier(config.catalogue.as_deref(), previous)?;
+    let (identifier, catalogue) = identifier(&config, previous)?;
     let (former_evidence, former_certificates) =
         previous.map(|policy| (&*policy.evidence, &policy.certificates)).unzip();
     let evidence = Arc::new(Evidence::load(&config, identifier.catalogue(), former_evidence)?);
@@ -159,14 +159,15 @@ fn secrets(config: &Config) -> Result<(Option<Secret>, Option<Webhook>), ConfigE
 /// # Errors
 /// Every fault of the operator's own catalogue.
 pub fn recogniser(config: &Config) -> Result<Arc<Identifier>, LoadError> {
-    identifier(config.catalogue.as_deref(), None).map(|(identifier, _)| identifier)
+    identifier(config, None).map(|(identifier, _)| identifier)
 }
 
 /// The identifier, and the text it was made of; the former one where nothing has changed.
 fn identifier(
-    path: Option<&Path>,
+    config: &Config,
     previous: Option<&Policy>,
 ) -> Result<(Arc<Identifier>, Option<String>), LoadError> {
+    let path = config.catalogue.as_deref();
     let text = match path {
         Some(path) => Some(
             reading::read(path, MOST_BYTES)
@@ -175,11 +176,13 @@ fn identifier(
         ),
         None => None,
     };
-    if let Some(policy) = previous.filter(|policy| policy.catalogue == text) {
+    if let Some(policy) =
+        previous.filter(|policy| policy.catalogue == text && policy.cards().all(catalogue::is_as_read))
+    {
         return Ok((Arc::clone(&policy.identifier), text));
     }
     let knowledge = match (&text, path) {
-        (Some(text), Some(path)) => catalogue::merge(text, path).map_err(ConfigErrors)?,
+        (Some(text), Some(path)) => catalogue::merge(text, path, &config.state_dir).map_err(ConfigErrors)?,
         _ => catalogue::bundled(),
     };
     let identifier = Identifier::new(knowledge)

@@ -94,6 +94,7 @@ mod tests {
             checked: None,
             verify: Verify::default(),
             shares_cache_with: shares.iter().map(|name| Box::from(*name)).collect(),
+            card: None,
             basis: TokenBasis::Inferred,
         };
         let crawlers = vec![

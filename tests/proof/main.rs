@@ -11,6 +11,7 @@
     reason = "a test fails by panicking, and says what it saw"
 )]
 
+mod cards;
 mod contradicted;
 mod crawlers;
 mod explain;

@@ -7,6 +7,7 @@
 //! hits an ordinary header of people (RFC 9110 §10.1.5). Those headers are samples of what nearly all visitors send; they
 //! catch a slip of the pen and are no proof that a sign is good.
 
+use super::card;
 use super::written::{ControlEntry, CrawlerEntry, ListName, VerifyEntry};
 use crate::config::faults::Faults;
 use crate::identify::signature::SignatureAgent;
@@ -15,12 +16,13 @@ use crate::identify::{
     token_is_legal,
 };
 use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
 
-/// A file on its way into what is known. `own` says that it is an operator's; the bundled ones are checked by the tests
+/// A file on its way into what is known. `own` says that it is an operator's, and is the state folder; the bundled ones are checked by the tests
 /// instead of at every start.
 pub(super) struct Merger<'f, 't> {
     pub(super) faults: &'f mut Faults<'t>,
-    pub(super) own: bool,
+    pub(super) own: Option<&'f Path>,
 }
 
 impl Merger<'_, '_> {
@@ -30,7 +32,7 @@ impl Merger<'_, '_> {
 
     /// Refuses a sign that would convict people.
     fn refuse_if_ordinary(&mut self, key: &str, sign: &Sign) {
-        if self.own
+        if self.own.is_some()
             && let Some(header) = header_matched_by(sign)
         {
             let message = format!("sign `{sign}` would take people's browsers for crawlers: `{header}`");
@@ -69,13 +71,37 @@ impl Merger<'_, '_> {
 
     fn crawler(&mut self, key: &str, entry: CrawlerEntry, catalogue: &Catalogue) -> Crawler {
         let known = catalogue.get(&entry.name);
-        let client = entry.client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
+        let url = entry.card.as_ref().map(|url| &url.0).filter(|url| url.starts_with("https://"));
+        if entry.card.is_some() && url.is_none() {
+            let message = "a card is fetched over https: write its https URL".to_owned();
+            self.refuse(&format!("{key}.card"), message, None);
+        }
+        let (mut card, said) = self.own.zip(url).map(|(folder, url)| card::read(folder, url)).unzip();
+        let said = said.unwrap_or_default();
+        let client = entry.client.or(said.client);
+        let client = client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
         self.check(key, &entry, client, catalogue);
         if known.is_none() {
             self.check_defaults(key, &entry, client, catalogue);
         }
         let is_same_kind = known.is_some_and(|known| known.client == client);
-        let former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
+        let mut former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
+        let takes = |is_open: bool, field, is_said: bool| (is_open && is_said).then_some(field);
+        let token = said.token.filter(|token| catalogue.control_token(token).is_none());
+        let fields = [
+            takes(entry.tokens.is_none(), "tokens", token.is_some()),
+            takes(entry.client.is_none(), "client", said.client.is_some()),
+            takes(entry.purpose.is_none(), "purpose", said.purpose.is_some()),
+            takes(entry.verify.is_none(), "ranges", !said.ranges.is_empty()),
+        ];
+        if let Some(card) = &mut card {
+            card.fields = fields.into_iter().flatten().collect();
+            former.tokens = token.map_or(former.tokens, |token| std::iter::once(token).collect());
+            former.purpose = said.purpose.unwrap_or(former.purpose);
+            if !said.ranges.is_empty() {
+                former.verify.ranges = said.ranges;
+            }
+        }
         let star = if is_same_kind { former.star } else { star_by_default(client) };
         let agent = entry.signature_agent.map_or_else(|| former.verify.agent.clone(), |written| written.0);
         let tokens = entry.tokens.map(|tokens| tokens.into_iter().map(|token| token.0).collect());
@@ -93,6 +119,7 @@ impl Merger<'_, '_> {
             operator: entry.operator.or(former.operator),
             docs: entry.docs.map(|docs| docs.0).or(former.docs),
             shares_cache_with: entry.shares_cache_with.unwrap_or(former.shares_cache_with),
+            card: card.or(former.card),
             name: former.name,
         }
     }
@@ -193,11 +220,14 @@ const WHOLE: &str = "all ";
 
 /// What is written takes the place of what was known, but for the agent, which is a field of its own.
 fn verify(written: Option<VerifyEntry>, former: Verify, agent: Option<SignatureAgent>) -> Verify {
-    let Some(VerifyEntry { rdns, ranges, forward }) = written else { return Verify { agent, ..former } };
+    let Some(VerifyEntry { rdns, ranges, forward, shared }) = written else {
+        return Verify { agent, ..former };
+    };
     Verify {
         rdns: rdns.into_iter().map(|suffix| suffix.0).collect(),
         ranges: ranges.into_iter().map(|url| url.0).collect(),
         forward,
+        shared,
         agent,
     }
 }
@@ -224,6 +254,7 @@ fn default_crawler(name: &str, client: ClientKind) -> Crawler {
         checked: None,
         verify: Verify::default(),
         shares_cache_with: Vec::new(),
+        card: None,
         basis: TokenBasis::Inferred,
     }
 }
@@ -257,7 +288,7 @@ mod tests {
 
     fn message(entry: &str) -> String {
         let text = format!("[[crawler]]\nname = \"Zorkel\"\n{entry}\n");
-        let errors = merge(&text, Path::new("x")).unwrap_err();
+        let errors = merge(&text, Path::new("x"), Path::new("")).unwrap_err();
         assert_eq!(errors.len(), 1, "{errors:#?}");
         errors[0].to_string()
     }
@@ -290,7 +321,7 @@ mod tests {
 
     #[test]
     fn names_that_cannot_stand_for_themselves_are_refused() {
-        let errors = |text: &str| merge(text, Path::new("x")).map(|_| ()).unwrap_err();
+        let errors = |text: &str| merge(text, Path::new("x"), Path::new("")).map(|_| ()).unwrap_err();
         for (name, part) in [
             ("Z", "needs `signs`"),
             ("Zork*Bot", "needs `signs`"),
@@ -310,14 +341,24 @@ mod tests {
             assert_eq!((errors.len(), errors[0].position), (1, Some((7, 11))), "{errors:#?}");
         }
         let signed = "[[crawler]]\nname = \"Zörkel\"\nsigns = [\"Zoerkel\"]\n";
-        assert_eq!(merge(signed, Path::new("x")).unwrap().catalogue.get("Zörkel").unwrap().signs.len(), 1);
+        assert_eq!(
+            merge(signed, Path::new("x"), Path::new(""))
+                .unwrap()
+                .catalogue
+                .get("Zörkel")
+                .unwrap()
+                .signs
+                .len(),
+            1
+        );
     }
 
     #[test]
     fn control_tokens_need_a_name_and_a_meaning() {
         let text = "[[control]]\ntoken = \"Foo-Extended\"\n";
-        assert!(merge(text, Path::new("x")).unwrap_err()[0].message.contains("`governs`"));
-        let knowledge = merge(&format!("{text}governs = \"training\"\n"), Path::new("x")).unwrap();
+        assert!(merge(text, Path::new("x"), Path::new("")).unwrap_err()[0].message.contains("`governs`"));
+        let knowledge =
+            merge(&format!("{text}governs = \"training\"\n"), Path::new("x"), Path::new("")).unwrap();
         let control = knowledge.catalogue.control_token("foo-extended").unwrap();
         assert_eq!((&*control.governs, &control.operator), ("training", &None), "it is for everybody");
     }
@@ -325,7 +366,7 @@ mod tests {
     #[test]
     fn a_name_written_twice_is_refused() {
         let text = "[[crawler]]\nname = \"Zorkel\"\n[[crawler]]\nname = \"zorkel\"\n";
-        assert!(merge(text, Path::new("x")).unwrap_err()[0].message.contains("named twice"));
+        assert!(merge(text, Path::new("x"), Path::new("")).unwrap_err()[0].message.contains("named twice"));
     }
 
     #[test]

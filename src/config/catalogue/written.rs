@@ -41,6 +41,7 @@ pub(super) struct CrawlerEntry {
     pub(super) verify: Option<VerifyEntry>,
     pub(super) shares_cache_with: Option<Vec<Box<str>>>,
     pub(super) signature_agent: Option<WrittenAgent>,
+    pub(super) card: Option<WebUrl>,
 }
 
 /// How the address of a crawler is checked.
@@ -54,11 +55,12 @@ pub(super) struct VerifyEntry {
     pub(super) rdns: Vec<HostSuffix>,
     pub(super) ranges: Vec<WebUrl>,
     pub(super) forward: bool,
+    pub(super) shared: bool,
 }
 
 impl Default for VerifyEntry {
     fn default() -> Self {
-        Self { rdns: Vec::new(), ranges: Vec::new(), forward: true }
+        Self { rdns: Vec::new(), ranges: Vec::new(), forward: true, shared: false }
     }
 }
 

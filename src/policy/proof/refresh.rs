@@ -7,8 +7,8 @@ use super::Evidence;
 use super::directory::key_client;
 use super::range_list::{LARGEST_LIST, RangeList, Receipt};
 use crate::config::ranges::{self, file_name};
-use crate::config::{Config, MOST_BYTES, reading};
-use crate::identify::Catalogue;
+use crate::config::{Config, MOST_BYTES, catalogue, reading};
+use crate::identify::{Card, Catalogue};
 use crate::record::{beside, replace_file};
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
@@ -106,13 +106,38 @@ impl PublicationClient {
         let wanted = Evidence::published(catalogue).into_iter().filter(move |(url, _)| is_wanted(url));
         wanted.map(|(url, crawlers)| {
             let path = self.folder.join(file_name(url));
-            let result = self.fetch(url, &path);
+            let result = self.fetch(url, &path, |bytes, present| fits(&path, bytes, present));
             let list = RangeList::load(&path, None).0;
             Refreshed { url, crawlers, path, result, list }
         })
     }
 
-    fn fetch(&self, url: &str, path: &Path) -> Result<Fetched, String> {
+    /// Fetches the cards of agents that `is_wanted`, each when it is asked for.
+    pub fn refresh_cards<'c>(
+        &self,
+        catalogue: &'c Catalogue,
+        is_wanted: impl Fn(&Card) -> bool,
+    ) -> impl Iterator<Item = Refreshed<'c>> {
+        let cards = catalogue.crawlers().iter().filter_map(|crawler| Some((crawler, crawler.card.as_ref()?)));
+        cards.filter(move |(_, card)| is_wanted(card)).map(|(crawler, card)| {
+            let is_card = |bytes: &[u8], _: Option<&[u8]>| catalogue::parse_card(bytes).map(drop);
+            let result = self.fetch(&card.url, &card.path, is_card);
+            Refreshed {
+                url: &card.url,
+                crawlers: vec![&crawler.name],
+                path: card.path.clone(),
+                result,
+                list: None,
+            }
+        })
+    }
+
+    fn fetch(
+        &self,
+        url: &str,
+        path: &Path,
+        fits: impl Fn(&[u8], Option<&[u8]>) -> Result<(), String>,
+    ) -> Result<Fetched, String> {
         let present = reading::read(path, LARGEST_LIST).ok().map(|read| read.bytes);
         let receipt = present.as_ref().and_then(|bytes| Receipt::of(path, bytes));
         if self.mirror.is_none() && receipt.is_some() && was_asked_within_the_hour(path, SystemTime::now()) {
@@ -141,12 +166,7 @@ impl PublicationClient {
         let (etag, last_modified) = (field(header::ETAG), field(header::LAST_MODIFIED));
         let body = answer.body_mut().with_config().limit(LARGEST_LIST).read_to_vec();
         let bytes = body.map_err(|error| error.to_string())?;
-        let read = ranges::parse(path, &bytes).map_err(|fault| fault_of(&fault))?;
-        if let Some(present) = present.as_ref().and_then(|present| ranges::parse(path, present).ok())
-            && let Some(message) = set_aside(path, &bytes, &present.networks, &read.networks)
-        {
-            return Err(message);
-        }
+        fits(&bytes, present.as_deref())?;
         let receipt = Receipt::new(&bytes, etag, last_modified);
         // First: of a list that it was not written for, a receipt says nothing.
         let written = receipt.write(path).and_then(|()| replace_file(path, &bytes));
@@ -164,6 +184,14 @@ impl PublicationClient {
             }
         }
     }
+}
+
+/// Whether `bytes` are a list that may replace the one that is there.
+fn fits(path: &Path, bytes: &[u8], present: Option<&[u8]>) -> Result<(), String> {
+    let read = ranges::parse(path, bytes).map_err(|fault| fault_of(&fault))?;
+    let present = present.and_then(|present| ranges::parse(path, present).ok());
+    let lost = present.and_then(|present| set_aside(path, bytes, &present.networks, &read.networks));
+    lost.map_or(Ok(()), Err)
 }
 
 /// Whether the list at `path` was fetched, or said to be unchanged, less than an hour ago. Publishers ask not to be asked

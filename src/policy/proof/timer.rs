@@ -3,6 +3,7 @@
 
 use super::refresh::{Fetched, PublicationClient};
 use super::{Evidence, KeyDirectory};
+use crate::identify::Card;
 use crate::policy::expiry::Reminder;
 use crate::policy::{Policy, Reloader};
 use std::collections::{HashMap, HashSet};
@@ -64,6 +65,7 @@ impl Timer {
         let now = SystemTime::now();
         if let Some(every) = policy.config.verify.refresh {
             self.look_for_keys(policy, every.min(KEY_LIFE), at);
+            self.look_for_cards(policy, every, at);
             let is_due = |(url, age): &(&str, Option<Duration>)| {
                 let is_old = age.is_none_or(|age| age >= every);
                 is_old && self.may_ask(url, FIRST_RETRY, every, at)
@@ -112,6 +114,28 @@ impl Timer {
             }
         }
         tracing::info!(fetched, failed, "published address ranges were fetched");
+    }
+
+    /// Fetches the cards of agents that are old.
+    fn look_for_cards(&mut self, policy: &Policy, every: Duration, at: Instant) {
+        let age = |card: &Card| {
+            std::fs::metadata(&card.path).and_then(|found| found.modified()).ok()?.elapsed().ok()
+        };
+        let is_due = |card: &&Card| {
+            age(card).is_none_or(|age| age >= every) && self.may_ask(&card.url, FIRST_RETRY, every, at)
+        };
+        let due: HashSet<&str> = policy.cards().filter(is_due).map(|card| &*card.url).collect();
+        let publisher = (!due.is_empty()).then(|| PublicationClient::new(&policy.config, None));
+        // What is wrong with it is told of the lists.
+        let Some(Ok(publisher)) = publisher else { return };
+        for refreshed in
+            publisher.refresh_cards(policy.identifier.catalogue(), |card| due.contains(&*card.url))
+        {
+            self.note(refreshed.url, refreshed.result.is_err(), at);
+            if let Err(error) = refreshed.result {
+                tracing::warn!(url = refreshed.url, "the card of an agent could not be fetched: {error}");
+            }
+        }
     }
 
     /// Fetches the keys that are old, or that could not be fetched a while ago.

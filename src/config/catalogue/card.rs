@@ -1,0 +1,137 @@
+//! A signature agent card (draft-meunier-webbotauth-registry): what an agent says of itself, at a URL that its entry names.
+//!
+//! What it says fills in what an entry leaves open; what is written there, or known, of a person's making goes first. Cards
+//! lie where they were fetched to, and are read like the entry.
+
+use crate::config::ranges::file_name;
+use crate::config::reading;
+use crate::identify::{Card, ClientKind, Purpose, token_is_legal};
+use crate::record::digest;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// More than any card has, in bytes.
+const LARGEST_CARD: u64 = 64 * 1024;
+
+/// The folder of fetched cards, in the state folder.
+const FOLDER: &str = "cards";
+
+/// Where the card of this URL lies.
+fn card_path(state_dir: &Path, url: &str) -> PathBuf {
+    state_dir.join(FOLDER).join(file_name(url))
+}
+
+/// What a card says, as far as a catalogue has room for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CardFields {
+    pub(super) token: Option<Box<str>>,
+    pub(super) client: Option<ClientKind>,
+    pub(super) purpose: Option<Purpose>,
+    pub(super) ranges: Vec<Box<str>>,
+    rate_expectation: Option<Box<str>>,
+}
+
+/// As it is written: in an object of its own since version 03 of the draft, before that in the card itself.
+#[derive(Deserialize)]
+struct CardFile {
+    #[serde(flatten)]
+    flat: WrittenCard,
+    web_bot_auth: Option<WrittenCard>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct WrittenCard {
+    rfc9309_product_token: Option<String>,
+    trigger: Option<String>,
+    purpose: Option<String>,
+    rate_expectation: Option<String>,
+    #[serde(rename = "ips_uri")]
+    ips_uri: Option<OneOrMany>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// Reads a card. Words that nobody here knows say nothing.
+///
+/// # Errors
+/// What is wrong with it: it is no JSON object, or a field is of another type.
+pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
+    let file: CardFile =
+        serde_json::from_slice(bytes).map_err(|error| format!("no card of an agent: {error}"))?;
+    let card = file.web_bot_auth.unwrap_or(file.flat);
+    let is_plain = |text: &String| text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let uris = match card.ips_uri {
+        None => Vec::new(),
+        Some(OneOrMany::One(uri)) => vec![uri],
+        Some(OneOrMany::Many(uris)) => uris,
+    };
+    Ok(CardFields {
+        token: card.rfc9309_product_token.filter(|token| token_is_legal(token)).map(Into::into),
+        client: card.trigger.and_then(|trigger| match &*trigger {
+            "fetcher" => Some(ClientKind::Fetcher),
+            "crawler" => Some(ClientKind::Crawler),
+            _ => None,
+        }),
+        purpose: card.purpose.and_then(|purpose| purpose.parse().ok()),
+        ranges: uris
+            .into_iter()
+            .filter(|uri| uri.starts_with("https://") && is_plain(uri))
+            .map(Into::into)
+            .collect(),
+        rate_expectation: card.rate_expectation.filter(is_plain).map(Into::into),
+    })
+}
+
+/// The card of this URL as it was fetched, and what it says.
+pub(super) fn read(state_dir: &Path, url: &str) -> (Card, CardFields) {
+    let path = card_path(state_dir, url);
+    let bytes = reading::read(&path, LARGEST_CARD).ok().map(|read| read.bytes);
+    let read = bytes.as_deref().map(parse);
+    let card = Card {
+        url: url.into(),
+        path,
+        digest: bytes.as_deref().map(digest),
+        error: read.as_ref().and_then(|read| read.as_ref().err()).map(|error| error.as_str().into()),
+        ..Card::default()
+    };
+    let fields = read.and_then(Result::ok).unwrap_or_default();
+    (Card { rate_expectation: fields.rate_expectation.clone(), ..card }, fields)
+}
+
+/// Whether the card that lies there is the one that was read.
+pub fn is_as_read(card: &Card) -> bool {
+    let bytes = reading::read(&card.path, LARGEST_CARD).ok().map(|read| read.bytes);
+    card.digest.as_deref() == bytes.as_deref().map(digest).as_deref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read_and_unknown_words_say_nothing() {
+        let fields = r#""rfc9309-product-token": "ExampleBot", "trigger": "fetcher", "purpose": "ai-user",
+            "rate-expectation": "avg=10rps;max=100rps", "ips_uri": "https://a.example/ips.json", "new": [1]"#;
+        let flat = parse(format!("{{{fields}}}").as_bytes()).unwrap();
+        assert_eq!(
+            flat,
+            parse(format!("{{\"client_name\": \"A\", \"web_bot_auth\": {{{fields}}}}}").as_bytes()).unwrap()
+        );
+        assert_eq!((flat.token.as_deref(), flat.client), (Some("ExampleBot"), Some(ClientKind::Fetcher)));
+        assert_eq!(
+            (flat.purpose, &*flat.ranges),
+            (Some(Purpose::AiUser), &[Box::from("https://a.example/ips.json")][..])
+        );
+        let odd = r#"{"rfc9309-product-token": "Bot/1", "trigger": "browser", "purpose": "tdm", "ips_uri": ["http://a.example/"]}"#;
+        assert_eq!(parse(odd.as_bytes()), Ok(CardFields::default()));
+        for bad in ["", "[]", "{\"trigger\": 1}", "<html>"] {
+            assert!(parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}
