@@ -140,6 +140,8 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     for ((crawler, verdict, action), count) in admin.recorder.by_crawler() {
         text.sample(&[("crawler", &crawler), ("verdict", &verdict), ("action", &action)], count);
     }
+    let help = "Requests with a browser's header from addresses that a crawler has to itself; nobody is judged for them.";
+    text.counter("hidden_visits_total", help).by("crawler", admin.totals.hidden_visits());
     text.counter("proofs_total", "Judged requests by what supported the name they gave.");
     of_sites(text, &sites, "proof", SiteTotals::proofs);
     text.counter("robots_txt_total", "Answers to /robots.txt by status.");

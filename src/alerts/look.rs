@@ -18,6 +18,9 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// A server that does not answer is told of after so many failed requests.
 const ERRORS: u64 = 2;
 
+/// How many visits in disguise in an hour are told of.
+const HIDDEN: u64 = 100;
+
 /// What a condition is about; the word is the `kind` of an alert, and public API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
@@ -26,6 +29,8 @@ pub(super) enum AlertKind {
     IgnoresRules,
     /// Somebody uses a crawler's name.
     Impersonation,
+    /// A crawler's own addresses come with a browser's header.
+    Hidden,
     /// A file or configuration was refused, and the former one is kept.
     Refused,
     /// A server of an origin answers no requests.
@@ -193,7 +198,19 @@ fn crawlers(
     store.give_up_after(LIMIT)?;
     let stores = [store];
     let report = Report::of(&stores, &question)?;
-    Ok(report.crawlers.iter().filter_map(conduct).collect())
+    let hidden = report.crawlers.iter().filter_map(hidden);
+    Ok(report.crawlers.iter().filter_map(conduct).chain(hidden).collect())
+}
+
+/// A crawler that comes in disguise; a few such visits may be of somebody who looks at a page.
+fn hidden(entry: &ReportEntry) -> Option<Condition> {
+    let (site, name) = (&*entry.subject.site, entry.subject.crawler.as_deref()?);
+    let requests: u64 = entry.hidden.values().sum();
+    let words = entry.hidden_words().filter(|_| requests >= HIDDEN)?;
+    let text = format!("{name} at {site}: {words}, in the last hour. Nobody is judged for them.");
+    let details = json!({ "requests": requests, "as": entry.hidden });
+    let (site, crawler) = (Some(site.to_owned()), Some(name.to_owned()));
+    Some(Condition { site, crawler, ..Condition::new(AlertKind::Hidden, "", text, details) })
 }
 
 fn conduct(entry: &ReportEntry) -> Option<Condition> {

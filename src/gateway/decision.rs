@@ -211,6 +211,7 @@ impl Gateway {
             (judged.action, judged.set) = (Action::Refuse, None);
         }
         partial_reads::note(&self.recorder, input, &judged);
+        self.note_hidden(input, &judged);
         if judged.verdict.reason == VerdictReason::RobotsTxt && input.decided_for == DecidedFor::Client {
             return served(input, &judged);
         }

@@ -11,6 +11,7 @@ mod decision;
 mod facts;
 mod fault_guard;
 mod forwarding;
+mod hidden;
 mod malformed;
 mod pace;
 mod partial_reads;

@@ -49,9 +49,9 @@ pub use origin_file::{
 };
 pub use overrides::{ModeError, Override, Scope};
 pub use proof::{
-    Claim, Evidence, Fetched, KeyDirectories, KeyDirectory, ProofExplanation, Prover, PublicationClient,
-    QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, name_server_doubt, refresh_regularly,
-    root_certs,
+    Claim, Evidence, Fetched, KeyDirectories, KeyDirectory, OwnAddresses, ProofExplanation, Prover,
+    PublicationClient, QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, name_server_doubt,
+    refresh_regularly, root_certs,
 };
 pub use published::FleetGeneration;
 pub use reload::{LastReload, ReloadCounts, ReloadError, Reloader, Trigger};
@@ -65,7 +65,7 @@ pub use watch::watch;
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::{NoticeTime, PaceLimit, SiteRules};
 use crate::enforce::SetByName;
-use crate::identify::{Catalogue, Identifier};
+use crate::identify::{Card, Catalogue, Identifier};
 use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
 use std::cell::RefCell;
@@ -187,7 +187,13 @@ impl Policy {
 
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.config.files().chain(self.evidence.files())
+        let cards = self.cards().map(|card| &*card.path);
+        self.config.files().chain(self.evidence.files()).chain(cards)
+    }
+
+    /// What agents say of themselves.
+    fn cards(&self) -> impl Iterator<Item = &Card> {
+        self.identifier.catalogue().crawlers().iter().filter_map(|crawler| crawler.card.as_ref())
     }
 
     fn named(&self, name: &str) -> Option<&Arc<Site>> {

@@ -14,6 +14,7 @@ use super::unknown_hosts::{UnknownHost, UnknownHosts};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof};
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -133,6 +134,8 @@ pub struct Totals {
     faults: AtomicU64,
     malformed: AtomicU64,
     no_site: AtomicU64,
+    /// Requests with a browser's header from addresses of a crawler, by its name.
+    hidden: Mutex<BTreeMap<Arc<str>, u64>>,
     /// Which hosts those were for.
     unknown_hosts: UnknownHosts,
     /// How long judging took, robots.txt being answered included.
@@ -203,6 +206,16 @@ impl Totals {
     pub fn no_site(&self, host: &str, now: SystemTime) -> Option<u64> {
         self.no_site.fetch_add(1, Ordering::Relaxed);
         self.unknown_hosts.note(host, now)
+    }
+
+    /// Counts one request with a browser's header from an address of `crawler`, which the catalogue names.
+    pub fn hidden(&self, crawler: &Arc<str>) {
+        *self.hidden.lock().entry(Arc::clone(crawler)).or_default() += 1;
+    }
+
+    /// How many there were, by crawler.
+    pub fn hidden_visits(&self) -> BTreeMap<Arc<str>, u64> {
+        self.hidden.lock().clone()
     }
 
     /// The hosts that such requests were for.

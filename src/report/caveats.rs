@@ -45,6 +45,13 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
                 .to_owned(),
         );
     }
+    for entry in &report.crawlers {
+        let hidden = entry.hidden_words();
+        let who = [entry.subject.name(), &entry.subject.site];
+        found.extend(
+            hidden.map(|hidden| format!("{} at {}: {hidden}; nobody is judged for them.", who[0], who[1])),
+        );
+    }
     let borrowed: BTreeSet<&str> = report.borrowed().map(|entry| entry.subject.name()).collect();
     if !borrowed.is_empty() {
         let requests = report.borrowed().map(|entry| entry.requests).sum();

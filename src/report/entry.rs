@@ -10,6 +10,7 @@ use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, word};
 use crate::robots::unmarked;
 use serde::{Serialize, Serializer};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -49,6 +50,9 @@ pub struct ReportEntry {
     pub refused: u64,
     /// Bytes of the bodies that it was sent in answer to judged requests; `None` where they are not known.
     pub bytes: Option<u64>,
+    /// Requests with a browser's header from addresses that it has to itself, by what the header says. They are judged
+    /// by nothing, and in none of the other counts.
+    pub hidden: BTreeMap<Box<str>, u64>,
     /// First seen, over all that is kept.
     #[serde(serialize_with = "optional_time")]
     pub first_seen: Option<SystemTime>,
@@ -89,6 +93,16 @@ pub struct ReportEntry {
     /// Its requests over the window, in stretches of equal length.
     #[serde(skip)]
     pub course: Vec<f64>,
+}
+
+impl ReportEntry {
+    /// The visits in disguise, in words.
+    pub fn hidden_words(&self) -> Option<String> {
+        let families: Vec<&str> = self.hidden.keys().map(|family| &**family).collect();
+        let requests = amount(self.hidden.values().sum(), "request", "requests");
+        let families = families.join(" and ");
+        (!families.is_empty()).then(|| format!("also {requests} from its own addresses as {families}"))
+    }
 }
 
 /// How often one rule was met in one way, in whichever versions of the file it stands. The kind follows from

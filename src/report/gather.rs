@@ -14,9 +14,9 @@ use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
-    CountSubject, CountedDecision, EventKind, Losses, MissingCounts, OTHER_CRAWLERS, OTHER_PATHS,
-    PartialReads, PathCounts, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
-    WindowCounts,
+    CountSubject, CountedDecision, DecisionCount, EventKind, Losses, MissingCounts, OTHER_CRAWLERS,
+    OTHER_PATHS, PartialReads, PathCounts, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord,
+    Window, WindowCounts,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -58,6 +58,8 @@ struct GatheredActivity {
     bytes: Option<u64>,
     pace: Pace,
     is_hypothetical: bool,
+    /// Requests with a browser's header from its own addresses, by what the header says.
+    hidden: BTreeMap<Box<str>, u64>,
     other_fetch: Option<SystemTime>,
     reads: Vec<ReadTotal>,
 }
@@ -66,6 +68,8 @@ struct GatheredActivity {
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     accounts: BTreeMap<ElementKey, GatheredActivity>,
+    /// What is counted of browsers: visits in disguise of the crawler that is named.
+    hidden: Vec<DecisionCount>,
     /// Reads by anyone at the sites in question.
     kin: NameReads,
     versions: Vec<VersionRecord>,
@@ -135,11 +139,16 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 
 impl Gathered {
     fn add(&mut self, counted: WindowCounts, question: &ReportQuestion, window: &Window) {
-        for SeenSpan { subject, first, last } in counted.presence {
+        let is_hidden = |subject: &CountSubject| subject.client == ClientKind::Browser;
+        let seen = counted.presence.into_iter().filter(|span| !is_hidden(&span.subject));
+        for SeenSpan { subject, first, last } in seen {
             let seen = &mut self.account(&subject).seen;
             *seen = Some(seen.map_or((first, last), |known| (known.0.min(first), known.1.max(last))));
         }
-        for total in counted.totals {
+        let (hidden, totals) =
+            counted.totals.into_iter().partition::<Vec<_>, _>(|total| is_hidden(&total.subject));
+        self.hidden.extend(hidden);
+        for total in totals {
             let account = self.account(&total.subject);
             if let Some(name) = total.subject.crawler.as_deref() {
                 *account.spellings.entry(name.into()).or_default() += total.count;
@@ -147,13 +156,13 @@ impl Gathered {
             let met = DecisionTimes { count: total.count, first: total.first, last: total.last };
             account.totals.entry(total.decision).and_modify(|known| known.add(met)).or_insert(met);
         }
-        for path in counted.paths {
+        for path in counted.paths.into_iter().filter(|path| !is_hidden(&path.subject)) {
             self.account(&path.subject).paths.entry(path.target).or_default().add(&path.counts);
         }
-        for stretch in &counted.stretches {
+        for stretch in counted.stretches.iter().filter(|stretch| !is_hidden(&stretch.subject)) {
             self.account(&stretch.subject).pace.add(stretch);
         }
-        for sent in &counted.sent {
+        for sent in counted.sent.iter().filter(|sent| !is_hidden(&sent.subject)) {
             let bytes = &mut self.account(&sent.subject).bytes;
             *bytes = Some(bytes.unwrap_or_default().saturating_add(sent.bytes));
         }
@@ -196,9 +205,28 @@ impl Gathered {
         }
     }
 
+    /// Visits in disguise are told beside what the crawler did under its own name, where it was proved to be that.
+    fn take_hidden(&mut self) {
+        for total in std::mem::take(&mut self.hidden) {
+            let own = ElementKey { client: ClientKind::Crawler, ..ElementKey::from(&*total.subject) };
+            let is_own = |key: &&ElementKey| {
+                (&key.site, &key.crawler, key.proof) == (&own.site, &own.crawler, own.proof)
+            };
+            let known = self.accounts.keys().find(is_own).cloned();
+            let account = self.accounts.entry(known.unwrap_or(own)).or_default();
+            if let Some(name) = &total.subject.crawler {
+                account.spellings.entry(name.clone()).or_default();
+            }
+            for family in &total.decision.group {
+                *account.hidden.entry(family.clone()).or_default() += total.count;
+            }
+        }
+    }
+
     /// What robots.txt said; and who was of the window.
     fn compile_files(&mut self, window: &Window) {
         self.accounts.retain(|_, account| account.is_of(window));
+        self.take_hidden();
         let reads = self.accounts.values().flat_map(|account| &account.reads);
         let read: HashSet<VersionId> = reads.map(|read| read.version).collect();
         let in_force = in_force(&self.versions, window.to).into_values();
@@ -266,6 +294,7 @@ impl Gathered {
             slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
             refused: account.sum(|decision| !is_pace(decision) && decision.action.keeps_out()),
             bytes: account.bytes,
+            hidden: std::mem::take(&mut account.hidden),
             first_seen: account.seen.map(|(first, _)| first),
             last_seen: account.seen.map(|(_, last)| last),
             first_violation: violated.map(|(first, _)| first),

@@ -5,7 +5,7 @@
 
 use super::address::Network;
 use ipnet::IpNet;
-use prefix_trie::joint::JointPrefixSet;
+use prefix_trie::joint::{JointPrefixMap, JointPrefixSet};
 use std::net::IpAddr;
 
 /// Networks, ready to be asked about addresses. IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2) count as IPv4.
@@ -28,12 +28,45 @@ impl Prefixes {
         self.longest(address).is_some()
     }
 
+    /// The networks.
+    pub fn networks(&self) -> impl Iterator<Item = Network> + '_ {
+        self.0.iter().map(Network)
+    }
+
     /// How many different networks the set was built of.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Something for each of many networks, of which the most specific around an address counts.
+#[derive(Clone, Debug)]
+pub struct PrefixMap<T>(JointPrefixMap<IpNet, T>);
+
+impl<T> Default for PrefixMap<T> {
+    fn default() -> Self {
+        std::iter::empty().collect()
+    }
+}
+
+impl<T> FromIterator<(Network, T)> for PrefixMap<T> {
+    fn from_iter<I: IntoIterator<Item = (Network, T)>>(all: I) -> Self {
+        Self(all.into_iter().map(|(network, of)| (network.0, of)).collect())
+    }
+}
+
+impl<T> PrefixMap<T> {
+    /// What is for the most specific network that contains `address`.
+    pub fn longest(&self, address: IpAddr) -> Option<&T> {
+        self.0.get_lpm(&address.to_canonical().into()).map(|(_, of)| of)
+    }
+
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

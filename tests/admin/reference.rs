@@ -2,7 +2,7 @@
 
 use crate::queries;
 use crate::scene::{Watched, with_everything};
-use crate::support::agents::GPTBOT;
+use crate::support::agents::{CHROME, GPTBOT};
 use crate::support::{Nginx, get, until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -39,6 +39,7 @@ fn it_lists_what_is_shown_and_nothing_else() {
     let origin = Nginx::start();
     let watched = Watched::start(with_everything(&origin));
     watched.gateway.send(&get("/private").by(GPTBOT));
+    watched.gateway.send(&get("/private").by(CHROME).with("X-Forwarded-For", "20.9.1.7"));
     let metrics = until("the request is counted by crawler", || {
         let metrics = watched.metrics();
         let is_counted = metrics.samples("robots_gateway_crawler_requests_total").next().is_some();

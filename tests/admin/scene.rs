@@ -44,7 +44,12 @@ pub(crate) fn with_everything(origin: &Nginx) -> Builder {
     let builder = Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(origin);
     Authority::new().save(builder.folder(), "site", &["a.example"]);
     let own = format!("[[sites]]\nhosts = [\"own.example\"]\norigin = \"{}\"", origin.url());
-    builder.table("[[certificates]]\ncertificate = \"site.crt\"\nkey = \"site.key\"").table(&own)
+    builder
+        .set("trusted_proxies = [\"127.0.0.1\"]")
+        .file("ranges.txt", "20.9.0.0/16\n")
+        .table("[verify]\ndns = false\nranges = { GPTBot = [\"ranges.txt\"] }")
+        .table("[[certificates]]\ncertificate = \"site.crt\"\nkey = \"site.key\"")
+        .table(&own)
 }
 
 /// A program on the path, where it is installed.

@@ -19,13 +19,16 @@ const SECRET: &str = "0123456789abcdef";
 type Taken = Arc<Mutex<Vec<(String, Option<String>, Vec<u8>)>>>;
 
 /// Takes alerts on a free port, and answers with these statuses, the last of them for ever.
-struct AlertReceiver {
-    address: SocketAddr,
+pub(crate) struct AlertReceiver {
+    pub(crate) address: SocketAddr,
     taken: Taken,
 }
 
 impl AlertReceiver {
-    fn answering(statuses: &'static [&'static str], tls: Option<Arc<rustls::ServerConfig>>) -> Self {
+    pub(crate) fn answering(
+        statuses: &'static [&'static str],
+        tls: Option<Arc<rustls::ServerConfig>>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
         let taken = Taken::default();
@@ -56,7 +59,7 @@ impl AlertReceiver {
     }
 
     /// Waits for the first of this kind.
-    fn first(&self, kind: &str) -> Value {
+    pub(crate) fn first(&self, kind: &str) -> Value {
         until(kind, || self.alerts(kind).into_iter().next())
     }
 }

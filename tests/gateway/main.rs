@@ -29,6 +29,7 @@ mod enforce;
 mod exceptions;
 mod faults;
 mod hanging;
+mod hidden;
 mod http2;
 mod http2_answers;
 mod http2_floods;

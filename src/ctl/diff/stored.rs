@@ -4,7 +4,7 @@ use super::flips::{FileVerdict, Flips};
 use super::{JudgedRequests, SitePair};
 use crate::ctl::VerbFailure;
 use crate::ctl::explain::{facts, judge_trial};
-use crate::identify::{Basis, Identifier, Identity, Proof};
+use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof};
 use crate::policy::Site;
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
 use crate::request::target::RequestTarget;
@@ -25,6 +25,10 @@ pub(super) fn flips(
     let paths = store.paths(&window, &filter, usize::MAX)?;
     let (mut flips, mut judged, mut named) = (Flips::default(), 0, 0);
     for path in &paths {
+        // A visit in disguise is judged by neither.
+        if path.subject.client == ClientKind::Browser {
+            continue;
+        }
         let count = path.counts.requests();
         judged += count;
         if path.target == OTHER_PATHS {

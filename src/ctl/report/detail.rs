@@ -94,6 +94,9 @@ fn requests(entry: &ReportEntry) -> String {
             let _ = write!(text, ", {} {what}", grouped(count));
         }
     }
+    if let Some(hidden) = entry.hidden_words() {
+        let _ = write!(text, ", {hidden}");
+    }
     text
 }
 

@@ -6,6 +6,7 @@
 
 use super::answer::ProofAnswer;
 use super::directory::{KeyDirectories, KeyDirectory};
+use super::own_addresses::OwnAddresses;
 use super::range_list::{RangeList, ServiceNames};
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, ConfigErrors};
@@ -33,6 +34,8 @@ pub struct Evidence {
     pub faults: Vec<ConfigError>,
     /// The keys of agents that sign.
     pub directories: KeyDirectories,
+    /// The addresses that crawlers have to themselves.
+    pub own_addresses: OwnAddresses,
 }
 
 /// A list that the catalogue or the operator names, and what was found there.
@@ -104,7 +107,15 @@ impl Evidence {
             crawlers.filter_map(|crawler| Some((Arc::clone(&crawler.name), compile(crawler)?))).collect();
         let suffixes: BTreeSet<&Box<str>> = methods.values().flat_map(|methods| &methods.suffixes).collect();
         let suffixes = suffixes.into_iter().cloned().collect();
-        Ok(Self { methods, sources: sources.into_values().collect(), suffixes, faults, directories })
+        let own_addresses = OwnAddresses::new(catalogue, &methods);
+        Ok(Self {
+            methods,
+            sources: sources.into_values().collect(),
+            suffixes,
+            faults,
+            directories,
+            own_addresses,
+        })
     }
 
     /// The methods for whoever says to be `identity`. Only a name of the catalogue can be proved.

@@ -114,6 +114,12 @@ impl RangeList {
         }
     }
 
+    /// The networks that are for the crawler of these names.
+    pub(super) fn networks_of<'a>(&'a self, names: &'a ServiceNames) -> impl Iterator<Item = Network> + 'a {
+        let services = |network: &Network| self.services.get(network).map_or(&[][..], Vec::as_slice);
+        self.prefixes.networks().filter(move |network| names.are_meant_by(services(network)))
+    }
+
     /// For which services the network around `address` is.
     pub(super) fn services(&self, address: IpAddr) -> &[Box<str>] {
         let network = self.prefixes.longest(address);

@@ -87,6 +87,8 @@ fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
             facts.push(Fact { label, value: grouped(count) });
         }
     }
+    let hidden = entry.hidden_words();
+    facts.extend(hidden.map(|value| Fact { label: "In disguise", value }));
     facts.extend(entry.bytes.filter(|bytes| *bytes > 0).map(sent));
     let read = match (entry.reads, entry.other_fetch) {
         (0, Some(_)) => "not known to be this file".to_owned(),

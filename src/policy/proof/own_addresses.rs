@@ -1,0 +1,66 @@
+//! Which crawler an address belongs to by what its operator publishes, whatever the header says.
+
+use super::evidence::Methods;
+use super::range_list::RangeList;
+use crate::identify::{Catalogue, ClientKind, Crawler};
+use crate::request::address::Network;
+use crate::request::prefixes::{PrefixMap, Prefixes};
+use hashbrown::HashMap;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// The addresses of crawlers, as far as nobody else is behind them.
+#[derive(Debug, Default)]
+pub struct OwnAddresses {
+    networks: PrefixMap<(Arc<str>, Arc<RangeList>)>,
+    /// Where people may be, too: behind the operator's cloud or VPN, or behind a fetcher that works for one.
+    shared: Prefixes,
+}
+
+impl OwnAddresses {
+    /// The addresses in the lists that are there. Where several crawlers have a list, it is told of the shortest name, which
+    /// is the one that the operator's crawlers have in common.
+    pub(super) fn new(catalogue: &Catalogue, methods: &HashMap<Arc<str>, Methods>) -> Self {
+        let (mut own, mut shared) = (BTreeMap::<_, (Arc<str>, Arc<RangeList>)>::new(), Vec::new());
+        for crawler in catalogue.crawlers() {
+            let Some(methods) = methods.get(&crawler.name) else { continue };
+            for list in &methods.lists {
+                let networks = list.networks_of(&methods.names);
+                if is_shared(crawler) {
+                    shared.extend(networks);
+                    continue;
+                }
+                for network in networks {
+                    let known = own.get(&key(network)).map(|(name, _)| name.len());
+                    if known.is_none_or(|length| crawler.name.len() < length) {
+                        own.insert(key(network), (Arc::clone(&crawler.name), Arc::clone(list)));
+                    }
+                }
+            }
+        }
+        let networks =
+            own.into_iter().map(|((address, prefix), of)| (Network::around(address, prefix, prefix), of));
+        Self { networks: networks.collect(), shared: Prefixes::new(shared) }
+    }
+
+    /// The crawler that has `address` to itself, by a list that is young enough to say so.
+    pub fn crawler_at(&self, address: IpAddr, now: SystemTime) -> Option<&Arc<str>> {
+        if self.networks.is_empty() {
+            return None;
+        }
+        let (name, list) = self.networks.longest(address)?;
+        (list.is_recent(now) && !self.shared.contains(address)).then_some(name)
+    }
+}
+
+/// A network in an order.
+fn key(network: Network) -> (IpAddr, u8) {
+    (network.address(), network.prefix())
+}
+
+/// Whether a person may come from the addresses of `crawler`.
+fn is_shared(crawler: &Crawler) -> bool {
+    crawler.verify.shared || !matches!(crawler.client, ClientKind::Crawler | ClientKind::SpecialCase)
+}
