@@ -8,18 +8,17 @@ use serde_json::Value;
 
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0";
 
-/// ExampleBot has its addresses to itself, but for some; SharedBot's are those of a cloud.
+/// The first has its addresses to itself, but for some; those of the second are a cloud's.
 const CATALOGUE: &str = "[[crawler]]\nname = \"ExampleBot\"\ntokens = [\"ExampleBot\"]\npurpose = \"ai-train\"\n\
                          [[crawler]]\nname = \"SharedBot\"\ntokens = [\"SharedBot\"]\nverify = { shared = true }\n\
                          [[crawler]]\nname = \"ExampleFetcher\"\nclient = \"fetcher\"\n";
 
-#[test]
-fn visits_from_a_crawlers_own_addresses_are_told_and_nothing_else() {
-    let (origin, receiver) = (Nginx::start(), AlertReceiver::answering(&["200 OK"], None));
-    let gateway = Daemon::with("User-agent: *\nDisallow: /private\n")
+/// A gateway that enforces, and knows the addresses of all three.
+fn gateway(origin: &Nginx, receiver: &AlertReceiver) -> Daemon {
+    Daemon::with("User-agent: *\nDisallow: /private\n")
         .served_for_long()
         .in_mode("enforce")
-        .in_front_of(&origin)
+        .in_front_of(origin)
         .set("trusted_proxies = [\"127.0.0.1\"]\ncatalogue = \"crawlers.toml\"")
         .arg("--admin")
         .arg("127.0.0.1:0")
@@ -32,7 +31,13 @@ fn visits_from_a_crawlers_own_addresses_are_told_and_nothing_else() {
         .file("own.txt", "20.9.0.0/16\n2a01:111::/32\n")
         .file("shared.txt", "20.9.128.0/17\n40.7.0.0/16\n")
         .file("fetcher.txt", "20.9.64.0/24\n")
-        .start();
+        .start()
+}
+
+#[test]
+fn visits_from_a_crawlers_own_addresses_are_told_and_nothing_else() {
+    let (origin, receiver) = (Nginx::start(), AlertReceiver::answering(&["200 OK"], None));
+    let gateway = gateway(&origin, &receiver);
     let mut client = gateway.client();
     let mut comes = |agent: &str, address: &str| {
         let answer = client.send(&get("/private/a").by(agent).with("X-Forwarded-For", address));
@@ -79,6 +84,11 @@ fn visits_from_a_crawlers_own_addresses_are_told_and_nothing_else() {
     let counted = told["details"]["requests"].as_u64();
     assert!(told["crawler"] == "ExampleBot" && counted >= Some(100), "{told}");
     assert!(gateway.journal().events().iter().all(|event| event["client"] != "browser"));
+    is_counted_apart(&gateway, &state);
+}
+
+/// The metrics, and what would flip under another file, have them apart from what is judged.
+fn is_counted_apart(gateway: &Daemon, state: &str) {
     let line = gateway.log.line_with(&["admin listener is open"]);
     let at = line.find("127.0.0.1:").expect("an address");
     let admin = line[at..].split(['"', ' ']).next().expect("an address").parse().expect("an address");
@@ -97,7 +107,7 @@ fn visits_from_a_crawlers_own_addresses_are_told_and_nothing_else() {
     let new = gateway.folder().join("new.txt");
     let config = gateway.folder().join("gateway.toml");
     let [new, config] = [&new, &config].map(|path| path.to_str().expect("UTF-8"));
-    let asked = ["diff", new, "--since", "1h", "--config", config, "--state-dir", &state, "--format", "json"];
+    let asked = ["diff", new, "--since", "1h", "--config", config, "--state-dir", state, "--format", "json"];
     let flips = gateway.ctl(&asked).json();
     assert_eq!(flips["requests"]["judged"], 2, "{flips}");
 }
