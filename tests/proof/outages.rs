@@ -168,10 +168,10 @@ fn who_denies_everything_convicts_nobody_and_that_is_told() {
     let (_origin, server, gateway) = scene(NameServerManner::Code(3));
     says_nothing(&gateway, &server);
     let status = gateway.ctl(&["status"]).exits(0).stdout;
-    assert!(status.contains("deny that 66.249.64.1 is Googlebot's"), "{status}");
+    assert!(status.contains("do not know that 66.249.64.1 is Googlebot's"), "{status}");
     let json = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
-    assert!(json["resolver_error"].as_str().is_some_and(|error| error.contains("deny")), "{json}");
-    gateway.log.line_with(&["deny that 66.249.64.1 is Googlebot's"]);
+    assert!(json["resolver_error"].as_str().is_some_and(|error| error.contains("do not know")), "{json}");
+    gateway.log.line_with(&["do not know that 66.249.64.1 is Googlebot's"]);
     server.answers(NameServerManner::Honest);
     // What is asked while the doubt lasts is not asked again for a minute, so each question is about another address.
     let (mut client, mut last) = (gateway.client(), 0);
