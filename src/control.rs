@@ -3,7 +3,7 @@
 //! Field names are public API. What is missing from the answer of an older gateway has its default.
 
 use crate::fleet::FleetStatus;
-use crate::policy::{LastReload, Override, SiteModes, UnknownSpan};
+use crate::policy::{LastReload, Modes, Override, SiteModes, UnknownSpan};
 use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost, timestamp};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -93,6 +93,8 @@ pub struct SiteStatus {
     pub read_by: usize,
     /// What is not known of the time before, and until when nobody is accused because of it.
     pub unknown: Vec<UnknownPast>,
+    /// Every mode that has a say, in the order in which they win, and why.
+    pub modes: Modes,
     /// The name under which something in front sent its visitors in the last day, whoever they were.
     pub stand_in: Option<Cow<'static, str>>,
 }

@@ -132,6 +132,7 @@ fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {
         binds_from: notice.binds_from.map(timestamp),
         read_by: notice.read_by,
         unknown: notice.unknown.into_iter().map(Into::into).collect(),
+        modes: site.modes.spelt(policy),
         stand_in: admin.recorder.stand_in(&site.config.name, SystemTime::now()).map(Cow::Borrowed),
     }
 }

@@ -7,13 +7,13 @@ mod told;
 use super::args::{Cli, ExplainArgs};
 use super::output::Output;
 use super::trial::TrialPolicy;
-use super::{VerbFailure, VerbOutcome, VerbResult, control};
+use super::{VerbFailure, VerbOutcome, VerbResult, control, mode};
 use crate::control::{SiteStatus, StatusReport, UnknownPast};
 use crate::decide::{NoticeTime, RobotsVersion, Ruling, SiteRules};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, Proof, Recognised};
-use crate::policy::{JudgedClient, JudgedRequest, Policy, Site, explain_proof, judge};
+use crate::policy::{JudgedClient, JudgedRequest, ModeInForce, Modes, Policy, Site, explain_proof, judge};
 use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
@@ -45,6 +45,10 @@ pub(super) struct Explanation {
     preferences: Vec<told::ToldPreference>,
     /// How fast the client may come; null without a `Crawl-delay` or a rate.
     pace: Option<pace::ExplainedPace>,
+    /// The mode that decides about the client; null for a person.
+    mode: Option<ModeInForce>,
+    /// Every mode of the site, in the order in which they win; those of a running gateway where there is one.
+    modes: Modes,
 }
 
 /// The part of an explanation that `--batch` answers too.
@@ -116,10 +120,7 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
         .ok_or_else(|| VerbFailure(invalid_target(&printable(sent))))?;
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
     let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head, &trial.host));
-    let mut explanation = explain(&trial, &facts, named.as_ref(), signed);
-    if let Some(site) = running(cli, &explanation) {
-        (explanation.binds_from, explanation.unknown) = (site.binds_from, site.unknown);
-    }
+    let explanation = explain(&trial, &facts, named.as_ref(), signed, running(cli, &trial.site));
     let outcome =
         if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
     output.show(&explanation, |explanation, output| output.render(explanation))?;
@@ -170,11 +171,10 @@ pub(super) fn judge_trial<'p>(
 }
 
 /// What a running gateway says of the same version of the same site; nothing where none is running.
-fn running(cli: &Cli, explanation: &Explanation) -> Option<SiteStatus> {
+fn running(cli: &Cli, site: &Site) -> Option<SiteStatus> {
     let status = control::ask::<StatusReport>(&cli.control_socket().ok()?, "GET", "/status", &()).ok()?.told;
-    let is_same = |site: &SiteStatus| {
-        site.site == explanation.site && site.robots_version == explanation.robots_version
-    };
+    let version = site.version().map(|id| id.to_string());
+    let is_same = |status: &SiteStatus| status.site == site.config.name && status.robots_version == version;
     status.sites.into_iter().find(is_same)
 }
 
@@ -187,6 +187,7 @@ pub(super) fn explain(
     facts: &RequestFacts<'_>,
     named: Option<&Arc<Identity>>,
     signed: Option<SignerSteps>,
+    running: Option<SiteStatus>,
 ) -> Explanation {
     let (signature, signature_steps) = signed.unwrap_or_default();
     let signature = signature.as_ref();
@@ -223,6 +224,11 @@ pub(super) fn explain(
     steps.extend(target_steps(facts, &target));
     steps.extend(verdict_steps(&trial.site.rules, &judged_here));
     steps.push(format!("in mode audit: {}; in mode enforce: {}", action.audit, action.enforce));
+    let (binds_from, unknown, modes) = match running {
+        Some(site) => (site.binds_from, site.unknown, site.modes),
+        None => (None, Vec::new(), trial.site.modes.spelt(&trial.policy)),
+    };
+    steps.push(format!("modes, the first that fits: {}", mode::modes_line(&modes)));
     Explanation {
         ruling: ExplainAnswer::of(&judged_here),
         site: trial.site.config.name.clone(),
@@ -230,10 +236,12 @@ pub(super) fn explain(
         proof: judged_here.proof.as_str(),
         action,
         steps,
-        binds_from: None,
-        unknown: Vec::new(),
+        binds_from,
+        unknown,
         preferences: told::preferences(trial, &judged_here.identity, target.judged()),
         pace: pace::ExplainedPace::of(trial, &judged_here, &target),
+        mode: modes.deciding(&judged_here.identity).cloned(),
+        modes,
     }
 }
 

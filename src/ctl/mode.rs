@@ -4,7 +4,7 @@ use super::args::{Cli, ModeArgs};
 use super::output::Output;
 use super::{VerbOutcome, VerbResult, control};
 use crate::control::ModeReport;
-use crate::policy::{ModeInForce, ModeScope, ModeSource, Override, Scope, SiteModes};
+use crate::policy::{ModeInForce, ModeScope, ModeSource, Modes, Override, Scope, SiteModes};
 use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
@@ -30,28 +30,36 @@ fn print_change(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> 
     report.warnings.iter().try_for_each(|warning| output.line(format!("warning: {warning}")))
 }
 
-/// Which modes are in force: of each site its own, and of those that have another.
+/// Every mode that is in force, site by site, in the order in which they win.
 fn print_in_force(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> {
-    let line = |who: &str, one: &ModeInForce| format!("{who}: {}, {}", one.mode, describe_source(one));
-    let of = |site: &SiteModes, whom: &ModeScope| site.modes.0.iter().find(|one| one.whom == *whom).cloned();
-    if let Some(all) = report.in_force.first().and_then(|site| of(site, &ModeScope::Everybody)) {
-        output.line(format!("{}; nothing else counts", line("everybody", &all)))?;
-    }
-    for site in &report.in_force {
-        if let Some(others) = of(site, &ModeScope::Others) {
-            output.line(line(&site.site, &others))?;
-        }
-        for one in &site.modes.0 {
-            let who = match &one.whom {
-                ModeScope::Crawler(name) => format!("  crawler {name}"),
-                ModeScope::Purpose(purpose) => format!("  purpose {purpose}"),
-                ModeScope::Client(client) => format!("  clients of kind {client}"),
-                ModeScope::Everybody | ModeScope::Others => continue,
-            };
-            output.line(line(&who, one))?;
+    for SiteModes { site, modes } in &report.in_force {
+        output.line(format!("{site}: the first that fits a client is its mode"))?;
+        for one in &modes.0 {
+            output.line(format!("  {}: {}, {}", describe_whom(&one.whom), one.mode, describe_source(one)))?;
         }
     }
     Ok(())
+}
+
+/// The same on one line, without the reasons.
+pub(super) fn modes_line(modes: &Modes) -> String {
+    let one = |one: &ModeInForce| format!("{}: {}", describe_whom(&one.whom), one.mode);
+    modes.0.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn describe_whom(whom: &ModeScope) -> String {
+    match whom {
+        ModeScope::Everybody => "everybody".to_owned(),
+        ModeScope::Crawler(name) => format!("crawler {name}"),
+        ModeScope::Purpose(purpose) => format!("purpose {purpose}"),
+        ModeScope::Client(client) => format!("clients of kind {client}"),
+        ModeScope::Others => "all others".to_owned(),
+    }
+}
+
+/// The mode of somebody, and why.
+pub(super) fn mode_line(one: &ModeInForce) -> String {
+    format!("{}, that of {}, {}", one.mode, describe_whom(&one.whom), describe_source(one))
 }
 
 /// Why a mode is in force.

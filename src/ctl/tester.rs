@@ -82,7 +82,7 @@ impl TesterInput {
         let host = named.clone().into_owned();
         let facts = RequestFacts { host: named, ..facts };
         let trial = TrialPolicy { policy: policy.clone(), site, host, limits, has_rules: true };
-        explain(&trial, &facts, None, None).render().map_err(|error| error.to_string())
+        explain(&trial, &facts, None, None, None).render().map_err(|error| error.to_string())
     }
 
     /// The robots.txt as it is in a file: a form sends other line ends.

@@ -2,9 +2,9 @@
 //!
 //! What is shown is the list that is enforced, so the two cannot differ.
 
-use super::Site;
 use super::overrides::{Override, Overrides, Scope};
 use super::reload::Reloader;
+use super::{Policy, Site};
 use crate::config::{Config, SiteConfig};
 use crate::enforce::{ClientModes, Mode};
 use crate::identify::{ClientKind, Identity, Purpose};
@@ -94,16 +94,8 @@ impl Reloader {
     /// The modes that are in force at each site, and why.
     pub fn modes_in_force(&self) -> Vec<SiteModes> {
         let policy = self.current();
-        let spelt = |mut one: ModeInForce| {
-            if let ModeScope::Crawler(name) = &mut one.whom {
-                *name = policy.identifier.catalogue().spelt(name).to_owned();
-            }
-            one
-        };
-        let modes = |site: &Arc<Site>| SiteModes {
-            site: site.config.name.clone(),
-            modes: Modes(site.modes.0.iter().cloned().map(spelt).collect()),
-        };
+        let modes =
+            |site: &Arc<Site>| SiteModes { site: site.config.name.clone(), modes: site.modes.spelt(&policy) };
         policy.sites().iter().map(modes).collect()
     }
 }
@@ -130,6 +122,18 @@ impl Modes {
     /// The one that decides about `identity`; `None` for a person.
     pub fn deciding(&self, identity: &Identity) -> Option<&ModeInForce> {
         self.0.iter().find(|one| one.whom.means(identity)).filter(|_| identity.is_judged())
+    }
+
+    /// The same with the names of crawlers as the catalogue spells them, to be shown.
+    #[must_use]
+    pub fn spelt(&self, policy: &Policy) -> Self {
+        let mut modes = self.clone();
+        for one in &mut modes.0 {
+            if let ModeScope::Crawler(name) = &mut one.whom {
+                *name = policy.identifier.catalogue().spelt(name).to_owned();
+            }
+        }
+        modes
     }
 
     /// The mode of whoever has none of his own.

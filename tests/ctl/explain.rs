@@ -87,6 +87,8 @@ fn the_json_has_the_promised_fields_in_their_order() {
             "steps",
             "preferences",
             "pace",
+            "mode",
+            "modes",
         ]
     );
     let mut answer = ended.json();
@@ -94,6 +96,11 @@ fn the_json_has_the_promised_fields_in_their_order() {
     assert!(steps.as_array().is_some_and(|steps| !steps.is_empty()), "{steps}");
     let site = answer.as_object_mut().expect("an object").remove("site");
     assert!(site.is_some());
+    let modes = answer.as_object_mut().expect("an object").remove("modes").expect("modes");
+    let last = modes.as_array().and_then(|modes| modes.last()).expect("a mode");
+    assert_eq!(answer["mode"], *last, "no other fits it");
+    assert_eq!((&last["whom"], &last["mode"]), (&"others".into(), &"audit".into()), "{modes}");
+    answer.as_object_mut().expect("an object").remove("mode");
     assert_eq!(
         answer,
         json!({
