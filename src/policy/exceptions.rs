@@ -58,7 +58,7 @@ impl Exceptions {
 impl Policy {
     /// Whether an exception has ended since this policy was made.
     pub(super) fn is_outlived(&self, now: SystemTime) -> bool {
-        self.config.exceptions().any(|(_, one)| one.holds(self.since) && !one.holds(now))
+        self.exceptions != Exceptions::new(&self.config, now)
     }
 
     /// What is to be known of exceptions that have ended or end soon.

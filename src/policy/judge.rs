@@ -175,7 +175,9 @@ impl<'p> JudgedClient<'p, '_> {
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
         let mut action = enforce(mode, site.config.choices(), &verdict, identity, proof, target);
-        let is_answered = action == Action::Refuse && matches!(verdict.outcome, VerdictOutcome::Violation(_));
+        let is_answered = action == Action::Refuse
+            && proof != Proof::Contradicted
+            && matches!(verdict.outcome, VerdictOutcome::Violation(_));
         let set = is_answered.then(|| policy.actions.of(identity)).flatten();
         if let Some(set) = set {
             action = set.action();

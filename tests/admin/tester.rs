@@ -38,7 +38,7 @@ fn below<'p>(page: &'p ParsedPage, heading: &str) -> &'p str {
 #[test]
 fn it_explains_a_request_and_lints_a_file_as_the_tool_does() {
     let origin = Nginx::start();
-    let watched = Watched::start(Daemon::with(ROBOTS).in_front_of(&origin).in_mode("enforce"));
+    let watched = Watched::start(Daemon::with(ROBOTS).in_front_of(&origin).in_mode("audit"));
     let report = watched.ask("/?since=1h");
     assert!(report.text().contains("href=\"/test\"") || report.status == 503, "{}", report.text());
     let empty = page(&watched.ask("/test"));

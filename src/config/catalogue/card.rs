@@ -57,6 +57,9 @@ enum OneOrMany {
     Many(Vec<String>),
 }
 
+/// How many lists of addresses of a card are fetched.
+const MOST_LISTS: usize = 4;
+
 /// Reads a card. Words that nobody here knows say nothing.
 ///
 /// # Errors
@@ -82,6 +85,7 @@ pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
         ranges: uris
             .into_iter()
             .filter(|uri| uri.starts_with("https://") && is_plain(uri))
+            .take(MOST_LISTS)
             .map(Into::into)
             .collect(),
         rate_expectation: card.rate_expectation.filter(is_plain).map(Into::into),

@@ -78,7 +78,10 @@ impl Merger<'_, '_> {
         }
         let (mut card, said) = self.own.zip(url).map(|(folder, url)| card::read(folder, url)).unzip();
         let said = said.unwrap_or_default();
-        let client = entry.client.or(said.client);
+        // A card makes no crawler of what is none, such as an app.
+        let may_say =
+            known.is_none_or(|known| matches!(known.client, ClientKind::Crawler | ClientKind::Fetcher));
+        let client = entry.client.or_else(|| said.client.filter(|_| may_say));
         let client = client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
         self.check(key, &entry, client, catalogue);
         if known.is_none() {
@@ -87,10 +90,10 @@ impl Merger<'_, '_> {
         let is_same_kind = known.is_some_and(|known| known.client == client);
         let mut former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
         let takes = |is_open: bool, field, is_said: bool| (is_open && is_said).then_some(field);
-        let token = said.token.filter(|token| catalogue.control_token(token).is_none());
+        let token = said.token.filter(|token| !is_of_another(token, &entry.name, catalogue));
         let fields = [
             takes(entry.tokens.is_none(), "tokens", token.is_some()),
-            takes(entry.client.is_none(), "client", said.client.is_some()),
+            takes(entry.client.is_none() && may_say, "client", said.client.is_some()),
             takes(entry.purpose.is_none(), "purpose", said.purpose.is_some()),
             takes(entry.verify.is_none(), "ranges", !said.ranges.is_empty()),
         ];
@@ -277,6 +280,15 @@ fn headers() -> impl Iterator<Item = &'static str> {
 /// A person's header in which the sign stands, if there is one.
 fn header_matched_by(sign: &Sign) -> Option<&'static str> {
     headers().find(|header| sign.stands_in(header.as_bytes()))
+}
+
+/// Whether a token is a control token, or that of another crawler than `name`, which no card takes from it.
+fn is_of_another(token: &str, name: &str, catalogue: &Catalogue) -> bool {
+    let is_its = |other: &Crawler| {
+        let mut names = other.tokens.iter().map(|name| &**name).chain([&*other.name]);
+        *other.name != *name && names.any(|name| name.eq_ignore_ascii_case(token))
+    };
+    catalogue.control_token(token).is_some() || catalogue.crawlers().iter().any(is_its)
 }
 
 #[cfg(test)]

@@ -61,6 +61,8 @@ struct HistoryState {
     as_of: NoticeTime,
     /// Whether rows may be open of what is served no more.
     has_former: bool,
+    /// Whether others wrote something since the policy in force was last given its past.
+    has_news: bool,
 }
 
 impl NoticeHistory {
@@ -168,6 +170,7 @@ impl HistoryState {
             notice: config.notice,
             as_of: NoticeTime::default(),
             has_former: false,
+            has_news: false,
         };
         state.open();
         state
@@ -234,7 +237,7 @@ impl HistoryState {
             self.open();
         }
         let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
-        folder.refresh(&mut self.own)?;
+        self.has_news |= folder.refresh(&mut self.own)?;
         let (is_written, has_taken_up) = (folder.is_written(), folder.has_taken_up());
         let (served, mut next) = (served(policy), self.own.clone());
         let now = self.clock.now();
@@ -275,7 +278,7 @@ impl HistoryState {
         self.has_former = true;
         // Who writes at the same time sees this one, or is seen here.
         if let Some(folder) = &mut self.folder {
-            folder.refresh(&mut self.own)?;
+            self.has_news |= folder.refresh(&mut self.own)?;
         }
         Ok(is_news)
     }
@@ -315,15 +318,16 @@ impl HistoryState {
         } else {
             self.has_former = false;
         }
-        is_ended && !self.has_former
+        is_ended
     }
 
     fn look(&mut self, policy: &Policy) -> bool {
         let (was_open, as_of) = (self.folder.is_some(), self.as_of);
-        let mut is_new = false;
+        // What a reload saw that changed nothing else is news, too.
+        let mut is_new = std::mem::take(&mut self.has_news);
         if let Some(folder) = &mut self.folder {
             // Where it cannot be read, what is known goes on to hold.
-            is_new = folder.refresh(&mut self.own).unwrap_or_default();
+            is_new |= folder.refresh(&mut self.own).unwrap_or_default();
             if folder.is_written() && !folder.has_taken_up() {
                 let is_ended = self.has_former && self.end_former(policy);
                 return is_ended || is_new || self.has_ended_since(as_of);

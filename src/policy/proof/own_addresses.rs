@@ -25,7 +25,9 @@ impl OwnAddresses {
     pub(super) fn new(catalogue: &Catalogue, methods: &HashMap<Arc<str>, Methods>) -> Self {
         let (mut own, mut shared) = (BTreeMap::<_, (Arc<str>, Arc<RangeList>)>::new(), Vec::new());
         for crawler in catalogue.crawlers() {
-            let Some(methods) = methods.get(&crawler.name) else { continue };
+            // What an agent says of itself in a card tells nothing of others.
+            let is_of_card = crawler.card.as_ref().is_some_and(|card| card.fields.contains(&"ranges"));
+            let Some(methods) = methods.get(&crawler.name).filter(|_| !is_of_card) else { continue };
             for list in &methods.lists {
                 let networks = list.networks_of(&methods.names);
                 if is_shared(crawler) {

@@ -6,7 +6,7 @@
 use super::clock::{self, NoticeClock, uptime};
 use super::document::{RowDocument, time_line};
 use super::{RowsError, RowsMemory, digest, whole_micros};
-use crate::decide::NoticeTime;
+use crate::decide::{Doubt, NoticeTime};
 use crate::record::files::{FileId, beside, inode, make_folder, sync_folder_of};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
@@ -170,7 +170,14 @@ impl RowFolder {
             }
             let mut bytes = Vec::new();
             // Another process may have taken it up at this moment.
-            let Ok(mut file) = File::open(&path) else { continue };
+            let mut file = match File::open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(_) => {
+                    is_damaged = true;
+                    continue;
+                }
+                Ok(file) => file,
+            };
             let mark = mark(&file)?;
             if self.others.get(&path).is_some_and(|known| known.mark == mark) {
                 continue;
@@ -195,7 +202,10 @@ impl RowFolder {
     /// When the folder cannot be read. What is known goes on to hold.
     pub fn refresh(&mut self, own: &mut RowDocument) -> Result<bool, RowsError> {
         let found = self.documents().map_err(|source| RowsError { path: self.folder.clone(), source })?;
-        let mut is_new = false;
+        let mut is_new = found.1;
+        if found.1 {
+            own.hosts.doubt(Doubt::Lost, self.clock.now());
+        }
         for (path, mark, document, _) in found.0 {
             let document = document.with_clock(&self.boot, self.clock);
             is_new |= self.others.get(&path).is_none_or(|known| known.document != document);
