@@ -283,8 +283,9 @@ fn fatal(error: &dyn Error) {
 }
 
 fn pages(admin: &Arc<Admin>, door: RequestSource) -> Pages {
-    let admin = Arc::clone(admin);
+    let (admin, asked) = (Arc::clone(admin), Arc::clone(admin));
     Pages::new(move |request| admin.answer(door, request))
+        .with_forms(move |request| asked.takes_form(request))
 }
 
 /// Tells what had to be left out, and makes the folders of our own. Where those cannot be made, the site is served all the same: the journal says what it loses, and nobody can put lists of

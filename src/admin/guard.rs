@@ -29,6 +29,13 @@ pub(super) fn admit(request: &Request<()>, token: Option<&str>) -> Result<(), (S
     }
 }
 
+/// Whether a form comes from a page of this listener, as far as a browser tells (Fetch Metadata): a page of another site in
+/// the operator's browser can send one, and what it asks for takes time and questions to name servers.
+pub(super) fn is_of_own_page(request: &Request<()>) -> bool {
+    let site = request.headers().get("sec-fetch-site").map(header::HeaderValue::as_bytes);
+    !matches!(site, Some(b"cross-site" | b"same-site"))
+}
+
 fn is_own(host: &str) -> bool {
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     name.eq_ignore_ascii_case("localhost")

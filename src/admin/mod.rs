@@ -82,6 +82,14 @@ struct ReloadRequest {
 }
 
 impl Admin {
+    /// Whether the body of a request is read: that of the form, from who may ask. No other is kept in memory.
+    pub fn takes_form(&self, request: &Request<()>) -> bool {
+        request.method() == Method::POST
+            && request.uri().path() == "/test"
+            && guard::admit(request, self.token.as_deref()).is_ok()
+            && guard::is_of_own_page(request)
+    }
+
     /// Answers one request.
     pub fn answer(&self, door: RequestSource, request: &Request<()>) -> Response<Vec<u8>> {
         let path = request.uri().path();

@@ -2,7 +2,7 @@
 //!
 //! Nothing is kept or changed, so it may be asked from anywhere that the page may be read from.
 
-use super::{Admin, page, query};
+use super::{Admin, guard, page, query, text};
 use crate::ctl::{TesterInput, TrialAnswer};
 use crate::report::html::{self, Frame};
 use bytes::Bytes;
@@ -12,6 +12,12 @@ use http::{Request, Response, StatusCode};
 pub(super) fn answer(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
     let body = request.extensions().get::<Bytes>().map(|body| String::from_utf8_lossy(body));
     let form = body.as_deref().unwrap_or_else(|| request.uri().query().unwrap_or_default());
+    if !form.is_empty() && !guard::is_of_own_page(request) {
+        return text(
+            StatusCode::FORBIDDEN,
+            "a page of another site sent this form: open /test here and fill it in",
+        );
+    }
     let mut tried = TesterInput::default();
     for (name, value) in query::pairs(form) {
         match name.as_str() {

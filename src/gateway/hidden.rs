@@ -48,7 +48,7 @@ impl Gateway {
             addresses: policy.config.addresses,
             ..judged.occurrence(facts, site, now)
         };
-        // No event of it is kept: it is no accusation.
+        // The journal gets no line: nobody is accused.
         let _ = self.recorder.count(&occurrence, EventKind::Allowed);
         self.totals.hidden(name);
     }

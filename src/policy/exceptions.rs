@@ -66,3 +66,30 @@ impl Policy {
         self.config.exceptions().filter_map(move |(key, one)| one.trouble(&key, now))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Arguments;
+    use crate::policy::check;
+    use std::time::Duration;
+
+    #[test]
+    fn an_end_that_changes_nothing_makes_no_policy() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gateway.toml");
+        let policy = |except: &str, now| {
+            let text = format!(
+                "[crawlers.CCBot]\nexcept = [{except}]\n[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = {{ from = \"none\" }}\n"
+            );
+            std::fs::write(&file, text).unwrap();
+            let arguments = Arguments { config: Some(file.clone()), ..Arguments::default() };
+            check(Config::load(&arguments).unwrap(), now).unwrap()
+        };
+        let ending = "{ reason = \"old\", until = 2026-01-31 }";
+        let before = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+        let after = before + Duration::from_secs(40 * 86_400);
+        assert!(policy(ending, before).is_outlived(after));
+        assert!(!policy(&format!("{{ reason = \"new\" }}, {ending}"), before).is_outlived(after));
+    }
+}

@@ -8,17 +8,32 @@ use std::fmt;
 use std::sync::Arc;
 
 type PageAnswer = dyn Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync;
+type FormQuestion = dyn Fn(&http::Request<()>) -> bool + Send + Sync;
 
-/// Answers requests. A body, where there is one, is the extension `Bytes` of the request.
+/// Answers requests. A body, where one is read, is the extension `Bytes` of the request.
 #[derive(Clone)]
-pub struct Pages(Arc<PageAnswer>);
+pub struct Pages {
+    answer: Arc<PageAnswer>,
+    takes_form: Arc<FormQuestion>,
+}
 
 impl Pages {
     /// Pages that `answer` gives.
     pub fn new(
         answer: impl Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(answer))
+        Self { answer: Arc::new(answer), takes_form: Arc::new(|_| false) }
+    }
+
+    /// The same, with bodies read of the requests that `takes_form` names. It must not wait for anything.
+    #[must_use]
+    pub fn with_forms(self, takes_form: impl Fn(&http::Request<()>) -> bool + Send + Sync + 'static) -> Self {
+        Self { takes_form: Arc::new(takes_form), ..self }
+    }
+
+    /// Whether the body of this request is read.
+    pub(super) fn takes_form(&self, head: &RequestHead) -> bool {
+        plain(head).is_some_and(|request| (self.takes_form)(&request))
     }
 
     /// The answer to one request.
@@ -29,7 +44,7 @@ impl Pages {
         if !body.is_empty() {
             request.extensions_mut().insert(Bytes::from(body));
         }
-        let answer = Arc::clone(&self.0);
+        let answer = Arc::clone(&self.answer);
         let answered = tokio::task::spawn_blocking(move || answer(&request)).await;
         // Where the function panicked, the hook has reported that.
         answered.map_or_else(|_| Response::page(500, "the page could not be made"), response)

@@ -56,6 +56,14 @@ fn it_explains_a_request_and_lints_a_file_as_the_tool_does() {
     let by_query = format!("/test?{}", form(&[("user_agent", GPTBOT), ("target", "/private/a")]));
     assert!(below(&page(&watched.ask(&by_query)), said).contains(&told));
 
+    // A page of another site, in the operator's browser, has nothing explained, and no body of it is read.
+    let strange = |asked: crate::support::Request| {
+        Client::to(watched.admin).send(&asked.with("Sec-Fetch-Site", "cross-site")).status
+    };
+    assert_eq!(strange(crate::support::get(&by_query)), 403);
+    let fields = form(&[("user_agent", GPTBOT), ("target", "/private/a")]);
+    assert_eq!(strange(request("POST", "/test").body(fields.into_bytes())), 200, "an empty form");
+
     // Another file, as a form sends its line ends, with what is odd in it.
     let folder = Folder::new();
     let text = "User-agent: *\nDissallow: /open\n".repeat(400);

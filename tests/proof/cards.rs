@@ -87,3 +87,53 @@ fn the_gateway_fetches_cards_where_it_is_told_to_and_only_over_https() {
     let ended = builder(&CATALOGUE.replace("https", "http"), "").fails_to_start();
     assert!(ended.stderr.contains("a card is fetched over https"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_card_takes_nothing_from_others_and_sends_the_gateway_nowhere_else() {
+    let (origin, publisher) = (Nginx::start(), ListPublisher::start());
+    let catalogue = "[[crawler]]\nname = \"ExampleBot\"\ncard = \"https://a.example/bot.json\"\n\
+                     [[crawler]]\nname = \"iMessage preview\"\ncard = \"https://a.example/bot.json\"\n";
+    let gateway = Daemon::with("User-agent: *\nAllow: /\n")
+        .in_front_of(&origin)
+        .file("crawlers.toml", catalogue)
+        .set("catalogue = \"crawlers.toml\"")
+        .table(&format!("[verify]\ndns = false\nmirror = \"{}\"", publisher.url()))
+        .start();
+    let config = gateway.folder().join("gateway.toml");
+    let state = gateway.folder().join("state");
+    let [config, state] = [&config, &state].map(|path| path.to_str().expect("UTF-8"));
+    let run = |arguments: &[&str]| {
+        let common = ["--config", config, "--state-dir", state, "--format", "json"];
+        ctl([arguments, &common].concat())
+    };
+    let entry = |name: &str| {
+        let shown: Value = run(&["crawlers"]).exits(0).json();
+        let all = shown["crawlers"].as_array().cloned().expect("crawlers");
+        all.into_iter().find(|one| one["name"] == name).expect("the entry")
+    };
+    let before = entry("iMessage preview");
+    assert_eq!(before["client"], "app");
+    let lists: Vec<String> = (0..6).map(|number| format!("https://x{number}.a.example/ips.json")).collect();
+    let card = json!({"rfc9309-product-token": "gptbot", "trigger": "crawler", "ips_uri": lists});
+    publisher.publishes("a.example_bot.json", card.to_string());
+    run(&["crawlers", "refresh"]);
+    let (bot, app) = (entry("ExampleBot"), entry("iMessage preview"));
+    assert_eq!(
+        (&bot["tokens"], &bot["card"]["fields"]),
+        (&json!(["ExampleBot"]), &json!(["client", "ranges"]))
+    );
+    assert_eq!((&app["client"], &app["tokens"]), (&before["client"], &before["tokens"]), "{app}");
+    assert_eq!(bot["verify"]["ranges"].as_array().map(Vec::len), Some(4), "{bot}");
+
+    let card = json!({"ips_uri": ["https://10.0.0.5/ips.json", "https://evil-a.example/ips.json"]});
+    publisher.publishes("a.example_bot.json", card.to_string());
+    run(&["crawlers", "refresh"]);
+    assert_eq!(entry("ExampleBot")["card"]["fields"], json!([]));
+    let large = format!("{{\"rfc9309-product-token\": \"Large\", \"new\": \"{}\"}}", "x".repeat(70_000));
+    publisher.publishes("a.example_bot.json", &large);
+    let failed = run(&["crawlers", "refresh"]).json();
+    assert!(
+        failed["cards"][0]["error"].as_str().is_some_and(|error| error.contains("65536 bytes")),
+        "{failed}"
+    );
+}

@@ -22,6 +22,7 @@ impl ContradictedScene {
         let gateway = asking(&origin, server.address(), "1s")
             .in_mode(mode)
             .site(&format!("contradicted = \"{contradicted}\""))
+            .table("[crawlers.Googlebot]\naction = { redirect = \"https://licence.example/\" }")
             .start();
         // While it is not refused, the origin tells.
         becomes(&gateway, GOOGLEBOT, TRUE, "confirmed");
@@ -63,7 +64,11 @@ fn audited_it_is_recorded_and_judged_like_whom_it_claims_to_be() {
     let scene = ContradictedScene::new("enforce", "audit");
     assert_eq!(scene.status(FALSE, "/public/a"), 200);
     assert_eq!(scene.status(FALSE, "/private/a"), 403);
-    assert_eq!(scene.status(TRUE, "/private/b"), 403);
+    assert_eq!(
+        scene.status(TRUE, "/private/b"),
+        302,
+        "an action answers the crawler, and nobody who borrows its name"
+    );
     let spoof = scene.event("/public/a");
     assert_eq!((&spoof["event"], &spoof["proof"]), (&"spoof".into(), &"contradicted".into()), "{spoof}");
     assert_eq!((&spoof["action"], &spoof["crawler"]), (&"forwarded".into(), &"Googlebot".into()), "{spoof}");

@@ -65,6 +65,9 @@ const MOST_LISTS: usize = 4;
 /// # Errors
 /// What is wrong with it: it is no JSON object, or a field is of another type.
 pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
+    if bytes.len() as u64 > LARGEST_CARD {
+        return Err(format!("no card of an agent: it has more than {LARGEST_CARD} bytes"));
+    }
     let file: CardFile =
         serde_json::from_slice(bytes).map_err(|error| format!("no card of an agent: {error}"))?;
     let card = file.web_bot_auth.unwrap_or(file.flat);
@@ -104,8 +107,17 @@ pub(super) fn read(state_dir: &Path, url: &str) -> (Card, CardFields) {
         error: read.as_ref().and_then(|read| read.as_ref().err()).map(|error| error.as_str().into()),
         ..Card::default()
     };
-    let fields = read.and_then(Result::ok).unwrap_or_default();
+    let mut fields = read.and_then(Result::ok).unwrap_or_default();
+    // A stranger does not choose whom the gateway asks.
+    fields.ranges.retain(|list| is_below(list, url));
     (Card { rate_expectation: fields.rate_expectation.clone(), ..card }, fields)
+}
+
+/// Whether a list is on the host of the card, or on one below it.
+fn is_below(list: &str, card: &str) -> bool {
+    let host = |url: &str| http::Uri::try_from(url).ok()?.host().map(str::to_ascii_lowercase);
+    let (Some(list), Some(card)) = (host(list), host(card)) else { return false };
+    list == card || list.strip_suffix(&card).is_some_and(|name| name.ends_with('.'))
 }
 
 /// Whether the card that lies there is the one that was read.

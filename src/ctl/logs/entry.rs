@@ -236,8 +236,8 @@ fn request_line(line: Cow<'_, [u8]>) -> Option<MethodAndTarget<'_>> {
     })
 }
 
-/// Where the method and the target of a request line end. HTTP/0.9 has no version, and is no longer answered; content
-/// networks leave it out behind a whole URL.
+/// Where the method and the target of a request line end. A request of HTTP/0.9, which has no version, is not read; content
+/// networks leave the version out behind a whole URL.
 pub(super) fn parts_of_request(line: &[u8]) -> Option<(usize, usize)> {
     let method = memchr::memchr(b' ', line)?;
     let rest = line.get(method + 1..)?;

@@ -33,7 +33,7 @@ pub(super) struct LogReader {
     shape: LogShape,
     /// Whoever connects is a proxy: it is one address, and `X-Forwarded-For` names several.
     behind_proxy: bool,
-    /// What is called `uri` has queries, so that it is no path that nginx has rewritten.
+    /// The field `uri` has queries. nginx's has none, since it is a path that nginx may have rewritten.
     uri_is_target: bool,
     pieces: Vec<LogPiece>,
     spoken: Vec<u8>,

@@ -114,8 +114,8 @@ impl<S: ClientStream> Http1Connection<S> {
             Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
             Service::Doors(site) => Box::pin(self.question(incoming, &site.gateway, keeps_alive)).await,
             Service::Pages(pages) => {
-                let has_form = head.method() == "POST" && head.target().starts_with(b"/test");
-                let body = if has_form { Box::pin(read_form(self)).await } else { Some(Vec::new()) };
+                let body =
+                    if pages.takes_form(&head) { Box::pin(read_form(self)).await } else { Some(Vec::new()) };
                 let response = match body {
                     Some(body) => Box::pin(pages.answer(&head, body)).await,
                     None => Response::page(413, "the form is too large, or comes too slowly"),

@@ -24,6 +24,18 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
 }
 
 #[test]
+fn a_former_file_whose_end_cannot_be_written_ends_for_the_policy_in_force() {
+    let scene = HistoryScene::new();
+    let (history, first) = scene.start(&[(&[], "a")]);
+    let mut second = scene.policy(&[(&[], "b")]);
+    history.adopt(&mut second, Some(&first)).unwrap();
+    let rows = first.config.state_dir.join(ROWS_FOLDER);
+    std::fs::remove_dir_all(&rows).unwrap();
+    std::fs::write(&rows, "in the way").unwrap();
+    assert!(history.end_former(&second), "the past is to be given anew");
+}
+
+#[test]
 fn rows_that_are_being_written_hold_no_question_up() {
     let scene = HistoryScene::new();
     let (history, _) = scene.start(&[(&[], "a")]);

@@ -32,6 +32,31 @@ fn a_process_that_was_alone_learns_of_another() {
     drop(new);
 }
 
+/// The files say again what is in force, so that nothing of that reload is kept.
+#[test]
+fn a_reload_that_changes_nothing_keeps_no_news_of_others_from_the_next_look() {
+    let scene = HistoryScene::new();
+    let (old, policy) = scene.start(&[(&[], "a")]);
+    let (new, _) = scene.start(&[(&[], "b")]);
+    old.adopt(&mut scene.policy(&[(&[], "a")]), Some(&policy)).unwrap();
+    assert!(old.look(&policy), "the policy in force does not know of the other one's file");
+    assert!(held(&again(&old, &policy), "x").contains(&id("b")));
+    assert!(!old.look(&policy));
+    drop(new);
+}
+
+#[test]
+fn a_document_that_is_damaged_while_others_run_is_doubt() {
+    let scene = HistoryScene::new();
+    let (alive, policy) = scene.start(&[(&[], "a")]);
+    let path = policy.config.state_dir.join(ROWS_FOLDER).join("another.rows");
+    std::fs::write(&path, "what was a document\n").unwrap();
+    assert!(alive.look(&policy));
+    assert!(held(&again(&alive, &policy), "x").contains(&None), "what it said is not known");
+    assert!(!path.exists(), "it is set aside, and told once");
+    assert!(!alive.look(&policy));
+}
+
 #[test]
 fn a_process_whose_document_is_gone_says_again_what_it_serves() {
     let scene = HistoryScene::new();
