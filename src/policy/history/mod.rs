@@ -63,6 +63,8 @@ struct HistoryState {
     has_former: bool,
     /// Whether others wrote something since the policy in force was last given its past.
     has_news: bool,
+    /// Whether this process has said that it serves nothing any more.
+    is_closed: bool,
 }
 
 impl NoticeHistory {
@@ -140,7 +142,7 @@ impl NoticeHistory {
         next.hosts.close(&ServedVersions::default(), state.clock.now());
         // Without this the next process finds out by the lock.
         let _ = state.write(next);
-        state.folder = None;
+        (state.folder, state.is_closed) = (None, true);
     }
 
     /// When rows were written last: what the store is to remember.
@@ -171,6 +173,7 @@ impl HistoryState {
             as_of: NoticeTime::default(),
             has_former: false,
             has_news: false,
+            is_closed: false,
         };
         state.open();
         state
@@ -322,6 +325,9 @@ impl HistoryState {
     }
 
     fn look(&mut self, policy: &Policy) -> bool {
+        if self.is_closed {
+            return false;
+        }
         let (was_open, as_of) = (self.folder.is_some(), self.as_of);
         // What a reload saw that changed nothing else is news, too.
         let mut is_new = std::mem::take(&mut self.has_news);

@@ -76,6 +76,17 @@ fn a_process_whose_document_is_gone_says_again_what_it_serves() {
 }
 
 #[test]
+fn a_process_that_has_ended_its_rows_writes_none_again() {
+    let scene = HistoryScene::new();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    history.close();
+    std::fs::remove_dir_all(&policy.config.state_dir).unwrap();
+    assert!(!history.look(&policy));
+    history.note_time();
+    assert!(!policy.config.state_dir.exists());
+}
+
+#[test]
 fn a_member_says_what_every_process_of_its_folder_serves() {
     let scene = HistoryScene::new();
     let (former, _old) = scene.start(&[(&["a.example"], "v1"), (&[], "d")]);
