@@ -97,7 +97,7 @@ const EXPLAINED: &[Explained] = &[
         "9112 §6.1",
         "a transfer coding that nobody knows",
         "[400], 0 at the origin",
-        "400 as for all framing that two recipients could read in two ways; 501 is no more than recommended",
+        "400: the end of such a message is not certain. RFC 9112 recommends 501",
     ),
     (
         "9112 §3.2.2",
