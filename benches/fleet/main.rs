@@ -1,5 +1,5 @@
 //! A simulator of fleets: what they cost their database, and how soon members serve what is published. `make sizes` runs it;
-//! what it prints is in docs/fleet-sizes.md. Whether their counts survive what goes wrong the tests of fleets say.
+//! what it prints is in docs/performance.md. Whether their counts survive what goes wrong the tests of fleets say.
 //!
 //! Members are tasks of this process. Each has a store, rows and a policy of its own, and the exchange that a gateway has;
 //! only its listeners are missing. The database is a real `PostgreSQL`. Named parts alone are run with
