@@ -248,7 +248,7 @@ fn fetch_published(at: Option<&str>, hosts: &[HostPattern]) -> Result<Option<Vec
     };
     let mut why = String::new();
     for server in servers {
-        match origin_copy::fetch(&server, host) {
+        match origin_copy::fetch(&server, at.and(host)) {
             Ok(copy) => return fit(copy, &server),
             Err(error) => {
                 why = format!(

@@ -52,16 +52,34 @@ pub(super) fn askable(site: &Site) -> Option<&OriginUrl> {
     is_plain.then_some(origin)
 }
 
-/// The robots.txt that the origin at this URL has for a host, if it has one.
-pub(super) fn fetch(origin: &str, host: Option<&str>) -> Result<Option<Vec<u8>>, ureq::Error> {
-    let mut answer = ask(origin, host, "/robots.txt", &[])?;
-    if answer.status() != 200 {
-        return Ok(None);
+/// The robots.txt that the origin at this URL has for a host, if it has one; or why that is not known.
+pub(super) fn fetch(origin: &str, host: Option<&str>) -> Result<Option<Vec<u8>>, String> {
+    let mut answer = ask(origin, host, "/robots.txt", &[]).map_err(|error| why(&error))?;
+    match answer.status().as_u16() {
+        200 => {
+            let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec();
+            body.map(Some).map_err(|error| why(&error))
+        }
+        // What crawlers take for no file (RFC 9309 §2.3.1.3).
+        status @ 400..500 if status != 429 => Ok(None),
+        status => Err(format!("the answer is {status}")),
     }
-    answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map(Some)
 }
 
-/// The answer of the origin at this URL to a GET with these fields.
+/// Why there is no answer, without the words of the library.
+pub(super) fn why(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Io(error) if error.to_string().starts_with("failed to lookup") => {
+            "its name has no address".to_owned()
+        }
+        ureq::Error::Io(error) => error.to_string(),
+        ureq::Error::Timeout(_) => format!("nothing within {PATIENCE:?}"),
+        other => other.to_string(),
+    }
+}
+
+/// The answer of the origin at this URL to a GET with these fields. One that is asked by its own name is asked as a crawler
+/// would: redirects are followed (RFC 9309 §2.3.1.2).
 pub(super) fn ask(
     origin: &str,
     host: Option<&str>,
@@ -71,7 +89,7 @@ pub(super) fn ask(
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)
-        .max_redirects(0)
+        .max_redirects(if host.is_some() { 0 } else { 5 })
         .build()
         .into();
     let mut request = agent.get(format!("{}{target}", origin.trim_end_matches('/')));

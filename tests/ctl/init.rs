@@ -2,6 +2,7 @@
 
 use crate::golden::{assert_golden, ctl};
 use crate::support::origin::ORIGINS_ROBOTS;
+use crate::support::scripted::{Scripted, answer, file};
 use crate::support::{Folder, Nginx};
 use std::fs;
 
@@ -308,6 +309,29 @@ fn beside_a_proxy_what_the_site_publishes_is_taken() {
     assert_eq!(fs::read(folder.join("site/robots.txt")).expect("a robots.txt"), ORIGINS_ROBOTS.as_bytes());
     let config = fs::read_to_string(folder.join("site/gateway.toml")).expect("a configuration");
     assert!(!config.contains("\norigin"), "{config}");
+}
+
+/// A redirect or an error does not say that the site publishes nothing.
+#[test]
+fn a_robots_txt_that_is_not_given_out_is_missed_and_one_that_has_moved_is_found() {
+    let (site, folder) = (Scripted::new(), Folder::new());
+    let at = site.url();
+    for (status, name) in [("503 Service Unavailable", "a"), ("301 Moved Permanently", "b")] {
+        let moved = answer(status, "Location: /moved.txt\r\n", "");
+        site.answers(move |_| Some(moved.clone()));
+        let asked = ["init", "--beside", "nginx", "--host", "example.org", "--at", &at, "--format", "json", name];
+        let ended = ctl(&folder, &asked).exits(0).json();
+        assert_eq!(ended["source"], "sample", "{ended}");
+        let why = format!("could not be asked for the site's robots.txt: the answer is {}", &status[..3]);
+        assert!(ended["warnings"].to_string().contains(&why), "{ended}");
+    }
+    // By its own name it is asked as a crawler would.
+    site.answers(|head| {
+        let moved = answer("301 Moved Permanently", "Location: /robots.txt?moved\r\n", "");
+        Some(if head.contains("?moved") { file(ORIGINS_ROBOTS) } else { moved })
+    });
+    let ended = ctl(&folder, &["init", "--origin", &at, "--format", "json", "c"]).exits(0).json();
+    assert_eq!(ended["source"], "origin", "{ended}");
 }
 
 #[test]

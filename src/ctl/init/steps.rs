@@ -15,17 +15,20 @@ pub(super) fn of(arguments: &InitArgs, config: &Path, plan: &InitPlan, is_kept: 
     let start = if is_of_unit {
         "sudo systemctl enable --now robots-gateway".to_owned()
     } else {
-        format!("robots-gateway --config {}", config.display())
+        format!("robots-gateway --config {}   # it runs until Ctrl-C; go on in another terminal", config.display())
     };
     let add = is_kept.then(|| format!("add the lines above to {}", config.display()));
     let mut steps: Vec<String> = add.into_iter().chain([check, start]).collect();
-    let Some(proxy) = arguments.beside else { return steps };
-    let host = plan.hosts.iter().find_map(HostPattern::exact).unwrap_or("your site");
-    steps.extend(of_proxy(proxy, &whole, host));
-    if host != "your site" {
-        steps.push(format!("curl http://{host}/robots.txt"));
+    if let Some(proxy) = arguments.beside {
+        let hosts: Vec<&str> = plan.hosts.iter().filter_map(HostPattern::exact).collect();
+        steps.extend(of_proxy(proxy, &whole, hosts.first().unwrap_or(&"your site")));
+        let files: Vec<String> = hosts.iter().map(|host| format!("http://{host}/robots.txt")).collect();
+        if !files.is_empty() {
+            steps.push(format!("curl -L {}", files.join(" ")));
+        }
+        steps.push(format!("{sudo}gatewayctl doctor --config {}", config.display()));
     }
-    steps.push(format!("{sudo}gatewayctl doctor --config {}", config.display()));
+    steps.push(format!("{sudo}gatewayctl report --config {}   # once crawlers have come", config.display()));
     steps
 }
 
