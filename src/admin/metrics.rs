@@ -83,7 +83,7 @@ fn fleet(text: &mut Exposition, admin: &Admin) {
     let Some(fleet) = &admin.fleet else { return };
     let status = fleet.status();
     let standings = ["joining", "member", "isolated"];
-    text.gauge("fleet_standing", "How far a fleet lets this gateway go; 1 for what is so.")
+    text.gauge("fleet_standing", "State of this gateway in its fleet: 1 for the one that applies.")
         .by("standing", standings.map(|standing| (standing, u8::from(standing == status.standing))));
     if let Some(lag) = status.lag_seconds {
         text.gauge("fleet_lag_seconds", "How long ago the fleet's database last answered.").value(lag);

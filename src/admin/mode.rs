@@ -99,7 +99,7 @@ fn warnings(admin: &Admin, in_force: &[SiteModes], mode: Mode, scope: &Scope) ->
     let unknown = scope.crawler.as_deref().filter(|name| catalogue.get(name).is_none()).map(|name| {
         let meant = catalogue.alike(name).map(|meant| format!("; did you mean `{meant}`?"));
         let meant = meant.unwrap_or_default();
-        format!("the catalogue knows no crawler `{name}`; it is for one that calls itself so{meant}")
+        format!("the catalogue knows no crawler `{name}`: the mode applies to clients that call themselves so{meant}")
     });
     let people = "tools, fetchers, monitors and clients without a name are refused, too, and people may be behind them";
     let people = (scope.all && mode == Mode::Enforce).then(|| people.to_owned());

@@ -32,7 +32,7 @@ pub struct BoundedThreads {
 
 /// Work that was given up, or was not begun since the same work was given up and is not back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it takes too long")]
+#[error("reading it takes too long")]
 pub struct TimedOut;
 
 type Work = Box<dyn FnOnce(&Idle) -> bool + Send>;

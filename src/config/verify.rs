@@ -82,7 +82,7 @@ impl VerifyOptions {
     }
 
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
-        let message = "`timeout` must be more than nothing, and a minute at most";
+        let message = "`timeout` is out of range: expected more than 0 and at most a minute";
         let is_fine = !self.timeout.is_zero() && self.timeout <= LONGEST_TIMEOUT;
         faults.require(is_fine, "verify.timeout", message, "to ask no name server, write `dns = false`");
     }

@@ -43,7 +43,7 @@ fn hosts(config: &Config, arguments: &DoctorArgs) -> Result<Vec<String>, VerbFai
     };
     if hosts.is_empty() {
         let hint = "--site HOST names the site as its visitors do";
-        return Err(VerbFailure::with_hint("no site has a host that could be asked for", hint));
+        return Err(VerbFailure::with_hint("no site names a host to ask for", hint));
     }
     Ok(hosts)
 }
@@ -122,7 +122,7 @@ impl Examined<'_> {
             }
             (200, _) => {
                 let message =
-                    format!("{url} is another file than the gateway's{by}: {}", difference(served, body));
+                    format!("{url} differs from the gateway's file{by}: {}", difference(served, body));
                 self.finding(Severity::Error, "another-file", message, hint)
             }
             (300..=399, _) => {

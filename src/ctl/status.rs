@@ -87,7 +87,7 @@ fn troubles(status: &StatusReport) -> Vec<String> {
         ),
         (store.reads_lost, "reads of robots.txt were not recorded: memory had no room for them"),
         (lines_lost, "lines of the access log were lost: its disk was too slow, or refused them"),
-        (store.counts_removed, "requests went from the store, which is at its size cap"),
+        (store.counts_removed, "requests were removed from the store, which is at its size cap"),
         (status.totals.faults, "requests were forwarded unjudged after a fault; please report it"),
     ];
     let lost = counts.iter().filter(|(count, _)| *count > 0);

@@ -195,7 +195,7 @@ impl Gateway {
                 tracing::warn!(
                     host,
                     count,
-                    "requests {which} are answered 421; `hosts` names those of a site"
+                    "requests {which} are answered 421: add the host to `hosts` of a site"
                 );
             }
             return Some(Decision::Answer(Response::page(421, "no site of this name is served here")));

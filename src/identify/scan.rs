@@ -13,7 +13,7 @@ use strum::EnumCount as _;
 
 /// The automaton could not be built.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the signs make an automaton that is too large")]
+#[error("the catalogue has too many signs")]
 pub struct BuildError;
 
 /// What the rules of `classify` look for, whatever the lists say.

@@ -66,7 +66,9 @@ impl ReloadReport {
             }
             ReloadResult::Refused => {}
             ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
-            ReloadResult::Unchanged => tracing::info!(?trigger, "the files match what is in force again"),
+            ReloadResult::Unchanged => {
+                tracing::info!(?trigger, "nothing changed: the files are what is in force")
+            }
         }
     }
 }

@@ -106,7 +106,7 @@ impl Reminder {
             {
                 let certificate = shown.config.certificate.display();
                 if urgency == Urgency::Over {
-                    tracing::error!(%certificate, "the certificate {trouble}: clients refuse to go on");
+                    tracing::error!(%certificate, "the certificate {trouble}: clients refuse it");
                 } else {
                     tracing::warn!(%certificate, "the certificate {trouble}");
                 }

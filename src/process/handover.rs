@@ -56,8 +56,8 @@ impl Handover {
             match listener.accept().await {
                 Ok((stream, _)) => match tokio::time::timeout(PATIENCE, self.give(stream)).await {
                     Ok(Ok(process)) => return process,
-                    Ok(Err(error)) => tracing::warn!("a successor ended before it served: {error}"),
-                    Err(_) => tracing::warn!("a successor did not serve within {PATIENCE:?}"),
+                    Ok(Err(error)) => tracing::warn!("the new process ended before it served: {error}"),
+                    Err(_) => tracing::warn!("the new process did not serve within {PATIENCE:?}"),
                 },
                 Err(error) => {
                     tracing::warn!("cannot hand over sockets: {error}");
@@ -68,7 +68,7 @@ impl Handover {
     }
 
     async fn give(&self, mut stream: tokio::net::UnixStream) -> io::Result<Option<u32>> {
-        tracing::info!("handing over the sockets to a successor");
+        tracing::info!("handing over the sockets to the new process");
         let process = process_at(&stream);
         stream.async_io(Interest::WRITABLE, || self.send(stream.as_fd())).await?;
         let said = stream.read_u8().await?;

@@ -88,7 +88,7 @@ impl Signals {
                     return Stop::Interrupt;
                 }
                 process = &mut succeeded => {
-                    tracing::info!(process, "stopping: a successor serves");
+                    tracing::info!(process, "stopping: the new process serves");
                     return Stop::Successor { process };
                 }
                 _ = self.hangup.recv() => {

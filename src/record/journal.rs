@@ -167,7 +167,7 @@ impl Journal {
             tracing::warn!(
                 left_out,
                 sender = sender.name(),
-                "a sender has more lines than `journal_rate`; the {} leaves out what is beyond, and counts are exact",
+                "a sender exceeds `journal_rate`: its further lines are left out of the {}; counts stay exact",
                 self.name
             );
         }
@@ -204,7 +204,7 @@ impl Journal {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if done.recv_timeout(CLOSE_PATIENCE).is_err() {
             let lost = self.shared.lines.len();
-            tracing::error!(lost, "the {} could not be written to its end", self.name);
+            tracing::error!(lost, "the last lines of the {} could not be written", self.name);
         }
     }
 }

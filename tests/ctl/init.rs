@@ -319,7 +319,8 @@ fn a_robots_txt_that_is_not_given_out_is_missed_and_one_that_has_moved_is_found(
     for (status, name) in [("503 Service Unavailable", "a"), ("301 Moved Permanently", "b")] {
         let moved = answer(status, "Location: /moved.txt\r\n", "");
         site.answers(move |_| Some(moved.clone()));
-        let asked = ["init", "--beside", "nginx", "--host", "example.org", "--at", &at, "--format", "json", name];
+        let asked =
+            ["init", "--beside", "nginx", "--host", "example.org", "--at", &at, "--format", "json", name];
         let ended = ctl(&folder, &asked).exits(0).json();
         assert_eq!(ended["source"], "sample", "{ended}");
         let why = format!("could not be asked for the site's robots.txt: the answer is {}", &status[..3]);

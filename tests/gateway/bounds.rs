@@ -117,7 +117,7 @@ fn lines_of_one_sender_have_a_rate() {
     let all = 2 * ASKED + 3;
     assert_eq!(status["details_dropped"].as_u64(), Some(all - events.len() as u64), "{status}");
     assert_eq!(status["totals"]["refused"].as_u64(), Some(all - 1), "{status}");
-    assert_eq!(gateway.log.text().matches("more lines than `journal_rate`").count(), 1, "told once");
+    assert_eq!(gateway.log.text().matches("exceeds `journal_rate`").count(), 1, "told once");
 }
 
 /// `cargo test --test gateway whole_catalogue -- --ignored --nocapture`

@@ -100,5 +100,5 @@ fn it_moves_by_itself_within_half_a_minute() {
         assert!(start.elapsed() < Duration::from_secs(40), "it still goes to the former address");
         std::thread::sleep(Duration::from_millis(250));
     }
-    scene.gateway.log.line_with(&["has moved", NAME]);
+    scene.gateway.log.line_with(&["has other addresses", NAME]);
 }

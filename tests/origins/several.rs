@@ -54,7 +54,7 @@ fn a_sick_server_gets_no_requests_until_it_is_well_again() {
     assert_eq!(answered(&gateway, 10).len(), 2);
     for manner in [OriginManner::Sick, OriginManner::Frozen, OriginManner::Resets] {
         sick.behaves(manner);
-        gateway.log.line_with(&["is not well", &sick.url]);
+        gateway.log.line_with(&["is unhealthy", &sick.url]);
         until("the sick server is left out", || (answered_by_well(&gateway, 6)).then_some(()));
         sick.behaves(OriginManner::Well);
         until("it is asked again", || (answered(&gateway, 10).len() == 2).then_some(()));
@@ -71,7 +71,7 @@ fn a_check_of_connections_alone() {
     let well = TestOrigin::start("well");
     let health = "health = { check = \"tcp\", interval = \"100ms\", failures = 1 }";
     let gateway = gateway(&format!("{{ servers = [\"http://127.0.0.1:9\", \"{}\"], {health} }}", well.url));
-    gateway.log.line_with(&["is not well", "http://127.0.0.1:9"]);
+    gateway.log.line_with(&["is unhealthy", "http://127.0.0.1:9"]);
     assert_eq!(answered(&gateway, 20), BTreeMap::from([("well".to_owned(), 20)]));
 }
 
@@ -82,7 +82,7 @@ fn when_none_is_well_all_get_requests() {
     let health = "health = { check = \"http\", interval = \"100ms\", failures = 1 }";
     only.behaves(OriginManner::Sick);
     let gateway = gateway(&format!("{{ servers = [\"{}\"], {health} }}", only.url));
-    gateway.log.line_with(&["is not well"]);
+    gateway.log.line_with(&["is unhealthy"]);
     only.behaves(OriginManner::Well);
     assert_eq!(answered(&gateway, 3).len(), 1);
 }

@@ -37,8 +37,8 @@ pub enum FindingKind {
     /// A record between user-agent lines. For RFC 9309 it is no rule, so the run of names goes on behind it; some crawlers
     /// take it for one.
     #[strum(
-        message = "`{d}` stands between names: whether it is for those above alone, and whether the group goes on \
-                       in line {other}, crawlers read in two ways"
+        message = "`{d}` stands between two `User-agent:` lines: crawlers differ on whether the group ends here or \
+                       goes on in line {other}"
     )]
     #[strum(
         detailed_message = "write a rule such as `Allow: /` before the next `User-agent:` line, so that each has rules of its own"
@@ -145,7 +145,7 @@ pub enum FindingKind {
     #[strum(detailed_message = "save the file as UTF-8")]
     NotUtf8,
     /// A group that leaves out what `*` may not fetch: who has a group of its own does not read that of `*` (section 2.2.1).
-    #[strum(message = "`{d}` may fetch what `*` may not ({meant}), for it has a group of its own")]
+    #[strum(message = "`{d}` has a group of its own, so it may fetch what `*` may not ({meant})")]
     #[strum(detailed_message = "repeat these rules in its group, if they are meant for it, too")]
     NotBoundByStar,
     /// A rule that begins with `/*/` below a path that another rule, of as many bytes or more, allows.
@@ -180,14 +180,16 @@ pub enum FindingKind {
     #[strum(detailed_message = "write a `User-agent:` line for each of them")]
     SeveralTokens,
     /// A rule that another rule of the same group always overrides.
-    #[strum(message = "`{d}` never decides: line {other} always does in its place")]
+    #[strum(message = "`{d}` has no effect: line {other} always wins over it")]
     ShadowedRule,
     /// A sitemap whose own path is disallowed for `*`.
     #[strum(message = "the sitemap `{d}` is disallowed for `*`")]
     #[strum(detailed_message = "allow the sitemap's path, or leave the sitemap out")]
     SitemapDisallowed,
     /// Sitemaps from here on were not looked up in the rules: there are too many of both.
-    #[strum(message = "whether this sitemap and those below are disallowed was not looked up: too many")]
+    #[strum(
+        message = "too many sitemaps: it was not looked up whether this one and those below are disallowed"
+    )]
     SitemapsSkipped,
     /// `Disallow: /` for `*` in a file that seems to be that of a staging site.
     #[strum(message = "crawlers are shut out, and line {other} is about a staging site: is this its file?")]

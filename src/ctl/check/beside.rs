@@ -65,7 +65,7 @@ fn shut_copies(path: &Path, policy: &Policy) -> Option<FileFinding> {
         shut.display(),
         copies.display()
     );
-    let hint = "the page \"Beside another proxy\" says how to let it in, under \"How to choose\"";
+    let hint = "let others pass through it: `chmod o+x FOLDER`";
     Some(FileFinding::whole(path, Severity::Note, "copies-shut", message, hint))
 }
 

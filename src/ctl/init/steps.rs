@@ -15,7 +15,10 @@ pub(super) fn of(arguments: &InitArgs, config: &Path, plan: &InitPlan, is_kept: 
     let start = if is_of_unit {
         "sudo systemctl enable --now robots-gateway".to_owned()
     } else {
-        format!("robots-gateway --config {}   # it runs until Ctrl-C; go on in another terminal", config.display())
+        format!(
+            "robots-gateway --config {}   # it runs until Ctrl-C; go on in another terminal",
+            config.display()
+        )
     };
     let add = is_kept.then(|| format!("add the lines above to {}", config.display()));
     let mut steps: Vec<String> = add.into_iter().chain([check, start]).collect();

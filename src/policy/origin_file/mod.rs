@@ -236,7 +236,7 @@ fn log_trouble(site: &str, asked: &mut FetchState) {
         if let Some(trouble) = &trouble {
             tracing::warn!(site, "robots.txt of the origin: {trouble}");
         } else {
-            tracing::info!(site, "robots.txt of the origin is as it should be again");
+            tracing::info!(site, "the origin's robots.txt can be used again");
         }
         asked.told = trouble;
     }

@@ -351,7 +351,7 @@ impl Questions {
         drop(state);
         match doubt {
             Some(doubt) if before.is_none() => tracing::warn!("{doubt}"),
-            None if before.is_some() => tracing::info!("the name servers answer rightly again"),
+            None if before.is_some() => tracing::info!("the name servers answer correctly again"),
             _ => {}
         }
     }

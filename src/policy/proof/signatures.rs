@@ -91,8 +91,8 @@ impl SignatureCheck for BoundedCheck<'_> {
         if !self.memory.has_told.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 client = self.address.map(tracing::field::display),
-                "more signatures came than are verified in a second, or more wrong ones of a network: the rest is as good \
-                 as unsigned, and counted in robots_gateway_signatures_total as `unverified`"
+                "too many signatures in a second, or too many wrong ones of one network: the rest count as unsigned, and \
+                 as `unverified` in robots_gateway_signatures_total"
             );
         }
         Err(SignatureFault::TooMuchWork)

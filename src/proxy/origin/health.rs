@@ -80,7 +80,9 @@ impl DueFetches {
 fn resolved(server: &Upstream, site: Option<&str>) {
     let url = &server.server.url;
     match server.resolve() {
-        Ok(true) => tracing::info!(site, addresses = ?**server.addresses(), "the origin {url} has moved"),
+        Ok(true) => {
+            tracing::info!(site, addresses = ?**server.addresses(), "the origin {url} has other addresses now")
+        }
         Ok(false) => {}
         Err(error) => {
             tracing::debug!(
@@ -114,8 +116,8 @@ async fn asked(
         (true, Probe::Tcp | Probe::Off) => {}
     }
     match server.note(is_well, check) {
-        Some(true) => tracing::info!(site = name, "the origin {url} is well again"),
-        Some(false) => tracing::warn!(site = name, "the origin {url} is not well, and gets no requests"),
+        Some(true) => tracing::info!(site = name, "the origin {url} is healthy again"),
+        Some(false) => tracing::warn!(site = name, "the origin {url} is unhealthy, and gets no requests"),
         None => {}
     }
 }

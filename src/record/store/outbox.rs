@@ -123,7 +123,7 @@ pub(super) fn prune(database: &Sqlite, most: u64, now: i64) -> Result<(), StoreE
         let gone = database.run(oldest, ())?;
         tracing::warn!(
             pieces = gone,
-            "the outbox of the fleet takes too much room in the store: its oldest pieces go"
+            "the outbox of the fleet is full: its oldest counts are removed, and will be missing in the fleet"
         );
     }
     Ok(())

@@ -260,7 +260,7 @@ fn a_group_that_leaves_out_what_everybody_is_told() {
     };
     assert_eq!(
         found("Crawl-delay: 5\n"),
-        ["8: `FooBot` may fetch what `*` may not (lines 2, 3, 4 and 2 more), for it has a group of its own"]
+        ["8: `FooBot` has a group of its own, so it may fetch what `*` may not (lines 2, 3, 4 and 2 more)"]
     );
     for meant in ["Disallow: /\n", "Disallow:\n", "Disallow: /other\n"] {
         assert_eq!(found(meant), [""; 0], "{meant}");
@@ -327,7 +327,7 @@ fn shadowed_rules() {
     let finding = &parsed.findings[0];
     assert_eq!((finding.kind, finding.line, finding.other), (FindingKind::ShadowedRule, 2, Some(3)));
     assert_eq!(finding.severity, Severity::Warning);
-    assert_eq!(finding.to_string(), "`Disallow: /x` never decides: line 3 always does in its place");
+    assert_eq!(finding.to_string(), "`Disallow: /x` has no effect: line 3 always wins over it");
     let twice = parse("User-agent: a\nDisallow: /x\nDisallow: /%78\n");
     assert_eq!((twice.findings[0].line, twice.findings[0].severity), (3, Severity::Note));
     assert_eq!(findings("User-agent: a\nDisallow: /*a*b\nAllow: /*a*b\n"), ["2:1 shadowed-rule"]);

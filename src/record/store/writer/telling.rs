@@ -143,7 +143,7 @@ impl StoreWriter {
         let was = self.with_status(|status| std::mem::replace(&mut status.clock_doubt, doubt.clone()));
         match (was, doubt) {
             (None, Some(doubt)) => tracing::warn!("{doubt}"),
-            (Some(_), None) => tracing::info!("old data is removed by the clock again"),
+            (Some(_), None) => tracing::info!("the clock is right again: old data is removed by it"),
             _ => {}
         }
     }
