@@ -67,7 +67,7 @@ impl ReloadReport {
             ReloadResult::Refused => {}
             ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
             ReloadResult::Unchanged => {
-                tracing::info!(?trigger, "nothing changed: the files are what is in force")
+                tracing::info!(?trigger, "nothing changed: the files are what is in force");
             }
         }
     }

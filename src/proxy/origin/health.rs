@@ -81,7 +81,7 @@ fn resolved(server: &Upstream, site: Option<&str>) {
     let url = &server.server.url;
     match server.resolve() {
         Ok(true) => {
-            tracing::info!(site, addresses = ?**server.addresses(), "the origin {url} has other addresses now")
+            tracing::info!(site, addresses = ?**server.addresses(), "the origin {url} has other addresses now");
         }
         Ok(false) => {}
         Err(error) => {
