@@ -84,10 +84,11 @@ fn serve(
     prepare(&policy);
     test.map_or(Ok(()), |test| test.begin(&policy, &listeners)).map_err(running)?;
     let journal = Arc::new(Journal::open(&config.journal()).map_err(running)?);
+    let history = Arc::new(NoticeHistory::open(&config));
     let recorder = Arc::new(Recorder::start(&config.store()).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let (pace, connections) = (Arc::new(PaceBook::default()), Arc::new(ConnectionTotals::default()));
-    let (current, reloader) = in_force(policy, arguments, &reads, &recorder);
+    let (current, reloader) = in_force(policy, arguments, history, &reads, &recorder);
     let fleet = member(&config, &reloader, (&reads, &pace), &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
     follow_files(&reloader, is_test).map_err(running)?;
@@ -214,13 +215,13 @@ fn member(
 fn in_force(
     policy: Policy,
     arguments: Arguments,
+    history: Arc<NoticeHistory>,
     reads: &Arc<ReadBook>,
     recorder: &Arc<Recorder>,
 ) -> (Arc<CurrentPolicy>, Arc<Reloader>) {
     // One that does not come soon is done without: what is not known excuses.
     recorder.flush_within(STORE_PATIENCE);
     policy::take_up_reads(&policy.config, reads);
-    let history = Arc::new(NoticeHistory::open(&policy.config));
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
     let state_dir = &current.get().config.state_dir;
     reads.robots_seen.restore(state_dir, current.get().clock.now());

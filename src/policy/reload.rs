@@ -61,6 +61,8 @@ pub struct Reloader {
     pub origin_files: Arc<OriginFiles>,
     /// Whose turn it is to read files and to look names up, which may take its time.
     pub(super) turn: Mutex<()>,
+    /// Whose turn it is to write what is served, and to put it in force: a look in between would end what is not served yet.
+    pub(super) serving: Mutex<()>,
     /// Whose turn it is to write the modes that are kept.
     pub(super) keeping: Mutex<()>,
     pub(super) known: Mutex<ReloadState>,
@@ -139,7 +141,8 @@ impl Reloader {
         }
         let known =
             Mutex::new(ReloadState { told: Some(current.get()), overrides, ..ReloadState::default() });
-        let (turn, keeping, started) = (Mutex::default(), Mutex::default(), Arc::clone(&policy.config));
+        let (turn, serving, keeping) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let started = Arc::clone(&policy.config);
         let reloader = Self {
             current,
             arguments,
@@ -149,6 +152,7 @@ impl Reloader {
             history,
             origin_files,
             turn,
+            serving,
             keeping,
             known,
         };
@@ -291,13 +295,17 @@ impl Reloader {
     /// Puts a policy in force, if it differs from the one that is, once rows say what it serves. A mode that was
     /// set while it was built is in it.
     fn adopt(&self, mut next: Policy) -> Result<PolicySwap, RowsError> {
+        let _serving = self.serving.lock();
         let previous = self.current.get();
-        self.history.adopt(&mut next, Some(&previous))?;
+        let has_waited = self.history.adopt(&mut next, Some(&previous))?;
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
         let mut known = self.known.lock();
         known.overrides.publish(&next.published.modes);
         let former = self.current.get();
+        if has_waited {
+            self.history.catch_up(&mut next);
+        }
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if differs(&former, &next) {
             self.current.replace(next);

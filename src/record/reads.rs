@@ -178,10 +178,15 @@ pub struct ReadBook {
 }
 
 impl ReadBook {
-    /// Notes a read.
+    /// Notes a read, whose answer has just arrived. Where it took so long that the reader has read another file meanwhile,
+    /// the former one is what it has now: what it read since says nothing of that.
     pub fn note(&self, reader: ReaderId<'_>, read: Read) {
         let reader = reader.into_owned();
-        note(&mut self.readers.lock().unwrap_or_else(PoisonError::into_inner), reader, read);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(history) = readers.get_mut(&reader) {
+            history.reads.retain(|known| known.as_of <= read.as_of || known.rules == read.rules);
+        }
+        note(&mut readers, reader, read);
     }
 
     /// Takes up what was read before the gateway started.
@@ -256,6 +261,7 @@ mod tests {
     use super::*;
     use crate::decide::RobotsVersion;
     use crate::identify::Basis;
+    use crate::robots::{ParseLimits, Robots};
     use std::sync::Arc;
     use std::time::Duration;
 
@@ -296,6 +302,19 @@ mod tests {
         book.note(who.clone(), read(1, 10));
         book.note(who.clone(), read(3, 20));
         assert_eq!(book.of(&who), [read(1, 10), read(3, 20)]);
+    }
+
+    #[test]
+    fn an_answer_that_arrives_after_that_of_the_next_file_is_what_the_reader_has() {
+        let book = ReadBook::default();
+        let who = reader("GPTBot", Proof::Unchecked, "192.0.2.1");
+        let new = Robots::parse(b"User-agent: *\nDisallow: /new\n", &ParseLimits::default()).robots;
+        let new = Read { rules: RulesId::of(&new), ..read(3, 20) };
+        book.note(who.clone(), new);
+        book.note(who.clone(), read(1, 10));
+        assert_eq!(book.of(&who).iter().map(|read| read.as_of).max(), Some(read(1, 10).as_of));
+        book.note(who.clone(), new);
+        assert_eq!(book.of(&who).last(), Some(&new), "until it reads the new one again");
     }
 
     #[test]

@@ -320,8 +320,9 @@ impl Reloader {
     }
 
     fn look_at_history(&self, notes_time: bool) {
-        // A reload that is under way looks by itself.
-        let Some(_turn) = self.turn.try_lock_for(Duration::ZERO) else { return };
+        // A reload that reads files may take its time, and others wait for no longer than a look: it goes on meanwhile. One that
+        // is about to serve what it read looks by itself.
+        let Some(_serving) = self.serving.try_lock() else { return };
         if self.history.look(&self.current()) {
             self.apply_history();
         }

@@ -68,7 +68,8 @@ struct HistoryState {
 }
 
 impl NoticeHistory {
-    /// Opens the rows of this configuration, or begins them. The store has been opened before.
+    /// Opens the rows of this configuration, or begins them. Before the store is opened to be written: a broken one is set
+    /// aside then, and what it remembers of rows with it.
     pub fn open(config: &Config) -> Self {
         let mut state = HistoryState::new(config, remembered::memory(config));
         if config.fleet.is_none() {
@@ -79,9 +80,11 @@ impl NoticeHistory {
 
     /// Writes down what `policy` serves, beside what is served already, and gives the policy its hosts' past.
     ///
+    /// `true` where others may have written something meanwhile, which [`Self::catch_up`] takes up.
+    ///
     /// # Errors
     /// When it cannot be written. The policy may not be served then.
-    pub(super) fn adopt(&self, policy: &mut Policy, previous: Option<&Policy>) -> Result<(), RowsError> {
+    pub(super) fn adopt(&self, policy: &mut Policy, previous: Option<&Policy>) -> Result<bool, RowsError> {
         let mut state = self.state.lock();
         let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
         state.catch_up_with(policy, is_renewed);
@@ -93,7 +96,15 @@ impl NoticeHistory {
             // The others judge by what they know of: they are to know of this before anybody can read it.
             thread::sleep(SEEN);
         }
-        Ok(())
+        Ok(is_news && has_company)
+    }
+
+    /// Gives a policy that is about to be served what others wrote since it was adopted.
+    pub(super) fn catch_up(&self, policy: &mut Policy) {
+        let mut state = self.state.lock();
+        // Should the policy not come into force after all, the next look gives it.
+        state.has_news |= state.refresh();
+        state.give(policy);
     }
 
     /// Ends the rows of what is served no more, now that `policy` is in force; `true` where there are any.
@@ -138,16 +149,29 @@ impl NoticeHistory {
     /// Notes that this process serves nothing any more.
     pub fn close(&self) {
         let mut state = self.state.lock();
+        let is_unsaid = state.folder.is_none();
+        if is_unsaid {
+            // Nothing says yet what was served.
+            state.open();
+            let now = state.clock.now();
+            state.own.hosts.doubt(Doubt::Lost, now);
+        }
         let mut next = state.own.clone();
         next.hosts.close(&ServedVersions::default(), state.clock.now());
         // Without this the next process finds out by the lock.
-        let _ = state.write(next);
+        if state.write(next).is_err() && is_unsaid {
+            state.memory = RowsMemory::Noted(state.clock.now());
+        }
         (state.folder, state.is_closed) = (None, true);
     }
 
-    /// When rows were written last: what the store is to remember.
+    /// When rows were written last, as the store is to remember; a later time while something is served and none can be.
     pub fn last_noted(&self) -> Option<NoticeTime> {
-        match self.state.lock().memory {
+        let state = self.state.lock();
+        if state.folder.is_none() && !state.is_closed {
+            return Some(state.clock.now());
+        }
+        match state.memory {
             RowsMemory::Noted(noted) => Some(noted),
             RowsMemory::Nothing | RowsMemory::Unreadable => None,
         }
@@ -160,6 +184,7 @@ const fn limits(config: &Config) -> ParseLimits {
 
 impl HistoryState {
     fn new(config: &Config, memory: RowsMemory) -> Self {
+        let remembered = if let RowsMemory::Noted(noted) = memory { noted } else { NoticeTime::default() };
         let mut state = Self {
             path: config.state_dir.join(ROWS_FOLDER),
             memory,
@@ -167,7 +192,7 @@ impl HistoryState {
             own: RowDocument::default(),
             fault: None,
             compiled: HashMap::new(),
-            clock: NoticeClock::default(),
+            clock: NoticeClock::going_on_from(remembered),
             limits: limits(config),
             notice: config.notice,
             as_of: NoticeTime::default(),
@@ -180,7 +205,7 @@ impl HistoryState {
     }
 
     fn open(&mut self) {
-        match RowFolder::open(&self.path, &self.memory) {
+        match RowFolder::open(&self.path, &self.memory, self.clock) {
             Ok((folder, mut own, is_lost)) => {
                 self.clock = folder.clock();
                 if is_lost {
@@ -298,9 +323,10 @@ impl HistoryState {
         let (period, now) = (self.period(), self.clock.now());
         let beside: BTreeSet<&str> = self.named_beside().collect();
         next.hosts.prune(period, now, |name| served.at.contains_key(name) || beside.contains(name));
-        for member in next.members.values_mut() {
+        next.members.retain(|_, member| {
             member.prune(period, now, |_| true);
-        }
+            member.rows().next().is_some()
+        });
         next.waived.retain(|(_, _, at)| period.covers(NoticeTime(Duration::from_micros(*at)), now));
     }
 
@@ -324,6 +350,12 @@ impl HistoryState {
         is_ended
     }
 
+    /// Looks at what others wrote; `true` where that is news. Where it cannot be read, what is known goes on to hold.
+    fn refresh(&mut self) -> bool {
+        let Self { folder, own, .. } = self;
+        folder.as_mut().is_some_and(|folder| folder.refresh(own).unwrap_or_default())
+    }
+
     fn look(&mut self, policy: &Policy) -> bool {
         if self.is_closed {
             return false;
@@ -331,9 +363,8 @@ impl HistoryState {
         let (was_open, as_of) = (self.folder.is_some(), self.as_of);
         // What a reload saw that changed nothing else is news, too.
         let mut is_new = std::mem::take(&mut self.has_news);
+        is_new |= self.refresh();
         if let Some(folder) = &mut self.folder {
-            // Where it cannot be read, what is known goes on to hold.
-            is_new |= folder.refresh(&mut self.own).unwrap_or_default();
             if folder.is_written() && !folder.has_taken_up() {
                 let is_ended = self.has_former && self.end_former(policy);
                 return is_ended || is_new || self.has_ended_since(as_of);

@@ -69,6 +69,14 @@ impl HistoryScene {
         (history, policy)
     }
 
+    /// A gateway that starts here, whose store remembers this of rows.
+    fn start_with(&self, memory: RowsMemory, sites: &[(&[&str], &str)]) -> (NoticeHistory, Policy) {
+        let state = HistoryState::new(&self.config(sites), memory);
+        let history = NoticeHistory { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) };
+        let policy = history.begin(self.policy(sites));
+        (history, policy)
+    }
+
     /// The same gateway after a reload.
     fn reload(&self, history: &NoticeHistory, previous: &Policy, sites: &[(&[&str], &str)]) -> Policy {
         let mut policy = self.policy(sites);

@@ -25,7 +25,7 @@ impl Default for NoticeClock {
 
 impl NoticeClock {
     /// The clock that goes on from `last`, the latest time that is known of any earlier boot.
-    pub(super) fn going_on_from(last: NoticeTime) -> Self {
+    pub fn going_on_from(last: NoticeTime) -> Self {
         Self { at_boot: last.0.max(BEGINNING).saturating_sub(to_micros(uptime())) }
     }
 

@@ -50,10 +50,13 @@ pub struct RowFolder {
     boot: Box<str>,
     path: PathBuf,
     clock: NoticeClock,
-    own: Option<(File, DocumentMark)>,
+    /// The document as it was written; without a mark where it is not certain that this outlives a power cut.
+    own: Option<(File, Option<DocumentMark>)>,
     others: BTreeMap<PathBuf, OtherDocument>,
     /// Documents that are taken up, and can go once that is written.
     taken_up: Vec<PathBuf>,
+    /// Those of ended processes that are damaged, and can be set aside once the doubt is written.
+    damaged: Vec<PathBuf>,
 }
 
 fn mark(file: &File) -> io::Result<DocumentMark> {
@@ -84,15 +87,24 @@ fn is_gone(path: &Path) -> bool {
 }
 
 impl RowFolder {
-    /// The folder at `folder`, with what ended processes left there. `true` where something is lost.
+    /// The folder at `folder`, with what ended processes left there. `true` where something is lost. Its clock is never behind
+    /// `clock`, by which this process may have judged already.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn open(folder: &Path, memory: &RowsMemory) -> Result<(Self, RowDocument, bool), RowsError> {
-        Self::try_open(folder, memory).map_err(|source| RowsError { path: folder.to_owned(), source })
+    pub fn open(
+        folder: &Path,
+        memory: &RowsMemory,
+        clock: NoticeClock,
+    ) -> Result<(Self, RowDocument, bool), RowsError> {
+        Self::try_open(folder, memory, clock).map_err(|source| RowsError { path: folder.to_owned(), source })
     }
 
-    fn try_open(folder: &Path, memory: &RowsMemory) -> io::Result<(Self, RowDocument, bool)> {
+    fn try_open(
+        folder: &Path,
+        memory: &RowsMemory,
+        clock: NoticeClock,
+    ) -> io::Result<(Self, RowDocument, bool)> {
         make_folder(folder)?;
         // Where the system does not tell one boot from another, every start counts as one.
         let started = whole_micros(uptime());
@@ -102,10 +114,11 @@ impl RowFolder {
             folder: folder.to_owned(),
             path: folder.join(name),
             boot: boot.into(),
-            clock: NoticeClock::default(),
+            clock,
             own: None,
             others: BTreeMap::new(),
             taken_up: Vec::new(),
+            damaged: Vec::new(),
         };
         let (found, is_damaged) = this.documents()?;
         let noted = found.iter().map(|(_, _, _, noted)| *noted).max();
@@ -116,14 +129,16 @@ impl RowFolder {
                 NoticeTime(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()),
                 true,
             ),
-            RowsMemory::Unreadable | RowsMemory::Nothing => (NoticeTime::default(), false),
+            // Older ones may have been put back.
+            RowsMemory::Unreadable => (NoticeTime::default(), true),
+            RowsMemory::Nothing => (NoticeTime::default(), false),
         };
         let is_lost = is_lost || is_damaged;
         let last = noted.unwrap_or_default().max(remembered);
         let last = if is_lost { last.after(LATER) } else { last };
         let of_boot = found.iter().filter(|(_, _, document, _)| document.boot == this.boot);
         let clocks = of_boot.map(|(_, _, document, _)| NoticeClock::booted_at(document.at_boot));
-        this.clock = clocks.fold(NoticeClock::going_on_from(last), NoticeClock::later);
+        this.clock = clocks.fold(clock.later(NoticeClock::going_on_from(last)), NoticeClock::later);
         let (boot, clock) = (this.boot.clone(), this.clock);
         let take = |(path, mark, document, _): FoundDocument| {
             (path, OtherDocument { mark, document: document.with_clock(&boot, clock) })
@@ -156,7 +171,7 @@ impl RowFolder {
     }
 
     /// The documents of others that are new and whole, and whether one is damaged.
-    fn documents(&self) -> io::Result<(Vec<FoundDocument>, bool)> {
+    fn documents(&mut self) -> io::Result<(Vec<FoundDocument>, bool)> {
         let (mut found, mut is_damaged) = (Vec::new(), false);
         let entries = match std::fs::read_dir(&self.folder) {
             // It was removed while this process runs, which writes it again.
@@ -188,8 +203,8 @@ impl RowFolder {
                 continue;
             }
             is_damaged = true;
-            if is_gone(&path) {
-                set_aside(&path)?;
+            if is_gone(&path) && !self.damaged.contains(&path) {
+                self.damaged.push(path);
             }
         }
         Ok((found, is_damaged))
@@ -227,14 +242,14 @@ impl RowFolder {
         is_new
     }
 
-    /// Whether documents are taken up that are not cleared away yet.
+    /// Whether documents are taken up, or found to be damaged, that are not cleared away yet.
     pub fn has_taken_up(&self) -> bool {
-        !self.taken_up.is_empty()
+        !self.taken_up.is_empty() || !self.damaged.is_empty()
     }
 
     /// Whether the document of this process is there as it was written.
     pub fn is_written(&self) -> bool {
-        self.own.as_ref().is_some_and(|(_, mark)| mark_at(&self.path).as_ref() == Some(mark))
+        self.own.as_ref().is_some_and(|(_, mark)| mark.is_some() && mark_at(&self.path) == *mark)
     }
 
     /// Writes the document, and waits until it is on the disk; the files that it names are there. Documents that it has
@@ -255,9 +270,10 @@ impl RowFolder {
         file.write_all(&document.bytes(now)?)?;
         file.sync_all()?;
         std::fs::rename(&next, &self.path)?;
+        // Whatever fails from here on, this is what others read: it stays locked.
+        let (file, known) = self.own.insert((file, None));
         sync_folder_of(&self.path)?;
-        let mark = mark(&file)?;
-        self.own = Some((file, mark));
+        *known = Some(mark(file)?);
         self.clear(document);
         Ok(now)
     }
@@ -270,6 +286,9 @@ impl RowFolder {
         }
         let documents = std::iter::once(own).chain(self.others.values().map(|other| &other.document));
         let named: HashSet<&Box<str>> = documents.flat_map(RowDocument::files).flatten().collect();
+        for path in self.damaged.drain(..).filter(|path| is_gone(path)) {
+            set_aside(&path);
+        }
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
@@ -294,7 +313,7 @@ impl RowFolder {
         let Some((file, known)) = &mut self.own else { return Ok(None) };
         file.write_all_at(time_line(now).as_bytes(), 0)?;
         file.sync_data()?;
-        *known = mark(file)?;
+        *known = Some(mark(file)?);
         Ok(Some(now))
     }
 
@@ -306,7 +325,8 @@ impl RowFolder {
         let path = self.robots(name);
         let keep = || {
             if std::fs::read(&path).is_ok_and(|known| known == bytes) {
-                return Ok(());
+                // Nobody takes it for one that no document names before this process does.
+                return File::options().write(true).open(&path)?.set_modified(SystemTime::now());
             }
             make_folder(&self.folder)?;
             let mut file = options().open(&path)?;
@@ -327,14 +347,14 @@ impl RowFolder {
 }
 
 /// Moves a document that is damaged out of the way.
-fn set_aside(path: &Path) -> io::Result<()> {
+fn set_aside(path: &Path) {
     let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let aside = beside(path, &format!(".damaged-{time}"));
-    std::fs::rename(path, &aside)?;
+    // What stays is doubt once more.
+    let _ = std::fs::rename(path, &aside);
     tracing::error!(
         aside = %aside.display(),
         "what was served before is damaged and was set aside; until notice is over nobody is accused of what a version \
          before now may have allowed"
     );
-    Ok(())
 }

@@ -35,3 +35,18 @@ fn a_member_begins_with_what_was_served_last() {
     let waits: Vec<bool> = policy.sites().iter().map(|site| site.error.is_some()).collect();
     assert_eq!(waits, [true, false, false]);
 }
+
+#[test]
+fn a_member_that_is_gone_is_forgotten_once_nobody_can_hold_what_it_served() {
+    let scene = HistoryScene::new();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    let mut state = history.state.lock();
+    let mut gone = PastRows::default();
+    gone.tell_apart("*").doubt(Doubt::Before, Some(NoticeTime::default()));
+    let mut serving = PastRows::default();
+    serving.tell_apart("*").doubt(Doubt::Before, None);
+    state.own.members = BTreeMap::from([("gone".into(), gone), ("serving".into(), serving)]);
+    let mut next = state.own.clone();
+    state.prune(&mut next, &served(&policy));
+    assert_eq!(next.members.keys().map(|store| &**store).collect::<Vec<_>>(), ["serving"]);
+}

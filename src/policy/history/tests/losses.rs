@@ -90,3 +90,42 @@ fn a_reload_whose_rows_cannot_be_written_is_refused_and_what_was_written_holds()
     std::fs::rename(&aside, &rows).unwrap();
     assert_eq!(held(&again(&history, &first), "x"), [None], "nothing of it was served");
 }
+
+#[test]
+fn where_rows_can_be_written_only_later_the_clock_never_goes_back() {
+    let scene = HistoryScene::new();
+    std::fs::write(scene.path().join("state"), "no folder").unwrap();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    let read_at = policy.clock.now();
+    std::fs::remove_file(scene.path().join("state")).unwrap();
+    assert!(history.look(&policy));
+    let now = again(&history, &policy).clock.now();
+    assert!(now >= read_at, "what ends from now on, {now:?}, is taken to have ended before a read at {read_at:?}");
+}
+
+#[test]
+fn what_was_served_while_rows_could_not_be_written_is_doubt_for_the_next_process() {
+    for is_mended_before_it_ends in [false, true] {
+        let scene = HistoryScene::new();
+        let (first, policy) = scene.start(&[(&[], "a")]);
+        first.close();
+        let rows = policy.config.state_dir.join(ROWS_FOLDER);
+        let aside = scene.path().join("aside");
+        let noted = |history: &NoticeHistory| RowsMemory::Noted(history.last_noted().unwrap());
+        std::fs::rename(&rows, &aside).unwrap();
+        std::fs::write(&rows, "in the way").unwrap();
+        let mend = || {
+            std::fs::remove_file(&rows).unwrap();
+            std::fs::rename(&aside, &rows).unwrap();
+        };
+        let (second, _) = scene.start_with(noted(&first), &[(&[], "b")]);
+        is_mended_before_it_ends.then(mend);
+        second.close();
+        (!is_mended_before_it_ends).then(mend);
+        let (_, policy) = scene.start_with(noted(&second), &[(&[], "c")]);
+        let (_, rules) = policy.found(policy.hosts.find("x")).unwrap();
+        let doubts: Vec<_> = rules.former().iter().filter_map(|old| old.version.as_ref().err()).collect();
+        assert!(doubts.contains(&&Doubt::Lost), "nobody knows of what the second one served: {doubts:?}");
+        assert!(held(&policy, "x").contains(&id("a")));
+    }
+}

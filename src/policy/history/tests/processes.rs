@@ -100,3 +100,25 @@ fn a_member_says_what_every_process_of_its_folder_serves() {
     history.look(&new);
     assert_eq!(counts(&history), [("*".to_owned(), 1), ("a.example".to_owned(), 1)]);
 }
+
+/// A reload that reads slowly has its turn for as long as that takes. The others wait for no longer than a look.
+#[test]
+fn what_another_process_is_about_to_serve_is_seen_while_a_reload_reads() {
+    use crate::policy::{CurrentPolicy, OriginFiles, Reloader};
+    use crate::record::Recorder;
+    let scene = HistoryScene::new();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    let config = Arc::clone(&policy.config);
+    let recorder = Arc::new(Recorder::start(&config.store()).unwrap());
+    let (current, origins) =
+        (Arc::new(CurrentPolicy::new(policy)), Arc::new(OriginFiles::open(&config)));
+    let arguments = Arguments { config: Some(scene.path().join("gateway.toml")), ..Arguments::default() };
+    let reloader =
+        Reloader::new(current, arguments, Arc::default(), Arc::clone(&recorder), Arc::new(history), origins);
+    let reading = reloader.turn.lock();
+    let (other, _) = scene.start(&[(&[], "b")]);
+    reloader.look_at_history(false);
+    assert!(held(&reloader.current(), "x").contains(&id("b")), "its visitors may come here");
+    drop((reading, other));
+    recorder.close();
+}

@@ -11,7 +11,7 @@ struct Process {
 }
 
 fn open(place: &TempDir, memory: RowsMemory) -> (Process, bool) {
-    let (folder, own, is_lost) = RowFolder::open(&place.path().join("rows"), &memory).unwrap();
+    let (folder, own, is_lost) = RowFolder::open(&place.path().join("rows"), &memory, NoticeClock::going_on_from(NoticeTime::default())).unwrap();
     (Process { folder, own }, is_lost)
 }
 
@@ -103,13 +103,53 @@ fn rows_that_are_lost_or_put_back_are_told_from_a_first_start() {
 }
 
 #[test]
-fn where_the_store_cannot_tell_rows_that_are_there_count_and_none_are_a_loss() {
+fn where_the_store_cannot_tell_rows_that_are_there_may_be_older_ones_and_none_are_a_loss() {
     let place = tempfile::tempdir().unwrap();
     let (mut first, is_lost) = open(&place, RowsMemory::Unreadable);
     assert!(is_lost);
     first.serve(1);
     drop(first);
-    assert!(!open(&place, RowsMemory::Unreadable).1);
+    assert!(open(&place, RowsMemory::Unreadable).1);
+    assert!(!open(&place, RowsMemory::Nothing).1);
+}
+
+#[test]
+fn a_damaged_document_is_doubt_until_that_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut first, _) = open(&place, RowsMemory::Nothing);
+    first.serve(1);
+    drop(first);
+    let path = documents(&place).remove(0);
+    std::fs::write(&path, "what was a document\n").unwrap();
+    for _ in 0..2 {
+        let (_killed, is_lost) = open(&place, RowsMemory::Nothing);
+        assert!(is_lost && path.exists(), "who is killed before it wrote that leaves it to the next one");
+    }
+    let (mut next, _) = open(&place, RowsMemory::Nothing);
+    next.serve(2);
+    assert!(!path.exists() && !next.folder.has_taken_up());
+    assert!(!open(&place, RowsMemory::Nothing).1);
+}
+
+#[test]
+fn a_robots_txt_that_is_about_to_be_named_again_is_as_new() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut process, _) = open(&place, RowsMemory::Nothing);
+    let name = digest(b"abc");
+    let path = place.path().join(format!("rows/{name}.txt"));
+    let make_old = || {
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(7_200)).unwrap();
+    };
+    process.folder.keep(&name, b"abc").unwrap();
+    make_old();
+    // Another process keeps it, and has not written yet that it names it.
+    open(&place, RowsMemory::Nothing).0.folder.keep(&name, b"abc").unwrap();
+    process.serve(1);
+    assert!(path.exists());
+    make_old();
+    process.serve(1);
+    assert!(!path.exists(), "nobody names it");
 }
 
 #[test]
