@@ -89,7 +89,7 @@ fn serve(
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let (pace, connections) = (Arc::new(PaceBook::default()), Arc::new(ConnectionTotals::default()));
     let (current, reloader) = in_force(policy, arguments, history, &reads, &recorder);
-    let fleet = member(&config, &reloader, (&reads, &pace), &recorder).map_err(running)?;
+    let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
@@ -200,13 +200,13 @@ fn follow_files(reloader: &Arc<Reloader>, is_test: bool) -> std::io::Result<()> 
 fn member(
     config: &Config,
     reloader: &Arc<Reloader>,
-    (reads, pace): (&Arc<ReadBook>, &Arc<PaceBook>),
+    reads: &Arc<ReadBook>,
     recorder: &Arc<Recorder>,
 ) -> std::io::Result<Option<Arc<Fleet>>> {
     reloader.keep_history()?;
     let Some(fleet) = &config.fleet else { return Ok(None) };
     let ledger: Arc<dyn FleetLedger> = Arc::clone(reloader) as _;
-    let fleet = Fleet::start(config, fleet, ledger, reads, pace, recorder)?;
+    let fleet = Fleet::start(config, fleet, ledger, reads, recorder)?;
     policy::offer_first(reloader, &reads.fleet);
     Ok(Some(Arc::new(fleet)))
 }

@@ -143,7 +143,7 @@ fn nobody_who_keeps_the_delay_is_ever_limited() {
 
 /// What a crawler got that asks `gap` after `gap`: how many were let through in each whole window.
 fn let_through(limit: &PaceLimit, gap: f64, windows: f64) -> Vec<u32> {
-    let (mut window, length) = (PaceWindow::new(limit, 0, Duration::ZERO), limit.window.as_secs_f64());
+    let (mut window, length) = (PaceWindow::new(limit, Duration::ZERO), limit.window.as_secs_f64());
     let mut counts: HashMap<u64, u32> = HashMap::new();
     let mut at = 0.0;
     while at < windows * length {
@@ -184,7 +184,7 @@ fn whoever_waits_as_long_as_told_is_let_through() {
     for delay in DELAYS {
         let limit = PaceLimit::of_delay(delay).unwrap();
         let (mut window, mut now, mut limited) =
-            (PaceWindow::new(&limit, 0, Duration::ZERO), Duration::ZERO, 0);
+            (PaceWindow::new(&limit, Duration::ZERO), Duration::ZERO, 0);
         for _ in 0..20_000 {
             match window.admit(&limit, PAGE, now) {
                 Ok(()) => now += seconds(delay * 0.002 * f64::from(dice.below(500) as u32)),
@@ -210,7 +210,7 @@ fn whoever_waits_as_long_as_told_is_let_through() {
 #[test]
 fn parallel_fetchers_that_wait_as_long_as_told_are_all_let_through() {
     let limit = PaceLimit::of_rate(40, Duration::from_secs(60));
-    let mut window = PaceWindow::new(&limit, 0, Duration::ZERO);
+    let mut window = PaceWindow::new(&limit, Duration::ZERO);
     // It began slowly and became faster.
     for request in 0..40 {
         let at = seconds((f64::from(request) * 2.5).sqrt());
@@ -270,7 +270,7 @@ fn what_is_asked_about_again_is_told_the_same_though_there_is_room_now() {
 #[test]
 fn files_of_a_page_count_only_beyond_those_that_pages_bring() {
     let limit = PaceLimit::of_delay(10.0).unwrap();
-    let mut window = PaceWindow::new(&limit, 0, Duration::ZERO);
+    let mut window = PaceWindow::new(&limit, Duration::ZERO);
     let images = (0..2_000).filter(|_| window.admit(&limit, b"/a.png", Duration::ZERO).is_ok()).count();
     // Each of the first ones counts as a page, and brings others.
     assert_eq!(images, 20 * (1 + FILES_OF_A_PAGE as usize));
@@ -321,79 +321,4 @@ fn a_million_made_up_crawlers_take_no_more_memory_and_free_nobody() {
     println!("a million made-up crawlers took {} KiB", grown / 1_024);
     assert!(grown < 16 * 1_024 * 1_024, "{grown}");
     assert!(!ask(999_999), "it was forgotten for others");
-}
-
-#[test]
-fn a_member_keeps_a_part_of_the_pace_however_often_another_is_asked() {
-    let limit = PaceLimit::of_rate(600, Duration::from_secs(60));
-    let (mut busy, mut quiet) =
-        (PaceWindow::new(&limit, 0, Duration::ZERO), PaceWindow::new(&limit, 0, Duration::ZERO));
-    let asks = |window: &mut PaceWindow, times: u32| {
-        (0..times).filter(|_| window.admit(&limit, PAGE, seconds(1.0)).is_ok()).count()
-    };
-    asks(&mut busy, 100_000);
-    assert_eq!(asks(&mut quiet, 10), 10);
-    // What is asked for here counts once the others can know of it. Of 600 it may then have 60 of 2,460.
-    for admitted in [0, 0, 0, 5] {
-        quiet.hear(&limit, busy.told(&limit), 1, seconds(1.0));
-        assert_eq!(asks(&mut quiet, 25), admitted);
-    }
-}
-
-/// Members of a fleet tell each other once a second what they are asked for.
-#[test]
-fn a_crawler_at_three_members_is_held_to_one_pace_and_one_that_keeps_it_never_limited() {
-    let limit = PaceLimit::of_rate(600, Duration::from_secs(60));
-    let crawler = identity("Spreadbot");
-    // Requests of each member a second, and whether all of them together keep the pace.
-    for (rates, keeps) in [
-        ([10, 10, 10], false),
-        ([40, 5, 1], false),
-        ([1_000, 1_000, 1_000], false),
-        ([200, 0, 0], false),
-        ([5, 3, 1], true),
-        ([9, 0, 0], true),
-    ] {
-        let books: [PaceBook; 3] = Default::default();
-        for book in &books {
-            book.share();
-            book.learn(&HashMap::new(), 2, Duration::ZERO);
-        }
-        let (mut by_second, mut refused) = (Vec::new(), 0);
-        for second in 0..300_u32 {
-            let mut passed = 0;
-            for (number, book) in books.iter().enumerate() {
-                // Who keeps the pace moves from one member to another.
-                let turn = if keeps { (number + second as usize / 90) % 3 } else { number };
-                for request in 0..rates[turn] {
-                    let now = seconds(f64::from(second) + f64::from(request) / f64::from(rates[turn]));
-                    let who = ReaderId::new("h", &crawler, Proof::Confirmed, None);
-                    let is_passed = book.admit(&who, &limit, PAGE, now, true).is_ok();
-                    passed += u32::from(is_passed);
-                    refused += u32::from(!is_passed);
-                }
-            }
-            by_second.push(passed);
-            let now = seconds(f64::from(second + 1));
-            let told: Vec<HashMap<_, _>> =
-                books.iter().map(|book| book.asked(now).into_iter().collect()).collect();
-            for (number, book) in books.iter().enumerate() {
-                let mut others: HashMap<_, u32> = HashMap::new();
-                for (_, told) in told.iter().enumerate().filter(|(other, _)| *other != number) {
-                    for (name, asked) in told {
-                        *others.entry(*name).or_default() += asked;
-                    }
-                }
-                book.learn(&others, 2, now);
-            }
-        }
-        let windows: Vec<u32> = by_second.windows(60).map(|counts| counts.iter().sum()).collect();
-        if keeps {
-            assert_eq!(refused, 0, "{rates:?}");
-        } else {
-            let (least, most) = (windows.iter().min().unwrap(), windows.iter().max().unwrap());
-            println!("{rates:?}: {least} to {most} in a minute");
-            assert!(*least >= 540 && *most <= 660, "{rates:?}: {least} to {most}");
-        }
-    }
 }

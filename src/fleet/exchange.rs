@@ -57,8 +57,6 @@ pub(super) struct FleetTask {
     outbox: SentOutbox,
     refused: RefusedBatch,
     reads: ReadsTaken,
-    /// Whether nothing was told of the pace of crawlers last.
-    is_quiet: bool,
     /// The number of the last beat, as the database counts them.
     beats: i64,
     /// How many other members there are.
@@ -98,7 +96,6 @@ impl FleetTask {
             outbox: SentOutbox::default(),
             refused: RefusedBatch::default(),
             reads: ReadsTaken::default(),
-            is_quiet: true,
             beats: 0,
             others: 0,
             is_deaf: false,

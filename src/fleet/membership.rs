@@ -2,7 +2,7 @@
 
 use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
-use crate::record::{FleetDoubt, FleetLedger, FleetStanding, PaceBook, ReadBook, Recorder};
+use crate::record::{FleetDoubt, FleetLedger, FleetStanding, ReadBook, Recorder};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
@@ -55,7 +55,6 @@ pub(super) struct FleetShared {
     pub(super) store: PathBuf,
     pub(super) ledger: Arc<dyn FleetLedger>,
     reads: Arc<ReadBook>,
-    pub(super) pace: Arc<PaceBook>,
     pub(super) recorder: Arc<Recorder>,
     /// And when the database last answered.
     status: Mutex<(FleetStatus, Option<Instant>)>,
@@ -71,18 +70,15 @@ impl Fleet {
         fleet: &FleetConfig,
         ledger: Arc<dyn FleetLedger>,
         reads: &Arc<ReadBook>,
-        pace: &Arc<PaceBook>,
         recorder: &Arc<Recorder>,
     ) -> io::Result<Self> {
         reads.fleet.begin();
-        pace.share();
         let status = FleetStatus { name: fleet.name.clone(), ..FleetStatus::default() };
         let shared = Arc::new(FleetShared {
             config: fleet.clone(),
             store: config.store_path(),
             ledger,
             reads: Arc::clone(reads),
-            pace: Arc::clone(pace),
             recorder: Arc::clone(recorder),
             status: Mutex::new((status, None)),
         });

@@ -29,9 +29,6 @@
 //! version for no longer held only where it was replaced before that stamp. A read that a member does not know of only
 //! excuses the crawler.
 //!
-//! **Pace.** Once a second a member tells which windows of crawlers are filling, in one row of its own, and reads those of the
-//! others. Nothing of it has to last.
-//!
 //! **Leases.** Others wait for a member for `lease` after its last beat. They measure that by their own clocks, and so does
 //! the member itself, from the moment at which it began to ask; no time of day is ever compared. A member whose lease has
 //! run out goes on refusing what the version in force forbids, and accuses nobody (`stale`, `waived`). It joins again when
@@ -56,7 +53,6 @@ mod exchange;
 mod members;
 mod membership;
 mod outbox;
-mod pace;
 mod publish;
 mod reads;
 mod report;

@@ -136,13 +136,6 @@ CREATE TABLE robots_gateway.path (
     PRIMARY KEY (day, subject, target_id, slot)
 ) PARTITION BY RANGE (day);
 
--- What each member was last asked for, by windows of crawlers. Nothing of it has to outlive the database.
-CREATE UNLOGGED TABLE robots_gateway.pace (
-    store   text PRIMARY KEY,
-    said    timestamptz NOT NULL,
-    windows bytea NOT NULL
-) WITH (fillfactor = 40);
-
 -- Who read which version where. `stamp` is one that had been given before the last of these reads; `noted` is the
 -- transaction that last brought news of them.
 CREATE TABLE robots_gateway.read (
@@ -630,23 +623,6 @@ BEGIN
     RETURN true;
 END $$;
 
--- A member says which windows of crawlers are filling there, and hears of those of the others: of each 16 bytes that name
--- it, and how many requests are in it (4 bytes, the highest first). A row that goes on saying nothing is not written.
-CREATE FUNCTION robots_gateway.pace(p_store text, p_windows bytea) RETURNS SETOF bytea
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    IF length(p_windows) > 20000 THEN
-        RAISE EXCEPTION 'more than 1,000 windows';
-    END IF;
-    INSERT INTO robots_gateway.pace (store, said, windows)
-    SELECT member.store, clock_timestamp(), p_windows FROM robots_gateway.member
-    WHERE member.store = p_store AND gone IS NULL AND role = session_user
-    ON CONFLICT (store) DO UPDATE SET said = excluded.said, windows = excluded.windows
-    WHERE pace.windows <> '' OR excluded.windows <> '';
-    RETURN QUERY SELECT pace.windows FROM robots_gateway.pace JOIN robots_gateway.member USING (store)
-    WHERE store <> p_store AND gone IS NULL AND pace.windows <> '' AND said > clock_timestamp() - interval '5 seconds';
-END $$;
-
 -- Every function is open to everybody when it is made.
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA robots_gateway FROM PUBLIC;
 GRANT USAGE ON SCHEMA robots_gateway TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
@@ -654,7 +630,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA robots_gateway
     TO robots_gateway_member, robots_gateway_publisher, robots_gateway_reader;
 GRANT EXECUTE ON FUNCTION robots_gateway.take(text, bigint, bigint, text, jsonb), robots_gateway.mark(text),
     robots_gateway.skip(text, bigint), robots_gateway.beat(jsonb), robots_gateway.leave(text, text),
-    robots_gateway.expire(text, bigint), robots_gateway.pace(text, bytea), robots_gateway.keep_house() TO robots_gateway_member;
+    robots_gateway.expire(text, bigint), robots_gateway.keep_house() TO robots_gateway_member;
 GRANT EXECUTE ON FUNCTION robots_gateway.forget(text), robots_gateway.publish(bigint, text, text)
     TO robots_gateway_publisher;
 RESET ROLE;

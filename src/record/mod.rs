@@ -81,7 +81,7 @@ pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use of_log::{LogTables, WindowCounts};
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
-pub use pace::{PaceBook, PaceName};
+pub use pace::PaceBook;
 pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};

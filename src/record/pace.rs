@@ -7,13 +7,9 @@
 //! asked to keep a pace.
 
 use super::reads::ReaderId;
-use super::rows::uptime;
 use crate::decide::{PaceExcess, PaceLimit, PaceWindow};
 use hashbrown::DefaultHashBuilder;
-use sha2::{Digest as _, Sha256};
-use std::collections::HashMap;
 use std::hash::BuildHasher as _;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -23,22 +19,11 @@ const SETS: usize = 2_048;
 /// Places of a set. All windows together take 7 MB.
 const PLACES: usize = 8;
 
-/// What another member of a fleet calls the same window: the head of a digest of whose it is.
-pub type PaceName = [u8; 16];
-
-/// So many windows are told to the others, the fullest first.
-const TOLD: usize = 1_000;
-
-/// A window with less than this part of what it may hold is not told.
-const QUIET: u32 = 32;
-
 #[derive(Debug)]
 struct PaceSlot {
     of: u64,
     window: PaceWindow,
     limit: PaceLimit,
-    /// Only in a fleet.
-    name: Option<PaceName>,
 }
 
 impl PaceSlot {
@@ -56,10 +41,6 @@ type PaceSet = Mutex<Vec<PaceSlot>>;
 pub struct PaceBook {
     sets: OnceLock<Box<[PaceSet]>>,
     state: DefaultHashBuilder,
-    /// Whether windows are told to others.
-    is_shared: AtomicBool,
-    /// How many others there are.
-    others: AtomicU32,
 }
 
 impl PaceBook {
@@ -84,49 +65,11 @@ impl PaceBook {
         let Some(set) = sets.get(place) else { return Ok(()) };
         let mut set = lock(set);
         let at = set.iter().position(|slot| slot.of == of).unwrap_or_else(|| {
-            let name = || self.is_shared.load(Ordering::Relaxed).then(|| name(who, limit));
-            let others = self.others.load(Ordering::Relaxed);
-            let window = || PaceWindow::new(limit, others, now);
-            let new = || PaceSlot { of, window: window(), limit: *limit, name: name() };
+            let new = || PaceSlot { of, window: PaceWindow::new(limit, now), limit: *limit };
             take_place(&mut set, now, new)
         });
         let Some(slot) = set.get_mut(at) else { return Ok(()) };
         if is_counted { slot.window.admit(limit, target, now) } else { slot.window.look(now) }
-    }
-
-    /// The moment that windows are counted by.
-    pub fn moment() -> Duration {
-        uptime()
-    }
-
-    /// Windows are told to other members of a fleet from now on.
-    pub fn share(&self) {
-        self.is_shared.store(true, Ordering::Relaxed);
-    }
-
-    /// What this member is asked for, by whose window it is.
-    pub fn asked(&self, now: Duration) -> Vec<(PaceName, u32)> {
-        let mut found: Vec<(u64, PaceName, u32)> = Vec::new();
-        for set in self.sets.get().into_iter().flatten() {
-            for slot in lock(set).iter_mut() {
-                let level = slot.level(now);
-                let told = slot.name.filter(|_| level >= u64::from(65_536 / QUIET));
-                found.extend(told.map(|name| (level, name, slot.window.told(&slot.limit))));
-            }
-        }
-        found.sort_unstable_by(|one, other| other.cmp(one));
-        found.into_iter().take(TOLD).map(|(_, name, asked)| (name, asked)).collect()
-    }
-
-    /// What all other members, so many, are asked for. It holds until this is told again.
-    pub fn learn(&self, elsewhere: &HashMap<PaceName, u32>, others: u32, now: Duration) {
-        self.others.store(others, Ordering::Relaxed);
-        for set in self.sets.get().into_iter().flatten() {
-            for slot in lock(set).iter_mut() {
-                let asked = slot.name.and_then(|name| elsewhere.get(&name));
-                slot.window.hear(&slot.limit, asked.copied().unwrap_or_default(), others, now);
-            }
-        }
     }
 }
 
@@ -146,18 +89,4 @@ fn take_place(set: &mut Vec<PaceSlot>, now: Duration, new: impl FnOnce() -> Pace
         *slot = new();
     }
     least
-}
-
-/// The same at all members that have the same limit for it.
-fn name(who: &ReaderId<'_>, limit: &PaceLimit) -> PaceName {
-    let mut digest = Sha256::new();
-    for part in who.words() {
-        digest.update(part.as_bytes());
-        digest.update([0]);
-    }
-    digest.update(limit.window.as_micros().to_be_bytes());
-    digest.update(limit.allowed.to_be_bytes());
-    let mut name = PaceName::default();
-    name.iter_mut().zip(digest.finalize()).for_each(|(byte, hashed)| *byte = hashed);
-    name
 }

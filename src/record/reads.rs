@@ -95,18 +95,6 @@ impl<'a> ReaderId<'a> {
         &self.host
     }
 
-    /// What makes two of them one, in words.
-    pub(super) fn words(&self) -> [String; 5] {
-        let (host, client, crawler, proof, network) = self.key();
-        [
-            host.to_owned(),
-            client.map_or("", ClientKind::as_str).to_owned(),
-            crawler.unwrap_or_default().to_owned(),
-            proof.as_str().to_owned(),
-            network.map(|network| network.to_string()).unwrap_or_default(),
-        ]
-    }
-
     pub(super) const fn proof(&self) -> Proof {
         self.proof
     }

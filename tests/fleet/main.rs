@@ -16,7 +16,6 @@ mod publishing;
 mod relay;
 mod scene;
 mod schema;
-mod slowing;
 #[expect(
     dead_code,
     unused_imports,

@@ -73,13 +73,6 @@ impl Scene {
         (member, address.expect("a socket address"))
     }
 
-    /// One that enforces the pace of crawlers; `tables` sets it.
-    #[track_caller]
-    pub(crate) fn slowing(&self, name: &str, robots: &str, tables: &str) -> Daemon {
-        let builder = self.builder(name, robots, "0s", "settle = \"0s\"").table(tables).in_mode("enforce");
-        builder.site("crawl_delay = \"enforce\"").served_for_long().start()
-    }
-
     fn builder(&self, name: &str, robots: &str, notice: &str, keys: &str) -> Builder {
         self.builder_by(self.engine.port(), name, robots, notice, keys)
     }

@@ -71,12 +71,6 @@ impl PaceLimit {
         Self { window: period, allowed, delay: period / allowed, files: 0 }
     }
 
-    /// So many requests of a window keep to the delay; of a rate none but its part.
-    fn kept(&self) -> u32 {
-        let requests = self.window.as_micros() / self.delay.as_micros().max(1) + 1;
-        if self.files > 0 { u32::try_from(requests).unwrap_or(self.allowed) } else { 0 }
-    }
-
     /// Whether a target is one that comes with a page.
     #[must_use]
     pub fn is_file(target: &[u8]) -> bool {
@@ -157,24 +151,6 @@ mod tests {
         assert_eq!((of(0.0), of(0.001), of(1e300)), (None, None, Some((864_000, 20))));
         let literal = PaceLimit::of_rate(60, Duration::from_secs(60));
         assert_eq!((literal.allowed, literal.files), (60, 0));
-    }
-
-    #[test]
-    fn who_keeps_its_delay_is_not_limited_where_the_others_cannot_be_heard() {
-        let limit = PaceLimit::of_delay(1.0).unwrap();
-        let mut window = PaceWindow::new(&limit, 2, Duration::from_secs(1_000));
-        let mut now = Duration::from_secs(1_000);
-        // It asked for nearly everything elsewhere when that was last heard; now it all comes here.
-        assert_eq!(window.admit(&limit, b"/", now), Ok(()));
-        window.hear(&limit, 60, 2, now);
-        for _ in 0..3_600 {
-            now += Duration::from_secs(1);
-            let is_cut_off = now > Duration::from_secs(1_060);
-            assert!(window.admit(&limit, b"/", now).is_ok() || !is_cut_off, "{now:?}");
-        }
-        // One that does not keep it is held to that still.
-        let passed = (0..600).filter(|_| window.admit(&limit, b"/", now).is_ok()).count();
-        assert!(passed <= 2, "{passed}");
     }
 
     #[test]

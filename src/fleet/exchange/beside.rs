@@ -1,7 +1,6 @@
 //! What is done beside versions: counts, reads, members that are silent, and order in the database.
 
 use super::{BeatAnswer, FleetClient, FleetError, FleetMark, FleetTask, HOUSE, outbox, within};
-use crate::fleet::pace;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio_postgres::Client;
@@ -22,14 +21,13 @@ impl FleetTask {
         let sent = outbox::send(client, &shared.store, store, &mark, ledger, recorder, &mut self.refused);
         let sent = sent.await.map(|sent| self.outbox = sent);
         let read = self.reads.take(client, store, answer, ledger).await;
-        let paced = pace::exchange(client, store, &shared.pace, answer.others, &mut self.is_quiet).await;
         let mut kept = Ok(());
         if Instant::now() >= self.house_due {
             self.house_due = Instant::now() + HOUSE;
             kept = within(client.query_one("SELECT robots_gateway.keep_house()", &[])).await.map(drop);
         }
         let mut first = None;
-        for fault in [expired, sent, read, paced, kept].into_iter().filter_map(Result::err) {
+        for fault in [expired, sent, read, kept].into_iter().filter_map(Result::err) {
             if client.is_closed() || matches!(fault, FleetError::Silent(_)) {
                 return Err(fault);
             }

@@ -319,7 +319,7 @@ impl Reloader {
         thread::Builder::new().name("history".to_owned()).spawn(keep).map(drop)
     }
 
-    fn look_at_history(&self, notes_time: bool) {
+    pub(super) fn look_at_history(&self, notes_time: bool) {
         // A reload that reads files may take its time, and others wait for no longer than a look: it goes on meanwhile. One that
         // is about to serve what it read looks by itself.
         let Some(_serving) = self.serving.try_lock() else { return };

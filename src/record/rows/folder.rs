@@ -180,7 +180,8 @@ impl RowFolder {
         };
         for entry in entries {
             let path = entry?.path();
-            if path == self.path || !path.to_string_lossy().ends_with(END) {
+            let is_known = path == self.path || self.damaged.contains(&path);
+            if is_known || !path.to_string_lossy().ends_with(END) {
                 continue;
             }
             let mut bytes = Vec::new();
@@ -203,7 +204,7 @@ impl RowFolder {
                 continue;
             }
             is_damaged = true;
-            if is_gone(&path) && !self.damaged.contains(&path) {
+            if is_gone(&path) {
                 self.damaged.push(path);
             }
         }
