@@ -60,7 +60,7 @@
 //! 0  robots                       the engine of robots.txt, a crate of its own
 //! ```
 //!
-//! `policy` and `fleet` do not name each other. They meet through the trait `record::FleetLedger`, which `policy`
+//! `policy` and `fleet` do not name each other. They meet through the trait `record::MemberGateway`, which `policy`
 //! implements and `fleet` calls.
 //!
 //! ## Words

@@ -12,7 +12,7 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, FleetLedger, Journal, JournalError, LogOptions, PaceBook, ReadBook,
+    AccessLog, ConnectionTotals, Journal, JournalError, LogOptions, MemberGateway, PaceBook, ReadBook,
     Recorder, Totals, make_folder, start_log,
 };
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
@@ -84,11 +84,9 @@ fn serve(
     prepare(&policy);
     test.map_or(Ok(()), |test| test.begin(&policy, &listeners)).map_err(running)?;
     let journal = Arc::new(Journal::open(&config.journal()).map_err(running)?);
-    let history = Arc::new(NoticeHistory::open(&config));
-    let recorder = Arc::new(Recorder::start(&config.store()).map_err(running)?);
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let (pace, connections) = (Arc::new(PaceBook::default()), Arc::new(ConnectionTotals::default()));
-    let (current, reloader) = in_force(policy, arguments, history, &reads, &recorder);
+    let (recorder, current, reloader) = in_force(policy, arguments, &reads).map_err(running)?;
     let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
     follow_files(&reloader, is_test).map_err(running)?;
@@ -205,31 +203,31 @@ fn member(
 ) -> std::io::Result<Option<Arc<Fleet>>> {
     reloader.keep_history()?;
     let Some(fleet) = &config.fleet else { return Ok(None) };
-    let ledger: Arc<dyn FleetLedger> = Arc::clone(reloader) as _;
-    let fleet = Fleet::start(config, fleet, ledger, reads, recorder)?;
+    let gateway: Arc<dyn MemberGateway> = Arc::clone(reloader) as _;
+    let fleet = Fleet::start(config, fleet, gateway, reads, recorder)?;
     policy::offer_first(reloader, &reads.fleet);
     Ok(Some(Arc::new(fleet)))
 }
 
-/// The first policy, with what was served and read before it. The store knows of both.
+/// The first policy, with what was served and read before it. The store knows of both: what it remembers of rows is read
+/// before a broken one is set aside.
 fn in_force(
     policy: Policy,
     arguments: Arguments,
-    history: Arc<NoticeHistory>,
     reads: &Arc<ReadBook>,
-    recorder: &Arc<Recorder>,
-) -> (Arc<CurrentPolicy>, Arc<Reloader>) {
+) -> std::io::Result<(Arc<Recorder>, Arc<CurrentPolicy>, Arc<Reloader>)> {
+    let history = Arc::new(NoticeHistory::open(&policy.config));
+    let recorder = Arc::new(Recorder::start(&policy.config.store())?);
     // One that does not come soon is done without: what is not known excuses.
     recorder.flush_within(STORE_PATIENCE);
     policy::take_up_reads(&policy.config, reads);
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
     let state_dir = &current.get().config.state_dir;
     reads.robots_seen.restore(state_dir, current.get().clock.now());
-    let (reads, recorder) = (Arc::clone(reads), Arc::clone(recorder));
-    let origins = Arc::new(OriginFiles::open(&current.get().config));
+    let (reads, origins) = (Arc::clone(reads), Arc::new(OriginFiles::open(&current.get().config)));
     let reloader =
-        Arc::new(Reloader::new(Arc::clone(&current), arguments, reads, recorder, history, origins));
-    (current, reloader)
+        Reloader::new(Arc::clone(&current), arguments, reads, Arc::clone(&recorder), history, origins);
+    Ok((recorder, current, Arc::new(reloader)))
 }
 
 /// 1: what the system refused.

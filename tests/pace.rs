@@ -183,8 +183,7 @@ fn whoever_waits_as_long_as_told_is_let_through() {
     let mut dice = Dice(11);
     for delay in DELAYS {
         let limit = PaceLimit::of_delay(delay).unwrap();
-        let (mut window, mut now, mut limited) =
-            (PaceWindow::new(&limit, Duration::ZERO), Duration::ZERO, 0);
+        let (mut window, mut now, mut limited) = (PaceWindow::new(&limit, Duration::ZERO), Duration::ZERO, 0);
         for _ in 0..20_000 {
             match window.admit(&limit, PAGE, now) {
                 Ok(()) => now += seconds(delay * 0.002 * f64::from(dice.below(500) as u32)),
@@ -275,7 +274,7 @@ fn files_of_a_page_count_only_beyond_those_that_pages_bring() {
     // Each of the first ones counts as a page, and brings others.
     assert_eq!(images, 20 * (1 + FILES_OF_A_PAGE as usize));
     let literal = PaceLimit::of_rate(60, Duration::from_secs(60));
-    let mut window = PaceWindow::new(&literal, 0, Duration::ZERO);
+    let mut window = PaceWindow::new(&literal, Duration::ZERO);
     assert_eq!((0..1_000).filter(|_| window.admit(&literal, FILE, Duration::ZERO).is_ok()).count(), 60);
 }
 

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::member::{SimulatedMember, join_all, robots};
 use crate::number;
 use crate::scene::SimulatedScene;
-use robots_gateway::record::FleetLedger as _;
+use robots_gateway::record::MemberGateway as _;
 use std::time::{Duration, Instant};
 
 /// How often members are looked at.

@@ -4,12 +4,10 @@ use super::FleetError;
 use super::tls::DatabaseTls;
 use crate::config::{FleetConfig, reading};
 use std::future::{Future, poll_fn};
-use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{AsyncMessage, Client, Config, Notification};
 
@@ -35,33 +33,6 @@ pub(super) async fn within<T>(
 const LIMITS: &str =
     "SET search_path = pg_catalog, pg_temp; SET lock_timeout = '5s'; SET statement_timeout = '9s';
     SET idle_in_transaction_session_timeout = '15s'; SET jit = off";
-
-/// A connection, which ends with it.
-#[derive(Debug)]
-pub(super) struct FleetClient {
-    client: Client,
-    task: JoinHandle<()>,
-}
-
-impl Deref for FleetClient {
-    type Target = Client;
-
-    fn deref(&self) -> &Client {
-        &self.client
-    }
-}
-
-impl DerefMut for FleetClient {
-    fn deref_mut(&mut self) -> &mut Client {
-        &mut self.client
-    }
-}
-
-impl Drop for FleetClient {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
 
 /// Has whoever waits for it go on when another member sent a message.
 #[derive(Debug, Default)]
@@ -93,18 +64,17 @@ impl FleetBell {
     }
 }
 
-/// Connects; each message that others send rings `bell`.
-pub(super) async fn connect(config: &FleetConfig, bell: Arc<FleetBell>) -> Result<FleetClient, FleetError> {
+/// Connects; each message that others send rings `bell`. The connection ends with the client.
+pub(super) async fn connect(config: &FleetConfig, bell: Arc<FleetBell>) -> Result<Client, FleetError> {
     let settings = settings(config)?;
     let (client, mut connection) = within(settings.connect(DatabaseTls::new(config)?)).await?;
-    let task = tokio::spawn(async move {
+    tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(message) = message {
                 bell.take(&message);
             }
         }
     });
-    let client = FleetClient { client, task };
     within(client.batch_execute(LIMITS)).await?;
     Ok(client)
 }
@@ -113,7 +83,7 @@ pub(super) async fn connect(config: &FleetConfig, bell: Arc<FleetBell>) -> Resul
 pub(super) async fn connect_to_schema(
     config: &FleetConfig,
     bell: Arc<FleetBell>,
-) -> Result<FleetClient, FleetError> {
+) -> Result<Client, FleetError> {
     let client = connect(config, Arc::clone(&bell)).await?;
     let sql = "SELECT schema, pg_backend_pid() FROM robots_gateway.fleet";
     let row = within(client.query_one(sql, &[])).await?;

@@ -6,7 +6,7 @@ mod turn;
 
 use super::FleetError;
 use super::beat::{BEAT, BeatAnswer, BeatState, Speaker, beat};
-use super::connect::{FleetBell, FleetClient, connect_to_schema, within};
+use super::connect::{FleetBell, connect_to_schema, within};
 use super::membership::FleetShared;
 use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
@@ -85,8 +85,8 @@ impl FleetTask {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let (name, lease) = (shared.config.name.clone(), shared.config.lease);
         let process = format!("{}-{}", std::process::id(), time.as_micros());
-        let started = i64::try_from(shared.ledger.time()).unwrap_or(i64::MAX);
-        let applied = shared.ledger.stamp();
+        let started = i64::try_from(shared.gateway.time()).unwrap_or(i64::MAX);
+        let applied = shared.gateway.stamp();
         Self {
             shared,
             stopped,
@@ -196,7 +196,7 @@ impl FleetTask {
     /// at the next one. Where it is not `is_whole`, versions alone are spoken of: others wait for that, and for nothing else.
     async fn turn(
         &mut self,
-        (client, question): (&FleetClient, &Statement),
+        (client, question): (&Client, &Statement),
         store: &str,
         is_whole: bool,
     ) -> Result<(bool, Option<FleetError>), FleetError> {
@@ -207,11 +207,11 @@ impl FleetTask {
             }
         }
         let asked = FleetStanding::moment();
-        let mut own = self.shared.ledger.own();
+        let mut own = self.shared.gateway.own();
         own.error = self.refused_generation().map(|(_, why, _)| why).or(own.error);
         let mut state = self.state();
-        let ledger = Arc::clone(&self.shared.ledger);
-        let bytes = || ledger.bytes();
+        let gateway = Arc::clone(&self.shared.gateway);
+        let bytes = || gateway.bytes();
         let (mut answer, mut revision) =
             beat((client, question), &self.who, store, &own, state, self.revision, bytes).await?;
         let is_set_back = answer.stamp < self.applied
@@ -266,7 +266,7 @@ impl FleetTask {
             joins: false,
             applied: self.applied,
             is_deaf: self.is_deaf,
-            generation: self.shared.ledger.generation().applied,
+            generation: self.shared.gateway.generation().applied,
             taken: self.taken_generation(),
             reads: self.reads.before(),
             outbox: self.outbox.waiting,
@@ -291,7 +291,7 @@ impl FleetTask {
         is_set_back: bool,
     ) -> Result<bool, FleetError> {
         // Stamps that were given before are forgotten with what comes now.
-        let is_own_news = is_set_back || is_said && answer.changed > self.shared.ledger.stamp();
+        let is_own_news = is_set_back || is_said && answer.changed > self.shared.gateway.stamp();
         if answer.members.is_empty() && !is_own_news {
             self.applied = answer.stamp;
             return Ok(false);
@@ -312,7 +312,7 @@ impl FleetTask {
             if missed == files && self.heard.get(&member.store) == Some(&files) {
                 continue;
             }
-            wanted.extend(self.shared.ledger.missing(&missed));
+            wanted.extend(self.shared.gateway.missing(&missed));
             if missed != files {
                 news.missed.insert(member.store.clone(), missed);
             }
@@ -324,7 +324,7 @@ impl FleetTask {
         }
         news.files = self.files(client, wanted).await?;
         let heard = news.members.clone();
-        match self.shared.ledger.learn(news) {
+        match self.shared.gateway.learn(news) {
             Ok(()) => {
                 self.is_deaf = false;
                 self.heard.extend(heard);
@@ -355,7 +355,7 @@ impl FleetTask {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let own = self.shared.ledger.bytes();
+        let own = self.shared.gateway.bytes();
         let mut files: Vec<Vec<u8>> = wanted.iter().filter_map(|file| own.get(file).cloned()).collect();
         wanted.retain(|file| !own.contains_key(file));
         if !wanted.is_empty() {
@@ -388,9 +388,9 @@ impl FleetTask {
             && standing.may_go_on()
             && let Some(turn) = ReloadTurn::take(&self.is_reloading)
         {
-            let ledger = Arc::clone(&self.shared.ledger);
+            let gateway = Arc::clone(&self.shared.gateway);
             // A reload may take its time, and the next beat must not wait for it.
-            turn.spawn(move || ledger.go_on());
+            turn.spawn(move || gateway.go_on());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
-use crate::record::{FleetDoubt, FleetLedger, FleetStanding, ReadBook, Recorder};
+use crate::record::{FleetDoubt, FleetStanding, MemberGateway, ReadBook, Recorder};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
@@ -53,7 +53,7 @@ pub struct FleetStatus {
 pub(super) struct FleetShared {
     pub(super) config: FleetConfig,
     pub(super) store: PathBuf,
-    pub(super) ledger: Arc<dyn FleetLedger>,
+    pub(super) gateway: Arc<dyn MemberGateway>,
     reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
     /// And when the database last answered.
@@ -68,7 +68,7 @@ impl Fleet {
     pub fn start(
         config: &Config,
         fleet: &FleetConfig,
-        ledger: Arc<dyn FleetLedger>,
+        gateway: Arc<dyn MemberGateway>,
         reads: &Arc<ReadBook>,
         recorder: &Arc<Recorder>,
     ) -> io::Result<Self> {
@@ -77,7 +77,7 @@ impl Fleet {
         let shared = Arc::new(FleetShared {
             config: fleet.clone(),
             store: config.store_path(),
-            ledger,
+            gateway,
             reads: Arc::clone(reads),
             recorder: Arc::clone(recorder),
             status: Mutex::new((status, None)),

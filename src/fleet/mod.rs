@@ -7,7 +7,7 @@
 //! alone. The last member that learns of a version has the database wake those that wait. A *stamp* is a number that the
 //! database gives to whatever happens to members, in the order in which it commits.
 //!
-//! The other side of this in the gateway is the trait [`FleetLedger`](crate::record::FleetLedger): `policy` implements it, and
+//! The other side of this in the gateway is the trait [`MemberGateway`](crate::record::MemberGateway): `policy` implements it, and
 //! `exchange` calls it.
 //!
 //! **Counts.** The store puts each batch that it writes into its outbox, in the same transaction. The outbox is known by
@@ -21,7 +21,7 @@
 //! **Versions.** A member says which files it serves or is about to serve (`tables`), and up to which stamp it knows what
 //! the others say (`applied`). Stamps of a database that was promoted are later than all before. A member serves a new
 //! version once the `applied` of all others is past the stamp of its own announcement. By then the others have it in their
-//! ledgers as served by somebody. So a crawler that reads it from one member is taken to hold it at all of them. A version
+//! rows as served by somebody. So a crawler that reads it from one member is taken to hold it at all of them. A version
 //! is replaced for a member when that member learns that the last one has ceased to serve it: later than the truth, never
 //! earlier.
 //!

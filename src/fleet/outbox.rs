@@ -2,7 +2,7 @@
 
 use super::FleetError;
 use super::connect::within;
-use crate::record::{FleetLedger, OutboxBatch, OutboxReader, Recorder};
+use crate::record::{MemberGateway, OutboxBatch, OutboxReader, Recorder};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_postgres::Client;
@@ -52,7 +52,7 @@ pub(super) async fn send(
     path: &Path,
     store: &str,
     mark: &FleetMark,
-    ledger: &dyn FleetLedger,
+    gateway: &dyn MemberGateway,
     recorder: &Recorder,
     refused: &mut RefusedBatch,
 ) -> Result<SentOutbox, FleetError> {
@@ -72,7 +72,7 @@ pub(super) async fn send(
             has_more = true;
             break;
         }
-        let now = take(client, store, mark, &mut batch, ledger, refused).await?;
+        let now = take(client, store, mark, &mut batch, gateway, refused).await?;
         if now == mark {
             return Err(FleetError::Schema(format!(
                 "the fleet has counted {mark} pieces of this store, where a batch begins with {}: neither fits the other",
@@ -94,7 +94,7 @@ async fn take(
     store: &str,
     mark: i64,
     batch: &mut OutboxBatch,
-    ledger: &dyn FleetLedger,
+    gateway: &dyn MemberGateway,
     refused: &mut RefusedBatch,
 ) -> Result<i64, FleetError> {
     if batch.first > mark + 1 {
@@ -106,7 +106,7 @@ async fn take(
         return skip(client, store, mark, batch.last + 1, why).await;
     };
     for (_, (_, _, _, _, as_of)) in &mut rows.reads {
-        *as_of = ledger.stamp_of(*as_of);
+        *as_of = gateway.stamp_of(*as_of);
     }
     let rows = rows.json()?;
     let sql = "SELECT robots_gateway.take($1, $2, $3, $4, $5::text::jsonb)";

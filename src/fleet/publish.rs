@@ -1,11 +1,12 @@
 //! `gatewayctl fleet publish`: the generation that follows the last one.
 
 use super::FleetError;
-use super::connect::{FleetClient, connect_to_schema, within};
+use super::connect::{connect_to_schema, within};
 use super::signature::{PublisherKey, has_signed};
 use crate::config::FleetConfig;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_postgres::Client;
 
 /// How often another publisher may come first.
 const TRIES: usize = 10;
@@ -43,7 +44,7 @@ pub fn first_generation(config: &FleetConfig) -> Result<Option<(i64, String)>, F
 }
 
 /// The number of the last generation, its document and the signature.
-async fn last(client: &FleetClient) -> Result<Option<(i64, String, String)>, FleetError> {
+async fn last(client: &Client) -> Result<Option<(i64, String, String)>, FleetError> {
     let sql =
         "SELECT number, document, signature FROM robots_gateway.generation ORDER BY number DESC LIMIT 1";
     let row = within(client.query_opt(sql, &[])).await?;

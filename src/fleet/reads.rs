@@ -3,7 +3,7 @@
 use super::FleetError;
 use super::beat::BeatAnswer;
 use super::connect::within;
-use crate::record::{FleetLedger, ReadTotal};
+use crate::record::{MemberGateway, ReadTotal};
 use tokio_postgres::{Client, Row};
 
 /// As many as a gateway remembers; the latest where there are more.
@@ -33,7 +33,7 @@ impl ReadsTaken {
         client: &Client,
         store: &str,
         answer: &BeatAnswer,
-        ledger: &dyn FleetLedger,
+        gateway: &dyn MemberGateway,
     ) -> Result<(), FleetError> {
         let timeline = answer.stamp >> 32;
         let last: u64 = answer.horizon.parse().unwrap_or_default();
@@ -54,7 +54,7 @@ impl ReadsTaken {
             self.lag = lags.into_iter().reduce(f64::max).map(|lag| lag.max(0.0)).or(self.lag);
         }
         if !reads.is_empty() {
-            ledger.learn_reads(reads);
+            gateway.learn_reads(reads);
         }
         (self.before, self.timeline) = (last, timeline);
         Ok(())

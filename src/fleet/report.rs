@@ -5,9 +5,10 @@ use super::connect::{connect_to_schema, within};
 use super::members::{micros, waiting};
 use crate::config::FleetConfig;
 use crate::record::{ExportedRows, FleetPart, SkippedCounts};
+use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio_postgres::{Client, IsolationLevel, Row};
+use tokio_postgres::{Client, Row};
 
 /// The length of a day, in seconds: partitions are days, and a report may begin where one does.
 const DAY: i64 = 86_400;
@@ -47,23 +48,21 @@ async fn ask(
     to: SystemTime,
     limit: Option<Duration>,
 ) -> Result<FleetCounts, FleetError> {
-    let mut client = connect_to_schema(config, Arc::default()).await?;
+    let client = connect_to_schema(config, Arc::default()).await?;
     let part = FleetPart { outboxes: waiting(&client).await?, skipped: skipped(&client).await? };
-    // All of one moment.
-    let all = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
-    let transaction = all.start().await?;
     let limit = limit.map_or(0, |limit| limit.as_millis());
-    transaction.batch_execute(&format!("SET LOCAL statement_timeout = {limit}")).await?;
+    client.batch_execute(&format!("SET statement_timeout = {limit}")).await?;
     let seconds = |time: SystemTime| {
         let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         i64::try_from(since).unwrap_or(i64::MAX / 2)
     };
     let (first, end) = (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
     let mut rows = ExportedRows::default();
-    who_and_what(transaction.client(), &mut rows).await?;
-    sums(transaction.client(), &mut rows, first, end).await?;
-    read_and_served(transaction.client(), &mut rows).await?;
-    missing(transaction.client(), &mut rows).await?;
+    for row in client.query(ROWS, &[&first, &end]).await? {
+        add(&mut rows, row.try_get(0)?, row.try_get(1)?).map_err(|error| {
+            FleetError::Schema(format!("the database of the fleet has what is not understood: {error}"))
+        })?;
+    }
     Ok(FleetCounts { rows, part })
 }
 
@@ -74,91 +73,50 @@ async fn skipped(client: &Client) -> Result<Vec<SkippedCounts>, FleetError> {
     within(client.query(sql, &[])).await?.iter().map(of).collect()
 }
 
-fn text(row: &Row, column: usize) -> Result<Box<str>, FleetError> {
-    Ok(row.try_get::<_, &str>(column)?.into())
-}
+/// All of one moment: which rows of [`ExportedRows`], and one of them as JSON.
+const ROWS: &str = "
+    SELECT 'subjects', json_build_array(id, json_build_array(site, client, crawler, purpose, proof))::text
+        FROM robots_gateway.subject
+    UNION ALL SELECT 'decisions', json_build_array(id,
+            json_build_array(json_build_array(kind, action, notice, version, tokens, rule, proof_by), line))::text
+        FROM robots_gateway.decision
+    UNION ALL SELECT 'rollups', json_build_array(json_build_array(span, start, subject, decision), sum(count))::text
+        FROM robots_gateway.rollup WHERE start >= $1 AND start < $2 GROUP BY span, start, subject, decision
+    UNION ALL SELECT 'sent', json_build_array(json_build_array(span, start, subject), sum(bytes))::text
+        FROM robots_gateway.sent WHERE start >= $1 AND start < $2 GROUP BY span, start, subject
+    UNION ALL SELECT 'presence', json_build_array(json_build_array(min(day), subject), json_build_array(min(first), max(last)))::text
+        FROM robots_gateway.presence GROUP BY subject
+    UNION ALL SELECT 'paths', json_build_array(json_build_array(day, subject, target), json_build_array(sum(allowed),
+            sum(violations), sum(stale), sum(variants), sum(spoofed), sum(refused)))::text
+        FROM robots_gateway.path WHERE day >= $1 AND day < $2 GROUP BY day, subject, target
+    UNION ALL SELECT 'reads', json_build_array(json_build_array(subject, version, in_force, host, network, chosen),
+            json_build_array(rules, first, last, count, 0))::text
+        FROM robots_gateway.read
+    UNION ALL SELECT 'versions', json_build_array(site, sha256, since, until)::text FROM robots_gateway.version
+    UNION ALL SELECT 'robots', json_build_array(sha256, bytes)::text FROM robots_gateway.robots
+    UNION ALL SELECT 'losses', json_build_array(json_build_array(start, span, kind), sum(count))::text
+        FROM robots_gateway.loss GROUP BY start, span, kind
+    UNION ALL SELECT 'unseen', json_build_array(json_build_array(site, reason), json_build_array(first, last))::text
+        FROM robots_gateway.unseen_reads
+    UNION ALL SELECT 'unclean', json_build_array(since, until)::text FROM robots_gateway.unclean";
 
-fn count(row: &Row, column: usize) -> Result<u64, FleetError> {
-    Ok(u64::try_from(row.try_get::<_, i64>(column)?).unwrap_or_default())
-}
-
-async fn who_and_what(client: &Client, rows: &mut ExportedRows) -> Result<(), FleetError> {
-    let sql = "SELECT id::text, site, client, crawler, purpose, proof FROM robots_gateway.subject";
-    for row in client.query(sql, &[]).await? {
-        let words = [text(&row, 1)?, text(&row, 2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?];
-        rows.subjects.insert(text(&row, 0)?, words);
+fn add(rows: &mut ExportedRows, which: &str, row: &str) -> Result<(), serde_json::Error> {
+    fn one<T: DeserializeOwned>(to: &mut impl Extend<T>, row: &str) -> Result<(), serde_json::Error> {
+        to.extend([serde_json::from_str::<T>(row)?]);
+        Ok(())
     }
-    let sql = "SELECT id::text, kind, action, notice, version, tokens, rule, proof_by, line FROM robots_gateway.decision";
-    for row in client.query(sql, &[]).await? {
-        let word = |column| text(&row, column);
-        let words = [word(1)?, word(2)?, word(3)?, word(4)?, word(5)?, word(6)?, word(7)?];
-        let line = u32::try_from(row.try_get::<_, i32>(8)?).unwrap_or_default();
-        rows.decisions.insert(text(&row, 0)?, (words, line));
+    match which {
+        "subjects" => one(&mut rows.subjects, row),
+        "decisions" => one(&mut rows.decisions, row),
+        "rollups" => one(&mut rows.rollups, row),
+        "sent" => one(&mut rows.sent, row),
+        "presence" => one(&mut rows.presence, row),
+        "paths" => one(&mut rows.paths, row),
+        "reads" => one(&mut rows.reads, row),
+        "versions" => one(&mut rows.versions, row),
+        "robots" => one(&mut rows.robots, row),
+        "losses" => one(&mut rows.losses, row),
+        "unseen" => one(&mut rows.unseen, row),
+        _ => one::<(i64, i64)>(&mut rows.unclean, row),
     }
-    Ok(())
-}
-
-async fn sums(client: &Client, rows: &mut ExportedRows, first: i64, end: i64) -> Result<(), FleetError> {
-    let sql = "SELECT span::bigint, start, subject::text, decision::text, sum(count)::bigint
-        FROM robots_gateway.rollup WHERE start >= $1 AND start < $2 GROUP BY 1, 2, 3, 4";
-    for row in client.query(sql, &[&first, &end]).await? {
-        let key = (row.try_get(0)?, row.try_get(1)?, text(&row, 2)?, text(&row, 3)?);
-        rows.rollups.push((key, count(&row, 4)?));
-    }
-    let sql = "SELECT span::bigint, start, subject::text, sum(bytes)::bigint
-        FROM robots_gateway.sent WHERE start >= $1 AND start < $2 GROUP BY 1, 2, 3";
-    for row in client.query(sql, &[&first, &end]).await? {
-        let key = (row.try_get(0)?, row.try_get(1)?, text(&row, 2)?);
-        rows.sent.push((key, count(&row, 3)?));
-    }
-    let sql = "SELECT min(day), subject::text, min(first), max(last) FROM robots_gateway.presence GROUP BY 2";
-    for row in client.query(sql, &[]).await? {
-        rows.presence.push(((row.try_get(0)?, text(&row, 1)?), (row.try_get(2)?, row.try_get(3)?)));
-    }
-    let sql = "SELECT day, subject::text, target, sum(allowed)::bigint, sum(violations)::bigint, sum(stale)::bigint,
-        sum(variants)::bigint, sum(spoofed)::bigint, sum(refused)::bigint
-        FROM robots_gateway.path WHERE day >= $1 AND day < $2 GROUP BY 1, 2, 3";
-    for row in client.query(sql, &[&first, &end]).await? {
-        let sums = [
-            count(&row, 3)?,
-            count(&row, 4)?,
-            count(&row, 5)?,
-            count(&row, 6)?,
-            count(&row, 7)?,
-            count(&row, 8)?,
-        ];
-        rows.paths.push(((row.try_get(0)?, text(&row, 1)?, text(&row, 2)?), sums));
-    }
-    Ok(())
-}
-
-async fn read_and_served(client: &Client, rows: &mut ExportedRows) -> Result<(), FleetError> {
-    let sql = "SELECT subject::text, version, in_force, host, network, chosen, rules, first, last, count
-               FROM robots_gateway.read";
-    for row in client.query(sql, &[]).await? {
-        let key =
-            (text(&row, 0)?, text(&row, 1)?, row.try_get(2)?, text(&row, 3)?, text(&row, 4)?, text(&row, 5)?);
-        rows.reads.push((key, (text(&row, 6)?, row.try_get(7)?, row.try_get(8)?, count(&row, 9)?, 0)));
-    }
-    for row in client.query("SELECT site, sha256, since, until FROM robots_gateway.version", &[]).await? {
-        rows.versions.push((text(&row, 0)?, text(&row, 1)?, row.try_get(2)?, row.try_get(3)?));
-    }
-    for row in client.query("SELECT sha256, bytes FROM robots_gateway.robots", &[]).await? {
-        rows.robots.insert(text(&row, 0)?, row.try_get(1)?);
-    }
-    Ok(())
-}
-
-async fn missing(client: &Client, rows: &mut ExportedRows) -> Result<(), FleetError> {
-    let sql = "SELECT start, span, kind, sum(count)::bigint FROM robots_gateway.loss GROUP BY 1, 2, 3";
-    for row in client.query(sql, &[]).await? {
-        rows.losses.push(((row.try_get(0)?, row.try_get(1)?, text(&row, 2)?), count(&row, 3)?));
-    }
-    for row in client.query("SELECT site, reason, first, last FROM robots_gateway.unseen_reads", &[]).await? {
-        rows.unseen.push(((text(&row, 0)?, text(&row, 1)?), (row.try_get(2)?, row.try_get(3)?)));
-    }
-    for row in client.query("SELECT since, until FROM robots_gateway.unclean", &[]).await? {
-        rows.unclean.insert((row.try_get(0)?, row.try_get(1)?));
-    }
-    Ok(())
 }

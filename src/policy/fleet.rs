@@ -5,7 +5,7 @@ use super::site::SiteRobots;
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
 use crate::decide::NoticeTime;
 use crate::record::{
-    FileBytes, FleetLedger, FleetNews, FleetStanding, GenerationState, OfferedFiles, OwnFiles, ReadTotal,
+    FileBytes, FleetNews, FleetStanding, GenerationState, MemberGateway, OfferedFiles, OwnFiles, ReadTotal,
     UnlearntNews,
 };
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ impl Policy {
     }
 }
 
-impl FleetLedger for Reloader {
+impl MemberGateway for Reloader {
     fn time(&self) -> u64 {
         u64::try_from(self.current().clock.now().0.as_micros()).unwrap_or(u64::MAX)
     }

@@ -1,7 +1,7 @@
 //! What a member of a fleet and its policy tell each other.
 //!
 //! The exchange with the database and the policy stand on one layer and never name each other. What the policy has to
-//! know of the fleet is a [`FleetLedger`]'s, and how far this gateway may go at the moment is in its [`FleetStanding`].
+//! know of the fleet is a [`MemberGateway`]'s, and how far this gateway may go at the moment is in its [`FleetStanding`].
 
 use super::rows::{FileDigest, uptime, whole_micros};
 use super::store::ReadTotal;
@@ -93,7 +93,7 @@ pub enum UnlearntNews {
 }
 
 /// Where a member remembers what the fleet served.
-pub trait FleetLedger: Send + Sync + std::fmt::Debug {
+pub trait MemberGateway: Send + Sync + std::fmt::Debug {
     /// The time on the clock that notice runs by, in microseconds: later for each process of a state folder that starts later.
     fn time(&self) -> u64;
     /// The last stamp that is noted; 0 where there is none.

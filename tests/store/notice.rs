@@ -195,7 +195,9 @@ fn rows_of(place: &StorePlace) -> std::path::PathBuf {
 
 #[test]
 fn where_rows_are_lost_nobody_is_accused_and_refusals_go_on() {
-    for loss in ["broken", "removed", "all removed", "shortened", "put back", "put back beside a broken store"] {
+    for loss in
+        ["broken", "removed", "all removed", "shortened", "put back", "put back beside a broken store"]
+    {
         let place = StorePlace::new();
         let gateway = bound(&place);
         let rows = rows_of(&place);

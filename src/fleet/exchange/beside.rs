@@ -1,6 +1,6 @@
 //! What is done beside versions: counts, reads, members that are silent, and order in the database.
 
-use super::{BeatAnswer, FleetClient, FleetError, FleetMark, FleetTask, HOUSE, outbox, within};
+use super::{BeatAnswer, FleetError, FleetMark, FleetTask, HOUSE, outbox, within};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio_postgres::Client;
@@ -10,17 +10,17 @@ impl FleetTask {
     /// long as the database answers.
     pub(super) async fn exchange(
         &mut self,
-        client: &FleetClient,
+        client: &Client,
         store: &str,
         answer: &BeatAnswer,
     ) -> Result<Option<FleetError>, FleetError> {
         let shared = Arc::clone(&self.shared);
         let expired = self.expire(client, answer).await;
-        let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
+        let (gateway, recorder) = (&*shared.gateway, &shared.recorder);
         let mark = FleetMark { sequence: answer.mark, piece: answer.piece.clone().unwrap_or_default() };
-        let sent = outbox::send(client, &shared.store, store, &mark, ledger, recorder, &mut self.refused);
+        let sent = outbox::send(client, &shared.store, store, &mark, gateway, recorder, &mut self.refused);
         let sent = sent.await.map(|sent| self.outbox = sent);
-        let read = self.reads.take(client, store, answer, ledger).await;
+        let read = self.reads.take(client, store, answer, gateway).await;
         let mut kept = Ok(());
         if Instant::now() >= self.house_due {
             self.house_due = Instant::now() + HOUSE;
@@ -86,9 +86,9 @@ impl FleetTask {
                 let row = within(client.query_opt(sql, &[&store])).await?;
                 let mark = row.map(|row| Ok(FleetMark { sequence: row.try_get(0)?, piece: row.try_get(1)? }));
                 let mark: FleetMark = mark.transpose().map_err(FleetError::Database)?.unwrap_or_default();
-                let (ledger, recorder) = (&*shared.ledger, &shared.recorder);
+                let (gateway, recorder) = (&*shared.gateway, &shared.recorder);
                 let sent =
-                    outbox::send(client, &shared.store, &store, &mark, ledger, recorder, &mut self.refused);
+                    outbox::send(client, &shared.store, &store, &mark, gateway, recorder, &mut self.refused);
                 if !sent.await.is_ok_and(|sent| sent.has_more) {
                     break;
                 }

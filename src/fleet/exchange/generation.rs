@@ -21,7 +21,7 @@ impl FleetTask {
             return i64::MAX;
         }
         let refused = self.refused_generation().filter(|refused| refused.2.elapsed() < AGAIN);
-        refused.map_or(0, |(number, ..)| number).max(self.shared.ledger.generation().taken)
+        refused.map_or(0, |(number, ..)| number).max(self.shared.gateway.generation().taken)
     }
 
     /// Takes a generation that is new. Reading and serving it may take its time, and the next beat does not wait for it.
@@ -37,9 +37,9 @@ impl FleetTask {
             return;
         }
         let Some(turn) = ReloadTurn::take(&self.is_reloading) else { return };
-        let (ledger, refused) = (Arc::clone(&self.shared.ledger), Arc::clone(&self.refused_generation));
+        let (gateway, refused) = (Arc::clone(&self.shared.gateway), Arc::clone(&self.refused_generation));
         turn.spawn(move || {
-            let take = AssertUnwindSafe(|| ledger.take_generation(number, &document));
+            let take = AssertUnwindSafe(|| gateway.take_generation(number, &document));
             let taken = catch_unwind(take).unwrap_or_else(|_| Err("a thread panicked".to_owned()));
             let told = taken.err().map(|error| format!("generation {number} is not taken: {error}"));
             if let Some(told) = &told {

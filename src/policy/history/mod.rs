@@ -364,11 +364,9 @@ impl HistoryState {
         // What a reload saw that changed nothing else is news, too.
         let mut is_new = std::mem::take(&mut self.has_news);
         is_new |= self.refresh();
-        if let Some(folder) = &mut self.folder {
-            if folder.is_written() && !folder.has_taken_up() {
-                let is_ended = self.has_former && self.end_former(policy);
-                return is_ended || is_new || self.has_ended_since(as_of);
-            }
+        if self.folder.as_ref().is_some_and(|folder| folder.is_written() && !folder.has_taken_up()) {
+            let is_ended = self.has_former && self.end_former(policy);
+            return is_ended || is_new || self.has_ended_since(as_of);
         }
         match self.record(policy) {
             Ok(is_news) => is_new || is_news || !was_open,

@@ -100,7 +100,10 @@ fn where_rows_can_be_written_only_later_the_clock_never_goes_back() {
     std::fs::remove_file(scene.path().join("state")).unwrap();
     assert!(history.look(&policy));
     let now = again(&history, &policy).clock.now();
-    assert!(now >= read_at, "what ends from now on, {now:?}, is taken to have ended before a read at {read_at:?}");
+    assert!(
+        now >= read_at,
+        "what ends from now on, {now:?}, is taken to have ended before a read at {read_at:?}"
+    );
 }
 
 #[test]

@@ -110,8 +110,7 @@ fn what_another_process_is_about_to_serve_is_seen_while_a_reload_reads() {
     let (history, policy) = scene.start(&[(&[], "a")]);
     let config = Arc::clone(&policy.config);
     let recorder = Arc::new(Recorder::start(&config.store()).unwrap());
-    let (current, origins) =
-        (Arc::new(CurrentPolicy::new(policy)), Arc::new(OriginFiles::open(&config)));
+    let (current, origins) = (Arc::new(CurrentPolicy::new(policy)), Arc::new(OriginFiles::open(&config)));
     let arguments = Arguments { config: Some(scene.path().join("gateway.toml")), ..Arguments::default() };
     let reloader =
         Reloader::new(current, arguments, Arc::default(), Arc::clone(&recorder), Arc::new(history), origins);

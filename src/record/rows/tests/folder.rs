@@ -11,7 +11,12 @@ struct Process {
 }
 
 fn open(place: &TempDir, memory: RowsMemory) -> (Process, bool) {
-    let (folder, own, is_lost) = RowFolder::open(&place.path().join("rows"), &memory, NoticeClock::going_on_from(NoticeTime::default())).unwrap();
+    let (folder, own, is_lost) = RowFolder::open(
+        &place.path().join("rows"),
+        &memory,
+        NoticeClock::going_on_from(NoticeTime::default()),
+    )
+    .unwrap();
     (Process { folder, own }, is_lost)
 }
 
