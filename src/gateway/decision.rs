@@ -60,7 +60,7 @@ struct DecisionRecord {
     client: ClientKind,
     proof: Proof,
     class: RequestClass,
-    event: Option<PendingEvent>,
+    event: Option<Box<PendingEvent>>,
     counted: Option<(Arc<Identity>, Proof)>,
     labels: Option<VerdictLabels>,
     added: Vec<AddedField>,
@@ -253,7 +253,7 @@ impl Gateway {
         judged: &JudgedRequest<'_>,
         request_id: &RequestId,
         class: RequestClass,
-    ) -> Option<PendingEvent> {
+    ) -> Option<Box<PendingEvent>> {
         let RequestClass::Judged(kind, _) = class else { return None };
         let JudgeInput { facts, policy, .. } = input;
         let occurrence = occurrence(input, judged);
@@ -265,7 +265,7 @@ impl Gateway {
         let wanted = self.recorder.count(&occurrence, kind);
         let is_kept = is_told && wanted.is_some();
         let event = line.or_else(|| is_kept.then(event))?;
-        Some(PendingEvent { event, has_line, wanted })
+        Some(Box::new(PendingEvent { event, has_line, wanted }))
     }
 
     /// Counts what was judged and keeps what is to be recorded.

@@ -195,7 +195,8 @@ impl Gateway {
         }
     }
 
-    fn record(&self, PendingEvent { event, has_line, wanted }: PendingEvent, status: Option<u16>) {
+    fn record(&self, pending: Box<PendingEvent>, status: Option<u16>) {
+        let PendingEvent { event, has_line, wanted } = *pending;
         self.guarded(|| {
             let line = event.line(status);
             if has_line {

@@ -26,13 +26,13 @@ pub(super) struct PendingEvents(Mutex<Slots>);
 
 #[derive(Debug, Default)]
 struct Slots {
-    events: Vec<Option<PendingEvent>>,
+    events: Vec<Option<Box<PendingEvent>>>,
     free: Vec<usize>,
 }
 
 impl PendingEvents {
     /// Has an event wait.
-    pub(super) fn insert(&self, event: PendingEvent) -> PendingKey {
+    pub(super) fn insert(&self, event: Box<PendingEvent>) -> PendingKey {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = slots.free.pop()
             && let Some(slot) = slots.events.get_mut(index)
@@ -45,7 +45,7 @@ impl PendingEvents {
     }
 
     /// The event of a request that is over; `None` where all were taken before.
-    pub(super) fn take(&self, PendingKey(index): PendingKey) -> Option<PendingEvent> {
+    pub(super) fn take(&self, PendingKey(index): PendingKey) -> Option<Box<PendingEvent>> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let event = slots.events.get_mut(index)?.take()?;
         slots.free.push(index);
@@ -53,7 +53,7 @@ impl PendingEvents {
     }
 
     /// All that wait. What was taken is not waited for any more.
-    pub(super) fn take_all(&self) -> Vec<PendingEvent> {
+    pub(super) fn take_all(&self) -> Vec<Box<PendingEvent>> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slots.events.iter_mut().filter_map(Option::take).collect()
     }

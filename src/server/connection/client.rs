@@ -74,7 +74,7 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
-        match Pin::new(&mut self.stream).poll_write(context, bytes) {
+        match self.stream.poll_put(context, bytes) {
             Poll::Ready(Ok(count)) if count > 0 => {
                 self.stalled = None;
                 Poll::Ready(Ok(count))

@@ -33,14 +33,17 @@ impl Deadline {
     /// Ready at `at`.
     pub(in crate::server) fn poll(&mut self, context: &mut Context<'_>, at: Instant) -> Poll<()> {
         let wake = tokio::time::Instant::from_std(at);
-        while at > Instant::now() {
+        loop {
             let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(wake)));
             if timer.deadline() > wake || timer.is_elapsed() {
                 timer.as_mut().reset(wake);
             }
             ready!(timer.as_mut().poll(context));
+            // It may have been set for a wait that was to end sooner.
+            if at <= Instant::now() {
+                return Poll::Ready(());
+            }
         }
-        Poll::Ready(())
     }
 }
 

@@ -6,7 +6,7 @@ use crate::gateway::{
     RequestEnding, date,
 };
 use crate::http::{BodyReader, HttpFault, HttpVersion, RequestHead, Response};
-use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, ExchangeOutcome, Exchanger};
+use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, Exchanger};
 use crate::server::delivery;
 use crate::server::pages::Pages;
 use crate::server::stream::ClientStream;
@@ -198,7 +198,7 @@ impl<S: ClientStream> Recipient for Http1Connection<S> {
             return false;
         }
         self.meter.ignore();
-        drain(self).await
+        Box::pin(drain(self)).await
     }
 
     async fn is_delivered(&mut self) -> bool {
@@ -219,14 +219,11 @@ pub(in crate::server) async fn answer<C: Recipient>(
         Decision::Answer(response) => client.respond(&response, head, keeps_alive).await,
         Decision::RobotsTxt(response, read) => {
             let mut answered = client.respond(&response, head, keeps_alive).await;
-            note_read(client, read, &site.gateway, context, &mut answered).await;
+            Box::pin(note_read(client, read, &site.gateway, context, &mut answered)).await;
             answered
         }
-        Decision::Forward => {
-            // On the heap by itself: a request that is answered here needs no room for it.
-            let exchanged = Box::pin(site.exchanger.exchange(incoming, context, client, keeps_alive)).await;
-            after(client, exchanged, head, &site.gateway).await
-        }
+        // On the heap by itself: a request that is answered here needs no room for it.
+        Decision::Forward => Box::pin(exchange(client, incoming, site, keeps_alive, context)).await,
     }
 }
 
@@ -247,13 +244,16 @@ async fn note_read<C: Recipient>(
     }
 }
 
-/// What follows from an exchange that is over: where it failed and nothing was sent, an answer.
-async fn after<C: Recipient>(
+/// Exchanges a request with its origin; where that failed and nothing was sent, an answer follows.
+async fn exchange<C: Recipient>(
     client: &mut C,
-    exchanged: ExchangeOutcome,
-    head: &RequestHead,
-    gateway: &Gateway,
+    incoming: Incoming<'_>,
+    site: &WorkerContext,
+    keeps_alive: bool,
+    context: &mut RequestContext,
 ) -> RequestOutcome {
+    let (head, gateway) = (incoming.head, &site.gateway);
+    let exchanged = site.exchanger.exchange(incoming, context, client, keeps_alive).await;
     let server = exchanged.server;
     let ending = RequestEnding { status: exchanged.status, bytes: exchanged.bytes, fault: None, server };
     let Some(failure) = exchanged.failure else {
