@@ -2,7 +2,7 @@
 
 use super::requests::Service;
 use super::{Http1Connection, linger};
-use crate::config::Timeouts;
+use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, Gateway, date, malformed_answer};
 use crate::http::head::{CompleteHead, HeadLimits, HeadProgress, HeadReader, QuestionReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
@@ -30,7 +30,7 @@ pub(in crate::server) fn patience(timeouts: &Timeouts, awaits_head: bool) -> (Du
 /// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
 pub(super) enum NextRequest {
     /// A whole head without a fault, which [`Http1Connection::take_head`] takes.
-    Request(ServiceReader, CompleteHead),
+    Request(CompleteHead),
     /// A head that is none.
     Fault { fault: HttpFault, since: Option<Instant> },
     /// The client has had its time.
@@ -48,6 +48,13 @@ pub(super) enum ServiceReader {
 }
 
 impl ServiceReader {
+    pub(super) fn new(service: &Service, limits: &ConnectionLimits) -> Self {
+        if matches!(service, Service::Doors(_)) {
+            return Self::Question(Box::new(QuestionReader::new(Gateway::is_read_of_question)));
+        }
+        Self::Request(HeadReader::new(HeadLimits { bytes: limits.header_size, fields: limits.header_fields }))
+    }
+
     fn read(&mut self, bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
         match self {
             Self::Request(reader) => reader.read(bytes),
@@ -95,17 +102,11 @@ impl<'a, F: Future<Output = ()>> Closing<'a, F> {
 impl<S: ClientStream> Http1Connection<S> {
     pub(super) async fn next_head<F: Future<Output = ()>>(
         &mut self,
-        service: &Service,
+        reader: &mut ServiceReader,
         closing: &mut Closing<'_, F>,
     ) -> NextRequest {
-        let limits = HeadLimits { bytes: self.limits.header_size, fields: self.limits.header_fields };
-        let is_asked = matches!(service, Service::Doors(_));
-        let (mut reader, mut since) = if is_asked {
-            (ServiceReader::Question(Box::new(QuestionReader::new(Gateway::is_read_of_question))), None)
-        } else {
-            (ServiceReader::Request(HeadReader::new(limits)), None)
-        };
-        let next = poll_fn(|context| self.poll_head(context, &mut reader, &mut since, closing)).await;
+        let mut since = None;
+        let next = poll_fn(|context| self.poll_head(context, reader, &mut since, closing)).await;
         // Its place is given back once it is closed.
         let makes_room = matches!(next, Err(NextRequest::Late { event: ConnectionEvent::MadeRoom, .. }));
         if !makes_room {
@@ -113,9 +114,9 @@ impl<S: ClientStream> Http1Connection<S> {
         }
         match next {
             // Nobody reads the body of a question.
-            Ok(head) if is_asked => NextRequest::Request(reader, head),
+            Ok(head) if matches!(reader, ServiceReader::Question(_)) => NextRequest::Request(head),
             Ok(head) => match self.check_body(head.body, head.end) {
-                Ok(()) => NextRequest::Request(reader, head),
+                Ok(()) => NextRequest::Request(head),
                 Err(fault) => NextRequest::Fault { fault, since },
             },
             Err(next) => next,

@@ -22,7 +22,7 @@ use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::http::BodyReader;
 use crate::record::ConnectionEvent;
-use heads::{Closing, NextRequest};
+use heads::{Closing, NextRequest, ServiceReader};
 use std::future::Future;
 use std::io;
 use std::os::fd::RawFd;
@@ -145,8 +145,9 @@ impl<S: ClientStream> Http1Connection<S> {
     ) -> impl Future<Output = ()> + Send {
         async move {
             loop {
-                match self.next_head(service, &mut closing).await {
-                    NextRequest::Request(reader, head) => {
+                let mut reader = ServiceReader::new(service, &self.limits);
+                match self.next_head(&mut reader, &mut closing).await {
+                    NextRequest::Request(head) => {
                         let head = self.take_head(reader, head);
                         // On the heap for as long as it takes: an idle connection has no room for it.
                         let goes_on = on_heap(self.request(head, service, info, stopping)).await;
