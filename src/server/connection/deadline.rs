@@ -35,14 +35,14 @@ impl Deadline {
         let wake = tokio::time::Instant::from_std(at);
         loop {
             let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(wake)));
+            // The clock is read only once the timer has fired, which may have been set for a wait that ends sooner.
+            if timer.is_elapsed() && at <= Instant::now() {
+                return Poll::Ready(());
+            }
             if timer.deadline() > wake || timer.is_elapsed() {
                 timer.as_mut().reset(wake);
             }
             ready!(timer.as_mut().poll(context));
-            // It may have been set for a wait that was to end sooner.
-            if at <= Instant::now() {
-                return Poll::Ready(());
-            }
         }
     }
 }
@@ -66,10 +66,31 @@ mod tests {
         })
         .await;
         assert!(start.elapsed() >= Duration::from_millis(30) && start.elapsed() < Duration::from_secs(60));
+        // A moment that has gone by is over, however often it is asked for.
+        for _ in 0..2 {
+            poll_fn(|context| deadline.poll(context, start)).await;
+        }
         // What was set for the sooner wait does not end a later one.
         let later = Instant::now() + Duration::from_millis(30);
         poll_fn(|context| deadline.poll(context, later)).await;
         assert!(Instant::now() >= later);
+    }
+
+    /// As of a body that drips: each piece has its end be asked for anew.
+    #[tokio::test]
+    async fn an_end_that_is_asked_for_again_and_again_comes() {
+        let mut deadline = Deadline::default();
+        let start = Instant::now();
+        poll_fn(|context| deadline.poll(context, start + Duration::from_millis(5))).await;
+        let at = start + Duration::from_millis(60);
+        let mut ticks = tokio::time::interval(Duration::from_millis(1));
+        let ended = async {
+            while poll_fn(|context| Poll::Ready(deadline.poll(context, at))).await.is_pending() {
+                ticks.tick().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(5), ended).await.expect("it ends");
+        assert!(Instant::now() >= at);
     }
 
     /// The runtime lets nothing be ready to a task that has done its share, a timer no more than a socket.
