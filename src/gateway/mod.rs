@@ -163,7 +163,7 @@ impl Gateway {
             Some(Advised::Refused(status)) => ending.status.and(Some(status)),
         };
         if let Some(pending) = context.event.take().and_then(|key| self.pending.take(key)) {
-            self.record(pending, status);
+            self.record(*pending, status);
         }
         self.sent(&mut context, ending.bytes);
         let is_elsewhere = context.advice == Some(Advised::Passes);
@@ -195,8 +195,7 @@ impl Gateway {
         }
     }
 
-    fn record(&self, pending: Box<PendingEvent>, status: Option<u16>) {
-        let PendingEvent { event, has_line, wanted } = *pending;
+    fn record(&self, PendingEvent { event, has_line, wanted }: PendingEvent, status: Option<u16>) {
         self.guarded(|| {
             let line = event.line(status);
             if has_line {

@@ -53,8 +53,8 @@ impl PendingEvents {
     }
 
     /// All that wait. What was taken is not waited for any more.
-    pub(super) fn take_all(&self) -> Vec<Box<PendingEvent>> {
+    pub(super) fn take_all(&self) -> Vec<PendingEvent> {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.events.iter_mut().filter_map(Option::take).collect()
+        slots.events.iter_mut().filter_map(|slot| slot.take().map(|event| *event)).collect()
     }
 }
