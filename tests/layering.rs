@@ -48,7 +48,7 @@ const LAYERS: [&[&str]; 14] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 27] = [
+const HOMES: [(&str, &str); 26] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
     ("h2", "src/server/http2/"),
@@ -70,7 +70,6 @@ const HOMES: [(&str, &str); 27] = [
     ("rustls_native_certs", "src/fleet/"),
     ("rustls", "src/fleet/"),
     ("rustix", "src/config/fleet.rs"),
-    ("rustix", "src/gateway/date.rs"),
     ("x509_parser", "src/policy/expiry.rs"),
     ("listenfd", "src/process/"),
     ("rustix", "src/process/"),
