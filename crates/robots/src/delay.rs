@@ -4,7 +4,6 @@ use super::line::RecordName;
 use super::naming::Naming;
 use super::parse::{self, ParsedFile, ParsedRecord};
 use super::pattern;
-use std::ops::Range;
 
 /// A `Crawl-delay` of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,37 +22,20 @@ pub struct CrawlDelayLine<'r> {
 /// `Crawl-delay` end the run of names there, although RFC 9309 goes on with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CrawlDelays {
-    lines: Box<[PlacedDelay]>,
+    lines: Box<[(f64, ParsedRecord)]>,
     /// By name, none for `*`, in their order: the place in `lines`.
     of_names: Box<[(Option<u32>, u32)]>,
-}
-
-/// One line, and where its text is: each request of a crawler that has a pace looks at it.
-#[derive(Clone, Debug)]
-struct PlacedDelay {
-    seconds: f64,
-    record: ParsedRecord,
-    text: Range<usize>,
-}
-
-impl PlacedDelay {
-    fn of(record: &ParsedRecord, source: &[u8]) -> Option<Self> {
-        let (seconds, end) = (parse::seconds(record.value(source))?, record.end as usize);
-        let before = source.get(..end)?;
-        let start = before.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);
-        let text = end - before.get(start..)?.trim_ascii_start().len()..end;
-        Some(Self { seconds, record: *record, text })
-    }
 }
 
 impl CrawlDelays {
     pub(super) fn new(file: &ParsedFile, naming: &Naming, source: &[u8]) -> Self {
         let is_delay = |extra: &&ParsedRecord| extra.name == RecordName::CrawlDelay && extra.block.is_some();
         let delays = file.extras.iter().filter(is_delay);
-        let lines: Box<[_]> = delays.filter_map(|extra| PlacedDelay::of(extra, source)).collect();
+        let seconds = |extra: &ParsedRecord| Some((parse::seconds(extra.value(source))?, *extra));
+        let lines: Box<[_]> = delays.filter_map(seconds).collect();
         let mut of_names: Vec<(Option<u32>, u32)> = Vec::new();
         let mut above = 0;
-        for (PlacedDelay { record: delay, .. }, at) in lines.iter().zip(0..) {
+        for ((_, delay), at) in lines.iter().zip(0..) {
             let Some(block) = delay.block.and_then(|block| file.blocks.get(block as usize)) else { continue };
             // Who stands above a delay of the same part before this one has that one.
             let from = block.agents.start.max(above);
@@ -76,8 +58,11 @@ impl CrawlDelays {
     /// That of a name of the file, or of `*`.
     pub(super) fn of<'r>(&self, name: Option<u32>, source: &'r [u8]) -> Option<CrawlDelayLine<'r>> {
         let found = self.of_names.binary_search_by_key(&name, |(name, _)| *name).ok()?;
-        let PlacedDelay { seconds, record, text } = self.lines.get(self.of_names.get(found)?.1 as usize)?;
-        Some(CrawlDelayLine { seconds: *seconds, line: record.line, text: source.get(text.clone())? })
+        let (seconds, record) = *self.lines.get(self.of_names.get(found)?.1 as usize)?;
+        let before = source.get(..record.end as usize)?;
+        let start = memchr::memrchr2(b'\n', b'\r', before).map_or(0, |end| end + 1);
+        let text = before.get(start..)?.trim_ascii_start();
+        Some(CrawlDelayLine { seconds, line: record.line, text })
     }
 }
 

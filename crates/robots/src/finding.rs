@@ -182,15 +182,10 @@ pub enum FindingKind {
     /// A rule that another rule of the same group always overrides.
     #[strum(message = "`{d}` has no effect: line {other} always wins over it")]
     ShadowedRule,
-    /// A sitemap whose own path is disallowed for `*`.
+    /// A sitemap whose own path is disallowed for `*`. The first 64 sitemaps are looked up.
     #[strum(message = "the sitemap `{d}` is disallowed for `*`")]
     #[strum(detailed_message = "allow the sitemap's path, or leave the sitemap out")]
     SitemapDisallowed,
-    /// Sitemaps from here on were not looked up in the rules: there are too many of both.
-    #[strum(
-        message = "too many sitemaps: it was not looked up whether this one and those below are disallowed"
-    )]
-    SitemapsSkipped,
     /// `Disallow: /` for `*` in a file that seems to be that of a staging site.
     #[strum(message = "crawlers are shut out, and line {other} is about a staging site: is this its file?")]
     #[strum(detailed_message = "put the file of the public site there, or search engines drop the site")]
@@ -255,7 +250,6 @@ impl FindingKind {
                 | Self::Json
                 | Self::ManyStars
                 | Self::NotUtf8
-                | Self::SitemapsSkipped
                 | Self::StagingFile
                 | Self::TooLarge
                 | Self::Utf16
@@ -282,7 +276,6 @@ impl FindingKind {
             | Self::NotBoundByStar
             | Self::Outranked
             | Self::QueryPasses
-            | Self::SitemapsSkipped
             | Self::TokenCut
             | Self::UnencodedPath => Severity::Note,
             _ => Severity::Warning,

@@ -9,11 +9,10 @@ use super::preference::Preference;
 use super::rule::RuleKind;
 use super::{ROBOTS_TXT, Robots, Rule, symbol, usage};
 use std::collections::HashSet;
-use std::fmt;
 
 /// The rules and records that apply to one product token, combined from every place in the file
 /// that names it (RFC 9309 section 2.2.1).
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct RuleGroup<'r> {
     pub(super) robots: &'r Robots,
     number: u32,
@@ -107,15 +106,6 @@ impl<'r> RuleGroup<'r> {
             extra.block.is_some_and(|block| blocks.binary_search(&block).is_ok())
         };
         self.robots.extras(name).filter(here)
-    }
-}
-
-impl fmt::Debug for RuleGroup<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group")
-            .field("id", &self.number)
-            .field("matched", &self.matched())
-            .finish_non_exhaustive()
     }
 }
 

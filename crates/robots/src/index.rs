@@ -13,7 +13,6 @@ use super::pattern::{Pattern, PatternPiece, PatternPool, TextSpan, Texts, index}
 use super::rule::RuleRecord;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use std::cmp::Reverse;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 /// Up to this many rules a list is faster than a binary search.
@@ -73,13 +72,6 @@ impl IndexedRule {
     pub(super) fn literals(self, texts: Texts<'_>) -> (bool, Vec<&[u8]>) {
         let pieces = texts.pieces(self.pattern).iter().map(|piece| texts.get(piece.text));
         (self.pattern.anchored, std::iter::once(texts.get(self.pattern.prefix)).chain(pieces).collect())
-    }
-
-    /// A number that is the same for equal [`literals`](Self::literals), and seldom for others.
-    pub(super) fn fingerprint(self, texts: Texts<'_>) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.literals(texts).hash(&mut hasher);
-        hasher.finish()
     }
 
     /// The end of its longest piece that is the same in every reading: bytes that every target it matches has.
@@ -143,25 +135,22 @@ pub(super) struct Index {
 
 impl Index {
     /// `entries` are the rules of `file` taken apart, none where a rule can match nothing.
-    pub(super) fn new(
-        file: &ParsedFile,
-        entries: &[Option<IndexedRule>],
-        texts: Texts<'_>,
-    ) -> (Self, Shadow) {
-        let (mut index, mut shadow) = (Self::default(), Shadow::default());
+    pub(super) fn new(file: &ParsedFile, entries: &[Option<IndexedRule>], texts: Texts<'_>) -> Self {
+        let mut index = Self::default();
         for block in &file.blocks {
             let here = entries.get(block.rules.start as usize..block.rules.end as usize).unwrap_or_default();
-            index.add(here.iter().copied().flatten().collect(), texts, &mut shadow);
+            index.add(here.iter().copied().flatten().collect(), texts);
         }
-        (index, shadow)
+        index
     }
 
-    fn add(&mut self, mut rules: Vec<IndexedRule>, texts: Texts<'_>, shadow: &mut Shadow) {
+    fn add(&mut self, mut rules: Vec<IndexedRule>, texts: Texts<'_>) {
         let (start, first) = (self.literals.len(), self.rules.len());
-        rules.sort_by_key(|rule| texts.get(rule.pattern.prefix));
+        let mut plain: Vec<IndexedRule> = rules.iter().copied().filter(|rule| !rule.has_star()).collect();
+        plain.sort_by_key(|rule| texts.get(rule.pattern.prefix));
         // Those that are the start of one another, the shortest first.
         let mut open: Vec<u32> = Vec::new();
-        for run in rules.chunk_by(|a, b| texts.get(a.pattern.prefix) == texts.get(b.pattern.prefix)) {
+        for run in plain.chunk_by(|a, b| texts.get(a.pattern.prefix) == texts.get(b.pattern.prefix)) {
             let Some(text) = run.first().map(|rule| rule.pattern.prefix) else { continue };
             let known = |at: u32| self.literals.get(start + at as usize).copied();
             let is_start = |literal: Literal| texts.get(text).starts_with(texts.get(literal.text));
@@ -169,21 +158,17 @@ impl Index {
             let shorter = open.last().copied();
             let above = shorter.and_then(known).map_or(Choice::NONE, |literal| literal.open);
             let best = |anchored| {
-                let same = run.iter().filter(|rule| !rule.has_star() && rule.pattern.anchored == anchored);
+                let same = run.iter().filter(|rule| rule.pattern.anchored == anchored);
                 same.map(|rule| rule.choice).max().unwrap_or_default()
             };
-            let literal = Literal {
+            open.push(index(self.literals.len() - start));
+            self.literals.push(Literal {
                 head: head(texts.get(text)),
                 text,
                 open: best(false).max(above),
                 exact: best(true),
                 shorter: shorter.unwrap_or(NONE),
-            };
-            shadow.add(run, literal);
-            if run.iter().any(|rule| !rule.has_star()) {
-                open.push(index(self.literals.len() - start));
-                self.literals.push(literal);
-            }
+            });
         }
         let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);
         let reach = if rules.iter().any(|rule| rule.has_star()) { usize::MAX } else { longest + 1 };
@@ -323,27 +308,5 @@ impl Needles {
             best = first_match(row(start(needle)..start(needle + 1)), texts, target, best);
         }
         best
-    }
-}
-
-/// Pairs of a rule that never decides, because a better literal matches whatever it matches, and the rule that does in its
-/// place. That `/*a` has the matches of `/*ab` among its own is not noticed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shadow {
-    pub(super) pairs: Vec<(u32, u32)>,
-}
-
-impl Shadow {
-    /// Takes the rules that start with the same literal.
-    fn add(&mut self, rules: &[IndexedRule], literal: Literal) {
-        for rule in rules {
-            let is_exact = !rule.has_star() && rule.pattern.anchored;
-            let better = if is_exact { literal.open.max(literal.exact) } else { literal.open };
-            if let (Some(worse), Some(better)) =
-                (rule.choice.rule(), better.rule().filter(|_| better > rule.choice))
-            {
-                self.pairs.push((worse, better));
-            }
-        }
     }
 }

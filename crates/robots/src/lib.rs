@@ -178,13 +178,13 @@ impl Robots {
         // Each rule is taken apart once, however many groups it belongs to.
         let entries: Vec<Option<IndexedRule>> =
             file.rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
-        let (index, shadow) = Index::new(&file, &entries, pool.texts());
+        let index = Index::new(&file, &entries, pool.texts());
         let usages = usage::compile(&file.extras, source, &mut pool);
         let delays = CrawlDelays::new(&file, &naming, source);
         let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
         let robots = Self { source: source.into(), file, naming, rewritten, pieces, index, usages, delays };
         let rest = bytes.get(source.len()..).unwrap_or_default();
-        lint::add(&robots, rest, &entries, &shadow, &mut findings);
+        lint::add(&robots, rest, &entries, &mut findings);
         Parsed { robots, findings: findings.into_sorted() }
     }
 

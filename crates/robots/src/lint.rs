@@ -3,7 +3,7 @@
 //! Runs once, after compiling; changes nothing.
 
 use super::finding::{Finding, FindingKind, Severity};
-use super::index::{IndexedRule, Shadow};
+use super::index::IndexedRule;
 use super::line::{self, PhysicalLines};
 use super::matcher;
 use super::mistakes;
@@ -11,14 +11,10 @@ use super::parse::Findings;
 use super::pattern::index;
 use super::rule::{RuleKind, RuleRecord};
 use super::{LEAST_LIMIT, Robots, Rule, RuleGroup, preference, token, vocabularies};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-/// What a file's sitemaps may cost to judge, in rules with `*` and bytes. Sitemaps beyond are not
-/// judged: some tens of thousands of them would take seconds.
-const SITEMAP_WORK: usize = 1 << 23;
-
-/// What one sitemap costs for each byte of its path, and beside that.
-const SITEMAP_COST: usize = 16;
+/// How many sitemaps are looked up in the rules: some files have tens of thousands of them.
+const MOST_SITEMAPS: usize = 64;
 
 /// The longest targets that most servers take, in bytes.
 const LONG_TARGET: usize = 8 * 1024;
@@ -29,7 +25,6 @@ pub(super) fn add(
     robots: &Robots,
     rest: &[u8],
     entries: &[Option<IndexedRule>],
-    shadow: &Shadow,
     findings: &mut Findings<'_>,
 ) {
     encoding(robots, findings);
@@ -37,11 +32,9 @@ pub(super) fn add(
     duplicate_groups(robots, findings);
     disallow_all(robots, findings);
     overridden_blocks(robots, findings);
-    let mut seen = HashSet::new();
-    shadowed(robots, shadow, &mut seen, findings);
-    same_pattern(robots, entries, &mut seen, findings);
+    shadowed(robots, entries, findings);
     many_stars(robots, entries, findings);
-    sitemaps(robots, entries, findings);
+    sitemaps(robots, findings);
     between_agents(robots, findings);
     not_bound_by_star(robots, findings);
     outranked(robots, findings);
@@ -102,7 +95,7 @@ fn line_of(source: &[u8], offset: usize) -> (u32, u32) {
 
 /// Section 2.2.1 combines them, but few owners mean to write one group in two places.
 fn duplicate_groups(robots: &Robots, findings: &mut Findings<'_>) {
-    if !robots.naming.combines() {
+    if robots.naming.groups.iter().all(|blocks| blocks.len() < 2) {
         return;
     }
     for number in 0..index(robots.file.blocks.len()) {
@@ -230,56 +223,29 @@ pub(super) fn is_everything(pattern: &[u8]) -> bool {
     matches!((literal.next(), literal.next()), (None | Some(b'/'), None))
 }
 
-/// `seen` are the rules that were reported: one line is said to be overridden once.
-fn shadowed(robots: &Robots, shadow: &Shadow, seen: &mut HashSet<u32>, findings: &mut Findings<'_>) {
-    for &(rule, better) in &shadow.pairs {
-        let pair = (robots.file.rules.get(rule as usize), robots.file.rules.get(better as usize));
-        let (Some(record), Some(better)) = pair else { continue };
-        if seen.insert(rule) {
-            report(robots, record, better, findings);
-        }
+/// Rules that never decide: another of the same part of the file has the same pattern, and always wins.
+fn shadowed(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
+    let usable = || {
+        let rules = entries.iter().zip(&robots.file.rules);
+        rules.filter_map(|(entry, record)| {
+            let entry = (*entry)?;
+            Some(((record.block, entry.literals(robots.texts())), entry.choice, record))
+        })
+    };
+    let mut best = HashMap::new();
+    for (pattern, choice, record) in usable() {
+        let known = best.entry(pattern).or_insert((choice, record));
+        *known = if known.0 < choice { (choice, record) } else { *known };
     }
-}
-
-/// The same pattern with `*` twice in one part of the file; literals are compared by the index.
-fn same_pattern(
-    robots: &Robots,
-    entries: &[Option<IndexedRule>],
-    seen: &mut HashSet<u32>,
-    findings: &mut Findings<'_>,
-) {
-    let mut known = HashMap::new();
-    for at in alike(robots, entries) {
-        let rule = (entries.get(at as usize), robots.file.rules.get(at as usize));
-        let (Some(Some(entry)), Some(record)) = rule else { continue };
-        let key = (record.block, entry.literals(robots.texts()));
-        let (first, other) = *known.entry(key).or_insert((record, at));
-        if at == other {
-            continue;
-        }
-        let better = record.rank() > first.rank();
-        let (worse, number, best) = if better { (first, other, record) } else { (record, at, first) };
-        if better {
-            known.insert((record.block, entry.literals(robots.texts())), (record, at));
-        }
-        if seen.insert(number) {
-            report(robots, worse, best, findings);
-        }
+    for (pattern, choice, record) in usable() {
+        let Some((_, better)) = best.get(&pattern).filter(|(known, _)| *known > choice) else { continue };
+        // Said twice is harmless; said otherwise, the owner is mistaken about the file.
+        let severity = if record.kind == better.kind { Severity::Note } else { Severity::Warning };
+        let text = record.view(&robots.source).text;
+        findings.add_with(FindingKind::ShadowedRule, record.line, record.start, text, |finding| {
+            (finding.severity, finding.other) = (severity, Some(better.line));
+        });
     }
-}
-
-/// The rules with `*` that may be the same as another one: all but those that are surely different,
-/// which are nearly all. In the order of the file.
-fn alike(robots: &Robots, entries: &[Option<IndexedRule>]) -> Vec<u32> {
-    let wild = entries.iter().zip(0..).filter_map(|(entry, at)| entry.map(|entry| (entry, at)));
-    let wild = wild.filter(|(entry, _)| entry.has_star());
-    let mut prints: Vec<(u64, u32)> =
-        wild.map(|(entry, at)| (entry.fingerprint(robots.texts()), at)).collect();
-    prints.sort_unstable();
-    let runs = prints.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > 1);
-    let mut alike: Vec<u32> = runs.flatten().map(|print| print.1).collect();
-    alike.sort_unstable();
-    alike
 }
 
 /// A group with which a target could be made that is read as often as any may be (`matcher`).
@@ -299,41 +265,18 @@ fn many_stars(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut F
     }
 }
 
-fn report(robots: &Robots, record: &RuleRecord, better: &RuleRecord, findings: &mut Findings<'_>) {
-    // Said twice is harmless; said otherwise, the owner is mistaken about the file.
-    let severity = if record.kind == better.kind { Severity::Note } else { Severity::Warning };
-    let text = record.view(&robots.source).text;
-    findings.add_with(FindingKind::ShadowedRule, record.line, record.start, text, |finding| {
-        (finding.severity, finding.other) = (severity, Some(better.line));
-    });
-}
-
 /// Whether the file shuts crawlers out of its own sitemaps. The file does not say which host it is for
 /// but by a `Host` record: where it has one, sitemaps of other hosts are left alone.
-fn sitemaps(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
+fn sitemaps(robots: &Robots, findings: &mut Findings<'_>) {
     let Some(everyone) = robots.naming.everyone else { return };
-    let wild = entries.iter().flatten().filter(|entry| entry.has_star()).count();
-    let mut left = SITEMAP_WORK;
     let everyone = RuleGroup::new(robots, everyone, None);
     let own = robots.hosts().next().map(host);
-    let mut known: HashMap<&[u8], bool> = HashMap::new();
-    for extra in robots.extras(line::RecordName::Sitemap) {
-        let value = extra.value(&robots.source);
-        let Some((place, path)) = split(value) else { continue };
-        if own.is_some_and(|own| !own.eq_ignore_ascii_case(place)) {
-            continue;
-        }
-        let allow = known.get(path).copied().or_else(|| {
-            left = left.checked_sub(wild + SITEMAP_COST * (path.len() + SITEMAP_COST))?;
-            Some(everyone.judge(path).allow)
-        });
-        let Some(allow) = allow else {
-            return findings.add(FindingKind::SitemapsSkipped, extra.line, extra.start, value);
-        };
-        known.insert(path, allow);
-        if !allow {
-            findings.add(FindingKind::SitemapDisallowed, extra.line, extra.start, value);
-        }
+    let sitemaps = robots.extras(line::RecordName::Sitemap).filter_map(|extra| {
+        let (place, path) = split(extra.value(&robots.source))?;
+        own.is_none_or(|own| own.eq_ignore_ascii_case(place)).then_some((extra, path))
+    });
+    for (extra, _) in sitemaps.take(MOST_SITEMAPS).filter(|(_, path)| !everyone.judge(path).allow) {
+        findings.add(FindingKind::SitemapDisallowed, extra.line, extra.start, extra.value(&robots.source));
     }
 }
 

@@ -30,7 +30,8 @@ pub(super) struct Naming {
     /// Positions in `names`, by the name in lower case.
     sorted: Vec<u32>,
     pub(super) everyone: Option<u32>,
-    pub(super) groups: GroupList,
+    /// The blocks that each group combines; a group's number is its place.
+    pub(super) groups: Vec<Box<[u32]>>,
 }
 
 /// One name in one block.
@@ -59,38 +60,37 @@ impl Naming {
             }
         }
         mentions.sort_by(|a, b| compare(a.name, b.name));
-        Self::combine(&everyone, &mentions)
+        Self::combine(source, &everyone, &mentions)
     }
 
     /// `mentions` are in the order of their names, and those of one name in the order of the file.
-    fn combine(everyone: &[u32], mentions: &[Mention<'_>]) -> Self {
-        let mut groups = Groups::default();
-        let everyone = (!everyone.is_empty()).then(|| groups.of(everyone));
-        let mut entries = Vec::with_capacity(mentions.len());
-        let mut blocks = Vec::new();
+    fn combine(source: &[u8], everyone: &[u32], mentions: &[Mention<'_>]) -> Self {
+        let mut numbers = HashMap::new();
+        let mut group_of = |blocks: &[u32]| {
+            let next = index(numbers.len());
+            *numbers.entry(Box::from(blocks)).or_insert(next)
+        };
+        let everyone = (!everyone.is_empty()).then(|| group_of(everyone));
+        let mut names = Vec::new();
         for run in mentions.chunk_by(|a, b| a.name.eq_ignore_ascii_case(b.name)) {
-            blocks.clear();
+            let mut blocks = Vec::new();
             for mention in run {
                 push(&mut blocks, mention.block);
             }
-            let group = groups.of(&blocks);
+            let group = group_of(&blocks);
             if let Some(first) = run.first() {
                 let end = first.start + index(first.name.len());
-                entries.push(NamedGroup { start: first.start, end, group });
+                names.push(NamedGroup { start: first.start, end, group });
             }
         }
-        let mut order: Vec<u32> = (0..index(entries.len())).collect();
-        let entry = |at: u32| entries.get(at as usize).copied();
         // A value as written comes before its cut form, which starts at the same byte.
-        order.sort_by_key(|&at| entry(at).map(|name| (name.start, std::cmp::Reverse(name.end))));
-        let mut sorted = vec![0; entries.len()];
-        for (&at, place) in order.iter().zip(0..) {
-            if let Some(slot) = sorted.get_mut(at as usize) {
-                *slot = place;
-            }
-        }
-        let names = order.iter().filter_map(|&at| entry(at)).collect();
-        Self { names, sorted, everyone, groups: groups.list }
+        names.sort_by_key(|name| (name.start, std::cmp::Reverse(name.end)));
+        let mut sorted: Vec<u32> = (0..index(names.len())).collect();
+        let name = |at: &u32| names.get(*at as usize).map_or(&[][..], |name| name.bytes(source));
+        sorted.sort_by(|a, b| compare(name(a), name(b)));
+        let mut groups: Vec<(Box<[u32]>, u32)> = numbers.into_iter().collect();
+        groups.sort_unstable_by_key(|(_, number)| *number);
+        Self { names, sorted, everyone, groups: groups.into_iter().map(|(blocks, _)| blocks).collect() }
     }
 
     /// The position of the group of `name`, and of the name.
@@ -122,53 +122,9 @@ impl Naming {
         self.names.iter().map(|name| (name.group, super::readable(name.bytes(source))))
     }
 
-    /// Whether any group combines several blocks.
-    pub(super) fn combines(&self) -> bool {
-        self.groups.blocks.len() > self.groups.ends.len()
-    }
-
     /// The blocks of a group, in the order of the file.
     pub(super) fn blocks(&self, group: u32) -> &[u32] {
-        self.groups.blocks(group)
-    }
-}
-
-/// The blocks of each group; a group's number is its place.
-#[derive(Clone, Debug, Default)]
-pub(super) struct GroupList {
-    blocks: Vec<u32>,
-    ends: Vec<u32>,
-}
-
-impl GroupList {
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn blocks(&self, group: u32) -> &[u32] {
-        let end = |at: u32| self.ends.get(at as usize).copied().unwrap_or(0) as usize;
-        let start = group.checked_sub(1).map_or(0, end);
-        self.blocks.get(start..end(group)).unwrap_or_default()
-    }
-}
-
-/// Groups by the blocks they combine.
-#[derive(Default)]
-struct Groups {
-    list: GroupList,
-    numbers: HashMap<Box<[u32]>, u32>,
-}
-
-impl Groups {
-    /// The group of exactly these blocks.
-    fn of(&mut self, blocks: &[u32]) -> u32 {
-        let next = index(self.list.ends.len());
-        let group = *self.numbers.entry(blocks.into()).or_insert(next);
-        if group == next {
-            self.list.blocks.extend_from_slice(blocks);
-            self.list.ends.push(index(self.list.blocks.len()));
-        }
-        group
+        self.groups.get(group as usize).map_or(&[], |blocks| blocks)
     }
 }
 
@@ -202,7 +158,7 @@ mod tests {
         assert_eq!(naming.blocks(group("a")), [0, 2]);
         assert_eq!(naming.blocks(group("B")), [0]);
         assert_eq!(naming.blocks(group("c")), [1]);
-        assert!(naming.combines());
+        assert!(naming.groups.iter().any(|blocks| blocks.len() > 1));
         assert_eq!(naming.names(file.as_bytes()).map(|(_, name)| name).collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 

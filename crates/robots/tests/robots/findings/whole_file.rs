@@ -106,8 +106,6 @@ fn sitemaps_do_not_multiply_with_rules() {
         let parsed = parse(&file);
         assert!(parsed.findings.iter().any(|found| found.kind == FindingKind::SitemapDisallowed));
         assert!(parsed.robots.sitemaps().count() > 10_000);
-        let skipped = parsed.findings.iter().filter(|found| found.kind == FindingKind::SitemapsSkipped);
-        assert_eq!(skipped.count(), usize::from(many), "what is not looked up is said");
     }
     let took = processor_time().saturating_sub(start);
     assert!(took < Duration::from_secs(10), "{took:?}");
