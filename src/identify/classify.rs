@@ -25,20 +25,24 @@ pub(super) enum Classification {
 
 /// Where the steps that led to an answer go. Recognition drops them,
 /// `Identifier::explain` keeps them.
-pub(super) trait Trace {
-    fn note(&mut self, text: impl FnOnce() -> String);
+pub(crate) trait Trace {
+    fn notes(&mut self, texts: impl FnOnce() -> Vec<String>);
+
+    fn note(&mut self, text: impl FnOnce() -> String) {
+        self.notes(|| vec![text()]);
+    }
 }
 
 /// Drops every step, and costs nothing.
-pub(super) struct NoTrace;
+pub(crate) struct NoTrace;
 
 impl Trace for NoTrace {
-    fn note(&mut self, _: impl FnOnce() -> String) {}
+    fn notes(&mut self, _: impl FnOnce() -> Vec<String>) {}
 }
 
 impl Trace for Vec<String> {
-    fn note(&mut self, text: impl FnOnce() -> String) {
-        self.push(text());
+    fn notes(&mut self, texts: impl FnOnce() -> Vec<String>) {
+        self.extend(texts());
     }
 }
 
@@ -232,9 +236,7 @@ impl<'a> Rules<'a> {
         let end =
             if self.header.get(hit.end().wrapping_sub(1)) == Some(&b'/') { hit.end() - 1 } else { word.end };
         match self.header.get(end..).unwrap_or_default() {
-            [b'/', version, ..] => {
-                is_named || version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v')
-            }
+            [b'/', _, ..] => is_named || header::has_version(self.header, end),
             rest => rest.starts_with(b" http") || self.is_token_of_crawler(hit),
         }
     }

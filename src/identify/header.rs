@@ -194,6 +194,14 @@ pub(super) fn word_range(header: &[u8], hit: SignHit) -> Range<usize> {
     start..hit.end() + tail.iter().take_while(|b| is_word(**b)).count()
 }
 
+/// Whether a version follows what ends at `end`: `Tok/1`, `Tok/v1.0`.
+pub(super) fn has_version(header: &[u8], end: usize) -> bool {
+    match header.get(end..).unwrap_or_default() {
+        [b'/', version, ..] => version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v'),
+        _ => false,
+    }
+}
+
 /// The name around the find: its word, with the word before it when the find is
 /// all there is (`Cliqz Bot`, but `FooBot` alone).
 pub(super) fn name_at(header: &[u8], hit: SignHit) -> Option<Arc<str>> {

@@ -29,6 +29,7 @@ pub mod signature;
 mod words;
 
 pub use catalogue::{Card, Catalogue, ControlToken, Crawler, Obeys, TokenBasis, Verify, token_is_legal};
+pub(crate) use classify::{NoTrace, Trace};
 pub use identifier::Identifier;
 pub use identity::{Basis, ClientKind, Identity, KnownProof, Proof, ProofMethod, Recognised};
 pub use operator_tokens::OperatorTokens;

@@ -195,9 +195,7 @@ fn named_crawler(identity: &Identity, token: &str, found: Vec<Box<str>>) -> Iden
 fn in_product_position(header: &[u8], hit: SignHit) -> bool {
     let before = header.get(..hit.start()).unwrap_or_default();
     let is_opened = before.last().is_none_or(|b| matches!(b, b' ' | b';' | b'('));
-    let is_versioned = header.get(hit.end()) == Some(&b'/')
-        && header.get(hit.end() + 1).is_some_and(|b| b.is_ascii_digit() || b.eq_ignore_ascii_case(&b'v'));
-    is_opened && is_versioned || super::sign::opens(header, hit.start())
+    is_opened && header::has_version(header, hit.end()) || super::sign::opens(header, hit.start())
 }
 
 #[cfg(test)]

@@ -91,7 +91,10 @@ impl Rules<'_> {
             return Some("programs add words to the comment of Internet Explorer");
         }
         let tool = !self.scanner.is_crawler_word(hit) && !self.presents_itself();
-        if tool && self.is_full_desktop() && !self.has_version(hit) {
+        if tool
+            && self.is_full_desktop()
+            && !header::has_version(self.header, header::word_range(self.header, hit).end)
+        {
             return Some("in the full header of a desktop browser a word needs a version");
         }
         None
@@ -156,16 +159,6 @@ impl Rules<'_> {
             && comment
             && system.is_some()
             && self.first(Mark::Engines).is_some()
-    }
-
-    /// Whether the word around the find is a product with a version.
-    fn has_version(&self, hit: SignHit) -> bool {
-        let word = header::word_range(self.header, hit);
-        let end = word.end.min(self.header.len());
-        match self.header.get(end..).unwrap_or_default() {
-            [b'/', version, ..] => version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v'),
-            _ => false,
-        }
     }
 }
 

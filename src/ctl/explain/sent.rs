@@ -4,9 +4,7 @@ use super::super::args::ExplainArgs;
 use super::super::{VerbFailure, open};
 use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
 use crate::http::{Body, HttpVersion, RequestHead};
-use crate::identify::signature::{
-    PlainCheck, SignatureFault, SignedMessage, VerifiedSignature, explain_signature,
-};
+use crate::identify::signature::{SignatureFault, SignedMessage, VerifiedSignature, explain_signature};
 use crate::policy::Policy;
 use crate::request::host;
 use crate::request::target::origin_form;
@@ -87,7 +85,7 @@ pub(super) fn signer(
     };
     let of = |scheme| {
         let keys = |agent: &_| policy.evidence.directories.keys(agent);
-        explain_signature(&message(scheme), SystemTime::now(), keys, &mut PlainCheck)
+        explain_signature(&message(scheme), SystemTime::now(), keys)
     };
     let (outcome, mut steps) = of(scheme);
     match (outcome, of(other).0) {

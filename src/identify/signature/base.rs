@@ -56,7 +56,7 @@ impl<'a> ComponentId<'a> {
         for (parameter, value) in &item.params {
             id.key = value.as_string().map(sfv::StringRef::as_str);
             if parameter.as_str() != "key" || id.key.is_none() || name.starts_with('@') {
-                return Err(SignatureFault::UnsupportedParameter);
+                return Err(SignatureFault::UnknownComponent);
             }
         }
         Ok(id)
@@ -144,13 +144,13 @@ mod tests {
             assert_eq!(value(component, &message).as_deref(), Ok(expected), "{component}");
         }
         for (component, fault) in [
-            ("\"@query-param\";name=\"a\"", SignatureFault::UnsupportedParameter),
+            ("\"@query-param\";name=\"a\"", SignatureFault::UnknownComponent),
             ("\"@query-param\"", SignatureFault::UnknownComponent),
-            ("\"@method\";key=\"a\"", SignatureFault::UnsupportedParameter),
-            ("\"@method\";req", SignatureFault::UnsupportedParameter),
-            ("\"x-one\";sf", SignatureFault::UnsupportedParameter),
-            ("\"x-one\";bs", SignatureFault::UnsupportedParameter),
-            ("\"x-one\";key=b", SignatureFault::UnsupportedParameter),
+            ("\"@method\";key=\"a\"", SignatureFault::UnknownComponent),
+            ("\"@method\";req", SignatureFault::UnknownComponent),
+            ("\"x-one\";sf", SignatureFault::UnknownComponent),
+            ("\"x-one\";bs", SignatureFault::UnknownComponent),
+            ("\"x-one\";key=b", SignatureFault::UnknownComponent),
             ("\"x-none\"", SignatureFault::MissingComponent),
             ("\"X-One\"", SignatureFault::UnknownComponent),
             ("\"@status\"", SignatureFault::UnknownComponent),

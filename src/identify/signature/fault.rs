@@ -46,9 +46,6 @@ pub enum SignatureFault {
     /// A component is covered twice.
     #[strum(message = "a component is covered twice")]
     DuplicateComponent,
-    /// `expires` is not after `created`.
-    #[strum(message = "`expires` must be later than `created`")]
-    EndsBeforeStart,
     /// `expires`, or 24 hours after `created`, has passed.
     #[strum(message = "it has expired: `expires` has passed, or it was created more than 24 hours ago")]
     Expired,
@@ -62,15 +59,9 @@ pub enum SignatureFault {
     /// A covered field or parameter is not in the message.
     #[strum(message = "a covered component is not in the message")]
     MissingComponent,
-    /// There is no `created`.
-    #[strum(message = "the parameter `created` is missing")]
-    MissingCreated,
-    /// There is no `expires`.
-    #[strum(message = "the parameter `expires` is missing")]
-    MissingExpires,
-    /// There is no `keyid`.
-    #[strum(message = "the parameter `keyid` is missing")]
-    MissingKeyid,
+    /// There is no `created`, `expires` or `keyid`.
+    #[strum(message = "one of the parameters `created`, `expires` and `keyid` is missing")]
+    MissingParameter,
     /// `Signature` has no signature of this label.
     #[strum(message = "the field Signature has no byte sequence of this label")]
     MissingSignature,
@@ -88,11 +79,10 @@ pub enum SignatureFault {
     /// The algorithm is one of shared secrets.
     #[strum(message = "shared secrets (hmac) prove nothing here: sign with a key pair")]
     SharedSecret,
-    /// A field is longer than is read.
-    #[strum(message = "a field is longer than 8 KiB")]
-    TooLong,
-    /// There are more signatures, or more in a field or a query, than is looked at.
-    #[strum(message = "there are more signatures, members, components or parameters than are read")]
+    /// There are more signatures, or more in a field, than is looked at.
+    #[strum(
+        message = "there are more signatures or components than are read, or a field is longer than 8 KiB"
+    )]
     TooMany,
     /// More signatures were to be verified than are.
     #[strum(message = "more signatures came than are verified in a second: it was not looked at")]
@@ -103,8 +93,8 @@ pub enum SignatureFault {
     /// The algorithm is not known.
     #[strum(message = "the algorithm is not supported: use ed25519, rsa-pss-sha512 or ecdsa-p256-sha256")]
     UnknownAlgorithm,
-    /// A component of this name is not known.
-    #[strum(message = "a component is covered that is not known here")]
+    /// A component of this name, or with this parameter, is not known.
+    #[strum(message = "a component is covered that is not known here, or has a parameter that is not")]
     UnknownComponent,
     /// The agent's directory does not have this key.
     #[strum(message = "the agent's directory, as last fetched, has no key of this `keyid` (a \
@@ -113,17 +103,11 @@ pub enum SignatureFault {
     /// A field cannot be read as a structured field.
     #[strum(message = "a field cannot be read: expected a structured field as RFC 9421 describes it")]
     Unreadable,
-    /// A component has a parameter that is not supported.
-    #[strum(message = "a component has a parameter that is not supported")]
-    UnsupportedParameter,
-    /// The signature is not as long as its algorithm makes it.
-    #[strum(message = "the signature is not as long as signatures of its algorithm are")]
-    WrongLength,
     /// No signature has the tag that is asked for.
     #[strum(message = "no signature has the tag \"web-bot-auth\"")]
     WrongTag,
-    /// A parameter has a value of the wrong kind.
-    #[strum(message = "a parameter has a value of the wrong kind")]
+    /// A parameter has a value of the wrong kind, or `expires` is not later than `created`.
+    #[strum(message = "a parameter has a value of the wrong kind, or `expires` is not later than `created`")]
     WrongType,
 }
 
@@ -140,14 +124,12 @@ impl SignatureFault {
             Self::DirectoryType
             | Self::NoAgent
             | Self::NoKeys
-            | Self::TooLong
             | Self::TooMany
             | Self::TooMuchWork
             | Self::UnknownAgent
             | Self::UnknownAlgorithm
             | Self::UnknownComponent
             | Self::UnknownKey
-            | Self::UnsupportedParameter
             | Self::WrongTag => SignatureOutcomeKind::Unverified,
             _ => SignatureOutcomeKind::Invalid,
         }

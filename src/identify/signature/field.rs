@@ -15,7 +15,7 @@ const LONGEST: usize = 8 * 1_024;
 /// Reads all lines of a field, joined by commas.
 pub(super) fn parse<T: FieldType>(field: &[u8]) -> Result<T, SignatureFault> {
     if field.len() > LONGEST {
-        return Err(SignatureFault::TooLong);
+        return Err(SignatureFault::TooMany);
     }
     Parser::new(field).parse().map_err(|_| SignatureFault::Unreadable)
 }
@@ -87,6 +87,6 @@ mod tests {
             assert!(parse::<Dictionary>(field.as_bytes()).is_err(), "{field}");
         }
         let long = "a=1, ".repeat(LONGEST);
-        assert_eq!(parse::<Dictionary>(long.as_bytes()), Err(SignatureFault::TooLong));
+        assert_eq!(parse::<Dictionary>(long.as_bytes()), Err(SignatureFault::TooMany));
     }
 }

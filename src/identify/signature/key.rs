@@ -155,14 +155,6 @@ impl PublicKey {
         self.algorithm().into()
     }
 
-    /// How long its signatures are.
-    pub(super) const fn signature_length(&self) -> usize {
-        match &self.material {
-            KeyMaterial::Ed25519(_) | KeyMaterial::EcdsaP256(_) => 64,
-            KeyMaterial::RsaPss { modulus, .. } => modulus.len(),
-        }
-    }
-
     /// Whether it made `signature` of `base`. Takes some 60 us.
     #[must_use]
     pub fn has_signed(&self, base: &[u8], signature: &[u8]) -> bool {

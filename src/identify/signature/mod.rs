@@ -24,6 +24,5 @@ pub use message::{FieldLine, SignatureAgent, SignedMessage};
 #[cfg(test)]
 pub(crate) use ring::signature as key_pairs;
 pub use verify::{
-    AgentKeys, PlainCheck, SignatureCheck, SignatureOutcome, SignedStatement, VerifiedSignature,
-    explain_signature, verify_signature,
+    AgentKeys, SignatureOutcome, SignedStatement, VerifiedSignature, explain_signature, verify_signature,
 };

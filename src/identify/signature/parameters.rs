@@ -24,9 +24,9 @@ impl<'a> SignatureParameters<'a> {
     /// Reads them; `created`, `expires` and `keyid` have to be there.
     pub(super) fn of(input: &'a InnerList) -> Result<Self, SignatureFault> {
         let all = &input.params;
-        let created = instant(all, "created")?.ok_or(SignatureFault::MissingCreated)?;
-        let expires = instant(all, "expires")?.ok_or(SignatureFault::MissingExpires)?;
-        let keyid = text(all, "keyid")?.ok_or(SignatureFault::MissingKeyid)?;
+        let created = instant(all, "created")?.ok_or(SignatureFault::MissingParameter)?;
+        let expires = instant(all, "expires")?.ok_or(SignatureFault::MissingParameter)?;
+        let keyid = text(all, "keyid")?.ok_or(SignatureFault::MissingParameter)?;
         text(all, "nonce")?;
         let algorithm = text(all, "alg")?.map(KeyAlgorithm::named).transpose()?;
         Ok(Self { keyid, algorithm, created, expires })
@@ -39,7 +39,7 @@ impl<'a> SignatureParameters<'a> {
             return Err(SignatureFault::FromTheFuture);
         }
         if self.expires <= self.created {
-            return Err(SignatureFault::EndsBeforeStart);
+            return Err(SignatureFault::WrongType);
         }
         let end = self.expires.min(self.created.saturating_add(LONGEST_LIFE));
         if end <= now { Err(SignatureFault::Expired) } else { Ok(()) }

@@ -22,50 +22,34 @@ const MOST_SIGNATURES: usize = 4;
 /// The keys of one agent, by their thumbprints; `None` where none were fetched yet.
 pub type AgentKeys = Option<HashMap<Box<str>, PublicKey>>;
 
-/// A signature that is right but for the mathematics, which are left to a [`SignatureCheck`].
+/// A signature that is right but for the mathematics, which are left to whoever bounds the work.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedStatement<'a> {
     /// Who is said to have signed.
     pub agent: &'a SignatureAgent,
     /// By which key.
     pub key: &'a PublicKey,
-    /// What was signed.
-    pub base: &'a [u8],
     /// The signature.
     pub signature: &'a [u8],
+    message: &'a SignedMessage<'a>,
+    input: &'a InnerList,
 }
 
-/// Verifies, or knows already.
-pub trait SignatureCheck {
-    /// Asked before the base of a statement is built.
+impl SignedStatement<'_> {
+    /// What was signed.
     ///
     /// # Errors
-    /// When no more may be looked at.
-    fn admit(&mut self) -> Result<(), SignatureFault>;
-
-    /// Told when that base could not be built.
-    fn note_fault(&mut self);
+    /// Where a component that is covered is not there, or not known.
+    pub fn base(&self) -> Result<Vec<u8>, SignatureFault> {
+        signature_base(self.message, self.input)
+    }
 
     /// Whether the statement's key made its signature.
     ///
     /// # Errors
     /// When it did not, or when that was not found out.
-    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault>;
-}
-
-/// Verifies each time, and remembers nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct PlainCheck;
-
-impl SignatureCheck for PlainCheck {
-    fn admit(&mut self) -> Result<(), SignatureFault> {
-        Ok(())
-    }
-
-    fn note_fault(&mut self) {}
-
-    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
-        let is_right = statement.key.has_signed(statement.base, statement.signature);
+    pub fn verify(&self) -> Result<(), SignatureFault> {
+        let is_right = self.key.has_signed(&self.base()?, self.signature);
         if is_right { Ok(()) } else { Err(SignatureFault::Mismatch) }
     }
 }
@@ -85,7 +69,7 @@ pub struct VerifiedSignature {
 /// What is known of a request's signatures: the first that is right, or what is wrong with the first.
 pub type SignatureOutcome = Result<VerifiedSignature, SignatureFault>;
 
-/// Who signed `message`. `keys` knows the agents; `None` for one that nobody named.
+/// Who signed `message`. `keys` knows the agents; `None` for one that nobody named. `check` verifies, or knows already.
 ///
 /// # Errors
 /// What is wrong with the first signature, where none is right.
@@ -93,28 +77,28 @@ pub fn verify_signature<'k>(
     message: &SignedMessage<'_>,
     now: SystemTime,
     keys: impl Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
-    check: &mut impl SignatureCheck,
+    check: impl FnMut(&SignedStatement<'_>) -> Result<(), SignatureFault>,
 ) -> SignatureOutcome {
-    SignatureExamination { message, now, keys }.outcome(check, &mut NoTrace)
+    SignatureExamination { message, now, keys, check }.outcome(&mut NoTrace)
 }
 
-/// The same with every step, as sentences: lower case, without a full stop.
+/// The same with every step, as sentences: lower case, without a full stop. However much there is of it, it is verified.
 pub fn explain_signature<'k>(
     message: &SignedMessage<'_>,
     now: SystemTime,
     keys: impl Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
-    check: &mut impl SignatureCheck,
 ) -> (SignatureOutcome, Vec<String>) {
     let mut steps = Vec::new();
-    let examination = SignatureExamination { message, now, keys };
-    let outcome = examination.outcome(check, &mut steps);
+    let check = |statement: &SignedStatement<'_>| statement.verify();
+    let mut examination = SignatureExamination { message, now, keys, check };
+    let outcome = examination.outcome(&mut steps);
     // One mistake hides no other: a request that was kept to be looked at has expired by then.
     if let Err(SignatureFault::Expired | SignatureFault::FromTheFuture) = outcome
         && let Some(created) = created(message)
     {
         steps.push("as of the moment when it was created:".to_owned());
-        let _: SignatureOutcome =
-            SignatureExamination { now: created, ..examination }.outcome(check, &mut steps);
+        examination.now = created;
+        let _: SignatureOutcome = examination.outcome(&mut steps);
     }
     (outcome, steps)
 }
@@ -126,23 +110,29 @@ fn created(message: &SignedMessage<'_>) -> Option<SystemTime> {
     Some(SignatureParameters::of(input).ok()?.created())
 }
 
-struct SignatureExamination<'m, F> {
+struct SignatureExamination<'m, K, C> {
     message: &'m SignedMessage<'m>,
     now: SystemTime,
-    keys: F,
+    keys: K,
+    check: C,
 }
 
-impl<'k, F: Fn(&SignatureAgent) -> Option<&'k AgentKeys>> SignatureExamination<'_, F> {
-    fn outcome(&self, check: &mut impl SignatureCheck, trace: &mut impl Trace) -> SignatureOutcome {
-        let outcome = self.first_right(check, trace);
+impl<'k, K, C> SignatureExamination<'_, K, C>
+where
+    K: Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
+    C: FnMut(&SignedStatement<'_>) -> Result<(), SignatureFault>,
+{
+    fn outcome(&mut self, trace: &mut impl Trace) -> SignatureOutcome {
+        let outcome = self.first_right(trace);
         if let Err(fault) = outcome {
             trace.note(|| format!("signature {} ({fault}): {}", fault.kind(), fault.sentence()));
         }
         outcome
     }
 
-    fn first_right(&self, check: &mut impl SignatureCheck, trace: &mut impl Trace) -> SignatureOutcome {
-        let field = |name| self.message.field(name).unwrap_or_default();
+    fn first_right(&mut self, trace: &mut impl Trace) -> SignatureOutcome {
+        let message = self.message;
+        let field = |name| message.field(name).unwrap_or_default();
         let inputs: Dictionary = field::parse(&field("signature-input"))?;
         let signatures: Dictionary = field::parse(&field("signature"))?;
         let agents = AgentField::parse(&field("signature-agent"));
@@ -154,7 +144,7 @@ impl<'k, F: Fn(&SignatureAgent) -> Option<&'k AgentKeys>> SignatureExamination<'
                 return first.map_err(|_: SignatureFault| SignatureFault::TooMany);
             }
             trace.note(|| format!("signature `{label}` has the tag \"{TAG}\""));
-            match self.one((label, input), signatures.get(label), agents, check, trace) {
+            match self.one((label, input), signatures.get(label), agents, trace) {
                 Ok(verified) => return Ok(verified),
                 fault if place == 0 => first = fault,
                 _ => {}
@@ -164,11 +154,10 @@ impl<'k, F: Fn(&SignatureAgent) -> Option<&'k AgentKeys>> SignatureExamination<'
     }
 
     fn one(
-        &self,
+        &mut self,
         (label, input): (&str, &InnerList),
         signature: Option<&ListEntry>,
         agents: Result<&AgentField, SignatureFault>,
-        check: &mut impl SignatureCheck,
         trace: &mut impl Trace,
     ) -> SignatureOutcome {
         let parameters = SignatureParameters::of(input)?;
@@ -191,15 +180,13 @@ impl<'k, F: Fn(&SignatureAgent) -> Option<&'k AgentKeys>> SignatureExamination<'
         if parameters.algorithm.is_some_and(|algorithm| algorithm != key.algorithm()) {
             return Err(SignatureFault::AlgorithmMismatch);
         }
-        if signature.len() != key.signature_length() {
-            return Err(SignatureFault::WrongLength);
-        }
-        check.admit()?;
-        let base = signature_base(self.message, input).inspect_err(|_| check.note_fault())?;
-        for line in base.split(|byte| *byte == b'\n') {
-            trace.note(|| format!("signature base: {}", String::from_utf8_lossy(line)));
-        }
-        check.check(&SignedStatement { agent: &agent, key, base: &base, signature })?;
+        let statement = SignedStatement { agent: &agent, key, signature, message: self.message, input };
+        trace.notes(|| {
+            let base = statement.base().unwrap_or_default();
+            let lines = base.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+            lines.map(|line| format!("signature base: {}", String::from_utf8_lossy(line))).collect()
+        });
+        (self.check)(&statement)?;
         // Rules match path and query. A signature of a path alone was perhaps made for a target that had a query, too.
         let covers_target =
             covers(&["@target-uri", "@request-target"]) || covers(&["@path"]) && covers(&["@query"]);

@@ -5,10 +5,8 @@
 use super::answer::{ProofAnswer, Reverse, ReverseName, is_below};
 use super::evidence::Methods;
 use super::prover::{Claim, ask_now, prove};
-use super::public::is_public;
-use crate::identify::{Identity, KnownProof, Proof};
+use crate::identify::{Identity, Proof};
 use crate::policy::Policy;
-use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -30,36 +28,19 @@ pub fn explain_proof(
     now: SystemTime,
 ) -> ProofExplanation {
     // As for a request: a mapped address is the IPv4 address in it.
-    let address = address.to_canonical();
-    let claim = Claim { identity, address: Some(address), is_relayed: false };
-    let Some(methods) = policy.evidence.methods(identity) else {
-        let step = format!("nothing is known by which {address} could prove this client");
-        return ProofExplanation { proof: Proof::Unchecked, steps: vec![step] };
+    let claim = Claim { identity, address: Some(address.to_canonical()), is_relayed: false };
+    let ask = |address| {
+        let servers = policy.config.verify.name_servers().ok_or("no name server is configured")?;
+        ask_now(&servers, address, &policy.evidence.suffixes).map(Arc::new)
     };
     let mut steps = Vec::new();
-    if !is_public(address) {
-        steps.push(format!("{address} is no public address, and proves nothing"));
-    } else if policy.config.trusted_proxies.contain(address) {
-        steps.push(format!("{address} is a trusted proxy's, and proves nothing"));
-    } else {
-        steps.extend(range_steps(methods, address, now));
-        if !methods.suffixes.is_empty() && !policy.config.verify.dns {
-            steps.push("its names are not asked for: `dns = false`".to_owned());
-        }
-    }
-    let asked = RefCell::new(Vec::new());
-    let KnownProof { proof, .. } = prove(policy, &claim, now, |address| {
-        let servers = policy.config.verify.name_servers()?;
-        let reverse = ask_now(&servers, address, &policy.evidence.suffixes);
-        asked.borrow_mut().extend(name_steps(methods, address, &reverse));
-        reverse.ok().map(Arc::new)
-    });
-    steps.extend(asked.into_inner());
+    let proof = prove(policy, &claim, now, ask, &mut steps).proof;
     steps.push(format!("proof: {proof}"));
     ProofExplanation { proof, steps }
 }
 
-fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<String> {
+/// What the lists say of `address`.
+pub(super) fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<String> {
     let name = |path: &std::path::Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tell = |list: &Arc<super::RangeList>| {
         let name = name(&list.path);
@@ -83,12 +64,12 @@ fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<Strin
     steps
 }
 
-fn name_steps(methods: &Methods, address: IpAddr, reverse: &Result<Reverse, String>) -> Vec<String> {
+/// What its names say.
+pub(super) fn name_steps(methods: &Methods, address: IpAddr, reverse: &Reverse) -> Vec<String> {
     let names = match reverse {
-        Err(error) => return vec![error.clone()],
-        Ok(Reverse::Unknown) => return vec![format!("no name server answered for {address}")],
-        Ok(Reverse::Names(names)) if names.is_empty() => return vec![format!("{address} has no name")],
-        Ok(Reverse::Names(names)) => names,
+        Reverse::Unknown => return vec![format!("no name server answered for {address}")],
+        Reverse::Names(names) if names.is_empty() => return vec![format!("{address} has no name")],
+        Reverse::Names(names) => names,
     };
     let tell = |name: &ReverseName| {
         let what = match name.leads_back {

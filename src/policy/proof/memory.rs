@@ -2,17 +2,15 @@
 
 use super::answer::{ProofAnswer, Reverse};
 use crate::request::address::Network;
+use quick_cache::unsync::Cache;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How many addresses are remembered: some megabytes, and more than all crawlers of a busy site have.
+/// How many addresses are remembered: some megabytes, and more than all crawlers of a busy site have. Of a /64 anybody who
+/// has one has more than there is memory: those that were asked for once only go first.
 const MOST: usize = 16_384;
-
-/// How many addresses of one network are remembered. A /24 has no more; of a /64 anybody who has one has
-/// more than there is memory.
-const MOST_OF_NETWORK: usize = 256;
 
 /// How many addresses of one network may be asked about at a time, so that one cannot starve the others.
 const ASKED_OF_NETWORK: usize = 32;
@@ -30,7 +28,7 @@ pub(super) struct Lifetimes {
     pub(super) negative: Duration,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct RememberedAnswer {
     reverse: Arc<Reverse>,
     /// From then on it is asked again, while it still counts.
@@ -44,18 +42,18 @@ pub(super) fn network(address: IpAddr) -> Network {
 }
 
 /// Answers by address, and the addresses that are being asked about.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ProofMemory {
-    entries: HashMap<IpAddr, RememberedAnswer>,
-    /// How many of the entries are of each network.
-    remembered: HashMap<Network, usize>,
-    asked: HashSet<IpAddr>,
-    /// How many of those asked about are of each network.
-    asked_of: HashMap<Network, usize>,
-    /// When what had ended was last dropped for the sake of one network.
-    swept: Option<Instant>,
+    entries: Cache<IpAddr, RememberedAnswer>,
+    asked: HashMap<Network, HashSet<IpAddr>>,
     /// The name servers that the answers came from; none are those of the system.
     source: Vec<SocketAddr>,
+}
+
+impl Default for ProofMemory {
+    fn default() -> Self {
+        Self { entries: Cache::new(MOST), asked: HashMap::new(), source: Vec::new() }
+    }
 }
 
 impl ProofMemory {
@@ -63,7 +61,6 @@ impl ProofMemory {
     pub(super) fn use_servers(&mut self, source: &[SocketAddr]) {
         if self.source != source {
             self.entries.clear();
-            self.remembered.clear();
             source.clone_into(&mut self.source);
         }
     }
@@ -74,40 +71,24 @@ impl ProofMemory {
     }
 
     /// What is known of `address`, and whether the caller is to ask: `true` only once until [`Self::finish_lookup`],
-    /// and not where its network has as many questions open, or answers kept, as it may.
+    /// and not where its network has as many questions open as it may.
     pub(super) fn recall(&mut self, address: IpAddr, now: Instant) -> (Option<Arc<Reverse>>, bool) {
         let entry = self.entries.get(&address).filter(|entry| now < entry.end);
-        let due = entry.is_none_or(|entry| now >= entry.renew);
         let known = entry.map(|entry| Arc::clone(&entry.reverse));
-        let ask = due && !self.asked.contains(&address) && self.has_room(address, now);
-        if ask {
-            self.asked.insert(address);
-            *self.asked_of.entry(network(address)).or_default() += 1;
+        if entry.is_some_and(|entry| now < entry.renew) {
+            return (known, false);
         }
-        (known, ask)
-    }
-
-    fn has_room(&mut self, address: IpAddr, now: Instant) -> bool {
-        let network = network(address);
-        let is_full = |memory: &Self| memory.remembered.get(&network).is_some_and(|n| *n >= MOST_OF_NETWORK);
-        // What has ended still counts until somebody looks, which is too dear to do for every request.
-        if is_full(self) && self.swept.is_none_or(|swept| now.duration_since(swept) >= RETRY) {
-            self.swept = Some(now);
-            self.sweep(now);
-        }
-        let asked = self.asked_of.get(&network).copied().unwrap_or_default();
-        asked < ASKED_OF_NETWORK && (!is_full(self) || self.entries.contains_key(&address))
+        let asked = self.asked.entry(network(address)).or_default();
+        (known, asked.len() < ASKED_OF_NETWORK && asked.insert(address))
     }
 
     /// Nobody asks about `address` any more.
     pub(super) fn finish_lookup(&mut self, address: IpAddr) {
-        if self.asked.remove(&address) {
-            let network = network(address);
-            let left = self.asked_of.get(&network).map_or(0, |count| count.saturating_sub(1));
-            match left {
-                0 => drop(self.asked_of.remove(&network)),
-                _ => drop(self.asked_of.insert(network, left)),
-            }
+        let network = network(address);
+        let Some(asked) = self.asked.get_mut(&network) else { return };
+        asked.remove(&address);
+        if asked.is_empty() {
+            self.asked.remove(&network);
         }
     }
 
@@ -125,48 +106,19 @@ impl ProofMemory {
             ProofAnswer::No => lifetimes.negative.min(LONGEST),
             ProofAnswer::Unknown => RETRY,
         };
-        let is_known = |entry: &&mut RememberedAnswer| now < entry.end && *entry.reverse != Reverse::Unknown;
-        if certainty == ProofAnswer::Unknown
-            && let Some(entry) = self.entries.get_mut(&address).filter(is_known)
-        {
-            entry.renew = now + RETRY;
-            return;
-        }
-        if self.entries.len() >= MOST && !self.entries.contains_key(&address) {
-            self.make_room(now);
-        }
         // A fifth before its end it is renewed, so that an address in use is never without an answer.
-        let (renew, end) = (now + lifetime / 5 * 4, now + lifetime);
-        let entry = RememberedAnswer { reverse: Arc::new(reverse), renew, end };
-        if self.entries.insert(address, entry).is_none() {
-            *self.remembered.entry(network(address)).or_default() += 1;
+        let mut entry = RememberedAnswer {
+            reverse: Arc::new(reverse),
+            renew: now + lifetime / 5 * 4,
+            end: now + lifetime,
+        };
+        let is_known = |known: &&RememberedAnswer| now < known.end && *known.reverse != Reverse::Unknown;
+        if certainty == ProofAnswer::Unknown
+            && let Some(known) = self.entries.get(&address).filter(is_known)
+        {
+            entry = RememberedAnswer { renew: now + RETRY, ..known.clone() };
         }
-    }
-
-    /// Makes room for many newcomers at once, so that the search is paid for rarely.
-    fn make_room(&mut self, now: Instant) {
-        self.sweep(now);
-        if self.entries.len() >= MOST / 4 * 3 {
-            self.drop_quarter();
-            self.sweep(now);
-        }
-    }
-
-    /// Drops what has ended, and counts the rest.
-    fn sweep(&mut self, now: Instant) {
-        self.entries.retain(|_, entry| now < entry.end);
-        self.remembered.clear();
-        for address in self.entries.keys() {
-            *self.remembered.entry(network(*address)).or_default() += 1;
-        }
-    }
-
-    fn drop_quarter(&mut self) {
-        let mut ends: Vec<Instant> = self.entries.values().map(|entry| entry.end).collect();
-        let quarter = ends.len() / 4;
-        let (_, bound, _) = ends.select_nth_unstable(quarter);
-        let bound = *bound;
-        self.entries.retain(|_, entry| entry.end > bound);
+        self.entries.insert(address, entry);
     }
 }
 
@@ -236,38 +188,35 @@ mod tests {
     }
 
     #[test]
-    fn one_network_does_not_fill_the_memory() {
+    fn one_network_does_not_displace_those_in_use() {
         let (mut memory, now) = (ProofMemory::default(), Instant::now());
         let of_v6 = |last: u128| IpAddr::V6(std::net::Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last));
-        let mut learn = |address| {
-            let ask = memory.recall(address, now).1;
-            memory.finish_lookup(address);
-            if ask {
-                memory.store(address, none(), ProofAnswer::No, LIFETIMES, now);
-            }
-            ask
-        };
-        assert_eq!((0..5_000).filter(|last| learn(of_v6(*last))).count(), MOST_OF_NETWORK);
-        assert!(learn(address(0x42f9_4201)));
-        let late = now + LIFETIMES.negative;
-        assert!(memory.recall(of_v6(4_000), late).1, "what has ended makes room");
+        let used: Vec<IpAddr> = (0..1_000).map(|last| address(0x42f9_4200 + last * 256)).collect();
+        for address in &used {
+            memory.store(*address, none(), ProofAnswer::Yes, LIFETIMES, now);
+            memory.recall(*address, now);
+        }
+        for last in 0..200_000 {
+            memory.store(of_v6(last), none(), ProofAnswer::No, LIFETIMES, now);
+        }
+        let kept = used.iter().filter(|address| memory.recall(**address, now).0.is_some()).count();
+        assert_eq!((kept, memory.entries.len() <= MOST), (used.len(), true));
     }
 
     #[test]
     fn the_memory_is_bounded() {
-        let (mut memory, start) = (ProofMemory::default(), Instant::now());
+        let (mut memory, now) = (ProofMemory::default(), Instant::now());
         let count = u32::try_from(MOST * 2).unwrap();
         for number in 0..count {
-            let now = start + Duration::from_micros(number.into());
             memory.store(address(number), none(), ProofAnswer::Yes, LIFETIMES, now);
             assert!(memory.entries.len() <= MOST);
         }
-        assert!(memory.entries.contains_key(&address(count - 1)));
+        assert!(memory.recall(address(count - 1), now).0.is_some());
         assert!(memory.uses_servers(&[]));
         memory.use_servers(&[]);
-        assert!(!memory.entries.is_empty());
+        assert!(memory.entries.len() > 0);
         let other: SocketAddr = "192.0.2.53:53".parse().unwrap();
         memory.use_servers(&[other]);
-        assert!(memory.entries.is_empty() && memory.uses_servers(&[other]) && !memory.uses_servers(&[]));
+        assert!(memory.entries.len() == 0 && memory.uses_servers(&[other]) && !memory.uses_servers(&[]));
     }
 }

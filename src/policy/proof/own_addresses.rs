@@ -3,10 +3,9 @@
 use super::evidence::Methods;
 use super::range_list::RangeList;
 use crate::identify::{Catalogue, ClientKind, Crawler};
-use crate::request::address::Network;
 use crate::request::prefixes::{PrefixMap, Prefixes};
 use hashbrown::HashMap;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -23,8 +22,8 @@ impl OwnAddresses {
     /// The addresses in the lists that are there. Where several crawlers have a list, it is told of the shortest name, which
     /// is the one that the operator's crawlers have in common.
     pub(super) fn new(catalogue: &Catalogue, methods: &HashMap<Arc<str>, Methods>) -> Self {
-        let (mut own, mut shared) = (BTreeMap::<_, (Arc<str>, Arc<RangeList>)>::new(), Vec::new());
-        for crawler in catalogue.crawlers() {
+        let (mut own, mut shared) = (Vec::new(), Vec::new());
+        for crawler in catalogue.crawlers().iter().rev() {
             // What an agent says of itself in a card tells nothing of others.
             let is_of_card = crawler.card.as_ref().is_some_and(|card| card.fields.contains(&"ranges"));
             let Some(methods) = methods.get(&crawler.name).filter(|_| !is_of_card) else { continue };
@@ -32,19 +31,16 @@ impl OwnAddresses {
                 let networks = list.networks_of(&methods.names);
                 if is_shared(crawler) {
                     shared.extend(networks);
-                    continue;
-                }
-                for network in networks {
-                    let known = own.get(&key(network)).map(|(name, _)| name.len());
-                    if known.is_none_or(|length| crawler.name.len() < length) {
-                        own.insert(key(network), (Arc::clone(&crawler.name), Arc::clone(list)));
-                    }
+                } else {
+                    own.extend(
+                        networks.map(|network| (network, (Arc::clone(&crawler.name), Arc::clone(list)))),
+                    );
                 }
             }
         }
-        let networks =
-            own.into_iter().map(|((address, prefix), of)| (Network::around(address, prefix, prefix), of));
-        Self { networks: networks.collect(), shared: Prefixes::new(shared) }
+        // Of several for one network the last counts.
+        own.sort_by_key(|(_, (name, _))| Reverse(name.len()));
+        Self { networks: own.into_iter().collect(), shared: Prefixes::new(shared) }
     }
 
     /// The crawler that has `address` to itself, by a list that is young enough to say so.
@@ -55,11 +51,6 @@ impl OwnAddresses {
         let (name, list) = self.networks.longest(address)?;
         (list.is_recent(now) && !self.shared.contains(address)).then_some(name)
     }
-}
-
-/// A network in an order.
-fn key(network: Network) -> (IpAddr, u8) {
-    (network.address(), network.prefix())
 }
 
 /// Whether a person may come from the addresses of `crawler`.

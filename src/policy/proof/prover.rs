@@ -6,14 +6,15 @@
 
 use super::answer::{ProofAnswer, Reverse, combine};
 use super::dns::{DnsClient, WELL_KNOWN};
+use super::explain::{name_steps, range_steps};
 use super::memory::{Lifetimes, ProofMemory, network};
 use super::public::is_public;
-use super::signatures::{BoundedCheck, SignatureMemory};
+use super::signatures::SignatureMemory;
 use crate::config::{Config, NameServers};
 use crate::identify::signature::{
     SignatureFault, SignatureOutcomeKind, SignedMessage, VerifiedSignature, verify_signature,
 };
-use crate::identify::{Identity, KnownProof, Proof};
+use crate::identify::{Identity, KnownProof, NoTrace, Proof, Trace};
 use crate::policy::Policy;
 use crate::request::address::Network;
 use parking_lot::Mutex;
@@ -113,9 +114,9 @@ impl Prover {
         is_new: bool,
         now: SystemTime,
     ) -> Option<VerifiedSignature> {
-        let mut check = BoundedCheck { memory: &self.signatures, address };
+        let keys = |agent: &_| policy.evidence.directories.keys(agent);
         let outcome =
-            verify_signature(message, now, |agent| policy.evidence.directories.keys(agent), &mut check);
+            verify_signature(message, now, keys, |statement| self.signatures.check(statement, address));
         // Signatures with other tags, and with none, are for others.
         if is_new && outcome != Err(SignatureFault::WrongTag) {
             self.signatures.count(&outcome);
@@ -126,7 +127,8 @@ impl Prover {
     /// What supports a claim, as far as is known now. Never waits for a name server.
     #[must_use]
     pub fn proof(&self, policy: &Policy, claim: &Claim<'_>, now: SystemTime) -> KnownProof {
-        prove(policy, claim, now, |address| self.reverse(policy, address))
+        let reverse = |address| self.reverse(policy, address).ok_or_else(String::new);
+        prove(policy, claim, now, reverse, &mut NoTrace)
     }
 
     fn reverse(&self, policy: &Policy, address: IpAddr) -> Option<Arc<Reverse>> {
@@ -153,17 +155,38 @@ pub(super) fn prove(
     policy: &Policy,
     claim: &Claim<'_>,
     now: SystemTime,
-    reverse: impl FnOnce(IpAddr) -> Option<Arc<Reverse>>,
+    reverse: impl FnOnce(IpAddr) -> Result<Arc<Reverse>, String>,
+    trace: &mut impl Trace,
 ) -> KnownProof {
-    let Some(methods) = policy.evidence.methods(claim.identity) else { return Proof::Unchecked.into() };
-    let config = &policy.config;
-    let usable = |address: &IpAddr| is_public(*address) && !config.trusted_proxies.contain(*address);
-    let Some(address) = claim.address.filter(usable) else { return Proof::Unchecked.into() };
+    let Some(address) = claim.address else { return Proof::Unchecked.into() };
+    let Some(methods) = policy.evidence.methods(claim.identity) else {
+        trace.note(|| format!("nothing is known by which {address} could prove this client"));
+        return Proof::Unchecked.into();
+    };
+    if !is_public(address) {
+        trace.note(|| format!("{address} is no public address, and proves nothing"));
+        return Proof::Unchecked.into();
+    }
+    if policy.config.trusted_proxies.contain(address) {
+        trace.note(|| format!("{address} is a trusted proxy's, and proves nothing"));
+        return Proof::Unchecked.into();
+    }
     let by_ranges = methods.by_ranges(address, now);
-    let asks_names = config.verify.dns && !methods.suffixes.is_empty();
-    let by_name = (asks_names && by_ranges != Some(ProofAnswer::Yes)).then(|| {
-        reverse(address)
-            .map_or(ProofAnswer::Unknown, |reverse| reverse.answer(&methods.suffixes, methods.forward))
+    trace.notes(|| range_steps(methods, address, now));
+    let has_names = !methods.suffixes.is_empty();
+    if has_names && !policy.config.verify.dns {
+        trace.note(|| "its names are not asked for: `dns = false`".to_owned());
+    }
+    let asks_names = policy.config.verify.dns && has_names && by_ranges != Some(ProofAnswer::Yes);
+    let by_name = asks_names.then(|| match reverse(address) {
+        Ok(reverse) => {
+            trace.notes(|| name_steps(methods, address, &reverse));
+            reverse.answer(&methods.suffixes, methods.forward)
+        }
+        Err(doubt) => {
+            trace.note(|| doubt);
+            ProofAnswer::Unknown
+        }
     });
     combine([by_ranges, by_name], !claim.is_relayed)
 }
@@ -412,7 +435,7 @@ mod tests {
     fn proof(policy: &Policy, address: &str, is_relayed: bool, reverse: Option<Arc<Reverse>>) -> Proof {
         let identity = policy.identifier.by_token("Googlebot");
         let claim = Claim { identity: &identity, address: address.parse().ok(), is_relayed };
-        prove(policy, &claim, SystemTime::now(), |_| reverse).proof
+        prove(policy, &claim, SystemTime::now(), |_| reverse.ok_or_else(String::new), &mut NoTrace).proof
     }
 
     #[test]
@@ -467,7 +490,7 @@ mod tests {
             let asked = |_| panic!("{private} was asked about");
             let identity = plain.identifier.by_token("Googlebot");
             let claim = Claim { identity: &identity, address: private.parse().ok(), is_relayed: false };
-            assert_eq!(prove(&plain, &claim, SystemTime::now(), asked).proof, Proof::Unchecked);
+            assert_eq!(prove(&plain, &claim, SystemTime::now(), asked, &mut NoTrace).proof, Proof::Unchecked);
         }
     }
 
@@ -482,7 +505,8 @@ mod tests {
         ] {
             let identity = policy.identifier.recognise(Some(header.as_bytes()));
             let claim = Claim { identity: &identity, address: "66.249.66.1".parse().ok(), is_relayed: false };
-            let proof = prove(&policy, &claim, SystemTime::now(), |_| panic!("{header} was asked about"));
+            let asked = |_| panic!("{header} was asked about");
+            let proof = prove(&policy, &claim, SystemTime::now(), asked, &mut NoTrace);
             assert_eq!(proof.proof, Proof::Unchecked);
         }
     }

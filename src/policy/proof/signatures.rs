@@ -4,9 +4,7 @@
 //! what is left is bounded: by the network of a client in wrong signatures, and for all together. Beyond that a signature
 //! is as good as none. A signature by a key that is not known is never verified, and costs a look at its fields.
 
-use crate::identify::signature::{
-    SignatureCheck, SignatureFault, SignatureOutcome, SignatureOutcomeKind, SignedStatement,
-};
+use crate::identify::signature::{SignatureFault, SignatureOutcome, SignatureOutcomeKind, SignedStatement};
 use crate::request::address::Network;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use parking_lot::Mutex;
@@ -75,74 +73,46 @@ impl SignatureMemory {
         let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
         SignatureOutcomeKind::VARIANTS.iter().copied().zip(counts).collect()
     }
-}
 
-/// Verifies the signatures of one request from `address`.
-pub(super) struct BoundedCheck<'a> {
-    pub(super) memory: &'a SignatureMemory,
-    pub(super) address: Option<IpAddr>,
-}
-
-impl SignatureCheck for BoundedCheck<'_> {
-    fn admit(&mut self) -> Result<(), SignatureFault> {
-        if self.memory.budget.lock().admits(self.network(), Instant::now()) {
-            return Ok(());
-        }
-        if !self.memory.has_told.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                client = self.address.map(tracing::field::display),
-                "too many signatures in a second, or too many wrong ones of one network: the rest count as unsigned, and \
-                 as `unverified` in robots_gateway_signatures_total"
-            );
-        }
-        Err(SignatureFault::TooMuchWork)
-    }
-
-    fn note_fault(&mut self) {
-        self.memory.budget.lock().note_wrong(self.network());
-    }
-
-    fn check(&mut self, statement: &SignedStatement<'_>) -> Result<(), SignatureFault> {
-        let digest = digest(statement);
-        let is_right = match self.memory.results.get(&digest) {
-            Some(known) => known,
-            None => self.verify(statement, digest)?,
-        };
-        if is_right { Ok(()) } else { Err(SignatureFault::Mismatch) }
-    }
-}
-
-impl BoundedCheck<'_> {
-    fn network(&self) -> Option<Network> {
-        self.address.map(|address| Network::around(address, 24, 48))
-    }
-
-    fn verify(
+    /// Whether the key of a statement in a request from `address` made its signature.
+    pub(super) fn check(
         &self,
         statement: &SignedStatement<'_>,
-        digest: StatementDigest,
-    ) -> Result<bool, SignatureFault> {
-        let network = self.network();
-        if !self.memory.budget.lock().allows(network, Instant::now()) {
+        address: Option<IpAddr>,
+    ) -> Result<(), SignatureFault> {
+        let network = address.map(|address| Network::around(address, 24, 48));
+        if !self.budget.lock().admits(network, Instant::now()) {
+            if !self.has_told.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    client = address.map(tracing::field::display),
+                    "too many signatures in a second, or too many wrong ones of one network: the rest count as unsigned, \
+                     and as `unverified` in robots_gateway_signatures_total"
+                );
+            }
             return Err(SignatureFault::TooMuchWork);
         }
-        let is_right = statement.key.has_signed(statement.base, statement.signature);
-        if !is_right {
-            self.memory.budget.lock().note_wrong(network);
-        }
-        self.memory.results.insert(digest, is_right);
-        Ok(is_right)
+        let result = statement.base().and_then(|base| {
+            let digest = digest(statement, &base);
+            let is_right = self.results.get(&digest).unwrap_or_else(|| {
+                self.budget.lock().all += 1;
+                let is_right = statement.key.has_signed(&base, statement.signature);
+                self.results.insert(digest, is_right);
+                is_right
+            });
+            if is_right { Ok(()) } else { Err(SignatureFault::Mismatch) }
+        });
+        result.inspect_err(|_| self.budget.lock().note_wrong(network))
     }
 }
 
-fn digest(statement: &SignedStatement<'_>) -> StatementDigest {
+fn digest(statement: &SignedStatement<'_>, base: &[u8]) -> StatementDigest {
     // The base ends with the parameters, `keyid` among them; the agent says whose key of that name it is.
     Sha256::new()
         .chain_update(statement.agent.as_str())
         .chain_update([0])
         .chain_update((statement.signature.len() as u64).to_le_bytes())
         .chain_update(statement.signature)
-        .chain_update(statement.base)
+        .chain_update(base)
         .finalize()
         .into()
 }
@@ -170,13 +140,6 @@ impl VerifyBudget {
         self.all < NOISY && self.wrong < WRONG && of_network < WRONG_OF_NETWORK
     }
 
-    /// Whether one more may be verified; it then counts.
-    fn allows(&mut self, network: Option<Network>, now: Instant) -> bool {
-        let allows = self.admits(network, now);
-        self.all += u32::from(allows);
-        allows
-    }
-
     fn note_wrong(&mut self, network: Option<Network>) {
         self.wrong += 1;
         *self.by_network.entry(network).or_default() += 1;
@@ -186,6 +149,15 @@ impl VerifyBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl VerifyBudget {
+        /// Whether one more is verified.
+        fn allows(&mut self, network: Option<Network>, now: Instant) -> bool {
+            let allows = self.admits(network, now);
+            self.all += u32::from(allows);
+            allows
+        }
+    }
 
     fn network(third: u8) -> Network {
         Network::around(IpAddr::from([192, 0, third, 1]), 24, 48)

@@ -69,11 +69,7 @@ const CHANGED: [(&str, Change, SignatureFault); 26] = [
         SignatureFault::MissingSignature,
     ),
     ("signature as text", |t| t.signature = Some("sig1=\"abc\"".into()), SignatureFault::MissingSignature),
-    (
-        "signature of another length",
-        |t| t.signature = Some("sig1=:AAAA:".into()),
-        SignatureFault::WrongLength,
-    ),
+    ("signature of another length", |t| t.signature = Some("sig1=:AAAA:".into()), SignatureFault::Mismatch),
     (
         "signature of zeros",
         |t| {
@@ -88,14 +84,14 @@ const SIGNED: [(&str, &str, SignatureFault); 36] = [
     ("\"web-bot-auth\"", "\"web-bot\"", SignatureFault::WrongTag),
     (";tag=\"web-bot-auth\"", "", SignatureFault::WrongTag),
     ("\"web-bot-auth\"", "web-bot-auth", SignatureFault::WrongTag),
-    (";created=1789999990", "", SignatureFault::MissingCreated),
-    (";expires=1790000290", "", SignatureFault::MissingExpires),
-    ("keyid=", "key-id=", SignatureFault::MissingKeyid),
+    (";created=1789999990", "", SignatureFault::MissingParameter),
+    (";expires=1790000290", "", SignatureFault::MissingParameter),
+    ("keyid=", "key-id=", SignatureFault::MissingParameter),
     ("created=1789999990", "created=\"1789999990\"", SignatureFault::WrongType),
     ("created=1789999990", "created=-1", SignatureFault::WrongType),
     ("created=1789999990", "created=1789999990.5", SignatureFault::WrongType),
     ("expires=1790000290", "expires=never", SignatureFault::WrongType),
-    ("expires=1790000290", "expires=1789999990", SignatureFault::EndsBeforeStart),
+    ("expires=1790000290", "expires=1789999990", SignatureFault::WrongType),
     ("expires=1790000290", "expires=1789999999", SignatureFault::Expired),
     ("created=1789999990", "created=1789900000", SignatureFault::Expired),
     ("created=1789999990", "created=1790000200", SignatureFault::FromTheFuture),
@@ -108,8 +104,8 @@ const SIGNED: [(&str, &str, SignatureFault); 36] = [
     ("alg=\"ed25519\"", "alg=\"ecdsa-p256-sha256\"", SignatureFault::AlgorithmMismatch),
     ("keyid=\"", "keyid=\"x", SignatureFault::UnknownKey),
     ("\"@authority\" ", "", SignatureFault::AuthorityNotCovered),
-    ("\"@authority\"", "\"@authority\";x", SignatureFault::UnsupportedParameter),
-    ("\"@authority\"", "\"@authority\";req", SignatureFault::UnsupportedParameter),
+    ("\"@authority\"", "\"@authority\";x", SignatureFault::UnknownComponent),
+    ("\"@authority\"", "\"@authority\";req", SignatureFault::UnknownComponent),
     (" \"signature-agent\";key=\"sig1\"", "", SignatureFault::AgentNotCovered),
     ("key=\"sig1\"", "key=\"sig9\"", SignatureFault::AgentNotCovered),
     ("\"@path\"", "\"@path\" \"@path\"", SignatureFault::DuplicateComponent),
@@ -118,8 +114,8 @@ const SIGNED: [(&str, &str, SignatureFault); 36] = [
     ("\"@path\"", "\"@path\" \"@signature-params\"", SignatureFault::UnknownComponent),
     ("\"@path\"", "\"@path\" \"X-Upper\"", SignatureFault::UnknownComponent),
     ("\"@path\"", "\"@path\" path", SignatureFault::UnknownComponent),
-    ("\"@path\"", "\"@query-param\";name=\"a\"", SignatureFault::UnsupportedParameter),
-    ("\"@path\"", "\"@path\" \"signature-agent\";sf", SignatureFault::UnsupportedParameter),
+    ("\"@path\"", "\"@query-param\";name=\"a\"", SignatureFault::UnknownComponent),
+    ("\"@path\"", "\"@path\" \"signature-agent\";sf", SignatureFault::UnknownComponent),
     ("\"@path\"", "\"@path\";\"x\"", SignatureFault::Unreadable),
 ];
 
@@ -158,7 +154,7 @@ fn broken_fields_have_their_reasons() {
         (
             "a long field",
             good().input(|input| format!("x={}, {input}", "1".repeat(9_000))),
-            SignatureFault::TooLong,
+            SignatureFault::TooMany,
         ),
         (
             "many components",
@@ -226,10 +222,9 @@ fn a_header_that_comes_twice_is_one_field() {
 fn every_fault_has_a_word_that_stays_and_a_sentence_of_its_own() {
     let words: Vec<&str> = SignatureFault::VARIANTS.iter().map(|fault| fault.as_str()).collect();
     let expected = "algorithm-mismatch agent-not-covered authority-not-covered directory-type duplicate-component \
-        ends-before-start expired from-the-future mismatch missing-component \
-        missing-created missing-expires missing-keyid missing-signature no-agent no-keys not-an-origin \
-        shared-secret too-long too-many too-much-work unknown-agent unknown-algorithm unknown-component \
-        unknown-key unreadable unsupported-parameter wrong-length wrong-tag wrong-type";
+        expired from-the-future mismatch missing-component missing-parameter missing-signature no-agent no-keys \
+        not-an-origin shared-secret too-many too-much-work unknown-agent unknown-algorithm unknown-component \
+        unknown-key unreadable wrong-tag wrong-type";
     assert_eq!(words, expected.split_whitespace().collect::<Vec<_>>());
     let mut sentences: Vec<&str> = SignatureFault::VARIANTS.iter().map(|fault| fault.sentence()).collect();
     assert!(sentences.iter().all(|sentence| !sentence.is_empty() && !sentence.ends_with('.')));

@@ -84,7 +84,7 @@ fn the_steps_show_where_it_ends() {
         fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())).collect();
     let message = message(trial.method, trial.authority, trial.target, &lines);
     let known = Known::of(AGENT, &[public(&pair(7))]);
-    let (_, steps) = explain_signature(&message, at(NOW), |agent| known.0.get(agent), &mut PlainCheck);
+    let (_, steps) = explain_signature(&message, at(NOW), |agent| known.0.get(agent));
     for part in [
         "has the tag",
         "hold now",

@@ -91,8 +91,7 @@ impl Trial {
         let keys = known.0.get(&SignatureAgent::parse(AGENT).unwrap()).cloned().unwrap();
         known.0.insert(SignatureAgent::parse("https://keys.example/jwks.json").unwrap(), keys);
         let outcome = known.verify(&message, at(sent.now));
-        let (explained, steps) =
-            explain_signature(&message, at(sent.now), |agent| known.0.get(agent), &mut PlainCheck);
+        let (explained, steps) = explain_signature(&message, at(sent.now), |agent| known.0.get(agent));
         assert_eq!(explained, outcome);
         assert!(!steps.is_empty());
         outcome.map(|verified| verified.covers_target)

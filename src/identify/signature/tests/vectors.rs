@@ -32,7 +32,6 @@ fn verifies(message: &SignedMessage<'_>, key: &JwkParts<'_>, input: &str, signat
     let bytes = field::item(&signatures[0]).unwrap().bare_item.as_byte_sequence().unwrap();
     assert_eq!(inputs.keys().next(), signatures.keys().next());
     let key = test_key(key);
-    assert_eq!(bytes.len(), key.signature_length());
     key.has_signed(&base, bytes)
 }
 
