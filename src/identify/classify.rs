@@ -41,7 +41,7 @@ impl Trace for NoTrace {
 }
 
 impl Trace for Vec<String> {
-    fn notes(&mut self, texts: impl FnOnce() -> Vec<String>) {
+    fn notes(&mut self, texts: impl FnOnce() -> Self) {
         self.extend(texts());
     }
 }

@@ -82,6 +82,7 @@ fn programs_on_peoples_computers_are_no_crawlers() {
         "Mozilla/4.0 (compatible; Mozilla FireFox 54.0; Microsoft Windows, Mozilla fireFox; 54.0)",
         "Mozilla/5.0 (BB10; Touch) AppleWebKit/537.10 (KHTML, like Gecko) Version/10.0 Mobile Safari/537.10 http://example.org/",
         "Avant Browser/1.2 (http://www.avantbrowser.example)",
+        "Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1; StumbleUpon.com 1.758; SV1; .NET CLR 1.1.4322)",
     ]);
     for header in [
         "Mozilla/4.0 (compatible; MS FrontPage 6.0)",

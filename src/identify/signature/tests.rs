@@ -9,7 +9,7 @@ mod vectors;
 
 use super::key::{JwkParts, PublicKey};
 use super::message::{SignatureAgent, SignedMessage};
-use super::verify::{AgentKeys, SignatureOutcome, verify_signature};
+use super::verify::{AgentKeys, SignatureOutcome, SignedStatement, verify_signature};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
@@ -58,7 +58,8 @@ impl Known {
     }
 
     fn verify(&self, message: &SignedMessage<'_>, now: SystemTime) -> SignatureOutcome {
-        verify_signature(message, now, |agent| self.0.get(agent), |statement| statement.verify())
+        let check = |statement: &SignedStatement<'_>| statement.verify();
+        verify_signature(message, now, |agent| self.0.get(agent), check)
     }
 }
 

@@ -214,9 +214,9 @@ mod tests {
         assert!(memory.recall(address(count - 1), now).0.is_some());
         assert!(memory.uses_servers(&[]));
         memory.use_servers(&[]);
-        assert!(memory.entries.len() > 0);
+        assert!(!memory.entries.is_empty());
         let other: SocketAddr = "192.0.2.53:53".parse().unwrap();
         memory.use_servers(&[other]);
-        assert!(memory.entries.len() == 0 && memory.uses_servers(&[other]) && !memory.uses_servers(&[]));
+        assert!(memory.entries.is_empty() && memory.uses_servers(&[other]) && !memory.uses_servers(&[]));
     }
 }
