@@ -102,8 +102,7 @@ mod tests {
         assert_eq!(
             told,
             [
-                "2:14 `10` stands between names: whether it is for those above alone, and whether the group goes on in \
-                 line 4, crawlers read in two ways"
+                "2:14 `10` stands between two `User-agent:` lines: crawlers differ on whether the group ends here or goes on in line 4"
             ]
         );
     }

@@ -75,8 +75,7 @@ fn records_in_places_where_they_bind_nobody() {
     assert_eq!(
         findings("User-agent: *\nContent-Signal: search=yes\n\nUser-agent: FooBot\nDisallow: /x\n"),
         [
-            "2:17 between-agents `search=yes` stands between names: whether it is for those above alone, and whether the \
-             group goes on in line 4, crawlers read in two ways"
+            "2:17 between-agents `search=yes` stands between two `User-agent:` lines: crawlers differ on whether the group ends here or goes on in line 4"
         ]
     );
 }
