@@ -16,7 +16,7 @@ IMAGE ?= robots-gateway
 VERSION = $(shell sed -n '/^\[package\]/,/^\[/s/^version = "\(.*\)"$$/\1/p' Cargo.toml)
 ARCHITECTURE = $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 
-.PHONY: help demo replay package dist image push publish guide test soak sizes lint check budgets bench throughput e2e beside attack readings
+.PHONY: help demo replay package dist image push publish catalogue guide test soak sizes lint check budgets bench throughput e2e beside attack readings
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ push: ## Push that image to the registry that IMAGE names
 
 publish: ## Sign and publish what `make dist` and `make push` made on both architectures
 	.ci/publish $(IMAGE)
+
+catalogue: ## Write the catalogue as gateways may fetch it, and sign it, target/catalogue/: KEY=key.pem
+	@.ci/dependencies catalogue
+	@.ci/catalogue $(KEY)
 
 guide: ## Build the guide as a book, target/book/
 	@.ci/dependencies guide

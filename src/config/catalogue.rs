@@ -6,9 +6,11 @@
 
 mod card;
 mod entry;
+mod source;
 mod written;
 
-pub use card::{CardFields, is_as_read, parse as parse_card};
+pub use card::{CardFields, LARGEST_CARD, is_as_read, parse as parse_card};
+pub use source::CatalogueConfig;
 
 use super::error::ConfigError;
 use super::faults::Faults;
@@ -28,7 +30,19 @@ pub fn bundled() -> RecognitionData {
 /// # Errors
 /// Every error of the file, in order. The bundled knowledge is then still whole.
 pub fn merge(text: &str, path: &Path, state_dir: &Path) -> Result<RecognitionData, Vec<ConfigError>> {
-    let mut knowledge = bundled();
+    extend(bundled(), text, path, state_dir)
+}
+
+/// The same over what is known already.
+///
+/// # Errors
+/// Every error of the file, in order.
+pub fn extend(
+    mut knowledge: RecognitionData,
+    text: &str,
+    path: &Path,
+    state_dir: &Path,
+) -> Result<RecognitionData, Vec<ConfigError>> {
     let errors = read_into(&mut knowledge, text, path, Some(state_dir));
     if errors.is_empty() { Ok(knowledge) } else { Err(errors) }
 }

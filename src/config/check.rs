@@ -23,6 +23,7 @@ impl Config {
         self.check_numbers(arguments, faults);
         self.limits.check(faults);
         self.verify.check(faults);
+        self.catalogue.check(faults);
         self.alerts.iter().for_each(|alerts| alerts.check(faults));
         self.public.iter().for_each(|public| public.check(faults));
         self.fleet.iter().for_each(|fleet| fleet.check(faults));

@@ -170,7 +170,7 @@ impl Default for Config {
             verdict_headers: false,
             robots_max_age: ROBOTS_MAX_AGE,
             robots_max_size: ROBOTS_MAX_SIZE,
-            catalogue: None,
+            catalogue: super::CatalogueConfig::default(),
             grace: GRACE,
             log: LogOptions::default(),
             timeouts: Arc::default(),

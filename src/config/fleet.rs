@@ -3,9 +3,7 @@
 use super::defaults;
 use super::error::rebase;
 use super::faults::Faults;
-use super::values::{DurationValue, ValueError, from_value, written_as};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use super::values::{DurationValue, Ed25519Value, written_as};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,7 +22,7 @@ pub struct FleetConfig {
     /// The certificates of the authorities that the database's is checked against; without a file those of the system.
     pub ca_file: Option<PathBuf>,
     /// The Ed25519 key that has to have signed what is published.
-    #[serde(default, deserialize_with = "written_as::<PublisherKeyValue, _, _>")]
+    #[serde(default, deserialize_with = "written_as::<Ed25519Value, _, _>")]
     pub publisher_key: Option<[u8; 32]>,
     /// For how long a member that falls silent still counts as serving what it served.
     #[serde(default = "default_lease", deserialize_with = "written_as::<DurationValue, _, _>")]
@@ -79,27 +77,6 @@ fn check_url(url: &str, faults: &mut Faults<'_>) {
     let hint = "put it into a file of its own, and name that with `password_file`";
     faults.require(!has_password, "fleet.database", "`database` holds a password", hint);
 }
-
-/// How the public keys of Ed25519 begin as `openssl pkey -pubout` writes them (RFC 8410 §4).
-const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
-
-/// A public key of Ed25519 as `openssl` writes it.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct PublisherKeyValue([u8; 32]);
-
-impl TryFrom<String> for PublisherKeyValue {
-    type Error = ValueError;
-
-    fn try_from(written: String) -> Result<Self, ValueError> {
-        let key = || STANDARD.decode(&written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
-        let message = "invalid `publisher_key`: expected a public key of Ed25519; write the line between the first and the \
-                       last one of `openssl pkey -in key.pem -pubout`";
-        key().map(Self).ok_or_else(|| ValueError::new(message.to_owned()))
-    }
-}
-
-from_value!(PublisherKeyValue => Option<[u8; 32]>);
 
 fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();

@@ -39,6 +39,7 @@ pub use alerts::AlertsConfig;
 pub use arguments::{Arguments, DaemonVerb};
 pub use authorize::AuthorizeConfig;
 pub use bounded::{BoundedThreads, TimedOut};
+pub use catalogue::CatalogueConfig;
 pub use error::{ConfigError, ConfigErrors};
 pub use exception::Exception;
 pub use fleet::FleetConfig;
@@ -76,7 +77,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use values::{FieldToKeep, FieldToRemove, TextOrTable, listed_as, written_as};
+use values::{FieldToKeep, FieldToRemove, TextOrTable, listed_as, text_or_table, written_as};
 
 /// No configuration is larger; a catalogue, a certificate or a key is not either.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -179,8 +180,9 @@ pub struct Config {
     /// How much of a robots.txt is parsed, in bytes.
     #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
     pub robots_max_size: usize,
-    /// The operator's own crawlers.
-    pub catalogue: Option<PathBuf>,
+    /// The operator's own crawlers, and published ones.
+    #[serde(deserialize_with = "text_or_table")]
+    pub catalogue: CatalogueConfig,
     /// How long requests in flight may take after SIGTERM.
     #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
     pub grace: Duration,
@@ -244,17 +246,14 @@ impl Config {
     fn rebase(&mut self, base: &Path) {
         let own =
             [&mut self.state_dir, &mut self.control].into_iter().filter(|path| !path.as_os_str().is_empty());
-        rebase(
-            base,
-            own.chain(&mut self.catalogue)
-                .chain(self.authorize.iter_mut().filter_map(|doors| doors.secret_file.as_mut())),
-        );
+        rebase(base, own.chain(self.authorize.iter_mut().filter_map(|doors| doors.secret_file.as_mut())));
         self.certificates.iter_mut().for_each(|pair| pair.rebase(base));
         self.alerts.iter_mut().for_each(|alerts| alerts.rebase(base));
         self.public.iter_mut().for_each(|public| public.rebase(base));
         self.fleet.iter_mut().for_each(|fleet| fleet.rebase(base));
         self.verify.rebase(base);
         self.crawlers.values_mut().chain(self.purposes.values_mut()).for_each(|set| set.rebase(base));
+        self.catalogue.rebase(base);
         self.sites.iter_mut().for_each(|site| site.rebase(base));
     }
 
@@ -348,7 +347,7 @@ impl Config {
         let secret = self.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
         let webhook = self.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
         let authorities = self.sites.iter().filter_map(|site| site.origin.ca.as_deref());
-        let own = [self.path.as_deref(), self.catalogue.as_deref(), secret, webhook];
+        let own = [self.path.as_deref(), self.catalogue.file.as_deref(), secret, webhook];
         let bodies = self.crawlers.values().chain(self.purposes.values()).filter_map(NamedSetting::file);
         let bodies = bodies.map(PathBuf::as_path);
         own.into_iter().flatten().chain(robots).chain(pairs).chain(authorities).chain(bodies)

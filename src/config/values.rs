@@ -6,6 +6,8 @@ use crate::http::claims::{FieldPattern, FieldPatternError};
 use crate::identify::{PurposeSet, UnknownWord};
 use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -81,6 +83,25 @@ impl TryFrom<String> for FieldToKeep {
 
     fn try_from(text: String) -> Result<Self, FieldPatternError> {
         FieldPattern::to_keep(&text).map(Self)
+    }
+}
+
+/// A public key of Ed25519, as `openssl` writes it.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Ed25519Value([u8; 32]);
+
+/// How such a key begins (RFC 8410 §4).
+const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
+
+impl TryFrom<String> for Ed25519Value {
+    type Error = ValueError;
+
+    fn try_from(written: String) -> Result<Self, ValueError> {
+        let key = || STANDARD.decode(&written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
+        let message = "expected a public key of Ed25519; write the line between the first and the last one of \
+                       `openssl pkey -in key.pem -pubout`";
+        key().map(Self).ok_or_else(|| ValueError::new(message.to_owned()))
     }
 }
 
@@ -252,7 +273,7 @@ pub(super) use from_value;
 from_value!(
     DurationValue => Duration, DurationValue => Option<Duration>, SizeValue => u64, SizeValue => Option<u64>,
     ListenValue => SocketAddr, AdminValue => Option<SocketAddr>, NetworkValue => Network, NetworkValue => Option<Network>, RateValue => Option<JournalRate>,
-    FieldToRemove => FieldPattern, FieldToKeep => FieldPattern
+    Ed25519Value => Option<[u8; 32]>, FieldToRemove => FieldPattern, FieldToKeep => FieldPattern
 );
 
 impl From<SizeValue> for usize {

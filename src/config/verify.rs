@@ -109,19 +109,23 @@ from_value!(MirrorValue => Option<String>, ResolverValue => SocketAddr, RefreshV
 /// What is wrong with it. Lists prove who a client is, so plain HTTP will do only where nobody can stand
 /// between: to the machine itself and to private addresses.
 pub fn mirror_folder(url: &str) -> Result<String, String> {
+    check_fetched_url(url, "the URL of a folder, such as `https://mirror.example/lists/`")?;
+    Ok(format!("{}/", url.trim_end_matches('/')))
+}
+
+/// Whether something may be fetched from a URL.
+pub(super) fn check_fetched_url(url: &str, expected: &str) -> Result<(), String> {
     let shown = without_user_info(url);
     let plain = url.strip_prefix("http://");
     let rest = url.strip_prefix("https://").or(plain);
     if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) || url.contains(['?', '#', ' ', '@'])
     {
-        return Err(format!(
-            "invalid URL `{shown}`: expected the URL of a folder, such as `https://mirror.example/lists/`"
-        ));
+        return Err(format!("invalid URL `{shown}`: expected {expected}"));
     }
     if plain.is_some_and(|rest| !is_near(rest)) {
         return Err(format!("`{shown}` is plain HTTP, which anybody on the way could change: use https"));
     }
-    Ok(format!("{}/", url.trim_end_matches('/')))
+    Ok(())
 }
 
 /// Whether the host that `rest` of a URL opens with is this machine or has a private address.

@@ -1,4 +1,5 @@
-//! `gatewayctl crawlers refresh`: fetches the address ranges and the keys that crawlers' operators publish.
+//! `gatewayctl crawlers refresh`: fetches the address ranges, the keys and the cards that crawlers' operators publish, and
+//! the catalogue where one is to be fetched.
 //!
 //! Needs no running gateway; one that runs notices the files by itself.
 
@@ -8,12 +9,9 @@ use super::status::format_span;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::{Config, mirror_folder};
 use crate::identify::Catalogue;
-use crate::policy::{self, Evidence, Fetched, KeyDirectory, PublicationClient, Refreshed};
+use crate::policy::{self, PublicationClient, PublishedFile, PublishedKind, Refreshed};
 use serde::Serialize;
-use std::collections::HashMap;
-use std::io;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 /// What became of one list of address ranges, or of the keys of one agent; field names are public API.
 #[derive(Serialize)]
@@ -36,9 +34,11 @@ enum FetchedEntries {
     Keys(Option<usize>),
     /// Whether there is one.
     Card(bool),
+    /// How many crawlers it has.
+    Catalogue(Option<usize>),
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct RefreshReport {
     lists: Vec<FetchedList>,
     directories: Vec<FetchedList>,
@@ -47,90 +47,62 @@ struct RefreshReport {
 
 pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> VerbResult {
     let config = which_config::load_any(cli)?;
-    let identifier = policy::recogniser(&config)?;
     let mirror = from.map(mirror_folder).transpose();
     let mirror =
         mirror.map_err(|error| VerbFailure::with_hint(error, "write https://mirror.example/ranges/"))?;
     let publisher = PublicationClient::new(&config, mirror).map_err(VerbFailure)?;
-    let cards = publisher.refresh_cards(identifier.catalogue(), |_| true);
-    let cards = tell_each(cards.map(|refreshed| FetchedList::of_card(&refreshed)), output)?;
-    // A card may say where addresses are published.
-    let identifier = policy::recogniser(&config)?;
-    let ranges = publisher.refresh(identifier.catalogue(), |_| true);
-    let lists = tell_each(ranges.map(|refreshed| FetchedList::of_ranges(&refreshed)), output)?;
-    let directories = tell_each(keys(&config, identifier.catalogue(), &publisher), output)?;
-    let has_failed = lists.iter().chain(&directories).chain(&cards).any(|list| list.error.is_some());
+    // What is fetched first may name what is fetched later.
+    let (mut report, mut has_failed) = (RefreshReport::default(), false);
+    for step in 0..PublishedKind::STEPS {
+        let identifier = policy::recogniser(&config)?;
+        let all = PublishedFile::all(&config, identifier.catalogue());
+        for publication in all.into_iter().filter(|publication| publication.kind.step() == step) {
+            let result = publisher.refresh(&publication, SystemTime::now());
+            let list = FetchedList::of(&publication, &result, &config, identifier.catalogue());
+            // Together they may take a while.
+            if !output.is_json() {
+                output.line(list.line())?;
+                output.flush()?;
+            }
+            has_failed |= result.is_err();
+            match publication.kind {
+                PublishedKind::Card => report.cards.push(list),
+                PublishedKind::Keys => report.directories.push(list),
+                PublishedKind::Ranges | PublishedKind::Catalogue(_) => report.lists.push(list),
+            }
+        }
+    }
     if output.is_json() {
-        output.json(&RefreshReport { lists, directories, cards })?;
+        output.json(&report)?;
     }
     Ok(if has_failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
-/// Tells of each list when it was fetched: together they may take a while.
-fn tell_each(
-    lists: impl Iterator<Item = FetchedList>,
-    output: &mut Output<'_>,
-) -> io::Result<Vec<FetchedList>> {
-    let told = lists.map(|list| {
-        if !output.is_json() {
-            output.line(list.line())?;
-            output.flush()?;
-        }
-        Ok(list)
-    });
-    told.collect()
-}
-
-/// Fetches the keys of all agents that sign.
-fn keys<'a>(
-    config: &'a Config,
-    catalogue: &'a Catalogue,
-    publisher: &'a PublicationClient,
-) -> impl Iterator<Item = FetchedList> + 'a {
-    Evidence::key_directories(config, catalogue).into_iter().map(|directory| {
-        let result = publisher.refresh_keys(&directory);
-        let now = Evidence::key_directories(config, catalogue);
-        let now = now.into_iter().find(|now| now.agent == directory.agent).unwrap_or(directory);
-        FetchedList::of_keys(&now, &result)
-    })
-}
-
 impl FetchedList {
-    fn new(
-        (url, path): (String, &Path),
-        crawlers: &[impl ToString],
-        result: &Result<Fetched, String>,
-        held: FetchedEntries,
-        age: Option<Duration>,
+    /// What is published, and what lies there now.
+    fn of(
+        publication: &PublishedFile,
+        result: &Result<Refreshed, String>,
+        config: &Config,
+        catalogue: &Catalogue,
     ) -> Self {
+        let now = SystemTime::now();
+        let (held, age) = publication.held(config, catalogue, now);
+        let held = match publication.kind {
+            PublishedKind::Ranges => FetchedEntries::Ranges(held),
+            PublishedKind::Keys => FetchedEntries::Keys(held),
+            PublishedKind::Card => FetchedEntries::Card(held.is_some()),
+            PublishedKind::Catalogue(_) => FetchedEntries::Catalogue(held),
+        };
         Self {
-            url,
-            path: path.display().to_string(),
-            crawlers: crawlers.iter().map(ToString::to_string).collect(),
+            url: publication.url.to_string(),
+            path: publication.path.display().to_string(),
+            crawlers: publication.crawlers.iter().map(ToString::to_string).collect(),
             result: result.as_ref().map_or("failed", Into::into),
             error: result.as_ref().err().cloned(),
             held,
             age_seconds: age.map(|age| age.as_secs()),
         }
-    }
-
-    fn of_keys(directory: &KeyDirectory, result: &Result<Fetched, String>) -> Self {
-        let place = (directory.agent.key_set().to_owned(), &*directory.path);
-        let held = FetchedEntries::Keys(directory.keys.as_ref().map(HashMap::len));
-        Self::new(place, &directory.crawlers, result, held, directory.age(SystemTime::now()))
-    }
-
-    fn of_card(refreshed: &Refreshed<'_>) -> Self {
-        let place = (refreshed.url.to_owned(), &*refreshed.path);
-        let held = FetchedEntries::Card(refreshed.path.exists());
-        Self::new(place, &refreshed.crawlers, &refreshed.result, held, None)
-    }
-
-    fn of_ranges(refreshed: &Refreshed<'_>) -> Self {
-        let (place, list) = ((refreshed.url.to_owned(), &*refreshed.path), refreshed.list.as_ref());
-        let held = FetchedEntries::Ranges(list.map(|list| list.networks()));
-        let age = list.map(|list| list.age(SystemTime::now()));
-        Self::new(place, &refreshed.crawlers, &refreshed.result, held, age)
     }
 
     fn line(&self) -> String {
@@ -141,10 +113,14 @@ impl FetchedList {
             FetchedEntries::Card(is_there) => if is_there { "a card" } else { "no card" }.to_owned(),
             FetchedEntries::Keys(None) => "no keys".to_owned(),
             FetchedEntries::Keys(Some(keys)) => keys_text(keys),
+            FetchedEntries::Catalogue(None) => "no catalogue".to_owned(),
+            FetchedEntries::Catalogue(Some(crawlers)) => format!("{crawlers} crawlers"),
         };
         let age = self.age_seconds.map(|age| format!(", {} old", format_span(age))).unwrap_or_default();
         let error = self.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
-        format!("{result:<9}  {url}: {held}{age} ({}){error}", self.crawlers.join(", "))
+        let whom = self.crawlers.join(", ");
+        let whom = if whom.is_empty() { whom } else { format!(" ({whom})") };
+        format!("{result:<9}  {url}: {held}{age}{whom}{error}")
     }
 }
 

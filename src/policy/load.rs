@@ -6,12 +6,13 @@ use super::hosts::Hosts;
 use super::in_force::in_force;
 use super::overrides::Overrides;
 use super::proof::Evidence;
+use super::publications::published_catalogue;
 use super::published::FleetGeneration;
 use super::replies::Replies;
 use super::robots_file::{RobotsFile, Unfit, fitness};
 use super::secrets::{Secret, Webhook};
 use super::site::{Site, SiteRobots};
-use super::{Exceptions, OriginFile, OriginFiles, Policy, Upstreams, actions};
+use super::{Exceptions, FetchedFile, OriginFiles, Policy, Upstreams, actions};
 use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::SiteRules;
 use crate::identify::{Catalogue, Identifier};
@@ -85,10 +86,12 @@ pub(super) fn load(
     options: LoadOptions,
     now: SystemTime,
 ) -> Result<LoadedPolicy, LoadError> {
-    let (identifier, catalogue) = identifier(&config, previous)?;
+    let (identifier, catalogue, catalogue_faults) = identifier(&config, previous)?;
     let (former_evidence, former_certificates) =
         previous.map(|policy| (&*policy.evidence, &policy.certificates)).unzip();
-    let evidence = Arc::new(Evidence::load(&config, identifier.catalogue(), former_evidence)?);
+    let mut evidence = Evidence::load(&config, identifier.catalogue(), former_evidence)?;
+    evidence.faults.extend(catalogue_faults);
+    let evidence = Arc::new(evidence);
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let (secret, webhook) = secrets(&config)?;
@@ -159,35 +162,54 @@ fn secrets(config: &Config) -> Result<(Option<Secret>, Option<Webhook>), ConfigE
 /// # Errors
 /// Every fault of the operator's own catalogue.
 pub fn recogniser(config: &Config) -> Result<Arc<Identifier>, LoadError> {
-    identifier(config, None).map(|(identifier, _)| identifier)
+    identifier(config, None).map(|(identifier, ..)| identifier)
 }
 
-/// The identifier, and the text it was made of; the former one where nothing has changed.
+/// The texts that an identifier was made of, beside what is bundled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct CatalogueTexts {
+    own: Option<String>,
+    published: Option<String>,
+}
+
+/// The identifier, and the texts it was made of; the former one where nothing has changed. A published catalogue that is of no
+/// use, or does not go with the operator's own, is left out, and told.
 fn identifier(
     config: &Config,
     previous: Option<&Policy>,
-) -> Result<(Arc<Identifier>, Option<String>), LoadError> {
-    let path = config.catalogue.as_deref();
-    let text = match path {
-        Some(path) => Some(
-            reading::read(path, MOST_BYTES)
-                .and_then(|read| String::from_utf8(read.bytes).map_err(io::Error::other))
-                .map_err(|error| ConfigError::whole(path, format!("cannot read the catalogue: {error}")))?,
-        ),
-        None => None,
+) -> Result<(Arc<Identifier>, CatalogueTexts, Vec<ConfigError>), LoadError> {
+    let path = config.catalogue.file.as_deref();
+    let read = |path: &Path| {
+        let read = reading::read(path, MOST_BYTES);
+        read.and_then(|read| String::from_utf8(read.bytes).map_err(io::Error::other))
+            .map_err(|error| ConfigError::whole(path, format!("cannot read the catalogue: {error}")))
     };
-    if let Some(policy) =
-        previous.filter(|policy| policy.catalogue == text && policy.cards().all(catalogue::is_as_read))
+    let own = path.map(read).transpose()?;
+    let (published, place) = published_catalogue(config).unzip();
+    let texts = CatalogueTexts { own, published };
+    if let Some(policy) = previous
+        .filter(|policy| policy.catalogue == texts && policy.cards().all(catalogue::is_as_read))
     {
-        return Ok((Arc::clone(&policy.identifier), text));
+        return Ok((Arc::clone(&policy.identifier), texts, Vec::new()));
     }
-    let knowledge = match (&text, path) {
-        (Some(text), Some(path)) => catalogue::merge(text, path, &config.state_dir).map_err(ConfigErrors)?,
-        _ => catalogue::bundled(),
+    let made_of = |texts: [(Option<&String>, Option<&Path>); 2]| {
+        let mut knowledge = catalogue::bundled();
+        for (text, path) in texts.into_iter().filter_map(|(text, path)| text.zip(path)) {
+            knowledge = catalogue::extend(knowledge, text, path, &config.state_dir)?;
+        }
+        Identifier::new(knowledge).map_err(|error| {
+            vec![ConfigError::whole(path.unwrap_or_else(|| Path::new("")), error.to_string())]
+        })
     };
-    let identifier = Identifier::new(knowledge)
-        .map_err(|error| ConfigError::whole(path.unwrap_or_else(|| Path::new("")), error.to_string()))?;
-    Ok((Arc::new(identifier), text))
+    let own = (texts.own.as_ref(), path);
+    let (identifier, faults) = match made_of([(texts.published.as_ref(), place.as_deref()), own]) {
+        Ok(identifier) => (identifier, Vec::new()),
+        Err(faults) if texts.published.is_some() => {
+            (made_of([(None, None), own]).map_err(ConfigErrors)?, faults)
+        }
+        Err(faults) => return Err(ConfigErrors(faults)),
+    };
+    Ok((Arc::new(identifier), texts, faults))
 }
 
 /// One site on its way into a policy.
@@ -239,7 +261,7 @@ impl LoadingSite<'_> {
     fn is_unknown(&self) -> bool {
         let is_published = self.published.robots(&self.site.name).is_some();
         let is_asked = self.site.robots.origin().is_some() && !self.options.is_trial && !is_published;
-        is_asked && self.origins.file(&self.site.name) == OriginFile::Unknown
+        is_asked && self.origins.file(&self.site.name) == FetchedFile::Unknown
     }
 
     /// A name that nothing has would shut out what it was to spare.
@@ -264,8 +286,8 @@ impl LoadingSite<'_> {
         let Some(path) = self.site.robots.file() else {
             let of_origin = self.site.robots.origin().map(|_| self.origins.file(&self.site.name));
             return Ok(match of_origin {
-                Some(OriginFile::File(bytes)) => Some(RobotsFile::of(Path::new(""), bytes)),
-                Some(OriginFile::Absent | OriginFile::Unknown) | None => None,
+                Some(FetchedFile::File(bytes)) => Some(RobotsFile::of(Path::new(""), bytes)),
+                Some(FetchedFile::Absent | FetchedFile::Unknown) | None => None,
             });
         };
         let is_meant = |unfit: &Unfit| unfit.can_be_meant() && self.may_be_empty(path);

@@ -13,6 +13,7 @@ mod composition;
 mod copies;
 mod exceptions;
 mod expiry;
+mod fetched;
 mod fleet;
 mod history;
 mod hosts;
@@ -22,6 +23,7 @@ mod load;
 mod origin_file;
 mod overrides;
 mod proof;
+mod publications;
 mod published;
 mod reload;
 mod replies;
@@ -38,20 +40,21 @@ pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::{COPIES, keep_copies};
 pub use exceptions::Exceptions;
 pub use expiry::Validity;
+pub use fetched::{FetchAnswer, FetchedFile, Validators, retry_after};
 pub use fleet::offer_first;
 pub use history::{BindNowError, NoticeHistory, SiteNotice, UnknownSpan, take_up_reads};
 pub use hosts::{HostSlot, Hosts};
 pub use in_force::{ModeInForce, ModeScope, ModeSource, Modes, SiteModes};
 pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};
 pub use load::{LoadError, check, recogniser, trial};
-pub use origin_file::{
-    CopyValidators, FETCH_MARKER, FetchReport, OriginAnswer, OriginFile, OriginFiles, OriginState,
-};
+pub use origin_file::{FETCH_MARKER, FetchReport, OriginFiles, OriginState};
 pub use overrides::{ModeError, Override, Scope};
 pub use proof::{
-    Claim, Evidence, Fetched, KeyDirectories, KeyDirectory, OwnAddresses, ProofExplanation, Prover,
-    PublicationClient, QuestionCounts, RangeList, RangeSource, Refreshed, explain_proof, name_server_doubt,
-    refresh_regularly, root_certs,
+    Claim, Evidence, KeyDirectories, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts, RangeList,
+    RangeSource, explain_proof, name_server_doubt,
+};
+pub use publications::{
+    PublicationClient, PublishedFile, PublishedKind, Refreshed, refresh_regularly, root_certs,
 };
 pub use published::FleetGeneration;
 pub use reload::{LastReload, ReloadCounts, ReloadError, Reloader, Trigger};
@@ -70,7 +73,7 @@ use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
 use std::cell::RefCell;
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::SystemTime;
@@ -103,7 +106,7 @@ pub struct Policy {
     /// Where alerts are sent.
     pub webhook: Option<Webhook>,
     /// The operator's own catalogue as last read, to tell whether it changed.
-    catalogue: Option<String>,
+    catalogue: load::CatalogueTexts,
     /// The clock that notice runs by.
     pub clock: NoticeClock,
     /// What tells this gateway's own question for robots.txt from everybody else's.
@@ -186,9 +189,11 @@ impl Policy {
     }
 
     /// Every file whose change is to be noticed.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let cards = self.cards().map(|card| &*card.path);
-        self.config.files().chain(self.evidence.files()).chain(cards)
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let published = publications::catalogue_path(&self.config);
+        let cards = self.cards().map(|card| card.path.clone());
+        let fetched = published.into_iter().chain(cards).chain(self.evidence.files());
+        self.config.files().map(Path::to_owned).chain(fetched)
     }
 
     /// What agents say of themselves.

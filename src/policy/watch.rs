@@ -176,7 +176,7 @@ impl Watch {
     fn listen(&mut self, reloader: &Reloader) {
         let policy = reloader.current();
         let mut ours: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
-        for file in policy.files().map(absolute) {
+        for file in policy.files().map(|file| absolute(&file)) {
             let owned = file.clone();
             let target = reading::with_timeout(&file, move || owned.canonicalize());
             ours.extend(target.ok().and_then(Result::ok).map(|target| (target, file.clone())));
@@ -275,7 +275,7 @@ fn marks_of(reloader: &Reloader) -> FileMarks {
         let mark = mark_of(&file);
         (file, mark)
     };
-    policy.files().map(absolute).map(marked).collect()
+    policy.files().map(|file| absolute(&file)).map(marked).collect()
 }
 
 fn mark_of(file: &Path) -> Option<FileMark> {

@@ -36,3 +36,4 @@ mod slowed;
 mod support;
 mod terminal;
 mod texts;
+mod wrong_files;

@@ -159,11 +159,11 @@ fn an_empty_file_is_served_and_allows_everything() {
 }
 
 #[test]
-fn an_origin_that_hangs_is_given_up_and_nothing_waits_for_it() {
+fn an_origin_that_drips_is_given_up_and_nothing_waits_for_it() {
     let origin = Scripted::serving(OWN);
     let gateway = seldom(&origin);
     assert_eq!(robots(&gateway).text(), OWN);
-    origin.answers(|_| None);
+    origin.pauses(std::time::Duration::from_secs(1), "robots");
     assert_kept(&gateway, "did not answer within 10 s");
 }
 

@@ -15,6 +15,7 @@ mod cards;
 mod contradicted;
 mod crawlers;
 mod explain;
+mod fetched;
 mod name_server;
 mod names;
 mod outages;

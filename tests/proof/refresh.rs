@@ -112,7 +112,7 @@ fn the_gateway_fetches_by_itself_where_it_is_told_to() {
     let gateway = verified(&origin, &verify).start();
     until("the list was fetched", || (!publisher.validators(GPTBOT_LIST).is_empty()).then_some(()));
     becomes(&gateway, GPTBOT, INSIDE, "confirmed");
-    gateway.log.line_with(&["published address ranges were fetched"]);
+    gateway.log.line_with(&["what is published was fetched"]);
     assert_eq!(publisher.validators(GPTBOT_LIST).len(), 1);
     assert_eq!(proof(&mut silent.client(), GPTBOT, INSIDE), "unchecked");
 }

@@ -195,6 +195,7 @@ fn every_key_is_shown() {
     let whole = toml::Value::Table(file.clone());
     let tables = [
         ("", Some(&whole)),
+        ("catalogue", file.get("catalogue")),
         ("log", file.get("log")),
         ("timeouts", file.get("timeouts")),
         ("limits", file.get("limits")),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// More than any card has, in bytes.
-const LARGEST_CARD: u64 = 64 * 1024;
+pub const LARGEST_CARD: u64 = 64 * 1024;
 
 /// The folder of fetched cards, in the state folder.
 const FOLDER: &str = "cards";
@@ -65,9 +65,6 @@ const MOST_LISTS: usize = 4;
 /// # Errors
 /// What is wrong with it: it is no JSON object, or a field is of another type.
 pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
-    if bytes.len() as u64 > LARGEST_CARD {
-        return Err(format!("no card of an agent: it has more than {LARGEST_CARD} bytes"));
-    }
     let file: CardFile =
         serde_json::from_slice(bytes).map_err(|error| format!("no card of an agent: {error}"))?;
     let card = file.web_bot_auth.unwrap_or(file.flat);

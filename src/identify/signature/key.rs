@@ -10,6 +10,11 @@ use ring::signature::{
 };
 use sha2::{Digest as _, Sha256};
 
+/// Whether this key of Ed25519 has signed a file.
+pub fn has_signed_file(key: &[u8; 32], file: &[u8], signature: &[u8]) -> bool {
+    UnparsedPublicKey::new(&ED25519, key).verify(file, signature).is_ok()
+}
+
 /// The algorithms of RFC 9421 §3.3 by which keys of a directory sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]

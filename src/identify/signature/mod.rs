@@ -19,10 +19,8 @@ mod tests;
 mod verify;
 
 pub use fault::{SignatureFault, SignatureOutcomeKind};
-pub use key::{JwkParts, KeyFault, PublicKey};
+pub use key::{JwkParts, KeyFault, PublicKey, has_signed_file};
 pub use message::{FieldLine, SignatureAgent, SignedMessage};
-#[cfg(test)]
-pub(crate) use ring::signature as key_pairs;
 pub use verify::{
     AgentKeys, SignatureOutcome, SignedStatement, VerifiedSignature, explain_signature, verify_signature,
 };

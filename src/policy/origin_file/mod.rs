@@ -2,16 +2,16 @@
 //!
 //! Fetching is `proxy`'s: it asks for what is due, and hands in what it was answered.
 
-mod copy;
 mod disk;
 
-pub use copy::{CopyValidators, OriginAnswer, OriginFile};
-
+use super::fetched::{
+    FetchAnswer, FetchRules, FetchTime, FetchedCopy, FetchedFile, Schedule, Teller, Validators,
+};
+use super::robots_file::{Unfit, fitness};
 use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, RobotsConfig};
 use crate::decide::NoticeTime;
 use crate::record::timestamp;
-use copy::OriginCopy;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -22,11 +22,29 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// After how long an origin is asked again of which nothing is known.
-const AGAIN_UNKNOWN: Duration = Duration::from_secs(2);
+/// What is particular about an origin's robots.txt. The gateway serves what it fetched, so it need not shut everybody out
+/// where an origin is down (RFC 9309 §2.3.1.4, which has 30 days for an example) as long as it has a good copy.
+const RULES: FetchRules<'static> = FetchRules {
+    who: "the origin",
+    accept: &|bytes, _| match fitness(bytes) {
+        // An answer without a byte is whole, where a file without one may be half saved: it allows everything.
+        Ok(()) | Err(Unfit::Empty) => Ok(()),
+        Err(unfit) => Err(format!("what the origin serves is not taken: {unfit}")),
+    },
+    // A deployment may take the file away for minutes.
+    gone_after: Some(Duration::from_secs(3_600)),
+    kept_for: Some(Duration::from_secs(30 * 86_400)),
+};
 
-/// The same where it said nothing of use.
-const AGAIN_FAILED: Duration = Duration::from_secs(60);
+/// When an origin is asked again that said nothing of use: soon where nothing is known, and in any case soon enough
+/// that it is not held against it for long once it is well.
+fn schedule(copy: &FetchedCopy, from: &RobotsConfig) -> Schedule {
+    let (retry, most) = match copy.file {
+        FetchedFile::Unknown => (Duration::from_secs(2), Duration::from_secs(30)),
+        FetchedFile::Absent | FetchedFile::File(_) => (Duration::from_secs(60), Duration::from_secs(600)),
+    };
+    Schedule { every: from.every, retry, most }
+}
 
 /// Over how long the first questions of a start are spread, of origins that have a copy.
 const SPREAD: Duration = Duration::from_secs(60);
@@ -43,20 +61,19 @@ pub struct OriginFiles {
     folder: PathBuf,
     pub(super) marker: Arc<str>,
     state: Mutex<HashMap<String, FetchState>>,
+    teller: Mutex<Teller>,
     heard: Condvar,
 }
 
 /// What is known of one, and when it is asked again.
 #[derive(Debug, Default)]
 struct FetchState {
-    copy: OriginCopy,
+    copy: FetchedCopy,
     due: Option<Instant>,
     is_under_way: bool,
     /// How many answers there were.
     answers: u64,
     failures: u64,
-    /// What was told last.
-    told: Option<String>,
 }
 
 /// What is told of one origin's robots.txt; field names are public API.
@@ -81,7 +98,8 @@ impl OriginFiles {
     pub fn remembered(config: &Config) -> Self {
         let folder = config.state_dir.join(disk::FOLDER);
         let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
-        let files = Self { folder, marker, state: Mutex::default(), heard: Condvar::new() };
+        let files =
+            Self { folder, marker, state: Mutex::default(), teller: Mutex::default(), heard: Condvar::new() };
         files.add_sites(config);
         files
     }
@@ -107,9 +125,9 @@ impl OriginFiles {
             if state.contains_key(site) {
                 continue;
             }
-            let copy = disk::read(&self.folder, site).unwrap_or_default();
+            let copy = FetchedCopy::read(&disk::path(&self.folder, site), site);
             let wait = match copy.file {
-                OriginFile::Unknown => Duration::ZERO,
+                FetchedFile::Unknown => Duration::ZERO,
                 _ => spread(site, 0, SPREAD.min(from.every)),
             };
             let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
@@ -118,12 +136,12 @@ impl OriginFiles {
     }
 
     /// What the origin of a site has.
-    pub fn file(&self, site: &str) -> OriginFile {
+    pub fn file(&self, site: &str) -> FetchedFile {
         self.state.lock().get(site).map(|asked| asked.copy.file.clone()).unwrap_or_default()
     }
 
     /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
-    pub fn take_due(&self, most: usize) -> Vec<(String, Option<CopyValidators>)> {
+    pub fn take_due(&self, most: usize) -> Vec<(String, Option<Validators>)> {
         let now = Instant::now();
         let mut state = self.state.lock();
         let is_due = |asked: &FetchState| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
@@ -139,26 +157,22 @@ impl OriginFiles {
     }
 
     /// Takes an answer; `true` where what the origin has is another than before.
-    fn record_answer(&self, site: &str, from: &RobotsConfig, answer: OriginAnswer, now: NoticeTime) -> bool {
+    fn record_answer(&self, site: &str, from: &RobotsConfig, answer: FetchAnswer, now: NoticeTime) -> bool {
         let mut state = self.state.lock();
         let Some(asked) = state.get_mut(site) else { return false };
-        let has_failed = matches!(answer, OriginAnswer::Failed(_));
-        let is_new = asked.copy.apply_answer(answer, now, SystemTime::now());
+        let has_failed = matches!(answer, FetchAnswer::Failed { .. });
+        let is_new = asked.copy.apply(answer, &RULES, FetchTime::by_notice(now, SystemTime::now()));
         asked.is_under_way = false;
         asked.answers += 1;
         asked.failures += u64::from(has_failed);
-        let every = match (&asked.copy.file, &asked.copy.error) {
-            (OriginFile::Unknown, _) => from.every.min(AGAIN_UNKNOWN),
-            (_, Some(_)) => from.every.min(AGAIN_FAILED),
-            _ => from.every,
-        };
+        let every = asked.copy.head.wait(schedule(&asked.copy, from));
         // Origins that were asked together are not asked together for ever.
         asked.due = Instant::now().checked_add(every.saturating_sub(spread(site, asked.answers, every / 8)));
-        log_trouble(site, asked);
+        self.teller.lock().tell("robots.txt of the origin", site, trouble(&asked.copy));
         let copy = asked.copy.clone();
         drop(state);
         // Nobody who asks for the state waits for the disk.
-        if let Err(error) = disk::write(&self.folder, site, &copy, is_new) {
+        if let Err(error) = copy.write(&disk::path(&self.folder, site), is_new) {
             tracing::error!(
                 site,
                 "the copy of the origin's robots.txt cannot be kept for a restart: {error}"
@@ -172,11 +186,11 @@ impl OriginFiles {
     pub fn state_of(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
         let state = self.state.lock();
         let asked = state.get(site)?;
-        let heard = asked.copy.heard;
+        let heard = asked.copy.head.heard();
         let due = asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs());
         Some(OriginState {
-            fetched: heard.map(|(_, time)| timestamp(time)),
-            age_seconds: heard.map(|(at, _)| now.since(at).as_secs()),
+            fetched: heard.map(|heard| timestamp(heard.time)),
+            age_seconds: heard.map(|heard| now.since(NoticeTime(heard.at)).as_secs()),
             next_fetch_seconds: due,
             error: trouble(&asked.copy),
             fetches: asked.answers,
@@ -219,27 +233,14 @@ fn from_origins(config: &Config) -> impl Iterator<Item = (&str, &RobotsConfig)> 
 }
 
 /// What is wrong, in a sentence.
-fn trouble(copy: &OriginCopy) -> Option<String> {
-    copy.error.as_deref().map(|error| match (&copy.file, copy.heard) {
-        (OriginFile::File(_), Some((_, time))) => {
-            format!("{error}; the copy of {} is served", timestamp(time))
+fn trouble(copy: &FetchedCopy) -> Option<String> {
+    copy.head.error.as_deref().map(|error| match (&copy.file, copy.head.heard()) {
+        (FetchedFile::File(_), Some(heard)) => {
+            format!("{error}; the copy of {} is served", timestamp(heard.time))
         }
-        (OriginFile::Unknown, _) => format!("{error}; no robots.txt is known yet, so no request is judged"),
+        (FetchedFile::Unknown, _) => format!("{error}; no robots.txt is known yet, so no request is judged"),
         _ => error.to_owned(),
     })
-}
-
-/// Says what is wrong once, and once that it is over.
-fn log_trouble(site: &str, asked: &mut FetchState) {
-    let trouble = trouble(&asked.copy);
-    if trouble != asked.told {
-        if let Some(trouble) = &trouble {
-            tracing::warn!(site, "robots.txt of the origin: {trouble}");
-        } else {
-            tracing::info!(site, "the origin's robots.txt can be used again");
-        }
-        asked.told = trouble;
-    }
 }
 
 /// A part of `span` that follows from the site's name and a number.
@@ -270,7 +271,7 @@ impl Reloader {
     pub fn take_origin_answers(
         &self,
         policy: &Policy,
-        answers: Vec<(String, OriginAnswer)>,
+        answers: Vec<(String, FetchAnswer)>,
         is_behind: bool,
     ) -> bool {
         let mut is_new = is_behind;
@@ -330,6 +331,7 @@ mod tests {
             folder: PathBuf::new(),
             marker: "".into(),
             state: Mutex::new(state),
+            teller: Mutex::default(),
             heard: Condvar::new(),
         };
         let names = |most: usize| files.take_due(most).into_iter().map(|due| due.0).collect::<Vec<_>>();

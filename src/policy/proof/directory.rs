@@ -4,17 +4,15 @@
 //! are fetched where ranges are fetched, and never because of a request. A directory that was fetched replaces the one
 //! before, so a key that it no longer has verifies nothing any more; one that cannot be fetched or read changes nothing.
 
-mod fetch;
 mod key_set;
 
-pub(super) use fetch::key_client;
-use key_set::KeySet;
+pub(in crate::policy) use key_set::KeySet;
 
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, reading};
 use crate::identify::signature::{AgentKeys, SignatureAgent, VerifiedSignature};
 use crate::identify::{Basis, Catalogue, Identity, Recognised};
-use crate::record::beside;
+use crate::policy::fetched::FetchHead;
 use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::io;
@@ -26,7 +24,7 @@ use std::time::{Duration, SystemTime};
 const FOLDER: &str = "keys";
 
 /// More than any directory in use has, in bytes.
-const LARGEST: u64 = 64 * 1_024;
+pub(in crate::policy) const LARGEST_KEYS: u64 = 64 * 1_024;
 
 /// The keys of one agent, as last read without fault.
 #[derive(Debug, Clone)]
@@ -58,8 +56,10 @@ impl KeyDirectory {
 
     /// Reads it from disk, if it is there. What cannot be read leaves what `former` had.
     fn read(&mut self, former: Option<&Self>) -> Option<ConfigError> {
-        self.error = read_error(&self.path);
-        match read(&self.path) {
+        let head = FetchHead::read(&self.path);
+        let read = read(&self.path, &head);
+        self.error = head.error;
+        match read {
             Ok(Some((set, fetched))) => {
                 self.keys = Some(set.keys);
                 self.fetched = Some(fetched);
@@ -87,12 +87,8 @@ impl KeyDirectory {
 pub struct KeyDirectories(HashMap<SignatureAgent, KeyDirectory>);
 
 impl KeyDirectories {
-    /// Reads them all from disk, and says what is wrong with those that cannot be read.
-    pub(super) fn load(
-        config: &Config,
-        catalogue: &Catalogue,
-        previous: Option<&Self>,
-    ) -> (Self, Vec<ConfigError>) {
+    /// Those that a catalogue names, without their keys.
+    pub(in crate::policy) fn named(config: &Config, catalogue: &Catalogue) -> Self {
         let folder = config.state_dir.join(FOLDER);
         let mut all: HashMap<SignatureAgent, KeyDirectory> = HashMap::new();
         for crawler in catalogue.crawlers() {
@@ -109,12 +105,22 @@ impl KeyDirectories {
             });
             directory.crawlers.push(Arc::clone(&crawler.name));
         }
+        Self(all)
+    }
+
+    /// Reads them all from disk, and says what is wrong with those that cannot be read.
+    pub(in crate::policy) fn load(
+        config: &Config,
+        catalogue: &Catalogue,
+        previous: Option<&Self>,
+    ) -> (Self, Vec<ConfigError>) {
+        let mut all = Self::named(config, catalogue);
         let mut faults = Vec::new();
-        for directory in all.values_mut() {
+        for directory in all.0.values_mut() {
             let former = previous.and_then(|previous| previous.0.get(&directory.agent));
             faults.extend(directory.read(former));
         }
-        (Self(all), faults)
+        (all, faults)
     }
 
     /// The keys of an agent; `None` for one that neither the catalogue nor the operator names.
@@ -158,23 +164,15 @@ impl KeyDirectories {
     }
 }
 
-/// The keys at `path` and when they were fetched; `None` where there is nothing.
-fn read(path: &Path) -> Result<Option<(KeySet, SystemTime)>, String> {
+/// The keys at `path` and when they were fetched, or put there by hand; `None` where there is nothing.
+fn read(path: &Path, head: &FetchHead) -> Result<Option<(KeySet, SystemTime)>, String> {
     let refuse = |error: io::Error| format!("cannot read the keys: {error}");
-    let read = match reading::read(path, LARGEST) {
+    let read = match reading::read(path, LARGEST_KEYS) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(refuse)?,
     };
-    let fetched = std::fs::metadata(path).and_then(|metadata| metadata.modified()).map_err(refuse)?;
+    let by_hand = || read.metadata.modified().map_err(refuse);
+    let heard = head.heard().filter(|_| head.is_of(&read.bytes));
+    let fetched = heard.map_or_else(by_hand, |heard| Ok(heard.time))?;
     Ok(Some((KeySet::parse(&read.bytes)?, fetched)))
-}
-
-/// Where it is kept why a directory could not be fetched.
-fn error_path(path: &Path) -> PathBuf {
-    beside(path, ".error")
-}
-
-fn read_error(path: &Path) -> Option<String> {
-    let read = reading::read(&error_path(path), LARGEST).ok()?;
-    Some(String::from_utf8_lossy(&read.bytes).trim().to_owned())
 }

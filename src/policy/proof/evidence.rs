@@ -11,6 +11,7 @@ use super::range_list::{RangeList, ServiceNames};
 use crate::config::ranges::file_name;
 use crate::config::{Config, ConfigError, ConfigErrors};
 use crate::identify::{Basis, Catalogue, Crawler, Identity};
+use crate::policy::fetched::FetchHead;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -134,8 +135,9 @@ impl Evidence {
     }
 
     /// Every file whose change is to be noticed.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.sources.iter().map(|source| source.path.as_path()).chain(self.directories.files())
+    pub fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let own = self.sources.iter().map(|source| source.path.as_path()).chain(self.directories.files());
+        own.flat_map(|path| [path.to_owned(), FetchHead::path_of(path)])
     }
 
     /// Whether the same lists are in force.

@@ -1,17 +1,12 @@
 //! One list of address ranges on disk: its networks, and how old it may be taken to be.
-//!
-//! A receipt is kept beside a list that was fetched: the validators that came along (RFC 9110 §8.8), and the list's own
-//! digest. It speaks only of the very bytes it was written for. A list that somebody replaced by hand has none, so nothing
-//! is concluded from it.
 
 use super::answer::ProofAnswer;
 use crate::config::reading::{self, FileMark};
 use crate::config::{ConfigError, ranges};
-use crate::record::{beside, digest, replace_file};
+use crate::policy::fetched::FetchHead;
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
 use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -25,23 +20,33 @@ const RECENT: Duration = Duration::from_secs(7 * 86_400);
 const SKEW: Duration = Duration::from_secs(86_400);
 
 /// More than any list in use has.
-pub(super) const LARGEST_LIST: u64 = 16 * 1024 * 1024;
+pub(in crate::policy) const LARGEST_LIST: u64 = 16 * 1024 * 1024;
 
 /// A list of address ranges, as last read without fault.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct RangeList {
     /// Where it lies.
     pub path: PathBuf,
     prefixes: Prefixes,
     services: HashMap<Network, Vec<Box<str>>>,
     as_of: SystemTime,
-    mark: FileMark,
+    mark: (FileMark, Option<FileMark>),
 }
+
+/// When it was asked for in vain makes it no other.
+impl PartialEq for RangeList {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.path, &self.prefixes, &self.services, self.as_of)
+            == (&other.path, &other.prefixes, &other.services, other.as_of)
+    }
+}
+
+impl Eq for RangeList {}
 
 impl RangeList {
     /// Reads the list at `path`, unless `previous` was read from the very same file; no list where there is nothing. What
     /// is no list is a fault, and `previous` still counts.
-    pub(super) fn load(
+    pub(in crate::policy) fn load(
         path: &Path,
         previous: Option<&Arc<Self>>,
     ) -> (Option<Arc<Self>>, Option<ConfigError>) {
@@ -62,7 +67,10 @@ impl RangeList {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(refuse)?,
         };
-        if let Some(same) = previous.filter(|previous| previous.mark == FileMark::of(&metadata)) {
+        // A head that changed may say that the list is as of now.
+        let head_mark = std::fs::metadata(FetchHead::path_of(path)).ok();
+        let mark = (FileMark::of(&metadata), head_mark.as_ref().map(FileMark::of));
+        if let Some(same) = previous.filter(|previous| previous.mark == mark) {
             return Ok(Some(Arc::clone(same)));
         }
         let mut bytes = Vec::new();
@@ -74,16 +82,18 @@ impl RangeList {
         let modified = metadata.modified().map_err(refuse)?;
         // Fetched from its publisher, a list is as of the day it was fetched, or said to be unchanged: some
         // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
-        let as_of = match (Receipt::of(path, &bytes), read.created) {
-            (None, Some(created)) => created.min(modified),
-            _ => modified,
+        let head = FetchHead::read(path);
+        let as_of = match (head.heard().filter(|_| head.is_of(&bytes)), read.created) {
+            (Some(heard), _) => heard.time,
+            (None, Some(created)) if !head.is_of(&bytes) => created.min(modified),
+            (None, _) => modified,
         };
         let prefixes = Prefixes::new(read.networks);
         let mut services: HashMap<Network, Vec<Box<str>>> = HashMap::new();
         for (network, service) in read.services {
             services.entry(network).or_default().push(service);
         }
-        let (path, mark) = (path.to_owned(), FileMark::of(&metadata));
+        let path = path.to_owned();
         Ok(Some(Arc::new(Self { path, prefixes, services, as_of, mark })))
     }
 
@@ -152,33 +162,6 @@ impl ServiceNames {
 
 fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
     ConfigError::whole(path, format!("cannot read the list: {error}"))
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Receipt {
-    sha256: String,
-    pub(super) etag: Option<String>,
-    pub(super) last_modified: Option<String>,
-}
-
-impl Receipt {
-    pub(super) fn new(bytes: &[u8], etag: Option<String>, last_modified: Option<String>) -> Self {
-        Self { sha256: digest(bytes).into(), etag, last_modified }
-    }
-
-    /// The receipt of the list at `path`, if there is one and `bytes` are those it was written for.
-    pub(super) fn of(path: &Path, bytes: &[u8]) -> Option<Self> {
-        let (mut file, _) = reading::open(&beside(path, ".receipt")).ok()?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).ok()?;
-        let receipt: Self = serde_json::from_slice(&text).ok()?;
-        (*receipt.sha256 == *digest(bytes)).then_some(receipt)
-    }
-
-    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        let text = serde_json::to_vec(self)?;
-        replace_file(&beside(path, ".receipt"), &text)
-    }
 }
 
 #[cfg(test)]
@@ -252,10 +235,12 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let now = SystemTime::now();
         assert!(!list(&path, None).is_recent(now));
-        Receipt::new(text.as_bytes(), None, None).write(&path).unwrap();
+        let mut head = FetchHead::default();
+        head.confirm(Some(text.as_bytes()), now.into());
+        head.write(&path).unwrap();
         assert!(list(&path, None).is_recent(now), "fetched a moment ago");
         std::fs::write(&path, text.replace("192.0.2.0", "192.0.3.0")).unwrap();
-        assert!(!list(&path, None).is_recent(now), "the receipt is that of another list");
+        assert!(!list(&path, None).is_recent(now), "the head is that of another list");
     }
 
     #[test]
@@ -273,18 +258,5 @@ mod tests {
         assert!(error.contains("list.txt:2:1: invalid address range `oops`"), "{error}");
         std::fs::remove_file(&path).unwrap();
         assert_eq!(RangeList::load(&path, Some(&good)), (None, None));
-    }
-
-    #[test]
-    fn a_receipt_speaks_only_of_its_own_bytes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("list.json");
-        assert_eq!(Receipt::of(&path, b"a"), None);
-        let receipt = Receipt::new(b"a", Some("\"x\"".to_owned()), None);
-        receipt.write(&path).unwrap();
-        assert_eq!(Receipt::of(&path, b"a"), Some(receipt));
-        assert_eq!(Receipt::of(&path, b"b"), None);
-        std::fs::write(folder.path().join("list.json.receipt"), b"{").unwrap();
-        assert_eq!(Receipt::of(&path, b"a"), None);
     }
 }

@@ -9,13 +9,13 @@ use crate::config::{OriginUrl, RobotsUrl};
 use crate::http::head::AnswerHead;
 use crate::http::{Body, BodyReader};
 use crate::policy::{
-    CopyValidators, FETCH_MARKER, OriginAnswer, Policy, Reloader, Site, Upstream, Upstreams, detached,
+    FETCH_MARKER, FetchAnswer, Policy, Reloader, Site, Upstream, Upstreams, Validators, detached, retry_after,
 };
 use crate::request::host;
 use pingora::connectors::TransportConnector;
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -52,9 +52,9 @@ const TORN: &str = "breaks off in the middle of its answer";
 pub(crate) struct Fetcher {
     reloader: Arc<Reloader>,
     authorities: Arc<Authorities>,
-    asking: JoinSet<(String, OriginAnswer)>,
+    asking: JoinSet<(String, FetchAnswer)>,
     /// What came, and was not taken yet.
-    answers: Vec<(String, OriginAnswer)>,
+    answers: Vec<(String, FetchAnswer)>,
     /// Whether something new is not in force yet.
     is_behind: bool,
 }
@@ -139,8 +139,8 @@ impl Fetcher {
     }
 }
 
-fn failed(why: impl Into<String>) -> OriginAnswer {
-    OriginAnswer::Failed(why.into())
+fn failed(why: impl Into<String>) -> FetchAnswer {
+    FetchAnswer::Failed { why: why.into(), retry_after: None }
 }
 
 /// Where one request of a fetch goes.
@@ -163,9 +163,9 @@ impl FetchStep {
 async fn fetch(
     policy: &Policy,
     site: &Site,
-    validators: Option<&CopyValidators>,
+    validators: Option<&Validators>,
     authorities: &Authorities,
-) -> OriginAnswer {
+) -> FetchAnswer {
     let Some(from) = site.config.robots.origin() else { return failed("the site has a file of its own") };
     let elsewhere = match &from.url {
         None => None,
@@ -216,9 +216,10 @@ fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &Or
 pub(super) struct FetchedResponse {
     pub(super) status: u16,
     location: Option<String>,
+    retry_after: Option<Duration>,
     is_own: bool,
     pub(super) coding: Option<String>,
-    pub(super) validators: CopyValidators,
+    pub(super) validators: Validators,
     pub(super) body: Vec<u8>,
 }
 
@@ -267,22 +268,24 @@ fn plain(path: &str) -> String {
     path.bytes().filter(u8::is_ascii_graphic).map(char::from).collect()
 }
 
-fn meaning(answer: FetchedResponse) -> OriginAnswer {
+fn meaning(answer: FetchedResponse) -> FetchAnswer {
     if answer.is_own {
         return failed(
             "the origin leads back to this gateway: its own robots.txt is not taken for the origin's",
         );
     }
     match answer.status {
-        304 => OriginAnswer::NotModified,
+        304 => FetchAnswer::NotModified,
         200..=299 if answer.coding.is_some() => failed(
             "the origin compresses its robots.txt though it was asked not to (Accept-Encoding: identity)",
         ),
-        200..=299 => OriginAnswer::File { bytes: answer.body, validators: answer.validators },
-        // It was sent to the wrong server, which says nothing of the right one (RFC 9110 §15.5.20).
-        status @ (421 | 429) => failed(format!("the origin answers {status}")),
-        status @ 400..=499 => OriginAnswer::None(status),
-        status => failed(format!("the origin answers {status}")),
+        200..=299 => FetchAnswer::File { bytes: answer.body, validators: answer.validators },
+        // A 421 was sent to the wrong server, which says nothing of the right one (RFC 9110 §15.5.20).
+        status @ 400..=499 if !matches!(status, 421 | 429) => FetchAnswer::None(status),
+        status => {
+            let why = format!("the origin answers {status}");
+            FetchAnswer::Failed { why, retry_after: answer.retry_after }
+        }
     }
 }
 
@@ -292,7 +295,7 @@ pub(super) async fn ask(
     origin: &Upstreams,
     server: &Upstream,
     step: &FetchStep,
-    validators: Option<&CopyValidators>,
+    validators: Option<&Validators>,
     authorities: &Authorities,
 ) -> Result<FetchedResponse, String> {
     let silent = |what: &str| format!("the origin {} {what}", server.server.url);
@@ -310,7 +313,7 @@ pub(super) async fn ask(
     answer(&mut stream).await.map_err(|why| silent(&why))
 }
 
-fn request(policy: &Policy, step: &FetchStep, validators: Option<&CopyValidators>) -> String {
+fn request(policy: &Policy, step: &FetchStep, validators: Option<&Validators>) -> String {
     let FetchStep { scheme, host, path } = step;
     let mut text = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway/{}\r\nAccept: text/plain, */*;q=0.1\r\n\
@@ -381,9 +384,10 @@ fn answered(head: &AnswerHead<'_>) -> FetchedResponse {
     FetchedResponse {
         status: head.status,
         location: owned("location"),
+        retry_after: head.text("retry-after").and_then(|field| retry_after(field, SystemTime::now())),
         is_own: head.has(FETCH_MARKER),
         coding,
-        validators: CopyValidators { etag: owned("etag"), modified: owned("last-modified") },
+        validators: Validators { etag: owned("etag"), modified: owned("last-modified") },
         body: Vec::new(),
     }
 }

@@ -12,6 +12,8 @@ type Answering = Box<dyn FnMut(&str) -> Option<Vec<u8>> + Send>;
 struct ScriptedState {
     answer: Answering,
     heads: Vec<String>,
+    /// How long to wait after each byte of an answer to whoever asks for a path with this name in it.
+    pause: (Duration, &'static str),
 }
 
 /// Listens on a free port for as long as the test binary runs.
@@ -45,7 +47,8 @@ impl Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound address");
         let answer = Box::new(|_: &str| Some(answer("503 Service Unavailable", "", "")));
-        let script: Script = Arc::new(Mutex::new(ScriptedState { answer, heads: Vec::new() }));
+        let script: Script =
+            Arc::new(Mutex::new(ScriptedState { answer, heads: Vec::new(), pause: (Duration::ZERO, "") }));
         let for_thread = Arc::clone(&script);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -74,6 +77,11 @@ impl Scripted {
         self.answers(move |_| Some(answer(status, fields, body)));
     }
 
+    /// From now on it waits so long after each byte of an answer to whoever asks for a path with this name in it.
+    pub(crate) fn pauses(&self, pause: Duration, name: &'static str) {
+        self.state().pause = (pause, name);
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -88,9 +96,13 @@ fn serve(mut stream: TcpStream, script: &Script) {
     let mut unread = Vec::new();
     while let Some(head) = read_head(&mut stream, &mut unread) {
         let target = head.split(' ').nth(1).unwrap_or_default();
+        let mut pause = Duration::ZERO;
         let answer = if target.contains("robots") {
             let mut state = script.lock().unwrap_or_else(PoisonError::into_inner);
             state.heads.push(head.clone());
+            if target.contains(state.pause.1) {
+                pause = state.pause.0;
+            }
             (state.answer)(&head)
         } else {
             Some(answer("200 OK", "", "a page"))
@@ -99,8 +111,12 @@ fn serve(mut stream: TcpStream, script: &Script) {
             std::thread::sleep(Duration::from_secs(3_600));
             return;
         };
-        if stream.write_all(&answer).is_err() {
-            return;
+        let pieces = answer.chunks(if pause.is_zero() { answer.len().max(1) } else { 1 });
+        for piece in pieces {
+            if stream.write_all(piece).is_err() {
+                return;
+            }
+            std::thread::sleep(pause);
         }
     }
 }

@@ -1,19 +1,18 @@
-//! A JWK Set (RFC 7517 §5) as a directory holds it, and as it is kept.
+//! A JWK Set (RFC 7517 §5) as a directory holds it.
 
 use crate::identify::signature::{JwkParts, KeyFault, PublicKey};
-use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
+use serde::Deserialize;
+use std::collections::HashMap;
 
 /// More keys than this are published by nobody.
 const MOST_KEYS: usize = 32;
 
 /// The keys of a directory that could verify a signature.
 #[derive(Debug, Default)]
-pub(super) struct KeySet {
-    pub(super) keys: HashMap<Box<str>, PublicKey>,
+pub(in crate::policy) struct KeySet {
+    pub(in crate::policy) keys: HashMap<Box<str>, PublicKey>,
     /// What is wrong with others.
-    pub(super) faults: Vec<String>,
-    entries: Vec<JwkEntry>,
+    pub(in crate::policy) faults: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -21,34 +20,25 @@ struct JwkDocument {
     keys: Vec<serde_json::Value>,
 }
 
-/// The members of a key (RFC 7517 §4). Members that do not belong to the type of the key are dropped, to save memory.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+/// The members of a key (RFC 7517 §4).
+#[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct JwkEntry {
     kty: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     crv: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     x: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     y: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     n: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     e: Option<String>,
-    /// Its thumbprint; in what is published only a name, which is not read.
-    #[serde(skip_deserializing)]
-    kid: String,
-    #[serde(rename = "use", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "use")]
     usage: Option<String>,
     /// The private half.
-    #[serde(skip_serializing)]
     d: Option<serde::de::IgnoredAny>,
 }
 
 impl KeySet {
     /// Reads a set. Keys that cannot be used are left out, and told of.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub(in crate::policy) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let document: JwkDocument = serde_json::from_slice(bytes).map_err(|error| {
             format!("is invalid: expected a JWK Set (RFC 7517), such as {{\"keys\":[…]}}: {error}")
         })?;
@@ -58,30 +48,13 @@ impl KeySet {
         let mut set = Self::default();
         for (place, entry) in document.keys.into_iter().enumerate() {
             let entry = serde_json::from_value::<JwkEntry>(entry).map_err(|error| error.to_string());
-            match entry.and_then(|entry| Ok(entry.key()?.map(|key| (entry, key)))) {
-                Ok(Some((mut entry, key))) => {
-                    entry.keep_own(&key.thumbprint);
-                    set.keys.insert(key.thumbprint.clone(), key);
-                    set.entries.push(entry);
-                }
+            match entry.and_then(|entry| entry.key()) {
+                Ok(Some(key)) => drop(set.keys.insert(key.thumbprint.clone(), key)),
                 Ok(None) => {}
                 Err(fault) => set.faults.push(format!("key {}: {fault}", place + 1)),
             }
         }
         Ok(set)
-    }
-
-    /// Leaves out all keys but those of these thumbprints; whether any was there.
-    pub(super) fn retain(&mut self, published: &HashSet<Box<str>>) -> bool {
-        let before = self.keys.len();
-        self.keys.retain(|thumbprint, _| published.contains(thumbprint));
-        self.entries.retain(|entry| published.contains(&*entry.kid));
-        self.keys.len() < before
-    }
-
-    /// As it is kept.
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(&serde_json::json!({ "keys": self.entries })).unwrap_or_default()
     }
 }
 
@@ -101,19 +74,6 @@ impl JwkEntry {
             // A set may have keys for others, too.
             Err(KeyFault::Unsupported) => Ok(None),
             Err(fault) => Err(fault.to_string()),
-        }
-    }
-
-    /// Leaves out the members that keys of its type do not have.
-    fn keep_own(&mut self, thumbprint: &str) {
-        thumbprint.clone_into(&mut self.kid);
-        if self.kty == "RSA" {
-            (self.crv, self.x) = (None, None);
-        } else {
-            (self.n, self.e) = (None, None);
-        }
-        if self.kty != "EC" {
-            self.y = None;
         }
     }
 }
@@ -141,20 +101,6 @@ mod tests {
         for part in ["key 2: is a test key", "key 3: holds its private half", "key 6: is an RSA key"] {
             assert!(faults.contains(part), "{faults}");
         }
-        let kept = KeySet::parse(&set.to_bytes()).unwrap();
-        assert_eq!((kept.keys, kept.faults), (set.keys.clone(), vec![]));
-    }
-
-    /// What is kept is read with the bound of what is fetched.
-    #[test]
-    fn only_a_keys_own_members_are_kept() {
-        let long = "A".repeat(60_000);
-        let text = format!(
-            "{{\"keys\":[{{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"x\":\"{X}\",\"n\":\"{long}\",\"y\":\"{long}\"}}]}}"
-        );
-        let kept = KeySet::parse(text.as_bytes()).unwrap().to_bytes();
-        assert!(kept.len() < 200, "{}", kept.len());
-        assert_eq!(KeySet::parse(&kept).unwrap().keys.len(), 1);
     }
 
     #[test]

@@ -1,0 +1,225 @@
+//! The head of what was fetched, and when to ask again.
+
+use crate::config::reading;
+use crate::decide::NoticeTime;
+use crate::record::{beside, digest, replace_file};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// More than any head has.
+const LARGEST: u64 = 64 * 1024;
+
+/// What tells a file from others of the same place (RFC 9110 §8.8), as it was sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Validators {
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    #[serde(alias = "last_modified")]
+    pub modified: Option<String>,
+}
+
+/// A moment: by the clock that a kind is aged by, and by the time of day.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::policy) struct FetchTime {
+    pub(in crate::policy) at: Duration,
+    pub(in crate::policy) time: SystemTime,
+}
+
+impl FetchTime {
+    /// For what is aged by the clock that notice runs by, which nobody sets.
+    pub(in crate::policy) const fn by_notice(now: NoticeTime, time: SystemTime) -> Self {
+        Self { at: now.0, time }
+    }
+}
+
+/// For what `gatewayctl` fetches too, which has no other clock.
+impl From<SystemTime> for FetchTime {
+    fn from(time: SystemTime) -> Self {
+        Self { at: time.duration_since(UNIX_EPOCH).unwrap_or_default(), time }
+    }
+}
+
+/// What is known of what was fetched, beside its bytes. Times are microseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(in crate::policy) struct FetchHead {
+    /// Where it is from: a URL, or the name of a site.
+    #[serde(alias = "site")]
+    pub(in crate::policy) source: String,
+    /// Of its bytes; none where there is no file.
+    sha256: Option<String>,
+    #[serde(flatten)]
+    pub(in crate::policy) validators: Validators,
+    /// When whoever has it said so last, by the kind's clock and since 1970.
+    heard: Option<(u64, u64)>,
+    /// Since when it has been saying that there is no file, while a copy is kept.
+    gone_since: Option<u64>,
+    /// When it was asked last.
+    asked: u64,
+    /// For how long it then did not want to be asked (RFC 9110 §10.2.3).
+    retry_after: u64,
+    /// How many times in a row there was nothing of use.
+    pub(in crate::policy) failures: u32,
+    /// Why, the last time.
+    pub(in crate::policy) error: Option<String>,
+}
+
+/// How often something is fetched.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::policy) struct Schedule {
+    /// How long to wait after what was of use. Nothing is waited for longer.
+    pub(in crate::policy) every: Duration,
+    /// How long to wait after the first failure; each further one doubles it.
+    pub(in crate::policy) retry: Duration,
+    /// Up to this.
+    pub(in crate::policy) most: Duration,
+}
+
+fn micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl FetchHead {
+    /// That of something that was never heard of.
+    pub(super) fn of_source(source: &str) -> Self {
+        Self { source: source.to_owned(), ..Self::default() }
+    }
+
+    /// Where the head of the file at `path` lies.
+    pub(in crate::policy) fn path_of(path: &Path) -> PathBuf {
+        beside(path, ".receipt")
+    }
+
+    /// That of the file at `path`; an empty one where there is none.
+    pub(in crate::policy) fn read(path: &Path) -> Self {
+        let read = reading::read(&Self::path_of(path), LARGEST).ok();
+        read.and_then(|read| serde_json::from_slice(&read.bytes).ok()).unwrap_or_default()
+    }
+
+    pub(in crate::policy) fn write(&self, path: &Path) -> io::Result<()> {
+        replace_file(&Self::path_of(path), &serde_json::to_vec(self)?)
+    }
+
+    /// Whether it was written for these bytes.
+    pub(in crate::policy) fn is_of(&self, bytes: &[u8]) -> bool {
+        self.sha256.as_deref() == Some(&*digest(bytes))
+    }
+
+    /// Whether it was written for a file.
+    pub(in crate::policy) const fn has_file(&self) -> bool {
+        self.sha256.is_some()
+    }
+
+    /// When it was said last that there is this file, or none.
+    pub(in crate::policy) fn heard(&self) -> Option<FetchTime> {
+        let (at, time) = self.heard?;
+        let time = UNIX_EPOCH.checked_add(Duration::from_micros(time))?;
+        Some(FetchTime { at: Duration::from_micros(at), time })
+    }
+
+    /// How long ago that was, by the time of day.
+    pub(in crate::policy) fn age(&self, now: SystemTime) -> Option<Duration> {
+        self.heard().map(|heard| now.duration_since(heard.time).unwrap_or_default())
+    }
+
+    /// How long to wait after it was asked.
+    pub(in crate::policy) fn wait(&self, schedule: Schedule) -> Duration {
+        let pause = match self.failures {
+            0 => schedule.every,
+            failures => schedule.retry.saturating_mul(1 << (failures - 1).min(16)).min(schedule.most),
+        };
+        pause.max(Duration::from_micros(self.retry_after)).min(schedule.every)
+    }
+
+    /// Whether to ask again. A clock that was set back asks.
+    pub(in crate::policy) fn may_ask(&self, schedule: Schedule, now: FetchTime) -> bool {
+        let asked = Duration::from_micros(self.asked);
+        now.at.checked_sub(asked).is_none_or(|waited| waited >= self.wait(schedule))
+    }
+
+    /// Whoever has it says so now: these bytes, or that there is no file.
+    pub(in crate::policy) fn confirm(&mut self, file: Option<&[u8]>, now: FetchTime) {
+        self.sha256 = file.map(|bytes| digest(bytes).to_string());
+        self.hear(now);
+    }
+
+    /// The same, of what it said before.
+    pub(super) fn hear(&mut self, now: FetchTime) {
+        let time = now.time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.heard = Some((micros(now.at), micros(time)));
+        (self.asked, self.retry_after, self.gone_since) = (micros(now.at), 0, None);
+        (self.failures, self.error) = (0, None);
+    }
+
+    /// There was nothing of use, and nobody wants to be asked for so long.
+    pub(super) fn fail(&mut self, why: String, retry_after: Option<Duration>, now: FetchTime) {
+        (self.asked, self.retry_after) = (micros(now.at), retry_after.map_or(0, micros));
+        (self.failures, self.error) = (self.failures.saturating_add(1), Some(why));
+    }
+
+    /// There is no file, it says; since when it has been saying so.
+    pub(super) fn gone_since(&mut self, now: FetchTime) -> Duration {
+        Duration::from_micros(*self.gone_since.get_or_insert(micros(now.at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+    const SCHEDULE: Schedule =
+        Schedule { every: Duration::from_secs(86_400), retry: HOUR, most: HOUR.saturating_mul(20) };
+
+    #[test]
+    fn failures_are_retried_soon_at_first_and_then_ever_less_often() {
+        let hours =
+            |failures| FetchHead { failures, ..FetchHead::default() }.wait(SCHEDULE).as_secs() / 3_600;
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 100].map(hours), [24, 1, 2, 4, 8, 16, 20, 20]);
+    }
+
+    #[test]
+    fn who_asks_for_time_gets_it_and_a_clock_that_was_set_back_waits_for_nothing() {
+        let start = UNIX_EPOCH + HOUR * 100_000;
+        let mut head = FetchHead::default();
+        assert!(head.may_ask(SCHEDULE, start.into()), "never asked");
+        let may_ask = |head: &FetchHead, hours| head.may_ask(SCHEDULE, (start + HOUR * hours).into());
+        head.fail("429".to_owned(), Some(HOUR * 5), start.into());
+        assert_eq!([1, 4, 5].map(|hours| may_ask(&head, hours)), [false, false, true]);
+        head.fail("429".to_owned(), Some(HOUR * 1_000), start.into());
+        assert!(may_ask(&head, 24), "no longer than it is asked anyway");
+        head.confirm(Some(b"x"), start.into());
+        assert_eq!([23, 24].map(|hours| may_ask(&head, hours)), [false, true]);
+        assert!(head.may_ask(SCHEDULE, (start - HOUR).into()));
+    }
+
+    #[test]
+    fn a_head_speaks_only_of_its_own_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        assert_eq!(FetchHead::read(&path), FetchHead::default());
+        let mut head = FetchHead { source: "https://a.example/list.json".to_owned(), ..FetchHead::default() };
+        head.validators.etag = Some("\"x\"".to_owned());
+        head.confirm(Some(b"a"), SystemTime::now().into());
+        head.write(&path).unwrap();
+        assert_eq!(FetchHead::read(&path), head);
+        assert!(head.is_of(b"a") && !head.is_of(b"b") && !FetchHead::default().is_of(b""));
+        std::fs::write(FetchHead::path_of(&path), b"{").unwrap();
+        assert_eq!(FetchHead::read(&path), FetchHead::default());
+    }
+
+    /// What a release before this one kept.
+    #[test]
+    fn an_older_head_is_read() {
+        let old = r#"{"sha256":"00","etag":"\"x\"","last_modified":"noon"}"#;
+        let head: FetchHead = serde_json::from_str(old).unwrap();
+        assert_eq!((head.sha256.as_deref(), head.validators.modified.as_deref()), (Some("00"), Some("noon")));
+        let old = r#"{"v":1,"site":"a","sha256":null,"etag":null,"modified":null,"heard":[7000000,9000000],"gone_since":null,"error":null}"#;
+        let head: FetchHead = serde_json::from_str(old).unwrap();
+        assert_eq!((&*head.source, head.heard().unwrap().at), ("a", Duration::from_secs(7)));
+    }
+}

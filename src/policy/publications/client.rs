@@ -1,0 +1,268 @@
+//! Asking publishers, and keeping what they answer.
+//!
+//! Conditional requests (RFC 9110 §13) over HTTPS, one after the other. What is there is replaced in one rename, and only by
+//! what was read without fault; everything else keeps what is there.
+//!
+//! Keys are bounded as the draft wants it: status 200 only, no redirects, no private address, ten seconds, 64 KiB, 32 keys.
+//! A set is believed by its certificate. A signature of the answer would add nothing: whoever could alter the answer could
+//! leave it out.
+
+use super::kind::{PublishedFile, PublishedKind};
+use crate::config::ranges::file_name;
+use crate::config::{Config, MOST_BYTES, reading};
+use crate::policy::fetched::{
+    FetchAnswer, FetchHead, FetchRules, FetchTime, FetchedCopy, Validators, retry_after,
+};
+use crate::policy::proof::is_public;
+use crate::record::replace_file;
+use http::header;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use ureq::http::{Response, Uri};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+/// How long one list may take, from the first byte sent to the last received.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How often a publisher of ranges is asked at most (draft-illyes-webbotauth-jafar); a mirror is the operator's own.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// How often a publisher may point elsewhere.
+const REDIRECTS: u32 = 5;
+
+/// How long the keys of one agent may take.
+const KEY_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who asks publishers, or a mirror in their stead.
+#[derive(Debug)]
+pub struct PublicationClient {
+    agent: ureq::Agent,
+    key_agent: ureq::Agent,
+    catalogue_agent: ureq::Agent,
+    mirror: Option<String>,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Refreshed {
+    /// It is new, or has changed.
+    Replaced,
+    /// It is what it was, or was asked for within the hour.
+    Unchanged,
+    /// A mirror does not have it, as those that were made for address ranges do not have keys and cards. What is kept stays.
+    Absent,
+}
+
+impl PublicationClient {
+    /// Fetches from the publishers themselves or, if `mirror` names one, from a folder that holds their
+    /// lists under the names they are kept by.
+    ///
+    /// # Errors
+    /// When the certificates that the configuration names cannot be read.
+    pub fn new(config: &Config, mirror: Option<String>) -> Result<Self, String> {
+        let mirror = mirror.or_else(|| config.verify.mirror.clone());
+        let is_plain = |url: Option<&str>| url.is_some_and(|url| url.starts_with("http://"));
+        let certificates = TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build();
+        // Plain HTTP is for what is near by, and must not lead away from it.
+        let options = |patience, is_plain: bool, redirects| {
+            ureq::Agent::config_builder()
+                .timeout_global(Some(patience))
+                .timeout_connect(Some(CONNECT))
+                .https_only(!is_plain)
+                .max_redirects(if is_plain { 0 } else { redirects })
+                .tls_config(certificates.clone())
+                .http_status_as_error(false)
+                .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
+                .build()
+        };
+        let is_plain_mirror = is_plain(mirror.as_deref());
+        let agent = options(PATIENCE, is_plain_mirror, REDIRECTS).into();
+        let resolver = PublicResolver { is_for_anybody: mirror.is_some(), inner: DefaultResolver::default() };
+        let key_options = options(KEY_PATIENCE, is_plain_mirror, 0);
+        let key_agent = ureq::Agent::with_parts(key_options, DefaultConnector::new(), resolver);
+        let catalogue_agent = options(PATIENCE, is_plain(config.catalogue.url.as_deref()), REDIRECTS).into();
+        Ok(Self { agent, key_agent, catalogue_agent, mirror })
+    }
+
+    /// Fetches what is published, and keeps it; what went wrong is noted beside it.
+    ///
+    /// # Errors
+    /// Why it could not be fetched, or not be kept; what is kept stays.
+    pub fn refresh(&self, publication: &PublishedFile, now: SystemTime) -> Result<Refreshed, String> {
+        self.ask(publication, now).1
+    }
+
+    /// The same, with the head that is kept, or could not be.
+    pub(super) fn ask(
+        &self,
+        publication: &PublishedFile,
+        now: SystemTime,
+    ) -> (FetchHead, Result<Refreshed, String>) {
+        let kind = publication.kind;
+        let mut copy = publication.copy();
+        let is_fresh = |heard: FetchTime| now.duration_since(heard.time).is_ok_and(|age| age < HOUR);
+        let is_known = copy.validators().is_some() && copy.head.heard().is_some_and(is_fresh);
+        if self.mirror.is_none() && kind == PublishedKind::Ranges && is_known {
+            return (copy.head, Ok(Refreshed::Unchanged));
+        }
+        let mut answer = self.fetch(kind, &publication.url, copy.validators());
+        let is_absent =
+            self.mirror.is_some() && kind != PublishedKind::Ranges && answer == FetchAnswer::None(404);
+        let mut signature = Vec::new();
+        if matches!((kind, &answer), (PublishedKind::Catalogue(_), FetchAnswer::File { .. })) {
+            let url = format!("{}.sig", publication.url);
+            match self.fetch(kind, &url, None) {
+                FetchAnswer::File { bytes, .. } => signature = bytes,
+                _ => answer = failed(format!("its signature, {url}, could not be fetched"), None),
+            }
+        }
+        let accept = |bytes: &[u8], present: Option<&[u8]>| publication.accept(bytes, &signature, present);
+        let rules = FetchRules { who: "the publisher", accept: &accept, gone_after: None, kept_for: None };
+        copy.head.source = publication.source();
+        let is_new = copy.apply(answer, &rules, now.into());
+        if is_absent {
+            copy.head.error = None;
+        }
+        let result = copy.head.error.clone().map_or(Ok(()), Err);
+        let written = publication.write(&copy, is_new);
+        let written = written.map_err(|error| format!("cannot be written: {error}"));
+        let done = match (is_absent, is_new) {
+            (true, _) => Refreshed::Absent,
+            (false, true) => Refreshed::Replaced,
+            (false, false) => Refreshed::Unchanged,
+        };
+        (copy.head, result.and(written).map(|()| done))
+    }
+
+    /// What the publisher says now.
+    fn fetch(&self, kind: PublishedKind, url: &str, known: Option<&Validators>) -> FetchAnswer {
+        let agent = match kind {
+            PublishedKind::Ranges | PublishedKind::Card => &self.agent,
+            PublishedKind::Keys => &self.key_agent,
+            PublishedKind::Catalogue(_) => &self.catalogue_agent,
+        };
+        let mut request = agent.get(self.address(kind, url)).header(header::ACCEPT, kind.accepted());
+        let known = [
+            (header::IF_NONE_MATCH, known.and_then(|known| known.etag.as_ref())),
+            (header::IF_MODIFIED_SINCE, known.and_then(|known| known.modified.as_ref())),
+        ];
+        for (field, value) in known {
+            request = value.into_iter().fold(request, |request, value| request.header(&field, value));
+        }
+        let mut answer = match request.call() {
+            Ok(answer) => answer,
+            Err(error) => return failed(error.to_string(), None),
+        };
+        match answer.status().as_u16() {
+            200 => {}
+            304 => return FetchAnswer::NotModified,
+            status @ 400..=499 if status != 429 => return FetchAnswer::None(status),
+            status => {
+                let wait = field(&answer, &header::RETRY_AFTER);
+                let wait = wait.and_then(|wait| retry_after(&wait, SystemTime::now()));
+                return failed(format!("the publisher answers {status}"), wait);
+            }
+        }
+        let media_type = field(&answer, &header::CONTENT_TYPE).unwrap_or_default();
+        if let Err(why) = kind.check_media_type(&media_type, self.mirror.is_some()) {
+            return failed(why, None);
+        }
+        let validators = Validators {
+            etag: field(&answer, &header::ETAG),
+            modified: field(&answer, &header::LAST_MODIFIED),
+        };
+        match answer.body_mut().with_config().limit(kind.largest()).read_to_vec() {
+            Ok(bytes) => FetchAnswer::File { bytes, validators },
+            Err(ureq::Error::BodyExceedsLimit(most)) => failed(format!("has more than {most} bytes"), None),
+            Err(error) => failed(error.to_string(), None),
+        }
+    }
+
+    /// Publishers are asked over HTTPS even where the catalogue says otherwise: what proves a name must
+    /// not be for anybody on the way to write.
+    fn address(&self, kind: PublishedKind, url: &str) -> String {
+        match (kind, &self.mirror) {
+            (PublishedKind::Catalogue(_), _) => url.to_owned(),
+            (_, Some(mirror)) => format!("{mirror}{}", file_name(url)),
+            (_, None) => {
+                url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"))
+            }
+        }
+    }
+}
+
+impl PublishedFile {
+    fn write(&self, copy: &FetchedCopy, is_new: bool) -> io::Result<()> {
+        if matches!(self.kind, PublishedKind::Catalogue(_)) {
+            return copy.write(&self.path, is_new);
+        }
+        // First the head: of bytes that it was not written for, it says nothing.
+        copy.head.write(&self.path)?;
+        match copy.bytes() {
+            Some(bytes) if is_new => replace_file(&self.path, bytes),
+            _ => Ok(()),
+        }
+    }
+}
+
+const fn failed(why: String, retry_after: Option<Duration>) -> FetchAnswer {
+    FetchAnswer::Failed { why, retry_after }
+}
+
+fn field<T>(answer: &Response<T>, name: &header::HeaderName) -> Option<String> {
+    answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// The certificates of `ca`, or those built in.
+///
+/// # Errors
+/// When the file holds none.
+pub fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
+    let Some(path) = ca else { return Ok(RootCerts::WebPki) };
+    let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = reading::read(path, MOST_BYTES).map_err(|error| refuse(&error))?.bytes;
+    let mut certificates = Vec::new();
+    for item in parse_pem(&text) {
+        if let PemItem::Certificate(certificate) = item.map_err(|error| refuse(&error))? {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() {
+        return Err(refuse(&"no certificate in PEM form"));
+    }
+    Ok(RootCerts::new_with_certs(&certificates))
+}
+
+/// Finds the addresses of an agent, but none of a private network: nothing that somebody writes into DNS makes this
+/// machine ask its neighbours. A mirror and a proxy (`HTTPS_PROXY`) may stand there, since the operator names them; a proxy
+/// finds the agent's address itself.
+#[derive(Debug)]
+struct PublicResolver {
+    is_for_anybody: bool,
+    inner: DefaultResolver,
+}
+
+impl Resolver for PublicResolver {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &ureq::config::Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.inner.resolve(uri, config, timeout)?;
+        let is_for_proxy = config.proxy().is_some_and(|proxy| proxy.uri() == uri);
+        let is_for_anybody = self.is_for_anybody || is_for_proxy;
+        let mut kept = self.empty();
+        for address in found.iter().filter(|address| is_for_anybody || is_public(address.ip())) {
+            kept.push(*address);
+        }
+        if kept.is_empty() { Err(ureq::Error::HostNotFound) } else { Ok(kept) }
+    }
+}

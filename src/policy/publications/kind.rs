@@ -1,0 +1,345 @@
+//! The kinds of what is published, and by which rules each is fit.
+
+use crate::config::ranges::{self, file_name};
+use crate::config::{Config, ConfigError, catalogue, reading};
+use crate::identify::signature::has_signed_file;
+use crate::identify::{Catalogue, Identifier};
+use crate::policy::fetched::{FetchHead, FetchedCopy};
+use crate::policy::proof::{Evidence, KeyDirectories, KeySet, LARGEST_KEYS, LARGEST_LIST, RangeList};
+use crate::record::{beside, replace_file};
+use crate::request::address::Network;
+use crate::request::prefixes::Prefixes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// More than any catalogue has.
+const LARGEST_CATALOGUE: u64 = 8 * 1024 * 1024;
+
+const KEYS_TYPE: &str = "application/http-message-signatures-directory+json";
+
+/// Media types by which a directory may come. Some are published by servers that know no other name for JSON.
+const KEYS_TYPES: [&str; 3] = [KEYS_TYPE, "application/jwk-set+json", "application/json"];
+
+/// Something that is published, and where it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedFile {
+    /// What it is.
+    pub kind: PublishedKind,
+    /// Where it is published.
+    pub url: Box<str>,
+    /// Whom it is for.
+    pub crawlers: Vec<Box<str>>,
+    /// Where it lies.
+    pub path: PathBuf,
+}
+
+/// What is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PublishedKind {
+    /// A list of address ranges.
+    Ranges,
+    /// The keys of an agent that signs.
+    Keys,
+    /// What an agent says of itself.
+    Card,
+    /// A catalogue, which this key has to have signed.
+    Catalogue([u8; 32]),
+}
+
+impl PublishedKind {
+    /// In how many steps all kinds are fetched.
+    pub const STEPS: usize = 3;
+
+    /// In which of them this one is: a catalogue may name cards, and both may name lists and keys.
+    pub const fn step(self) -> usize {
+        match self {
+            Self::Catalogue(_) => 0,
+            Self::Card => 1,
+            Self::Ranges | Self::Keys => 2,
+        }
+    }
+
+    pub(super) const fn largest(self) -> u64 {
+        match self {
+            Self::Ranges => LARGEST_LIST,
+            Self::Keys => LARGEST_KEYS,
+            Self::Card => catalogue::LARGEST_CARD,
+            Self::Catalogue(_) => LARGEST_CATALOGUE,
+        }
+    }
+
+    /// What is asked for.
+    pub(super) const fn accepted(self) -> &'static str {
+        match self {
+            Self::Ranges | Self::Card | Self::Catalogue(_) => "*/*",
+            Self::Keys => KEYS_TYPE,
+        }
+    }
+
+    /// Whether an answer may be of this media type.
+    pub(super) fn check_media_type(self, media_type: &str, is_mirror: bool) -> Result<(), String> {
+        if self != Self::Keys {
+            return newer_version(media_type).map_or(Ok(()), |version| {
+                Err(format!("is of version {version} of its format, and 1 is understood"))
+            });
+        }
+        let own = media_type.split(';').next().unwrap_or_default().trim();
+        if is_mirror || KEYS_TYPES.iter().any(|known| own.eq_ignore_ascii_case(known)) {
+            return Ok(());
+        }
+        Err(format!("is of the media type `{own}`, and not of `{KEYS_TYPE}`"))
+    }
+}
+
+impl PublishedFile {
+    /// The catalogue, where one is to be fetched; then all that the catalogue in force names: cards, lists, keys.
+    pub fn all(config: &Config, catalogue: &Catalogue) -> Vec<Self> {
+        let folder = Evidence::folder(config);
+        let lists = Evidence::published(catalogue).into_iter().map(|(url, crawlers)| Self {
+            kind: PublishedKind::Ranges,
+            url: url.into(),
+            crawlers: crawlers.into_iter().map(Into::into).collect(),
+            path: folder.join(file_name(url)),
+        });
+        let directories = KeyDirectories::named(config, catalogue);
+        let keys = directories.all().into_iter().map(|directory| Self {
+            kind: PublishedKind::Keys,
+            url: directory.agent.key_set().into(),
+            crawlers: directory.crawlers.iter().map(|name| Box::from(&**name)).collect(),
+            path: directory.path.clone(),
+        });
+        let mut all: Vec<Self> = Self::catalogue(config).into_iter().collect();
+        for (crawler, card) in catalogue.crawlers().iter().filter_map(|own| Some((own, own.card.as_ref()?))) {
+            if let Some(known) = all.iter_mut().find(|known| known.path == card.path) {
+                known.crawlers.push((&*crawler.name).into());
+                continue;
+            }
+            let (kind, crawlers) = (PublishedKind::Card, vec![(&*crawler.name).into()]);
+            all.push(Self { kind, url: card.url.clone(), crawlers, path: card.path.clone() });
+        }
+        all.extend(lists.chain(keys));
+        all
+    }
+
+    /// The catalogue, where one is to be fetched.
+    fn catalogue(config: &Config) -> Option<Self> {
+        let (url, key) = config.catalogue.published()?;
+        let path = config.state_dir.join("catalogue").join(file_name(url));
+        Some(Self { kind: PublishedKind::Catalogue(key), url: url.into(), crawlers: Vec::new(), path })
+    }
+
+    /// What its head says where it is from. What another key has signed is another catalogue.
+    pub(super) fn source(&self) -> String {
+        match self.kind {
+            PublishedKind::Catalogue(key) => format!("{} {}", self.url, STANDARD.encode(key)),
+            _ => self.url.to_string(),
+        }
+    }
+
+    /// What is kept of it, with its head.
+    pub(super) fn copy(&self) -> FetchedCopy {
+        if matches!(self.kind, PublishedKind::Catalogue(_)) {
+            return FetchedCopy::read(&self.path, &self.source());
+        }
+        let present = reading::read(&self.path, self.kind.largest()).ok().map(|read| read.bytes);
+        FetchedCopy::of(present, FetchHead::read(&self.path))
+    }
+
+    /// How many ranges, keys or crawlers of a catalogue lie there now, where anything does, and how old they are.
+    pub fn held(
+        &self,
+        config: &Config,
+        catalogue: &Catalogue,
+        now: SystemTime,
+    ) -> (Option<usize>, Option<Duration>) {
+        match self.kind {
+            PublishedKind::Ranges => {
+                let list = RangeList::load(&self.path, None).0;
+                (list.as_ref().map(|list| list.networks()), list.map(|list| list.age(now)))
+            }
+            PublishedKind::Keys => {
+                let directories = KeyDirectories::load(config, catalogue, None).0;
+                let own = directories.all().into_iter().find(|directory| directory.path == self.path);
+                let keys = own.and_then(|directory| directory.keys.as_ref()).map(HashMap::len);
+                (keys, own.and_then(|directory| directory.age(now)))
+            }
+            PublishedKind::Card | PublishedKind::Catalogue(_) => {
+                let copy = self.copy();
+                let entries = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches("[[crawler]]").count();
+                (copy.bytes().map(entries), copy.head.age(now))
+            }
+        }
+    }
+
+    /// Whether `bytes`, with what was fetched as their signature, may take the place of those that are there.
+    pub(super) fn accept(
+        &self,
+        bytes: &[u8],
+        signature: &[u8],
+        present: Option<&[u8]>,
+    ) -> Result<(), String> {
+        match self.kind {
+            PublishedKind::Catalogue(key) => accept_catalogue(&self.path, bytes, signature, &key),
+            PublishedKind::Ranges => accept_ranges(&self.path, bytes, present),
+            PublishedKind::Keys => accept_keys(&self.path, bytes),
+            PublishedKind::Card => catalogue::parse_card(bytes).map(drop),
+        }
+    }
+}
+
+/// The text of the published catalogue, as last fetched and found good, and where it lies.
+pub(in crate::policy) fn published_catalogue(config: &Config) -> Option<(String, PathBuf)> {
+    let publication = PublishedFile::catalogue(config)?;
+    let text = publication.copy().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok())?;
+    Some((text, publication.path))
+}
+
+/// The file of the published catalogue, where one is to be fetched.
+pub(in crate::policy) fn catalogue_path(config: &Config) -> Option<PathBuf> {
+    PublishedFile::catalogue(config).map(|publication| publication.path)
+}
+
+fn accept_catalogue(path: &Path, bytes: &[u8], signature: &[u8], key: &[u8; 32]) -> Result<(), String> {
+    let signature = STANDARD.decode(signature.trim_ascii()).unwrap_or_default();
+    if !has_signed_file(key, bytes, &signature) {
+        let expected = "expected 64 bytes of Ed25519 in Base64";
+        return Err(format!("its signature is not that of `public_key`: {expected}"));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| "is no UTF-8".to_owned())?;
+    // What cards say is asked when it is put in force: beside it none lie.
+    let knowledge = catalogue::merge(text, path, path)
+        .map_err(|faults| faults.first().map(fault_of).unwrap_or_default())?;
+    Identifier::new(knowledge).map(drop).map_err(|error| error.to_string())
+}
+
+fn accept_ranges(path: &Path, bytes: &[u8], present: Option<&[u8]>) -> Result<(), String> {
+    let read = ranges::parse(path, bytes).map_err(|fault| fault_of(&fault))?;
+    let old = present.and_then(|present| ranges::parse(path, present).ok());
+    let lost = old.and_then(|old| set_aside(path, bytes, &old.networks, &read.networks));
+    lost.map_or(Ok(()), Err)
+}
+
+fn accept_keys(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let set = KeySet::parse(bytes)?;
+    if let Some(fault) = set.faults.first().filter(|_| set.keys.is_empty()) {
+        // Those that were withdrawn verify nothing any more, whatever is wrong with the new ones.
+        if path.exists() {
+            replace_file(path, b"{\"keys\":[]}").map_err(|error| format!("cannot be written: {error}"))?;
+        }
+        return Err(format!("has no key that can be used: {fault}"));
+    }
+    for fault in &set.faults {
+        tracing::warn!(keys = %path.display(), "a directory of keys has a fault: {fault}");
+    }
+    Ok(())
+}
+
+/// The version that a media type `application/jafar+json` gives, where its major number is higher than what is understood:
+/// what it holds must not be guessed at.
+fn newer_version(media_type: &str) -> Option<&str> {
+    let (kind, parameters) = media_type.split_once(';')?;
+    let is_version = |parameter: &str| {
+        parameter.trim().split_once('=').as_ref().is_some_and(|(name, _)| *name == "version")
+    };
+    let parameter = parameters.split(';').find(|parameter| is_version(parameter))?;
+    let version = parameter.trim().split_once('=')?.1.trim_matches('"');
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    let is_newer = major.is_none_or(|major| major > 1);
+    (kind.trim().eq_ignore_ascii_case("application/jafar+json") && is_newer).then_some(version)
+}
+
+/// The fault of a list that lies nowhere yet.
+fn fault_of(fault: &ConfigError) -> String {
+    match fault.position {
+        Some((line, column)) => format!("line {line}, column {column}: {}", fault.message),
+        None => fault.message.clone(),
+    }
+}
+
+/// Lists of fewer networks change as a whole when their publisher moves house.
+const LEAST: usize = 8;
+
+/// Puts `bytes` beside `path`, and says so, where they hold less than half of the networks that were there: half a list
+/// would turn half of an operator's true crawlers into false ones, so somebody has to look at it. Addresses count, not
+/// lines: a publisher that joins networks to larger ones loses nothing.
+fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Network]) -> Option<String> {
+    let kept = kept(old, new);
+    if old.len() < LEAST || kept * 2 >= old.len() {
+        return None;
+    }
+    let lost = format!("only {kept} of {} ranges are left in it", old.len());
+    let aside = beside(path, ".shrunken");
+    Some(match replace_file(&aside, bytes) {
+        Ok(()) => format!("{lost}: kept aside in {}; move it into place if that is right", aside.display()),
+        Err(error) => format!("{lost}, and it cannot be kept aside: {error}"),
+    })
+}
+
+/// How many of the old networks the new ones hold, by their first addresses.
+fn kept(old: &[Network], new: &[Network]) -> usize {
+    let new = Prefixes::new(new.iter().copied());
+    old.iter().filter(|network| new.contains(network.address())).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn networks(count: u8) -> Vec<Network> {
+        (0..count).map(|third| format!("20.171.{third}.0/24").parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_list_that_lost_most_of_its_networks_is_put_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        let aside = folder.path().join("list.json.shrunken");
+        assert_eq!(set_aside(&path, b"x", &networks(10), &networks(5)), None);
+        assert_eq!(set_aside(&path, b"x", &networks(7), &networks(1)), None, "too small to tell");
+        assert!(!aside.exists());
+        let message = set_aside(&path, b"x", &networks(10), &networks(4)).unwrap();
+        assert!(
+            message.starts_with("only 4 of 10 ranges are left") && message.contains("list.json.shrunken")
+        );
+        assert_eq!(std::fs::read(&aside).unwrap(), b"x");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_key_that_is_published_no_more_goes_though_no_other_can_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let faulty = br#"{"keys":[{"kty":"RSA","n":"AAAA","e":"AQAB"}]}"#;
+        assert!(accept_keys(&path, faulty).unwrap_err().starts_with("has no key that can be used"));
+        assert!(!path.exists());
+        std::fs::write(&path, r#"{"keys":[{"kty":"OKP"}]}"#).unwrap();
+        assert!(accept_keys(&path, faulty).is_err());
+        assert_eq!(KeySet::parse(&std::fs::read(&path).unwrap()).unwrap().keys.len(), 0);
+    }
+
+    #[test]
+    fn a_newer_format_is_told_by_its_media_type() {
+        for fine in [
+            "application/json",
+            "application/jafar+json",
+            "application/jafar+json; version=1.9",
+            "Application/JAFAR+json;charset=utf-8;version=\"1.0\"",
+            "application/json; version=2",
+        ] {
+            assert_eq!(newer_version(fine), None, "{fine}");
+        }
+        assert_eq!(newer_version("application/jafar+json; version=2.0"), Some("2.0"));
+        assert_eq!(newer_version("application/jafar+json;charset=utf-8;version=\"10\""), Some("10"));
+        assert_eq!(newer_version("application/jafar+json; version=new"), Some("new"));
+    }
+
+    #[test]
+    fn larger_networks_that_hold_the_old_ones_lose_nothing() {
+        let joined: Network = "20.171.0.0/16".parse().unwrap();
+        assert_eq!(kept(&networks(100), &[joined]), 100);
+        assert_eq!(kept(&[joined], &networks(1)), 1);
+    }
+}

@@ -1,0 +1,12 @@
+//! What operators of crawlers publish: lists of address ranges, the keys by which agents sign, and
+//! catalogues of crawlers. Fetched when
+//! `gatewayctl crawlers refresh` is called, and from time to time where the operator turned that on.
+
+mod client;
+mod kind;
+mod timer;
+
+pub use client::{PublicationClient, Refreshed, root_certs};
+pub use kind::{PublishedFile, PublishedKind};
+pub(super) use kind::{catalogue_path, published_catalogue};
+pub use timer::refresh_regularly;
