@@ -67,7 +67,7 @@ fn each_is_told_with_its_place_and_what_to_write() {
         let ended = ctl(&folder, &["check", "--offline", "--config", "gateway.toml"]).exits(1);
         assert!(ended.stdout.contains(": error: "), "{text}\n{ended:?}");
         // Writing to a `String` cannot fail.
-        let _ = write!(all, "== {}\n{text}-- \n{}{}", number + 1, ended.stdout, ended.stderr);
+        let _ = write!(all, "== {}\n{text}-- \n{}{}\n", number + 1, ended.stdout, ended.stderr);
     }
     let ended = Ended { code: Some(1), stdout: all, stderr: String::new(), took: Duration::ZERO };
     assert_golden("check-wrong-files", &folder, &ended);

@@ -136,8 +136,9 @@ impl KeyDirectories {
         sorted.into_values().collect()
     }
 
-    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        self.0.values().map(|directory| directory.path.as_path())
+    /// Where they lie, and which of them are there.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&Path, bool)> {
+        self.0.values().map(|directory| (directory.path.as_path(), directory.keys.is_some()))
     }
 
     pub(super) fn is_as(&self, other: &Self) -> bool {

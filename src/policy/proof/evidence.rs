@@ -136,8 +136,12 @@ impl Evidence {
 
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let own = self.sources.iter().map(|source| source.path.as_path()).chain(self.directories.files());
-        own.flat_map(|path| [path.to_owned(), FetchHead::path_of(path)])
+        let lists = self.sources.iter().map(|source| (source.path.as_path(), source.list.is_some()));
+        // A head comes with its list, and changes without it where that is said to be unchanged.
+        lists.chain(self.directories.files()).flat_map(|(path, is_there)| {
+            let head = is_there.then(|| FetchHead::path_of(path));
+            std::iter::once(path.to_owned()).chain(head)
+        })
     }
 
     /// Whether the same lists are in force.

@@ -73,7 +73,10 @@ impl PublishedKind {
     /// old to verify by: a fetch that fails takes none away.
     fn old(self) -> (Duration, &'static str) {
         match self {
-            Self::Ranges => (DAY * 6, "address ranges are old, and from seven days on accuse nobody"),
+            Self::Ranges => (
+                DAY * 6,
+                "address ranges are old; after seven days they can no longer show that a name is borrowed",
+            ),
             Self::Keys => (DAY * 7, "the keys are old, and the agent may have withdrawn one of them since"),
             Self::Card => (DAY * 30, "the card is old, and the agent may say something else by now"),
             Self::Catalogue(_) => {
