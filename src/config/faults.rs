@@ -83,9 +83,12 @@ impl<'a> Faults<'a> {
         if let Some(name) = header.filter(|_| message.starts_with("invalid type: map, expected a sequence")) {
             return format!("invalid table `[{name}]`: expected `[[{name}]]`, because there may be several");
         }
-        let unknown =
-            message.strip_prefix("unknown field `").and_then(|rest| rest.split_once("`, expected "));
-        let Some((key, expected)) = unknown else { return message.to_owned() };
+        let unknown = |what| message.strip_prefix(what).and_then(|rest| rest.split_once("`, expected "));
+        if let Some((word, expected)) = unknown("unknown variant `") {
+            let known = expected.split('`').skip(1).step_by(2);
+            return format!("invalid word `{word}`: expected one of {}", nearest_first(word, known));
+        }
+        let Some((key, expected)) = unknown("unknown field `") else { return in_plain_words(message) };
         if let Some((_, fate)) = REMOVED.iter().find(|(removed, _)| *removed == key) {
             return format!("`{key}` is a key no more; {fate}");
         }
@@ -238,6 +241,36 @@ fn array_in<'t, 'a>(value: &'t mut Spanned<DeValue<'a>>, span: &Range<usize>) ->
         DeValue::Table(table) => array_at(table, span),
         _ => None,
     }
+}
+
+/// A complaint about the type of a value, which `serde` words for whoever writes programs.
+fn in_plain_words(message: &str) -> String {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    let Some((found, expected)) = rest.and_then(|rest| rest.split_once(", expected ")) else {
+        return message.to_owned();
+    };
+    let expected = match expected {
+        "usize" | "u64" => "a whole number",
+        "u32" => "a whole number below 4294967296",
+        "u16" => "a whole number below 65536",
+        "a string" => "a text in quotes",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "a list in brackets, `[` and `]`",
+        "a map" => "a table",
+        expected if expected.starts_with("struct ") => "a table",
+        expected => expected,
+    };
+    let (kind, value) = found.split_once(' ').unwrap_or((found, ""));
+    let found = match kind {
+        "string" => format!("the text {value}"),
+        "integer" | "boolean" | "floating" => {
+            format!("`{}`", value.trim_start_matches("point ").trim_matches('`'))
+        }
+        "sequence" => "a list".to_owned(),
+        "map" => "a table".to_owned(),
+        _ => found.to_owned(),
+    };
+    format!("expected {expected}, and found {found}")
 }
 
 /// The name in `[name]`.

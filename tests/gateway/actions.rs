@@ -117,7 +117,7 @@ fn what_cannot_be_answered_with_is_refused_when_it_is_read() {
         ("{ answer = { status = 200, body = \"pay.html\" } }", "invalid status `200`"),
         ("{ answer = { status = 402, body = \"none.html\" } }", "cannot read the answer"),
         ("{ upstream = \"http://127.0.0.1:1/x\" }", "an origin has no path"),
-        ("\"tarpit\"", "unknown variant `tarpit`"),
+        ("\"tarpit\"", "invalid word `tarpit`"),
     ] {
         let gateway =
             Daemon::with(ROBOTS).file("pay.html", "").table(&format!("[crawlers.GPTBot]\naction = {action}"));

@@ -69,8 +69,8 @@ fn certificates_of_the_system_that_are_not_there() {
 
 #[test]
 fn a_wrong_type() {
-    fails_at(&format!("threads = \"two\"\n{SITE}"), 1, 11, "invalid type");
-    fails_at(&format!("listen = \"127.0.0.1:80\"\n{SITE}"), 1, 10, "invalid type");
+    fails_at(&format!("threads = \"two\"\n{SITE}"), 1, 11, "expected a whole number");
+    fails_at(&format!("listen = \"127.0.0.1:80\"\n{SITE}"), 1, 10, "expected a list");
 }
 
 #[test]

@@ -321,7 +321,7 @@ mod tests {
             ("signature_agent = \"https://agent.example/x#y\"", "or the https URL of a key set"),
             ("client = \"app\"\nsignature_agent = \"https://agent.example\"", "is never judged"),
             ("verify = { rnds = [] }", "did you mean `rdns`"),
-            ("star = \"yes\"", "expected a boolean"),
+            ("star = \"yes\"", "expected `true` or `false`"),
             ("obeys = \"maybe\"", "`partly`"),
             ("client = \"browser\"", "expected one of"),
             ("name = \"Other\"", "duplicate key"),
