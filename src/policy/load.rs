@@ -89,9 +89,7 @@ pub(super) fn load(
     let (identifier, catalogue, catalogue_faults) = identifier(&config, previous)?;
     let (former_evidence, former_certificates) =
         previous.map(|policy| (&*policy.evidence, &policy.certificates)).unzip();
-    let mut evidence = Evidence::load(&config, identifier.catalogue(), former_evidence)?;
-    evidence.faults.extend(catalogue_faults);
-    let evidence = Arc::new(evidence);
+    let evidence = Evidence::load(&config, identifier.catalogue(), former_evidence, catalogue_faults)?;
     let renewed = previous.is_some_and(|policy| !Arc::ptr_eq(&policy.identifier, &identifier));
     let (certificates, mut unfit) = Certificates::load(&config.certificates, former_certificates)?;
     let (secret, webhook) = secrets(&config)?;
@@ -136,7 +134,7 @@ pub(super) fn load(
         config: Arc::new(config),
         identifier,
         certificates,
-        evidence,
+        evidence: Arc::new(evidence),
         secret,
         webhook,
         catalogue,
@@ -187,8 +185,8 @@ fn identifier(
     let own = path.map(read).transpose()?;
     let (published, place) = published_catalogue(config).unzip();
     let texts = CatalogueTexts { own, published };
-    if let Some(policy) = previous
-        .filter(|policy| policy.catalogue == texts && policy.cards().all(catalogue::is_as_read))
+    if let Some(policy) =
+        previous.filter(|policy| policy.catalogue == texts && policy.cards().all(catalogue::is_as_read))
     {
         return Ok((Arc::clone(&policy.identifier), texts, Vec::new()));
     }

@@ -46,12 +46,15 @@ pub enum FetchedFile {
     File(Vec<u8>),
 }
 
+/// Whether bytes may take the place of those that are kept, and why not.
+pub(in crate::policy) type Acceptance<'a> = dyn Fn(&[u8], Option<&[u8]>) -> Result<(), String> + 'a;
+
 /// What is particular about a kind.
 pub(in crate::policy) struct FetchRules<'a> {
     /// Who is asked, as the subject of a sentence.
     pub(in crate::policy) who: &'static str,
-    /// Why bytes may not take the place of those that are kept, if they may not.
-    pub(in crate::policy) accept: &'a dyn Fn(&[u8], Option<&[u8]>) -> Result<(), String>,
+    /// Whether bytes may take the place of those that are kept.
+    pub(in crate::policy) accept: &'a Acceptance<'a>,
     /// How long it has to be said that there is no file before a copy goes; `None` where that is a failure as any other.
     pub(in crate::policy) gone_after: Option<Duration>,
     /// How long a copy is kept while nothing of use is said; `None` for ever.

@@ -4,8 +4,8 @@
 use super::copy::{FetchedCopy, FetchedFile};
 use super::head::FetchHead;
 use crate::config::reading;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use crate::record::replace_file;
+use std::io;
 use std::path::Path;
 
 /// More than a copy with its head can have.
@@ -27,24 +27,15 @@ impl FetchedCopy {
         (!head.has_file() || head.is_of(bytes)).then_some(Self { file, head })
     }
 
-    /// Writes it beside what is there, and puts it in its place. `is_new` has it synced: a restart may do without the age of
-    /// a copy, not without the copy.
-    pub(in crate::policy) fn write(&self, path: &Path, is_new: bool) -> io::Result<()> {
+    /// Puts it in the place of what is there, whole or not at all.
+    pub(in crate::policy) fn write(&self, path: &Path) -> io::Result<()> {
         if self.file == FetchedFile::Unknown {
             return Ok(());
         }
-        fs::create_dir_all(path.parent().unwrap_or_else(|| Path::new("")))?;
-        // Two gateways of an upgrade may both write.
-        let beside = path.with_extension(std::process::id().to_string());
-        let mut file = File::create(&beside)?;
         let mut text = serde_json::to_vec(&self.head)?;
         text.push(b'\n');
         text.extend_from_slice(self.bytes().unwrap_or_default());
-        file.write_all(&text)?;
-        if is_new {
-            file.sync_all()?;
-        }
-        fs::rename(&beside, path)
+        replace_file(path, &text)
     }
 }
 
@@ -52,6 +43,7 @@ impl FetchedCopy {
 mod tests {
     use super::*;
     use crate::policy::fetched::{FetchAnswer, FetchRules, FetchTime, Validators};
+    use std::fs;
     use std::time::{Duration, SystemTime};
 
     #[test]
@@ -71,7 +63,7 @@ mod tests {
             copy.apply(FetchAnswer::File { bytes, validators }, &rules, now);
         }
         copy.apply(FetchAnswer::None(404), &rules, now);
-        copy.write(&path, true).unwrap();
+        copy.write(&path).unwrap();
         assert_eq!(read(), copy);
         assert_eq!(FetchedCopy::read(&path, "example.com").file, FetchedFile::Unknown);
         let whole = fs::read(&path).unwrap();
@@ -81,7 +73,7 @@ mod tests {
         }
         let mut none = unknown.clone();
         none.apply(FetchAnswer::None(404), &rules, now);
-        none.write(&path, false).unwrap();
+        none.write(&path).unwrap();
         assert_eq!(read(), none);
     }
 }

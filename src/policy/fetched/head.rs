@@ -163,7 +163,7 @@ impl FetchHead {
 
     /// There is no file, it says; since when it has been saying so.
     pub(super) fn gone_since(&mut self, now: FetchTime) -> Duration {
-        Duration::from_micros(*self.gone_since.get_or_insert(micros(now.at)))
+        Duration::from_micros(*self.gone_since.get_or_insert_with(|| micros(now.at)))
     }
 }
 

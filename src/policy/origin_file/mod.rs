@@ -172,7 +172,7 @@ impl OriginFiles {
         let copy = asked.copy.clone();
         drop(state);
         // Nobody who asks for the state waits for the disk.
-        if let Err(error) = copy.write(&disk::path(&self.folder, site), is_new) {
+        if let Err(error) = copy.write(&disk::path(&self.folder, site)) {
             tracing::error!(
                 site,
                 "the copy of the origin's robots.txt cannot be kept for a restart: {error}"

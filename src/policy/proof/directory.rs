@@ -173,7 +173,7 @@ fn read(path: &Path, head: &FetchHead) -> Result<Option<(KeySet, SystemTime)>, S
         read => read.map_err(refuse)?,
     };
     let by_hand = || read.metadata.modified().map_err(refuse);
-    let heard = head.heard().filter(|_| head.is_of(&read.bytes));
-    let fetched = heard.map_or_else(by_hand, |heard| Ok(heard.time))?;
+    let said = head.heard().filter(|_| head.is_of(&read.bytes));
+    let fetched = said.map_or_else(by_hand, |said| Ok(said.time))?;
     Ok(Some((KeySet::parse(&read.bytes)?, fetched)))
 }

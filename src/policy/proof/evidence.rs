@@ -83,7 +83,7 @@ impl Evidence {
         urls
     }
 
-    /// Reads every list that changed since `previous`.
+    /// Reads every list that changed since `previous`. There may be `faults` of the catalogue already.
     ///
     /// # Errors
     /// When the configuration names a crawler that is not known, or a list that is not there and never was.
@@ -91,8 +91,9 @@ impl Evidence {
         config: &Config,
         catalogue: &Catalogue,
         previous: Option<&Self>,
+        faults: Vec<ConfigError>,
     ) -> Result<Self, ConfigErrors> {
-        let mut reading = ListReading { previous, sources: BTreeMap::new(), faults: Vec::new() };
+        let mut reading = ListReading { previous, sources: BTreeMap::new(), faults };
         let folder = Self::folder(config);
         for url in Self::published(catalogue).into_keys() {
             reading.source(&folder.join(file_name(url)), Some(url));

@@ -84,7 +84,7 @@ impl RangeList {
         // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
         let head = FetchHead::read(path);
         let as_of = match (head.heard().filter(|_| head.is_of(&bytes)), read.created) {
-            (Some(heard), _) => heard.time,
+            (Some(said), _) => said.time,
             (None, Some(created)) if !head.is_of(&bytes) => created.min(modified),
             (None, _) => modified,
         };

@@ -201,7 +201,7 @@ impl PublicationClient {
 impl PublishedFile {
     fn write(&self, copy: &FetchedCopy, is_new: bool) -> io::Result<()> {
         if matches!(self.kind, PublishedKind::Catalogue(_)) {
-            return copy.write(&self.path, is_new);
+            return copy.write(&self.path);
         }
         // First the head: of bytes that it was not written for, it says nothing.
         copy.head.write(&self.path)?;

@@ -109,7 +109,9 @@ impl Timer {
         let all = PublishedFile::all(&policy.config, policy.identifier.catalogue());
         // What was fetched a moment ago is young in a later policy.
         if !self.fetch(policy, &all, now) {
-            all.iter().for_each(|one| self.tell_of_old(one, one.age(policy, now)));
+            for one in &all {
+                self.tell_of_old(one, one.age(policy, now));
+            }
         }
     }
 
