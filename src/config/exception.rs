@@ -1,6 +1,6 @@
 //! `exempt`, and `except` of a crawler: who is not judged, why, and until when.
 
-use super::values::{NetworkValue, TableOrText, TextOrTable, ValueError, written_as};
+use super::values::{NetworkValue, TableOrText, TextOrTable, ValueError, WrittenAs, from_value};
 use crate::record::timestamp;
 use crate::request::address::Network;
 use serde::Deserialize;
@@ -12,15 +12,17 @@ const SOON: Duration = Duration::from_secs(14 * 86_400);
 
 /// Somebody who is not judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Exception {
     /// From where; from everywhere where there is none.
-    #[serde(deserialize_with = "written_as::<NetworkValue, _, _>")]
+    #[serde(with = "WrittenAs::<NetworkValue>")]
     pub address: Option<Network>,
     /// Why.
     pub reason: Option<String>,
     /// When it ends.
     #[serde(deserialize_with = "end")]
+    #[cfg_attr(test, schemars(with = "super::tests::LocalDate"))]
     pub until: Option<SystemTime>,
 }
 
@@ -50,11 +52,7 @@ impl TableOrText for Exception {
         "a network such as \"192.0.2.0/24\", or a table with `address`, `reason` and `until`";
 }
 
-impl From<TextOrTable<Self>> for Exception {
-    fn from(TextOrTable(exception): TextOrTable<Self>) -> Self {
-        exception
-    }
-}
+from_value!(TextOrTable<Exception> => Exception);
 
 impl Exception {
     /// Whether it holds.

@@ -3,13 +3,14 @@
 use super::defaults;
 use super::error::rebase;
 use super::faults::Faults;
-use super::values::{DurationValue, Ed25519Value, written_as};
+use super::values::{DurationValue, Ed25519Value, WrittenAs};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Membership in a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FleetConfig {
     /// The URL of the database, without a password.
@@ -22,13 +23,13 @@ pub struct FleetConfig {
     /// The certificates of the authorities that the database's is checked against; without a file those of the system.
     pub ca_file: Option<PathBuf>,
     /// The Ed25519 key that has to have signed what is published.
-    #[serde(default, deserialize_with = "written_as::<Ed25519Value, _, _>")]
+    #[serde(default, with = "WrittenAs::<Ed25519Value>")]
     pub publisher_key: Option<[u8; 32]>,
     /// For how long a member that falls silent still counts as serving what it served.
-    #[serde(default = "default_lease", deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(default = "default_lease", with = "WrittenAs::<DurationValue>")]
     pub lease: Duration,
     /// For how long a member that joins goes on accusing nobody.
-    #[serde(default = "default_settle", deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(default = "default_settle", with = "WrittenAs::<DurationValue>")]
     pub settle: Duration,
 }
 

@@ -2,12 +2,13 @@
 //! may take.
 
 use super::faults::Faults;
-use super::values::{DurationValue, SizeValue, written_as};
+use super::values::{DurationValue, SizeValue, WrittenAs};
 use serde::Deserialize;
 use std::time::Duration;
 
 /// Bounds on connections and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectionLimits {
     /// Connections of clients that may be open at once.
@@ -17,15 +18,15 @@ pub struct ConnectionLimits {
     /// Requests on one connection, whatever it speaks.
     pub requests_per_connection: u32,
     /// Size of a request's head, in bytes.
-    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    #[serde(with = "WrittenAs::<SizeValue>")]
     pub header_size: usize,
     /// Number of a request's header fields.
     pub header_fields: usize,
     /// Size of a request's body, in bytes; `None` leaves it to the origin.
-    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    #[serde(with = "WrittenAs::<SizeValue>")]
     pub body_size: Option<u64>,
     /// How many bytes of a body a client must send in a second, once it has had time to start.
-    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    #[serde(with = "WrittenAs::<SizeValue>")]
     pub body_rate: u64,
     /// Streams of one HTTP/2 connection that may be open at once (RFC 9113 §5.1.2).
     pub h2_streams: u32,
@@ -101,37 +102,38 @@ impl ConnectionLimits {
 
 /// Time limits towards clients and origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     /// Idle time of a client's connection between requests.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub keepalive: Duration,
     /// Time for the whole head of a request, for the first one from the moment of connecting.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub client_header: Duration,
     /// Time for a TLS handshake.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub tls_handshake: Duration,
     /// Silence of a client within a request.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub client_read: Duration,
     /// Time for a client to take a piece of an answer.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub client_write: Duration,
     /// Time to connect to an origin.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub origin_connect: Duration,
     /// Silence of an origin.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub origin_read: Duration,
     /// Time for an origin to take a piece of a request.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub origin_write: Duration,
     /// Silence of both sides of a WebSocket.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub tunnel: Duration,
     /// How long an idle connection to an origin is kept.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub origin_idle: Duration,
 }
 

@@ -5,18 +5,19 @@ use super::arguments::Arguments;
 use super::error::rebase;
 use super::faults::Faults;
 use super::host_pattern::HostPattern;
-use super::values::{ListenValue, written_as};
+use super::values::{ListenValue, WrittenAs};
 use serde::Deserialize;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// An address to listen on, and what is spoken there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct ListenerConfig {
     /// The address.
-    #[serde(deserialize_with = "written_as::<ListenValue, _, _>")]
+    #[serde(with = "WrittenAs::<ListenValue>")]
     pub address: SocketAddr,
     /// Whether clients speak TLS (RFC 8446), and within it HTTP/2 or HTTP/1.1.
     #[serde(default)]
@@ -47,6 +48,7 @@ impl ListenerConfig {
 
 /// A certificate chain and its key.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CertificateConfig {
     /// The hosts it is shown for. None here means those it names itself.

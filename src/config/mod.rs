@@ -77,13 +77,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use values::{FieldToKeep, FieldToRemove, TextOrTable, listed_as, text_or_table, written_as};
+use values::{FieldToKeep, FieldToRemove, ListedAs, TextOrTable, WrittenAs};
 
 /// No configuration is larger; a catalogue, a certificate or a key is not either.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Everything an operator can choose.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Config {
@@ -94,7 +95,7 @@ pub struct Config {
     #[serde(skip)]
     pub written: WrittenConfig,
     /// Addresses to listen on for plain HTTP.
-    #[serde(deserialize_with = "listed_as::<ListenValue, _, _, _>")]
+    #[serde(with = "ListedAs::<ListenValue>")]
     pub listen: Vec<SocketAddr>,
     /// Addresses with more to them: TLS, the PROXY protocol.
     pub listeners: Vec<ListenerConfig>,
@@ -111,10 +112,10 @@ pub struct Config {
     /// Mode of every site that has none of its own.
     pub mode: Mode,
     /// How long former versions of a robots.txt excuse a crawler.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub notice: Duration,
     /// How long after a read it counts.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub settle: Duration,
     /// Folder for state.
     pub state_dir: PathBuf,
@@ -123,37 +124,37 @@ pub struct Config {
     /// The journal, relative to the state folder, or `-`.
     pub journal: PathBuf,
     /// Size in bytes at which it is rotated.
-    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    #[serde(with = "WrittenAs::<SizeValue>")]
     pub journal_max_size: u64,
     /// How many rotated ones are kept.
     pub journal_keep: usize,
     /// How many of its lines one sender may have; `None` bounds nobody.
-    #[serde(deserialize_with = "written_as::<RateValue, _, _>")]
+    #[serde(with = "WrittenAs::<RateValue>")]
     pub journal_rate: Option<JournalRate>,
     /// How long counts, events, reads and former versions are kept.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub retention: Duration,
     /// How large the store may become, in bytes.
-    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    #[serde(with = "WrittenAs::<SizeValue>")]
     pub store_max_size: u64,
     /// Admin listener; `None` is off.
-    #[serde(deserialize_with = "written_as::<AdminValue, _, _>")]
+    #[serde(with = "WrittenAs::<AdminValue>")]
     pub admin: Option<SocketAddr>,
     /// What the admin listener asks for as a bearer token.
     pub admin_token: Option<String>,
     /// Worker threads.
     pub threads: usize,
     /// Proxies whose `X-Forwarded-For` is believed.
-    #[serde(deserialize_with = "listed_as::<NetworkValue, _, _, _>")]
+    #[serde(with = "ListedAs::<NetworkValue>")]
     pub trusted_proxies: NetworkList,
     /// In which field trusted proxies tell where a request came from.
     #[serde(with = "ForwardedFieldForm")]
     pub forwarded_header: ForwardedField,
     /// Fields that are taken out of requests, beside those that always are.
-    #[serde(deserialize_with = "listed_as::<FieldToRemove, _, _, _>")]
+    #[serde(with = "ListedAs::<FieldToRemove>")]
     pub remove_fields: FieldPatterns,
     /// Fields that are passed on, although they are among those.
-    #[serde(deserialize_with = "listed_as::<FieldToKeep, _, _, _>")]
+    #[serde(with = "ListedAs::<FieldToKeep>")]
     pub keep_fields: FieldPatterns,
     /// Whether requests to origins say that they came through a gateway (RFC 9110 §7.6.3).
     pub via: bool,
@@ -166,7 +167,7 @@ pub struct Config {
     /// The form of its lines.
     pub access_log_format: AccessFormat,
     /// Clients that are never judged.
-    #[serde(deserialize_with = "listed_as::<TextOrTable<Exception>, _, _, _>")]
+    #[serde(with = "ListedAs::<TextOrTable<Exception>>")]
     pub exempt: Vec<Exception>,
     /// How much of an address is recorded.
     pub addresses: AddressDetail,
@@ -175,21 +176,21 @@ pub struct Config {
     /// Whether the origin is told of the verdict.
     pub verdict_headers: bool,
     /// `max-age` of robots.txt.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub robots_max_age: Duration,
     /// How much of a robots.txt is parsed, in bytes.
-    #[serde(deserialize_with = "written_as::<SizeValue, _, _>")]
+    #[serde(with = "WrittenAs::<SizeValue>")]
     pub robots_max_size: usize,
     /// The operator's own crawlers, and published ones.
-    #[serde(deserialize_with = "text_or_table")]
+    #[serde(with = "WrittenAs::<TextOrTable<CatalogueConfig>>")]
     pub catalogue: CatalogueConfig,
     /// How long requests in flight may take after SIGTERM.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub grace: Duration,
     /// The operational log.
     pub log: LogOptions,
     /// Time limits.
-    #[serde(deserialize_with = "written_as::<Timeouts, _, _>")]
+    #[serde(with = "WrittenAs::<Timeouts>")]
     pub timeouts: Arc<Timeouts>,
     /// Bounds on connections and requests.
     pub limits: ConnectionLimits,
@@ -199,6 +200,7 @@ pub struct Config {
     pub clients: ClientModes,
     /// Modes and rates by what crawlers fetch for.
     #[serde(deserialize_with = "modes::of_purposes")]
+    #[cfg_attr(test, schemars(with = "BTreeMap<values::PurposeValue, NamedSetting>"))]
     pub purposes: BTreeMap<Purpose, NamedSetting>,
     /// Modes and rates by crawler, the names in lower case.
     pub crawlers: BTreeMap<String, NamedSetting>,
@@ -208,6 +210,7 @@ pub struct Config {
 
 /// As the file writes them; the layer of requests reads no formats.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(remote = "ForwardedField", rename_all = "kebab-case")]
 enum ForwardedFieldForm {
     XForwardedFor,
@@ -368,3 +371,6 @@ fn read(path: &Path) -> Result<String, ConfigError> {
         ConfigError::at(path, &text, Some(at..at), "the configuration is not UTF-8")
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 use super::error::rebase;
 use super::faults::Faults;
 use super::site::refusal_status;
-use super::values::{PurposeValue, RateValue, TextOrTable, ValueError, listed_as};
+use super::values::{ListedAs, PurposeValue, RateValue, TextOrTable, ValueError};
 use super::{Config, Exception, OriginUrl};
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, SetByName};
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// What is set for a crawler, or for all that fetch for one purpose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct NamedSetting {
     /// The mode.
@@ -23,12 +24,13 @@ pub struct NamedSetting {
     /// What its violations are answered with.
     pub action: Option<ActionConfig>,
     /// Those of them that are not judged.
-    #[serde(deserialize_with = "listed_as::<TextOrTable<Exception>, _, _, _>")]
+    #[serde(with = "ListedAs::<TextOrTable<Exception>>")]
     pub except: Vec<Exception>,
 }
 
 /// What a violation is answered with in enforce mode.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum ActionConfig {
     /// A refusal, as the site gives it.

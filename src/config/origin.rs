@@ -3,7 +3,7 @@
 use super::error::rebase;
 use super::faults::Faults;
 use super::origin_url::{OriginError, OriginUrl};
-use super::values::{DurationValue, TableOrText, TextOrTable, listed_as, written_as};
+use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs, from_value};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -11,10 +11,11 @@ use std::time::Duration;
 
 /// The origin of a site: its servers, and how they are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Origin {
     /// At least one, but for a site that only other proxies ask about.
-    #[serde(deserialize_with = "listed_as::<TextOrTable<OriginServer>, _, _, _>")]
+    #[serde(with = "ListedAs::<TextOrTable<OriginServer>>")]
     pub servers: Vec<OriginServer>,
     /// Certificates that sign those of the servers; none for what the system trusts.
     pub ca: Option<PathBuf>,
@@ -26,6 +27,7 @@ pub struct Origin {
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OriginServer {
     /// Where it is.
@@ -39,6 +41,7 @@ pub struct OriginServer {
 
 /// How a server is asked if it is well.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HealthCheck {
     /// What is asked.
@@ -47,10 +50,10 @@ pub struct HealthCheck {
     /// For what path, where the probe is a request.
     pub path: String,
     /// How often.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub interval: Duration,
     /// How long an answer may take.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub timeout: Duration,
     /// After how many bad answers in a row it gets no requests.
     pub failures: u32,
@@ -60,6 +63,7 @@ pub struct HealthCheck {
 
 /// What a server is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Probe {
     /// Nothing: it is taken to be well.
@@ -72,19 +76,20 @@ pub enum Probe {
 
 /// Time limits of one origin; `None` is that of all sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct OriginTimeouts {
     /// Time to connect.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub connect: Option<Duration>,
     /// Silence while it answers.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub read: Option<Duration>,
     /// Time to take a piece of a request.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub write: Option<Duration>,
     /// How long an idle connection is kept.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub idle: Option<Duration>,
 }
 
@@ -112,11 +117,7 @@ impl TableOrText for OriginServer {
     const WANTED: &'static str = "a URL, or a table with `url`";
 }
 
-impl From<TextOrTable<Self>> for OriginServer {
-    fn from(TextOrTable(server): TextOrTable<Self>) -> Self {
-        server
-    }
-}
+from_value!(TextOrTable<Origin> => Origin, TextOrTable<OriginServer> => OriginServer);
 
 impl Default for HealthCheck {
     fn default() -> Self {

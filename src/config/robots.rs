@@ -4,7 +4,9 @@ use super::defaults;
 use super::error::rebase;
 use super::faults::Faults;
 use super::origin_url::OriginUrl;
-use super::values::{DurationValue, PurposeValue, TableOrText, ValueError, written_as};
+use super::values::{
+    DurationValue, PurposeValue, TableOrText, TextOrTable, ValueError, WrittenAs, from_value,
+};
 use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use std::convert::Infallible;
@@ -17,6 +19,7 @@ const RAREST: Duration = Duration::from_secs(86_400);
 
 /// What a site's robots.txt is made of; the origin's own where nothing is said.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RobotsConfig {
     /// The file with the site's own rules.
@@ -24,7 +27,7 @@ pub struct RobotsConfig {
     /// Where they come from, if no file has them.
     pub from: RobotsFrom,
     /// How often the origin is asked.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub every: Duration,
     /// The host that it is asked for.
     pub host: Option<RobotsHost>,
@@ -34,6 +37,7 @@ pub struct RobotsConfig {
     pub additions: Option<PathBuf>,
     /// Purposes whose crawlers are shut out.
     #[serde(deserialize_with = "purposes")]
+    #[cfg_attr(test, schemars(with = "Vec<PurposeValue>"))]
     pub block: Vec<Purpose>,
     /// Tokens and names of crawlers that are not.
     pub except: Vec<String>,
@@ -41,6 +45,7 @@ pub struct RobotsConfig {
 
 /// Where a site's own rules come from that are in no file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RobotsFrom {
     /// From the origin.
@@ -87,6 +92,8 @@ impl FromStr for RobotsConfig {
         Ok(Self::of_file(file.into()))
     }
 }
+
+from_value!(TextOrTable<RobotsConfig> => RobotsConfig);
 
 impl TableOrText for RobotsConfig {
     const WANTED: &'static str =

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 /// Rules such as `noindex` for answers under a path, or to crawlers of a purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RobotsTag {
     /// What is said.
@@ -21,7 +22,7 @@ pub struct RobotsTag {
 /// `noindex`, or `max-snippet:20`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-struct TagRule(Box<str>);
+pub(super) struct TagRule(Box<str>);
 
 impl TryFrom<String> for TagRule {
     type Error = ValueError;
@@ -43,7 +44,7 @@ impl TryFrom<String> for TagRule {
 /// A pattern of paths as in robots.txt, matched by the same engine.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-struct TagPath(Box<str>, Arc<Robots>);
+pub(super) struct TagPath(Box<str>, Arc<Robots>);
 
 impl TryFrom<String> for TagPath {
     type Error = ValueError;

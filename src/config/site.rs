@@ -5,7 +5,7 @@ use super::host_pattern::HostPattern;
 use super::origin::Origin;
 use super::robots::RobotsConfig;
 use super::robots_tags::RobotsTag;
-use super::values::{DurationValue, text_or_table};
+use super::values::{DurationValue, TextOrTable, WrittenAs};
 use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
@@ -20,6 +20,7 @@ const REFUSAL_STATUS: [u16; 6] = [402, 403, 404, 410, 429, 451];
 
 /// A site: its hosts, where its requests go, and by which file they are judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SiteConfig {
     /// Its first host, or `default`.
@@ -28,10 +29,10 @@ pub struct SiteConfig {
     /// Its hosts; none for the default site.
     pub hosts: Vec<HostPattern>,
     /// Its origin; without servers where only other proxies ask about it.
-    #[serde(deserialize_with = "text_or_table")]
+    #[serde(with = "WrittenAs::<TextOrTable<Origin>>")]
     pub origin: Origin,
     /// What its robots.txt is made of.
-    #[serde(deserialize_with = "text_or_table")]
+    #[serde(with = "WrittenAs::<TextOrTable<RobotsConfig>>")]
     pub robots: RobotsConfig,
     /// Its own mode.
     pub mode: Option<Mode>,
@@ -61,19 +62,22 @@ pub struct SiteConfig {
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(remote = "PathParameters", rename_all = "kebab-case")]
-enum PathParametersForm {
+pub(super) enum PathParametersForm {
     Keep,
     Drop,
 }
 
 /// As the file writes it; the layer of refusals reads no formats.
 #[derive(Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(remote = "RefusalPolicy", deny_unknown_fields, default)]
-struct RefusalForm {
+pub(super) struct RefusalForm {
     status: u16,
     contact: Option<String>,
     #[serde(rename = "retry_after", deserialize_with = "seconds")]
+    #[cfg_attr(test, schemars(with = "DurationValue"))]
     retry_after_seconds: u64,
 }
 

@@ -150,13 +150,6 @@ impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor
     }
 }
 
-/// Reads a field that is a table, or a text in place of one.
-pub(super) fn text_or_table<'de, T: TableOrText + Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    TextOrTable::deserialize(deserializer).map(|read| read.0)
-}
-
 /// Splits `12m` into its number and what its unit stands for.
 fn split_number(text: &str, units: &[(&str, u64)]) -> Option<(u64, u64)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -244,19 +237,29 @@ impl FromStr for RateValue {
     }
 }
 
-/// Reads a field in the form `V`, and keeps what that stands for.
-pub(super) fn written_as<'de, V: Deserialize<'de> + Into<T>, T, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    V::deserialize(deserializer).map(Into::into)
+/// The form `V` in which a field is written; what it stands for is kept.
+pub(super) struct WrittenAs<V>(PhantomData<V>);
+
+impl<V> WrittenAs<V> {
+    pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>
+    where
+        V: Deserialize<'de> + Into<T>,
+    {
+        V::deserialize(deserializer).map(Into::into)
+    }
 }
 
-/// Reads the elements of an array in the form `V`, and keeps what they stand for.
-pub(super) fn listed_as<'de, V: Deserialize<'de> + Into<T>, T, C: FromIterator<T>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<C, D::Error> {
-    let values = Vec::<V>::deserialize(deserializer)?;
-    Ok(values.into_iter().map(Into::into).collect())
+/// The form `V` in which each element of an array is written.
+pub(super) struct ListedAs<V>(PhantomData<V>);
+
+impl<V> ListedAs<V> {
+    pub(super) fn deserialize<'de, T, C, D: Deserializer<'de>>(deserializer: D) -> Result<C, D::Error>
+    where
+        V: Deserialize<'de> + Into<T>,
+        C: FromIterator<T>,
+    {
+        Ok(Vec::<V>::deserialize(deserializer)?.into_iter().map(Into::into).collect())
+    }
 }
 
 macro_rules! from_value {

@@ -4,7 +4,7 @@ use super::defaults;
 use super::error::rebase;
 use super::faults::Faults;
 use super::user_info::without_user_info;
-use super::values::{DurationValue, ValueError, from_value, listed_as, written_as};
+use super::values::{DurationValue, ListedAs, ValueError, WrittenAs, from_value};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -16,27 +16,28 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the names of crawlers are verified.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct VerifyOptions {
     /// Whether name servers are asked for the names of addresses.
     pub dns: bool,
     /// Which ones; none for those of the system.
-    #[serde(deserialize_with = "listed_as::<ResolverValue, _, _, _>")]
+    #[serde(with = "ListedAs::<ResolverValue>")]
     pub resolvers: Vec<SocketAddr>,
     /// How long one question may take.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub timeout: Duration,
     /// How long it is remembered that an address belongs to a crawler.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub cache: Duration,
     /// How long it is remembered that it does not.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub cache_negative: Duration,
     /// How often published ranges are fetched; `None` leaves that to `gatewayctl crawlers refresh`.
-    #[serde(deserialize_with = "written_as::<RefreshValue, _, _>")]
+    #[serde(with = "WrittenAs::<RefreshValue>")]
     pub refresh: Option<Duration>,
     /// URL of a folder that holds the lists, in place of their publishers; ends with `/`.
-    #[serde(deserialize_with = "written_as::<MirrorValue, _, _>")]
+    #[serde(with = "WrittenAs::<MirrorValue>")]
     pub mirror: Option<String>,
     /// PEM file of the certificates that publishers, or the mirror, are believed by in place of the
     /// built-in ones.
@@ -91,7 +92,7 @@ impl VerifyOptions {
 /// A folder that holds the lists.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-struct MirrorValue(String);
+pub(super) struct MirrorValue(String);
 
 impl TryFrom<String> for MirrorValue {
     type Error = ValueError;
@@ -146,7 +147,7 @@ fn is_near(rest: &str) -> bool {
 /// A name server: `"192.0.2.53:53"`, or an address alone for port 53.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-struct ResolverValue(SocketAddr);
+pub(super) struct ResolverValue(SocketAddr);
 
 impl TryFrom<String> for ResolverValue {
     type Error = ValueError;
@@ -164,7 +165,7 @@ impl TryFrom<String> for ResolverValue {
 /// How often to fetch: `"24h"`, or `"off"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-struct RefreshValue(Option<Duration>);
+pub(super) struct RefreshValue(Option<Duration>);
 
 impl TryFrom<String> for RefreshValue {
     type Error = ValueError;

@@ -51,6 +51,7 @@ impl Action {
 
 /// What a site does about variants of a disallowed path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Variants {
     /// Refuse them in enforce mode.
@@ -62,6 +63,7 @@ pub enum Variants {
 
 /// What a site does about clients that borrow a crawler's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Contradicted {
     /// Refuse them, whatever they ask for, in enforce mode.

@@ -103,6 +103,7 @@ impl<T> SetByName<T> {
 /// Crawlers follow their site unless the operator says otherwise. Everything that a person may have set
 /// off, or that has no name to be called by, is only recorded: a refusal there hurts the wrong one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct ClientModes {
     /// `crawler`

@@ -6,6 +6,7 @@ use crate::request::target::RequestTarget;
 
 /// What a site does about them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PaceChoice {
     /// Count them.

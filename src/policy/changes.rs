@@ -173,44 +173,50 @@ fn rule_delta(old: &Robots, new: &Robots) -> (usize, usize) {
     (added, removed)
 }
 
-/// Takes back in `next` what waits for the next start, so that nothing moves before it, and says which keys that is. A group
-/// of keys is named by each of them.
-pub(super) fn hold_back(started: &Config, next: &mut Config) -> Vec<String> {
-    let mut waiting = Vec::new();
-    macro_rules! hold {
-        ($($key:literal: $($field:ident).+),+ $(,)?) => {$(
-            if started.$($field).+ != next.$($field).+ {
+macro_rules! held_back {
+    ($($key:literal: $($field:ident).+),+ $(,)?) => {
+        /// The keys that wait for the next start.
+        #[cfg(test)]
+        pub(crate) const AT_START: &[&str] = &[$($key),+, "authorize.listen"];
+
+        /// Takes back in `next` what waits for the next start, so that nothing moves before it, and says which keys that
+        /// is. A group of keys is named by each of them.
+        pub(super) fn hold_back(started: &Config, next: &mut Config) -> Vec<String> {
+            let mut waiting = Vec::new();
+            $(if started.$($field).+ != next.$($field).+ {
                 waiting.push($key.to_owned());
                 next.$($field).+.clone_from(&started.$($field).+);
+            })+
+            let doors = |config: &Config| config.authorize.as_ref().map(|doors| doors.listen);
+            if doors(started) != doors(next) {
+                waiting.push("authorize.listen".to_owned());
             }
-        )+};
-    }
-    hold! {
-        "listen": listen,
-        "listeners": listeners,
-        "limits.h2_streams": limits.h2_streams,
-        "limits.h2_resets": limits.h2_resets,
-        "admin": admin,
-        "admin_token": admin_token,
-        "control": control,
-        "fleet": fleet,
-        "state_dir": state_dir,
-        "journal": journal,
-        "journal_max_size": journal_max_size,
-        "journal_keep": journal_keep,
-        "access_log": access_log,
-        "access_log_format": access_log_format,
-        "retention": retention,
-        "store_max_size": store_max_size,
-        "threads": threads,
-        "log.format": log.format,
-        "log.level": log.level,
-    }
-    let doors = |config: &Config| config.authorize.as_ref().map(|doors| doors.listen);
-    if doors(started) != doors(next) {
-        waiting.push("authorize.listen".to_owned());
-    }
-    waiting
+            waiting
+        }
+    };
+}
+
+held_back! {
+    "listen": listen,
+    "listeners": listeners,
+    "limits.h2_streams": limits.h2_streams,
+    "limits.h2_resets": limits.h2_resets,
+    "admin": admin,
+    "admin_token": admin_token,
+    "control": control,
+    "fleet": fleet,
+    "state_dir": state_dir,
+    "journal": journal,
+    "journal_max_size": journal_max_size,
+    "journal_keep": journal_keep,
+    "journal_rate": journal_rate,
+    "access_log": access_log,
+    "access_log_format": access_log_format,
+    "retention": retention,
+    "store_max_size": store_max_size,
+    "threads": threads,
+    "log.format": log.format,
+    "log.level": log.level,
 }
 
 /// Whether `key`, as written, is one of those in `waiting`.

@@ -50,8 +50,8 @@ pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{FETCH_MARKER, FetchReport, OriginFiles, OriginState};
 pub use overrides::{ModeError, Override, Scope};
 pub use proof::{
-    Claim, Evidence, KeyDirectories, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts, RangeList,
-    RangeSource, explain_proof, name_server_doubt,
+    Claim, Evidence, KeyDirectories, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts,
+    RangeList, RangeSource, explain_proof, name_server_doubt,
 };
 pub use publications::{
     PublicationClient, PublishedFile, PublishedKind, Refreshed, refresh_regularly, root_certs,
@@ -265,6 +265,9 @@ impl CurrentPolicy {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) use changes::AT_START;
 
 #[cfg(test)]
 mod tests {

@@ -23,6 +23,7 @@ pub struct AccessLogOptions {
 
 /// The form of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessFormat {
     /// A JSON object.

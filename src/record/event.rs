@@ -56,6 +56,7 @@ impl EventKind {
 
 /// How much of a client's address is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressDetail {
     /// The whole address.

@@ -8,6 +8,7 @@ use tracing_subscriber::EnvFilter;
 
 /// The operational log as the operator wants it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct LogOptions {
     /// Shape of its lines.
@@ -25,6 +26,7 @@ impl LogOptions {
 
 /// Shape of the operational log's lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
     /// Text on a terminal, JSON otherwise.

@@ -34,6 +34,7 @@ pub fn stand_in_advice(site: &str, name: &str) -> String {
 
 /// Whether the gateway sees every read of robots.txt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reads {
     /// Nobody else answers for the gateway.

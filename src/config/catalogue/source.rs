@@ -2,7 +2,7 @@
 
 use crate::config::error::rebase;
 use crate::config::faults::Faults;
-use crate::config::values::{DurationValue, Ed25519Value, TableOrText, written_as};
+use crate::config::values::{DurationValue, Ed25519Value, TableOrText, TextOrTable, WrittenAs, from_value};
 use crate::config::verify::check_fetched_url;
 use serde::Deserialize;
 use std::convert::Infallible;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 /// Catalogues beside the bundled one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CatalogueConfig {
     /// A file of the operator's own.
@@ -19,10 +20,10 @@ pub struct CatalogueConfig {
     /// Where one is published; its signature is at the same place with `.sig` behind it.
     pub url: Option<String>,
     /// The Ed25519 key that has to have signed that one.
-    #[serde(deserialize_with = "written_as::<Ed25519Value, _, _>")]
+    #[serde(with = "WrittenAs::<Ed25519Value>")]
     pub public_key: Option<[u8; 32]>,
     /// How often it is fetched.
-    #[serde(deserialize_with = "written_as::<DurationValue, _, _>")]
+    #[serde(with = "WrittenAs::<DurationValue>")]
     pub every: Duration,
 }
 
@@ -42,6 +43,8 @@ impl FromStr for CatalogueConfig {
         Ok(Self { file: Some(file.into()), ..Self::default() })
     }
 }
+
+from_value!(TextOrTable<CatalogueConfig> => CatalogueConfig);
 
 impl TableOrText for CatalogueConfig {
     const WANTED: &'static str =
