@@ -373,4 +373,4 @@ fn read(path: &Path) -> Result<String, ConfigError> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

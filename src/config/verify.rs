@@ -243,8 +243,8 @@ mod tests {
             ("resolvers = [\"localhost\"]", "gateway.toml:2:14: invalid name server `localhost`"),
             ("refresh = \"59m\"", "gateway.toml:2:11: `59m` is too often"),
             ("refresh = \"daily\"", "gateway.toml:2:11: invalid duration `daily`: expected a number"),
-            ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` must be"),
-            ("timeout = \"2d\"", "gateway.toml:2:11: `timeout` must be"),
+            ("timeout = \"0s\"", "gateway.toml:2:11: `timeout` is out of range"),
+            ("timeout = \"2d\"", "gateway.toml:2:11: `timeout` is out of range"),
             ("mirror = \"ftp://x/\"", "gateway.toml:2:10: invalid URL `ftp://x/`"),
             (
                 "mirror = \"http://mirror.example/\"",

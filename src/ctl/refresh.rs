@@ -53,8 +53,11 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
     let publisher = PublicationClient::new(&config, mirror).map_err(VerbFailure)?;
     // What is fetched first may name what is fetched later.
     let (mut report, mut has_failed) = (RefreshReport::default(), false);
+    let (mut identifier, mut is_new) = (policy::recogniser(&config)?, false);
     for step in 0..PublishedKind::STEPS {
-        let identifier = policy::recogniser(&config)?;
+        if std::mem::take(&mut is_new) {
+            identifier = policy::recogniser(&config)?;
+        }
         let all = PublishedFile::all(&config, identifier.catalogue());
         for publication in all.into_iter().filter(|publication| publication.kind.step() == step) {
             let result = publisher.refresh(&publication, SystemTime::now());
@@ -65,6 +68,7 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
                 output.flush()?;
             }
             has_failed |= result.is_err();
+            is_new |= result == Ok(Refreshed::Replaced);
             match publication.kind {
                 PublishedKind::Card => report.cards.push(list),
                 PublishedKind::Keys => report.directories.push(list),

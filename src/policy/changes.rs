@@ -177,7 +177,7 @@ macro_rules! held_back {
     ($($key:literal: $($field:ident).+),+ $(,)?) => {
         /// The keys that wait for the next start.
         #[cfg(test)]
-        pub(crate) const AT_START: &[&str] = &[$($key),+, "authorize.listen"];
+        const AT_START: &[&str] = &[$($key),+, "authorize.listen"];
 
         /// Takes back in `next` what waits for the next start, so that nothing moves before it, and says which keys that
         /// is. A group of keys is named by each of them.
@@ -228,6 +228,8 @@ pub(super) fn is_among(key: &str, waiting: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    mod reference;
+
     use super::*;
     use crate::config::Arguments;
     use crate::robots::ParseLimits;
@@ -284,6 +286,7 @@ mod tests {
             ("journal", "journal = \"other.jsonl\""),
             ("journal_max_size", "journal_max_size = \"2MiB\""),
             ("journal_keep", "journal_keep = 1"),
+            ("journal_rate", "journal_rate = \"5/s\""),
             ("access_log", "access_log = \"access.log\""),
             ("fleet", "[fleet]\ndatabase = \"postgresql:///x\""),
             ("retention", "retention = \"2d\""),

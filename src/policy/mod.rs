@@ -267,9 +267,6 @@ impl CurrentPolicy {
 }
 
 #[cfg(test)]
-pub(crate) use changes::AT_START;
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::Arguments;

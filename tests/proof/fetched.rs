@@ -165,14 +165,9 @@ impl FetchScene {
         refresh.args(["crawlers", "refresh", "--format", "json", "--config"]).arg(config);
         let told = refresh.output().expect("it runs").stdout;
         let told: Value = serde_json::from_slice(&told).expect("JSON");
-        let list = match self.kind {
-            FetchedKind::Keys => "directories",
-            FetchedKind::Card => "cards",
-            _ => "lists",
-        };
-        let lists = told[list].as_array().cloned();
+        let lists = ["lists", "directories", "cards"].iter().filter_map(|list| told[*list].as_array());
         let is_own = |list: &&Value| text(list, "path").contains(self.kind.name());
-        let own = lists.iter().flatten().find(is_own).unwrap_or_else(|| panic!("{told}"));
+        let own = lists.flatten().find(is_own).unwrap_or_else(|| panic!("{told}"));
         (text(own, "result"), text(own, "error"))
     }
 

@@ -120,3 +120,16 @@ fn a_host_whose_origins_file_is_not_known_yet_does_not_inherit_the_defaults_past
     assert_eq!(held(&known, "a.example"), [None], "what the origin answered meanwhile is not known");
     assert_eq!(held(&known, "other.example"), [None]);
 }
+
+/// What a shorter notice would have dropped is kept from the reload on that asks for a longer one.
+#[test]
+fn a_longer_notice_holds_from_the_reload_on_that_brings_it() {
+    let scene = HistoryScene::new();
+    let sites: [(&[&str], &str); 1] = [(&["a.example"], "a")];
+    let (history, before) = scene.start(&sites);
+    let longer = before.config.notice * 3;
+    let mut next = scene.policy(&sites);
+    next.config = Arc::new(Config { notice: longer, ..Config::clone(&next.config) });
+    history.adopt(&mut next, Some(&before)).unwrap();
+    assert_eq!(history.state.lock().period().notice, longer);
+}
