@@ -4,20 +4,15 @@
 //! JSON.
 
 use super::FleetError;
-use super::connect::within;
-use crate::record::{FileBytes, FileDigest, FleetWaiver, OfferedFiles, OwnFiles};
+use super::connect::{PATIENCE, within};
+use crate::record::{FileBytes, FleetWaiver, OwnFiles, SaidRows};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use tokio_postgres::{Client, Statement};
-
-/// Ages of what was replaced are said anew after so many seconds, while they matter.
-const AGES: u64 = 3_600;
-
-/// What is told of a host without a file, where others have a digest.
-const NO_FILE: &str = "";
 
 /// What a member says.
 #[derive(Debug, Serialize)]
@@ -51,19 +46,17 @@ pub(super) struct Beat<'a> {
     /// How many batches of counts wait in its outbox, and since when, in microseconds.
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
-    /// A number for `tables`, `past` and `waived`: where the database has the same one, nothing of these is news.
+    /// A number for `rows` and `waived`: where the database has the same one, nothing of these is news.
     revision: i64,
-    /// The digests of the files that it serves or is about to serve, by host.
-    tables: &'a BTreeMap<Box<str>, Vec<&'a str>>,
-    /// How many seconds ago anything was last replaced there, by host.
-    past: &'a BTreeMap<Box<str>, u64>,
+    /// What it serves or is about to serve, and what it served.
+    rows: &'a SaidRows,
     /// For how many seconds a version that was replaced may be held.
     notice: f64,
     /// Where the operator had the version in force bind at once.
     waived: &'a [FleetWaiver],
     /// The versions in force, by site, for people.
     serving: &'a [(String, Option<String>)],
-    /// The bytes of the files in `tables`, in base64; sent only with news.
+    /// The bytes of the files in `rows`, in base64; sent only with news.
     robots: BTreeMap<&'a str, String>,
 }
 
@@ -132,41 +125,32 @@ pub(super) struct PublishedDocument {
     pub(super) signature: String,
 }
 
-/// Digests of files, by host.
-type SaidFiles = BTreeMap<Box<str>, Vec<Box<str>>>;
-
 #[derive(Debug, Deserialize)]
 pub(super) struct OtherMember {
     pub(super) store: Box<str>,
-    tables: SaidFiles,
-    /// What it said since this gateway last heard, as far as anybody may hold it.
-    missed: Option<Vec<SaidFiles>>,
-    #[serde(default)]
-    pub(super) past: BTreeMap<Box<str>, u64>,
+    rows: SaidRows,
+    /// How many seconds ago it said that, and since when it serves nothing any more.
+    said: f64,
+    ended: Option<f64>,
+    /// For how many seconds it remembers what it served.
+    pub(super) notice: f64,
     #[serde(default)]
     pub(super) waived: Vec<FleetWaiver>,
 }
 
 impl OtherMember {
-    /// What it serves or is about to serve, or may still serve where it is silent.
-    pub(super) fn files(&self) -> OfferedFiles {
-        let mut files = OfferedFiles::new();
-        add(&mut files, &self.tables);
-        files
-    }
-
-    /// What it served meanwhile, or serves.
-    pub(super) fn missed(&self) -> OfferedFiles {
-        let mut files = self.files();
-        self.missed.iter().flatten().for_each(|tables| add(&mut files, tables));
-        files
-    }
-}
-
-fn add(files: &mut OfferedFiles, tables: &SaidFiles) {
-    let file = |digest: &str| -> FileDigest { Some(digest.into()).filter(|_| digest != NO_FILE) };
-    for (host, digests) in tables {
-        files.entry(host.clone()).or_default().extend(digests.iter().map(|digest| file(digest)));
+    /// What it serves or is about to serve, or may still serve where it is silent, and what it served. That ended a little
+    /// later than it says: whoever read something else meanwhile knew stamps that are older here by as long as an answer takes.
+    pub(super) fn take_rows(&mut self) -> SaidRows {
+        let whole = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
+        let (said, ended) = (whole(self.said), self.ended.map(whole));
+        for ago in self.rows.values_mut().flat_map(BTreeMap::values_mut) {
+            *ago = ago
+                .map(|ago| ago.saturating_add(said))
+                .or(ended)
+                .map(|ago| ago.saturating_sub(PATIENCE.as_secs()));
+        }
+        std::mem::take(&mut self.rows)
     }
 }
 
@@ -177,7 +161,7 @@ pub(super) struct Speaker {
     pub(super) process: String,
     /// Higher for each process of a state folder that starts later.
     pub(super) started: i64,
-    pub(super) lease: std::time::Duration,
+    pub(super) lease: Duration,
 }
 
 /// What else there is to say.
@@ -196,13 +180,12 @@ pub(super) struct BeatState {
 }
 
 /// A number for what is said: another one for other words. 48 bits of a digest.
-fn revision(
-    tables: &BTreeMap<Box<str>, Vec<&str>>,
-    past: &BTreeMap<Box<str>, u64>,
-    waived: &[FleetWaiver],
-) -> i64 {
-    let ages: Vec<(&str, u64)> = past.iter().map(|(host, age)| (&**host, age / AGES)).collect();
-    let text = serde_json::to_vec(&(tables, ages, waived)).unwrap_or_default();
+fn revision(rows: &SaidRows, waived: &[FleetWaiver]) -> i64 {
+    let of_host = |rows: &BTreeMap<Box<str>, Option<u64>>| -> Vec<(Box<str>, bool)> {
+        rows.iter().map(|(word, ago)| (word.clone(), ago.is_some())).collect()
+    };
+    let rows: Vec<_> = rows.iter().map(|(host, rows)| (host, of_host(rows))).collect();
+    let text = serde_json::to_vec(&(rows, waived)).unwrap_or_default();
     let digest = Sha256::digest(text);
     digest.iter().take(6).fold(0, |number, byte| (number << 8) | i64::from(*byte))
 }
@@ -220,14 +203,12 @@ pub(super) async fn beat(
     known: i64,
     bytes: impl FnOnce() -> FileBytes,
 ) -> Result<(BeatAnswer, i64), FleetError> {
-    let tables: BTreeMap<Box<str>, Vec<&str>> = own
-        .files
-        .iter()
-        .map(|(host, files)| {
-            (host.clone(), files.iter().map(|file| file.as_deref().unwrap_or(NO_FILE)).collect())
-        })
-        .collect();
-    let revision = revision(&tables, &own.replaced_ago, &own.waived);
+    let mut rows = own.past.clone();
+    for (host, files) in &own.files {
+        let files = files.iter().map(|file| (file.clone().unwrap_or_default(), None));
+        rows.entry(host.clone()).or_default().extend(files);
+    }
+    let revision = revision(&rows, &own.waived);
     // The files are as large as all the rest, and known where nothing has changed.
     let is_news = state.joins || revision != known;
     let bytes = if is_news { bytes() } else { FileBytes::new() };
@@ -249,8 +230,7 @@ pub(super) async fn beat(
         outbox: state.outbox,
         outbox_since: state.outbox_since,
         revision,
-        tables: &tables,
-        past: &own.replaced_ago,
+        rows: &rows,
         notice: own.notice.as_secs_f64(),
         waived: &own.waived,
         serving: &own.serving,

@@ -12,7 +12,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{AsyncMessage, Client, Config, Notification};
 
 /// How long the database may take to answer anything. Nobody waits for it but the exchange.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest password, in bytes.
 const LONGEST_PASSWORD: u64 = 4_096;

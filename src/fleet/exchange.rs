@@ -69,8 +69,6 @@ pub(super) struct FleetTask {
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
     has_joined: bool,
-    /// What was heard of the others, and is noted.
-    heard: HashMap<Box<str>, OfferedFiles>,
     /// Since when others are silent, by their beats.
     silent: HashMap<String, (i64, Instant)>,
     house_due: Instant,
@@ -103,7 +101,6 @@ impl FleetTask {
             refused_generation: Arc::default(),
             joined: None,
             has_joined: false,
-            heard: HashMap::new(),
             silent: HashMap::new(),
             house_due: Instant::now() + PULSE * 60,
             whole_due: Instant::now(),
@@ -222,7 +219,6 @@ impl FleetTask {
                     "the database of the fleet was restored from an earlier state: all members are asked again what they serve"
                 );
                 self.reads = ReadsTaken::default();
-                self.heard.clear();
                 (self.applied, state.applied) = (0, 0);
             }
             self.doubt();
@@ -238,7 +234,7 @@ impl FleetTask {
         self.show(store, &answer);
         self.revision = answer.revision;
         let is_said = answer.revision == revision;
-        let news = self.learn(client, &answer, own.covers, is_said, is_set_back).await;
+        let news = self.learn(client, &mut answer, own.covers, is_said, is_set_back).await;
         // Who cannot learn at the moment is not waited for less: the others hear of it by what is acknowledged.
         let (has_learnt, fault) = match news {
             Err(fault @ FleetError::Local(_)) => (false, Some(fault)),
@@ -285,7 +281,7 @@ impl FleetTask {
     async fn learn(
         &mut self,
         client: &Client,
-        answer: &BeatAnswer,
+        answer: &mut BeatAnswer,
         covers: u64,
         is_said: bool,
         is_set_back: bool,
@@ -298,37 +294,23 @@ impl FleetTask {
         }
         let mut news = FleetNews {
             stamp: answer.stamp,
+            is_own: is_own_news,
             covers: if is_said { covers } else { 0 },
             ..FleetNews::default()
         };
         let mut wanted = BTreeSet::new();
-        for member in &answer.members {
-            let (files, missed) = (member.files(), member.missed());
-            if !self.has_joined {
-                news.replaced_ago.push(member.past.clone());
-            }
-            news.waived.extend(member.waived.iter().cloned());
-            // It said how old something is, or what its operator wants.
-            if missed == files && self.heard.get(&member.store) == Some(&files) {
-                continue;
-            }
-            wanted.extend(self.shared.gateway.missing(&missed));
-            if missed != files {
-                news.missed.insert(member.store.clone(), missed);
-            }
-            news.members.insert(member.store.clone(), files);
-        }
-        if !is_own_news && news.is_empty() {
-            self.applied = answer.stamp;
-            return Ok(false);
+        for member in &mut answer.members {
+            let rows = member.take_rows();
+            wanted.extend(self.shared.gateway.missing(&rows));
+            let notice = Duration::try_from_secs_f64(member.notice).unwrap_or_default();
+            let is_known = !self.has_joined && !rows.is_empty();
+            news.known_for = news.known_for.into_iter().chain(is_known.then_some(notice)).min();
+            news.waived.append(&mut member.waived);
+            news.members.insert(member.store.clone(), rows);
         }
         news.files = self.files(client, wanted).await?;
-        let heard = news.members.clone();
         match self.shared.gateway.learn(news) {
-            Ok(()) => {
-                self.is_deaf = false;
-                self.heard.extend(heard);
-            }
+            Ok(()) => self.is_deaf = false,
             // It is learnt with the next beat.
             Err(UnlearntNews::Busy) => return Ok(false),
             Err(UnlearntNews::Faulty) => {

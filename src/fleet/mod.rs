@@ -18,12 +18,13 @@
 //! taken, so the member can send them again. A store that was lost begins with a new id. A store that was copied back from
 //! a backup has another batch where the mark stands, or none; it takes a new id, too.
 //!
-//! **Versions.** A member says which files it serves or is about to serve (`tables`), and up to which stamp it knows what
-//! the others say (`applied`). Stamps of a database that was promoted are later than all before. A member serves a new
-//! version once the `applied` of all others is past the stamp of its own announcement. By then the others have it in their
-//! rows as served by somebody. So a crawler that reads it from one member is taken to hold it at all of them. A version
-//! is replaced for a member when that member learns that the last one has ceased to serve it: later than the truth, never
-//! earlier.
+//! **Versions.** A member says its rows: which files it serves or is about to serve, and what it served until how long ago; and
+//! up to which stamp it knows what the others say (`applied`). Each takes the rows of the others up into its own document.
+//! Stamps of a database that was promoted are later than all before. A member serves a new version once the `applied` of
+//! all others is past the stamp of its own announcement. By then the others have it in their rows as served by somebody. So a
+//! crawler that reads it from one member is taken to hold it at all of them. A version is replaced for a member when that
+//! member learns that the last one has ceased to serve it: later than the truth, never earlier. Who was away, or is new,
+//! learns how long ago that was.
 //!
 //! **Reads** come with the counts. Each carries a stamp that had been given before it. By such a read, other members take a
 //! version for no longer held only where it was replaced before that stamp. A read that a member does not know of only

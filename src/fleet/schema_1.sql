@@ -18,8 +18,8 @@ CREATE TABLE robots_gateway.fleet (
 );
 INSERT INTO robots_gateway.fleet (schema) VALUES (1);
 
--- The members, by the ids of their stores. `tables` says which files a member serves or is about to serve, by host;
--- `changed` is the stamp at which that last changed; up to the stamp `applied` the member knows everything.
+-- The members, by the ids of their stores. `rows` says of each host which files a member serves or is about to serve (null),
+-- and what it served until how many seconds before it `said` so; `changed` is the stamp at which that last changed; up to the stamp `applied` the member knows everything.
 CREATE TABLE robots_gateway.member (
     store        text PRIMARY KEY,
     role         name DEFAULT session_user, -- nobody's after it was forgotten
@@ -32,14 +32,15 @@ CREATE TABLE robots_gateway.member (
     lease        interval NOT NULL,
     notice       interval NOT NULL DEFAULT '1 day',
     gone         timestamptz,
-    gone_because text, -- one that is only silent may serve what it served for as long as its notice: `tables` stays
+    gone_because text,
+    ended        timestamptz, -- when it served nothing any more: one that is only silent may for as long as its notice
     generation   bigint NOT NULL DEFAULT 0,
     error        text,
     outbox       bigint NOT NULL DEFAULT 0,
     outbox_since bigint NOT NULL DEFAULT 0,
     revision     bigint NOT NULL DEFAULT 0,
-    tables       jsonb NOT NULL DEFAULT '{}',
-    past         jsonb NOT NULL DEFAULT '{}',
+    rows         jsonb NOT NULL DEFAULT '{}',
+    said         timestamptz NOT NULL,
     waived       jsonb NOT NULL DEFAULT '[]', -- the operator's words against fair notice
     serving      jsonb NOT NULL DEFAULT '[]',
     changed      bigint NOT NULL DEFAULT 0,
@@ -48,15 +49,6 @@ CREATE TABLE robots_gateway.member (
     -- It cannot note what the others serve, and accuses nobody: nobody waits for it.
     is_deaf      boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 40);
-
--- What members said, by the stamps of it: who was away hears of versions that came and went meanwhile.
-CREATE TABLE robots_gateway.word (
-    store  text NOT NULL,
-    stamp  bigint NOT NULL,
-    said   timestamptz NOT NULL,
-    tables jsonb NOT NULL,
-    PRIMARY KEY (store, stamp)
-);
 
 -- How far the batches of each store are counted: up to the piece with this number.
 CREATE TABLE robots_gateway.writer (
@@ -415,27 +407,23 @@ BEGIN
         IF own.store IS NULL THEN
             PERFORM FROM robots_gateway.member
             WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' ORDER BY store FOR UPDATE;
-            UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
+            UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', ended = clock_timestamp(),
                 outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
             WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' AND role = session_user;
         END IF;
         -- Others wait to hear of a file that is added, and nobody does to hear of one that is not served any more.
-        is_offer := own.store IS NULL OR own.gone IS NOT NULL OR NOT own.tables @> (p->'tables')
-            OR own.waived <> p->'waived';
+        is_offer := own.store IS NULL OR own.gone IS NOT NULL OR own.waived <> p->'waived' OR EXISTS (
+            SELECT FROM jsonb_each(p->'rows') AS host, jsonb_each(host.value) AS file
+            WHERE file.value = 'null' AND own.rows #> ARRAY[host.key, file.key] IS DISTINCT FROM 'null');
         known := robots_gateway.next_stamp();
         INSERT INTO robots_gateway.member AS old
-            (store, name, process, started, version, seen, lease, revision, tables, past, waived,
-            changed, offered)
+            (store, name, process, started, version, seen, lease, revision, rows, said, waived, changed, offered)
         VALUES (p->>'store', p->>'name', p->>'process', (p->>'started')::bigint, p->>'version', clock_timestamp(),
-            make_interval(secs => (p->>'lease')::double precision), (p->>'revision')::bigint, p->'tables', p->'past',
-            p->'waived', known, known)
-        ON CONFLICT (store) DO UPDATE SET revision = excluded.revision, tables = excluded.tables,
-            past = excluded.past, waived = excluded.waived, changed = excluded.changed,
+            make_interval(secs => (p->>'lease')::double precision), (p->>'revision')::bigint, p->'rows',
+            clock_timestamp(), p->'waived', known, known)
+        ON CONFLICT (store) DO UPDATE SET revision = excluded.revision, rows = excluded.rows, said = excluded.said, waived = excluded.waived, changed = excluded.changed,
             offered = CASE WHEN is_offer THEN known ELSE old.offered END,
-            applied = CASE WHEN old.gone IS NULL THEN old.applied ELSE 0 END, gone = NULL, gone_because = NULL;
-        IF own.gone IS NOT NULL OR own.tables IS DISTINCT FROM p->'tables' THEN
-            INSERT INTO robots_gateway.word VALUES (p->>'store', known, clock_timestamp(), p->'tables');
-        END IF;
+            applied = CASE WHEN old.gone IS NULL THEN old.applied ELSE 0 END, gone = NULL, gone_because = NULL, ended = NULL;
         -- Who is told asks at once, and 100 ms later says that it knows and is answered anew. So one message is enough for
         -- all that is added within half of that; each wakes every member.
         IF is_offer THEN
@@ -482,12 +470,8 @@ BEGIN
         'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store AND applied < own.changed),
         'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,
-                'tables', tables, 'past', past, 'missed', (
-                    SELECT jsonb_agg(tables) FROM (SELECT word.stamp, word.tables,
-                            coalesce(lead(said) OVER (ORDER BY word.stamp), CASE gone_because
-                                WHEN 'silent' THEN member.gone + robots_gateway.held(member.notice) ELSE member.gone END, clock_timestamp()) AS ended
-                        FROM robots_gateway.word WHERE word.store = member.store AND word.stamp > own.applied) AS words
-                    WHERE ended > clock_timestamp() - make_interval(secs => (p->>'notice')::double precision)), 'waived',
+                'rows', rows, 'said', extract(epoch FROM clock_timestamp() - said), 'ended', extract(epoch FROM clock_timestamp() - ended),
+                'notice', extract(epoch FROM notice), 'waived',
                 CASE WHEN gone < clock_timestamp() - interval '1 day' THEN '[]' ELSE waived END)), '[]') FROM robots_gateway.member
             WHERE changed > own.applied AND store <> own.store),
         -- And for how long to wait by the own clock: it and that of the database have to agree.
@@ -495,7 +479,7 @@ BEGIN
                 CASE WHEN gone IS NULL THEN lease ELSE greatest(lease, robots_gateway.held(notice)) END), gone IS NOT NULL)), '[]')
             FROM robots_gateway.member
             WHERE store <> own.store AND (gone IS NULL AND seen < clock_timestamp() - interval '3 seconds'
-                OR gone_because = 'silent' AND tables <> '{}')));
+                OR gone_because = 'silent' AND ended IS NULL)));
 END $$;
 
 -- A member stops serving: cleanly, because it was silent by the clock of another one, or by the operator's word.
@@ -504,7 +488,7 @@ CREATE FUNCTION robots_gateway.leave(p_store text, p_process text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM FROM robots_gateway.member WHERE store = p_store FOR UPDATE;
-    UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', tables = '{}',
+    UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', ended = clock_timestamp(),
         outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
     WHERE store = p_store AND process = p_process AND coalesce(gone_because, 'silent') = 'silent' AND role = session_user;
     NOTIFY robots_gateway;
@@ -517,8 +501,8 @@ BEGIN
     PERFORM FROM robots_gateway.member WHERE store = p_store FOR UPDATE;
     UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'silent', changed = robots_gateway.next_stamp()
     WHERE store = p_store AND beats = p_beats AND gone IS NULL AND seen < clock_timestamp() - lease;
-    UPDATE robots_gateway.member SET tables = '{}', changed = robots_gateway.next_stamp()
-    WHERE store = p_store AND beats = p_beats AND gone_because = 'silent' AND tables <> '{}'
+    UPDATE robots_gateway.member SET ended = clock_timestamp(), changed = robots_gateway.next_stamp()
+    WHERE store = p_store AND beats = p_beats AND gone_because = 'silent' AND ended IS NULL
         AND gone < clock_timestamp() - robots_gateway.held(notice);
 END $$;
 CREATE FUNCTION robots_gateway.forget(p_name text) RETURNS bigint
@@ -529,7 +513,7 @@ BEGIN
     PERFORM FROM robots_gateway.member WHERE name = p_name ORDER BY store FOR UPDATE;
     UPDATE robots_gateway.member SET gone_because = 'forgotten',
         gone = CASE WHEN coalesce(gone_because, 'silent') = 'silent' THEN clock_timestamp() ELSE gone END,
-        tables = '{}', changed = robots_gateway.next_stamp(), role = NULL
+        ended = coalesce(ended, clock_timestamp()), changed = robots_gateway.next_stamp(), role = NULL
     WHERE name = p_name AND gone_because IS DISTINCT FROM 'forgotten';
     GET DIAGNOSTICS forgotten = ROW_COUNT;
     UPDATE robots_gateway.writer SET role = NULL
@@ -583,8 +567,6 @@ BEGIN
         AND store IN (SELECT store FROM robots_gateway.writer WHERE taken < to_timestamp(oldest));
     DELETE FROM robots_gateway.version WHERE until > 0 AND until < oldest * 1000000;
     DELETE FROM robots_gateway.unseen_reads WHERE last < oldest * 1000000;
-    DELETE FROM robots_gateway.word WHERE said < now() - interval '90 days' AND EXISTS (
-        SELECT FROM robots_gateway.word AS later WHERE later.store = word.store AND later.stamp > word.stamp);
     DELETE FROM robots_gateway.loss WHERE start + span < oldest;
     DELETE FROM robots_gateway.unclean WHERE until < oldest * 1000000;
     DELETE FROM robots_gateway.writer WHERE taken < to_timestamp(oldest)
@@ -599,14 +581,11 @@ BEGIN
     -- What a beat is about to use stays, and so does what a member serves, or was heard to serve.
     DELETE FROM robots_gateway.robots WHERE sha256 IN (SELECT sha256 FROM robots_gateway.robots
         WHERE used < current_date - 8 AND sha256 NOT IN (SELECT sha256 FROM robots_gateway.version)
-            AND sha256 NOT IN (SELECT file FROM (SELECT tables FROM robots_gateway.member
-                    UNION SELECT tables FROM robots_gateway.word) AS said,
-                jsonb_each(said.tables) AS host, jsonb_array_elements_text(host.value) AS file)
+            AND sha256 NOT IN (SELECT jsonb_object_keys(host.value)
+                FROM robots_gateway.member, jsonb_each(member.rows) AS host)
         FOR UPDATE SKIP LOCKED);
     DELETE FROM robots_gateway.member WHERE store IN (SELECT store FROM robots_gateway.member
-        WHERE gone < now() - interval '30 days' AND tables = '{}' FOR UPDATE SKIP LOCKED);
-    DELETE FROM robots_gateway.word
-    WHERE said < now() - interval '90 days' AND store NOT IN (SELECT store FROM robots_gateway.member);
+        WHERE gone < now() - interval '30 days' AND ended IS NOT NULL FOR UPDATE SKIP LOCKED);
     -- Last, so that members wait for this row no longer than for a stamp.
     UPDATE robots_gateway.fleet SET kept_on = current_date;
 END $$;

@@ -6,7 +6,7 @@ use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site
 use crate::decide::NoticeTime;
 use crate::record::{
     FileBytes, FleetNews, FleetStanding, GenerationState, MemberGateway, OfferedFiles, OwnFiles, ReadTotal,
-    UnlearntNews,
+    SaidRows, UnlearntNews,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -134,19 +134,11 @@ impl MemberGateway for Reloader {
             files.entry(host).or_default().extend(file);
         }
         self.reads.fleet.speak(&mut files);
-        let (now, period) = (policy.clock.now(), policy.config.period());
-        let ago = |slot: &super::HostSlot| {
-            let long = period.notice.as_secs().saturating_mul(2);
-            let last = slot.rules.last_replacement();
-            let ago = last.map_or(long, |last| last.map_or(0, |at| now.since(at).as_secs()));
-            (slot.pattern.clone(), ago)
-        };
-        let slots = policy.hosts.slots.iter().filter(|slot| slot.site.is_some());
         let error = self.last().and_then(|last| last.errors.first().map(ToString::to_string));
         OwnFiles {
             files,
-            replaced_ago: slots.map(ago).collect(),
-            notice: period.notice,
+            past: self.history.ended_here(),
+            notice: policy.config.notice,
             waived: self.history.own_waivers(),
             covers,
             serving: policy
@@ -164,8 +156,8 @@ impl MemberGateway for Reloader {
         known
     }
 
-    fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
-        self.history.missing(files)
+    fn missing(&self, rows: &SaidRows) -> Vec<Box<str>> {
+        self.history.missing(rows)
     }
 
     fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews> {

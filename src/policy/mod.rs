@@ -259,6 +259,8 @@ impl CurrentPolicy {
     }
 
     fn replace(&self, next: Policy) {
+        // A request that has taken it, and asks only after this, is told of no later time.
+        self.policy.load().in_force();
         self.policy.store(Arc::new(next));
         if let Some(copying) = self.copying.get() {
             copying.unpark();
@@ -299,6 +301,11 @@ mod tests {
         current.replace(second);
         assert_eq!(current.held().generation, request.generation + 1);
         assert!(former.upgrade().is_some(), "a request keeps its policy to its end");
+        let ended = current.get().in_force();
+        assert!(
+            request.in_force() <= ended,
+            "what it serves is replaced, and a read of that releases nobody from it"
+        );
         drop(request);
         assert!(former.upgrade().is_none(), "nobody else does");
     }

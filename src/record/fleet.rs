@@ -15,6 +15,10 @@ use tokio::sync::Notify;
 /// Which files stand at which hosts, or are about to: `example.org`, `*.example.org`, or `*` for every other host.
 pub type OfferedFiles = BTreeMap<Box<str>, BTreeSet<FileDigest>>;
 
+/// Rows as members tell each other: by host, what was served ([`RowVersion::word`]), and how many seconds ago that ended;
+/// nothing while it is served, or about to be.
+pub type SaidRows = BTreeMap<Box<str>, BTreeMap<Box<str>, Option<u64>>>;
+
 /// The bytes of files by their SHA-256.
 pub type FileBytes = BTreeMap<Box<str>, Vec<u8>>;
 
@@ -34,25 +38,18 @@ pub struct FleetWaiver {
 pub struct FleetNews {
     /// Everything is known up to here.
     pub stamp: u64,
+    /// Whether that was given for something that this gateway said, or again: then it is noted whatever else is new.
+    pub is_own: bool,
     /// All that was replaced here by this time, in microseconds, others could know of by then.
     pub covers: u64,
-    /// What members serve by the ids of their stores; nothing for those that are gone.
-    pub members: BTreeMap<Box<str>, OfferedFiles>,
-    /// What members served since the last news, where that is more.
-    pub missed: BTreeMap<Box<str>, OfferedFiles>,
+    /// The rows of members by the ids of their stores.
+    pub members: BTreeMap<Box<str>, SaidRows>,
+    /// For how long those tell of what they served, where this gateway joins them: nothing of the time before is known.
+    pub known_for: Option<Duration>,
     /// The files that these name, as far as they were not known.
     pub files: Vec<Vec<u8>>,
-    /// How many seconds ago anything was last replaced at hosts, as each member that was there before says.
-    pub replaced_ago: Vec<BTreeMap<Box<str>, u64>>,
     /// What operators said of notice elsewhere.
     pub waived: Vec<FleetWaiver>,
-}
-
-impl FleetNews {
-    /// Whether it says nothing but its stamp.
-    pub fn is_empty(&self) -> bool {
-        self.members.is_empty() && self.replaced_ago.is_empty() && self.waived.is_empty()
-    }
 }
 
 /// What a member serves itself.
@@ -60,8 +57,8 @@ impl FleetNews {
 pub struct OwnFiles {
     /// Files by hosts, those that wait for the others among them.
     pub files: OfferedFiles,
-    /// How many seconds ago anything was last replaced there.
-    pub replaced_ago: BTreeMap<Box<str>, u64>,
+    /// What was served, and what is not known.
+    pub past: SaidRows,
     /// For how long a version that was replaced may be held.
     pub notice: Duration,
     /// What the operator said of notice here, while notice lasts.
@@ -104,8 +101,8 @@ pub trait MemberGateway: Send + Sync + std::fmt::Debug {
     fn own(&self) -> OwnFiles;
     /// The bytes of these files, as far as its policy or what waits has them.
     fn bytes(&self) -> FileBytes;
-    /// Which of these files are not known.
-    fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>>;
+    /// Which of the files that rows name are not known.
+    fn missing(&self, rows: &SaidRows) -> Vec<Box<str>>;
     /// Notes news, on the disk and in the policy in force.
     ///
     /// # Errors

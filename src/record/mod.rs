@@ -73,7 +73,7 @@ pub use event::{AddressDetail, Event, EventKind, Occurrence, format_span, timest
 pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
 pub use fleet::{
     FileBytes, FleetDoubt, FleetNews, FleetStanding, FleetWaiver, GenerationState, MemberGateway,
-    OfferedFiles, OwnFiles, UnlearntNews,
+    OfferedFiles, OwnFiles, SaidRows, UnlearntNews,
 };
 pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};

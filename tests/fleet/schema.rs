@@ -13,7 +13,7 @@ const ROBOTS: &str = "User-agent: *\nDisallow: /private\n";
 fn beat(scene: &Scene, store: &str, more: &Value) -> Value {
     let mut said = json!({
         "store": store, "name": store, "process": "p", "started": 1, "version": "0", "lease": 10, "joins": true,
-        "applied": 0, "generation": 0, "outbox": 0, "outbox_since": 0, "revision": 1, "tables": {}, "past": {},
+        "applied": 0, "generation": 0, "outbox": 0, "outbox_since": 0, "revision": 1, "rows": {},
         "notice": 3600, "waived": [], "serving": [], "robots": {}
     });
     let fields = said.as_object_mut().expect("an object");
@@ -24,7 +24,7 @@ fn beat(scene: &Scene, store: &str, more: &Value) -> Value {
 }
 
 fn word(file: &str, revision: u64) -> Value {
-    json!({ "revision": revision, "tables": { "*": [file] } })
+    json!({ "revision": revision, "rows": { "*": { file: null } } })
 }
 
 #[test]
@@ -76,8 +76,7 @@ fn no_member_ends_another_one_that_lives() {
 #[test]
 fn a_silent_member_counts_as_serving_until_its_notice_is_over() {
     let scene = Scene::new();
-    let another =
-        |file: &str, process: &str| json!({ "revision": 1, "tables": { "*": [file] }, "process": process });
+    let another = |file: &str, process: &str| json!({ "revision": 1, "rows": { "*": { file: null } }, "process": process });
     beat(&scene, "a", &word("v1", 1));
     let ends =
         "SELECT robots_gateway.expire('a', (SELECT beats FROM robots_gateway.member WHERE store = 'a'))";
@@ -87,7 +86,8 @@ fn a_silent_member_counts_as_serving_until_its_notice_is_over() {
     let answer = beat(&scene, "b", &another("v2", "q"));
     let waits = answer["silent"][0][2].as_f64();
     assert_eq!((&answer["others"], waits), (&json!(0), Some(3_600.0)), "{answer}");
-    assert_eq!(answer["members"][0]["tables"], json!({ "*": ["v1"] }), "{answer}");
+    assert_eq!(answer["members"][0]["rows"], json!({ "*": { "v1": null } }), "{answer}");
+    assert_eq!(answer["members"][0]["ended"], Value::Null, "{answer}");
     let stamp = answer["stamp"].as_u64().expect("a stamp");
     scene.engine.sql_of("gateway", ends).expect("it may ask");
     let known = json!({ "revision": 1, "applied": stamp, "process": "q" });
@@ -96,12 +96,12 @@ fn a_silent_member_counts_as_serving_until_its_notice_is_over() {
     scene.engine.sql_of("gateway", ends).expect("it may ask");
     let answer = beat(&scene, "b", &known);
     assert_eq!(answer["silent"], json!([]), "{answer}");
-    assert_eq!(answer["members"][0]["tables"], json!({}), "{answer}");
+    assert!(answer["members"][0]["ended"].as_f64().is_some_and(|ago| ago < 60.0), "{answer}");
     // Who joins only now hears what it may have served until then.
     let answer = beat(&scene, "c", &another("v2", "r"));
     let of_a =
         answer["members"].as_array().and_then(|members| members.iter().find(|other| other["store"] == "a"));
-    assert_eq!(of_a.expect("a")["missed"], json!([{ "*": ["v1"] }]), "{answer}");
+    assert_eq!(of_a.expect("a")["rows"], json!({ "*": { "v1": null } }), "{answer}");
 }
 
 #[test]
@@ -123,24 +123,24 @@ fn a_stamp_that_was_never_given_acknowledges_nothing() {
 }
 
 #[test]
-fn who_was_away_hears_of_what_came_and_went() {
+fn who_was_away_hears_of_what_came_and_went_and_how_long_ago() {
     let scene = Scene::new();
-    beat(&scene, "a", &word("v0", 1));
-    beat(&scene, "a", &word("v1", 2));
-    let heard = beat(&scene, "b", &word("v1", 1));
-    assert_eq!(heard["members"][0]["missed"], json!([{ "*": ["v0"] }, { "*": ["v1"] }]), "{heard}");
-    let applied = heard["stamp"].as_u64().expect("a stamp");
-    scene.engine.sql("SELECT robots_gateway.forget('b')");
-    beat(&scene, "a", &word("v2", 3));
-    beat(&scene, "a", &word("v1", 4));
-    let mut back = word("v1", 1);
-    back["applied"] = applied.into();
-    let heard = beat(&scene, "b", &back);
-    assert_eq!(heard["members"][0]["missed"], json!([{ "*": ["v2"] }, { "*": ["v1"] }]), "{heard}");
-    // What nobody can hold any more is left out.
-    back["notice"] = 0.into();
-    let heard = beat(&scene, "b", &back);
-    assert_eq!(heard["members"][0]["missed"], Value::Null, "{heard}");
+    beat(&scene, "a", &word("v1", 1));
+    let rows = json!({ "*": { "v2": null, "v1": 7 } });
+    beat(&scene, "a", &json!({ "revision": 2, "rows": rows }));
+    scene.engine.sql("UPDATE robots_gateway.member SET said = said - interval '1 hour'");
+    // To say that it lives says nothing new of that.
+    beat(&scene, "a", &json!({ "revision": 2, "rows": rows }));
+    let other = json!({ "revision": 1, "rows": { "*": { "v2": null } }, "process": "q" });
+    let heard = beat(&scene, "b", &other);
+    let of_a = &heard["members"][0];
+    let (said, notice) = (of_a["said"].as_f64().expect("a time"), of_a["notice"].as_f64());
+    assert_eq!((&of_a["rows"], &of_a["ended"], notice), (&rows, &Value::Null, Some(3_600.0)), "{heard}");
+    assert!((3_600.0..3_700.0).contains(&said), "{heard}");
+    // It says of itself that it stops, or somebody else does.
+    scene.engine.sql_of("gateway", "SELECT robots_gateway.leave('a', 'p')").expect("it may");
+    let heard = beat(&scene, "b", &other);
+    assert!(heard["members"][0]["ended"].as_f64().is_some_and(|ago| ago < 60.0), "{heard}");
 }
 
 #[test]
@@ -224,7 +224,11 @@ fn counts_that_the_database_refuses_are_told_to_be_missing_and_hold_up_nothing()
 #[test]
 fn what_nothing_names_any_more_goes() {
     let scene = Scene::new();
-    beat(&scene, "a", &json!({ "tables": { "*": ["served"] }, "robots": { "served": "", "other": "" } }));
+    beat(
+        &scene,
+        "a",
+        &json!({ "rows": { "*": { "served": null } }, "robots": { "served": "", "other": "" } }),
+    );
     scene.engine.sql(
         "UPDATE robots_gateway.robots SET used = used - 30;
          INSERT INTO robots_gateway.subject SELECT md5(used::text)::uuid, '', '', used::text, '', '', used

@@ -12,8 +12,8 @@ use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
 use crate::policy::{Policy, RobotsFile, Site};
 use crate::record::{
-    FleetNews, FleetWaiver, HostRows, NotedStamp, OfferedFiles, PastRows, RowDocument, RowVersion,
-    ServedVersions, digest, patterns,
+    FleetNews, FleetWaiver, HostRows, NotedStamp, OfferedFiles, PastRows, RowDocument, RowVersion, SaidRows,
+    ServedVersions, digest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,12 +29,6 @@ fn micros(time: NoticeTime) -> u64 {
 
 const fn moment(micros: u64) -> NoticeTime {
     NoticeTime(Duration::from_micros(micros))
-}
-
-/// How many seconds ago hosts of a pattern had anything replaced, as another member says: of the most specific pattern
-/// that names them.
-fn replaced_ago(said: &BTreeMap<Box<str>, u64>, pattern: &str) -> Option<u64> {
-    patterns(pattern).find_map(|pattern| said.get(&*pattern)).copied()
 }
 
 impl NoticeHistory {
@@ -74,12 +68,30 @@ impl NoticeHistory {
         names.into_iter().map(files).filter(|(_, files)| !files.is_empty()).collect()
     }
 
-    /// The files among these whose bytes are not known.
-    pub(in crate::policy) fn missing(&self, files: &OfferedFiles) -> Vec<Box<str>> {
+    /// What ended here, and what is not known.
+    pub(in crate::policy) fn ended_here(&self) -> SaidRows {
         let state = self.state.lock();
-        let named: BTreeSet<&Box<str>> = files.values().flatten().flatten().collect();
+        let (mut said, now) = (SaidRows::new(), state.clock.now());
+        for (host, rows) in state.processes().flat_map(|hosts| &hosts.0) {
+            for row in rows.rows().iter().filter(|row| row.until().is_some() || row.version.doubt().is_some())
+            {
+                let ago = row.until().map(|until| now.since(until).as_secs());
+                let known = said.entry(host.clone()).or_default().entry(row.version.word().into());
+                known
+                    .and_modify(|known| *known = known.zip(ago).map(|(one, other)| one.min(other)))
+                    .or_insert(ago);
+            }
+        }
+        said
+    }
+
+    /// The files among these whose bytes are not known.
+    pub(in crate::policy) fn missing(&self, said: &SaidRows) -> Vec<Box<str>> {
+        let state = self.state.lock();
+        let named: BTreeSet<&Box<str>> = said.values().flat_map(BTreeMap::keys).collect();
         let is_known = |file: &str| state.folder.as_ref().is_some_and(|folder| folder.bytes(file).is_some());
-        named.into_iter().filter(|file| !is_known(file)).cloned().collect()
+        let is_file = |word: &str| !word.is_empty() && word.parse::<Doubt>().is_err();
+        named.into_iter().filter(|file| is_file(file) && !is_known(file)).cloned().collect()
     }
 
     /// Notes what other members of the fleet serve; `false` where that cannot be written.
@@ -110,30 +122,24 @@ impl HistoryState {
             folder.keep(&digest(bytes), bytes).ok()?;
         }
         let (mut next, now) = (self.own.clone(), self.clock.now());
-        let patterns = policy.sites().iter().flat_map(|site| site.config.patterns());
-        for pattern in patterns {
-            let of_each = news.replaced_ago.iter().filter_map(|said| replaced_ago(said, &pattern));
-            if let (Some(ago), Some(rows)) = (of_each.min(), next.hosts.0.get_mut(&*pattern)) {
-                rows.know_since(now.before(Duration::from_secs(ago)));
+        for (member, said) in news.members {
+            let rows = next.members.entry(member).or_default();
+            self.take_up(rows, said, news.known_for.is_some(), now);
+        }
+        if let Some(known_for) = news.known_for {
+            let is_known = |pattern: &str| next.members.values().any(|member| member.of(pattern).is_some());
+            for (_, rows) in next.hosts.0.iter_mut().filter(|(pattern, _)| is_known(pattern)) {
+                rows.know_since(now.before(known_for));
             }
-        }
-        // What came and went meanwhile was replaced when it is known here: later than the truth.
-        for (member, files) in &news.missed {
-            let served = self.offered(files);
-            let rows = next.members.entry(member.clone()).or_default();
-            rows.serve(&served, |_| HostRows::default(), SystemTime::now());
-        }
-        for (member, files) in &news.members {
-            let served = self.offered(files);
-            let rows = next.members.entry(member.clone()).or_default();
-            rows.serve(&served, |_| HostRows::default(), SystemTime::now());
-            rows.close(&served, now);
         }
         for waiver in news.waived {
             if next.waived.iter().all(|(known, ..)| known.id != waiver.id) {
                 self.waive(&mut next, waiver.hosts.as_deref(), waiver.crawler.as_deref());
                 next.waived.push((waiver, true, micros(now)));
             }
+        }
+        if next == self.own && !news.is_own {
+            return Some(());
         }
         let covers = if self.last_ended() > news.covers { news.covers } else { micros(now) };
         // A database that was set back gives stamps again: those before say nothing any more.
@@ -145,14 +151,43 @@ impl HistoryState {
         self.write(next).ok()
     }
 
-    /// What a member says that it serves.
-    fn offered(&mut self, files: &OfferedFiles) -> ServedVersions {
-        let mut version = |file| match self.version(file) {
-            Ok(version) => RowVersion::known(version.rules, file.clone()),
-            Err(_) => RowVersion::unknown(Doubt::Lost),
-        };
-        let at = files.iter().map(|(host, files)| (host.clone(), files.iter().map(&mut version).collect()));
-        ServedVersions { at: at.collect(), elsewhere: None }
+    /// Takes up what a member says. What it served so far ended when this is known here: later than the truth. What came and
+    /// went meanwhile ended as it says. What it does not know of the time before it matters to who joins it, and as long as it
+    /// says so.
+    fn take_up(&mut self, rows: &mut PastRows, said: SaidRows, joins: bool, now: NoticeTime) {
+        let has_before = rows.0.values_mut().fold(joins, |has, rows| rows.forget_before() || has);
+        let (mut served, time) = (ServedVersions::default(), SystemTime::now());
+        let mut past = PastRows::default();
+        for (host, said) in said {
+            let ended = past.0.entry(host.clone()).or_default();
+            for (word, ago) in said {
+                let version = self.said(word);
+                if version.doubt() == Some(Doubt::Before) && !has_before {
+                    continue;
+                }
+                match ago.map(Duration::from_secs) {
+                    None => drop(served.at.entry(host.clone()).or_default().insert(version)),
+                    Some(ago) => {
+                        ended.served(version, time.checked_sub(ago).unwrap_or(time), Some(now.before(ago)));
+                    }
+                }
+            }
+        }
+        rows.serve(&served, |_| HostRows::default(), time);
+        rows.close(&served, now);
+        rows.add(&past);
+    }
+
+    /// What a member calls by a word.
+    fn said(&mut self, word: Box<str>) -> RowVersion {
+        if let Ok(doubt) = word.parse() {
+            return RowVersion::unknown(doubt);
+        }
+        let file = Some(word).filter(|word| !word.is_empty());
+        match self.version(&file) {
+            Ok(version) => RowVersion::known(version.rules, file),
+            Err(doubt) => RowVersion::unknown(doubt),
+        }
     }
 
     /// Has what was replaced by now excuse a crawler from no refusal, or nobody, on these hosts or on all.

@@ -47,6 +47,14 @@ impl RowVersion {
         Self::Unknown(doubt.to_string().into())
     }
 
+    /// It in one word, as members of a fleet tell each other: a digest, nothing for no file, or why it is not known.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Known { file, .. } => file.as_deref().unwrap_or_default(),
+            Self::Unknown(doubt) => doubt,
+        }
+    }
+
     /// Its file; `None` where that is not known.
     pub const fn file(&self) -> Option<&FileDigest> {
         match self {
@@ -174,17 +182,27 @@ impl HostRows {
 
     /// Something that nobody knows was served until then, or still is.
     pub fn doubt(&mut self, doubt: Doubt, until: Option<NoticeTime>) {
-        let until = until.map(|until| whole_micros(until.0));
-        let row = HostRow { version: RowVersion::unknown(doubt), since: 0, is_dated: false, until };
-        self.add_row(&row);
+        self.served(RowVersion::unknown(doubt), SystemTime::UNIX_EPOCH, until);
     }
 
-    /// Everything has been known since then: what was served before the gateway ended no later.
+    /// The version was served by somebody from then until then, or still is.
+    pub fn served(&mut self, version: RowVersion, since: SystemTime, until: Option<NoticeTime>) {
+        let since = whole_micros(since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
+        let until = until.map(|until| whole_micros(until.0));
+        self.add_row(&HostRow { version, since, is_dated: false, until });
+    }
+
+    /// Everything has been known since then, and nothing of the time before.
     pub fn know_since(&mut self, since: NoticeTime) {
-        let before = RowVersion::unknown(Doubt::Before);
-        for row in self.rows.iter_mut().filter(|row| row.version == before) {
-            row.until = row.until.map(|until| until.min(whole_micros(since.0)));
-        }
+        self.forget_before();
+        self.doubt(Doubt::Before, Some(since));
+    }
+
+    /// Nothing is unknown of what was served before the gateway; `true` where something was.
+    pub fn forget_before(&mut self) -> bool {
+        let rows = self.rows.len();
+        self.rows.retain(|row| row.version.doubt() != Some(Doubt::Before));
+        self.rows.len() < rows
     }
 
     /// The operator has all that was replaced by now excuse a crawler from no refusal, or nobody.

@@ -1,25 +1,72 @@
 //! What other members of a fleet gave a host.
 
 use super::*;
-use crate::record::FleetNews;
+use crate::record::{FleetNews, SaidRows, digest};
 use std::collections::BTreeMap;
 
-#[test]
-fn what_was_replaced_last_counts_whatever_pattern_a_member_has_for_a_host() {
-    let scene = HistoryScene::new();
-    let (history, before) = scene.start(&[(&["www.example"], "a")]);
-    assert_eq!(held(&before, "www.example"), [None]);
-    let said = |pattern: &str, seconds| BTreeMap::from([(Box::from(pattern), seconds)]);
-    for (stamp, ago, expected) in [(1, 10, vec![None]), (2, 86_400, vec![])] {
-        let news = FleetNews {
-            stamp,
-            replaced_ago: vec![said("www.example", 172_800), said("*.example", ago)],
-            ..FleetNews::default()
-        };
-        assert!(history.learn(&before, news));
-        let after = scene.reload(&history, &before, &[(&["www.example"], "a")]);
-        assert_eq!(held(&after, "www.example"), expected, "it was replaced {ago} s ago at another member");
+fn news(stamp: u64, member: &str, said: &[(&str, &str, Option<u64>)], joins: bool) -> FleetNews {
+    let mut rows = SaidRows::new();
+    for (host, word, ago) in said {
+        rows.entry((*host).into()).or_default().insert((*word).into(), *ago);
     }
+    let files = vec![closing("a").into_bytes(), closing("b").into_bytes()];
+    let known_for = joins.then_some(Duration::from_secs(1_000));
+    FleetNews {
+        stamp,
+        files,
+        members: BTreeMap::from([(member.into(), rows)]),
+        known_for,
+        ..FleetNews::default()
+    }
+}
+
+#[test]
+fn who_joins_knows_what_the_others_know_whatever_pattern_they_have_for_a_host() {
+    let (old, new) = (digest(closing("a").as_bytes()), digest(closing("b").as_bytes()));
+    for (said, expected) in [
+        // It serves the same, and has served another file that may be held still, or not.
+        (vec![("*.example", &*new, None), ("*.example", &*old, Some(10))], vec![id("a")]),
+        (vec![("*.example", &*new, None), ("*.example", &*old, Some(2_000))], vec![]),
+        // It does not know either what was served before it, or it serves other hosts.
+        (vec![("*", &*new, None), ("*", "before", Some(10))], vec![None]),
+        (vec![("other.example", &*new, None)], vec![None]),
+    ] {
+        let scene = HistoryScene::new();
+        let sites: &[(&[&str], &str)] = &[(&["www.example"], "b")];
+        let (history, before) = scene.start(sites);
+        assert_eq!(held(&before, "www.example"), [None]);
+        assert!(history.learn(&before, news(1, "x", &said, true)));
+        assert_eq!(held(&scene.reload(&history, &before, sites), "www.example"), expected, "{said:?}");
+    }
+}
+
+#[test]
+fn what_a_new_member_does_not_know_is_no_doubt_of_those_that_are_there() {
+    let scene = HistoryScene::new();
+    let sites: &[(&[&str], &str)] = &[(&[], "b")];
+    let (history, policy) = scene.start(sites);
+    let new = digest(closing("b").as_bytes());
+    let said = [("*", &*new, None), ("*", "before", Some(0))];
+    assert!(history.learn(&policy, news(1, "old", &said[..1], true)));
+    assert!(history.learn(&policy, news(2, "new", &said, false)));
+    assert_eq!(held(&scene.reload(&history, &policy, sites), "x"), []);
+    // What nobody knows any more of what it served itself is another thing.
+    assert!(history.learn(&policy, news(3, "new", &[("*", &new, None), ("*", "lost", Some(0))], false)));
+    assert_eq!(held(&scene.reload(&history, &policy, sites), "x"), [None]);
+}
+
+#[test]
+fn what_a_member_served_ended_no_earlier_than_it_says() {
+    let scene = HistoryScene::new();
+    let (history, policy) = scene.start(&[(&[], "b")]);
+    let (old, new) = (digest(closing("a").as_bytes()), digest(closing("b").as_bytes()));
+    assert!(history.learn(&policy, news(1, "x", &[("*", &old, None)], true)));
+    let served = policy.clock.now();
+    assert!(history.learn(&policy, news(2, "x", &[("*", &new, None), ("*", &old, Some(5))], false)));
+    let next = again(&history, &policy);
+    let (_, rules) = next.found(next.hosts.find("y")).unwrap();
+    let [row] = rules.former() else { panic!("{:?}", rules.former()) };
+    assert!(id_of(row) == id("a") && row.until.unwrap() >= served, "{row:?} was served at {served:?}");
 }
 
 #[test]
