@@ -94,10 +94,12 @@ fn a_reload_whose_rows_cannot_be_written_is_refused_and_what_was_written_holds()
 #[test]
 fn where_rows_can_be_written_only_later_the_clock_never_goes_back() {
     let scene = HistoryScene::new();
-    std::fs::write(scene.path().join("state"), "no folder").unwrap();
+    let rows = scene.path().join("state").join(ROWS_FOLDER);
+    std::fs::create_dir(scene.path().join("state")).unwrap();
+    std::fs::write(&rows, "no folder").unwrap();
     let (history, policy) = scene.start(&[(&[], "a")]);
     let read_at = policy.clock.now();
-    std::fs::remove_file(scene.path().join("state")).unwrap();
+    std::fs::remove_file(&rows).unwrap();
     assert!(history.look(&policy));
     let now = again(&history, &policy).clock.now();
     assert!(
