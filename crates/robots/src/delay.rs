@@ -22,33 +22,29 @@ pub struct CrawlDelayLine<'r> {
 /// `Crawl-delay` end the run of names there, although RFC 9309 goes on with it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CrawlDelays {
-    lines: Box<[(f64, ParsedRecord)]>,
-    /// By name, none for `*`, in their order: the place in `lines`.
-    of_names: Box<[(Option<u32>, u32)]>,
+    /// By name, none for `*`, in their order.
+    of_names: Box<[(Option<u32>, f64, ParsedRecord)]>,
 }
 
 impl CrawlDelays {
     pub(super) fn new(file: &ParsedFile, naming: &Naming, source: &[u8]) -> Self {
-        let is_delay = |extra: &&ParsedRecord| extra.name == RecordName::CrawlDelay && extra.block.is_some();
-        let delays = file.extras.iter().filter(is_delay);
-        let seconds = |extra: &ParsedRecord| Some((parse::seconds(extra.value(source))?, *extra));
-        let lines: Box<[_]> = delays.filter_map(seconds).collect();
-        let mut of_names: Vec<(Option<u32>, u32)> = Vec::new();
-        let mut above = 0;
-        for ((_, delay), at) in lines.iter().zip(0..) {
-            let Some(block) = delay.block.and_then(|block| file.blocks.get(block as usize)) else { continue };
+        let (mut of_names, mut above) = (Vec::new(), 0);
+        for delay in file.extras.iter().filter(|extra| extra.name == RecordName::CrawlDelay) {
+            let block = delay.block.and_then(|block| file.blocks.get(block as usize));
+            let (Some(block), Some(seconds)) = (block, parse::seconds(delay.value(source))) else { continue };
             // Who stands above a delay of the same part before this one has that one.
             let from = block.agents.start.max(above);
             let part = file.agents.get(from as usize..block.agents.end as usize).unwrap_or_default();
             let named = part.get(..part.partition_point(|agent| agent.line < delay.line)).unwrap_or_default();
             above = from + pattern::index(named.len());
             for agent in named {
-                of_names.extend(naming.selected(source, agent.value(source)).map(|(_, name)| (name, at)));
+                let selected = naming.selected(source, agent.value(source));
+                of_names.extend(selected.map(|(_, name)| (name, seconds, *delay)));
             }
         }
-        of_names.sort_unstable();
-        of_names.dedup_by_key(|(name, _)| *name);
-        Self { lines, of_names: of_names.into() }
+        of_names.sort_by_key(|(name, ..)| *name);
+        of_names.dedup_by_key(|(name, ..)| *name);
+        Self { of_names: of_names.into() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -57,8 +53,8 @@ impl CrawlDelays {
 
     /// That of a name of the file, or of `*`.
     pub(super) fn of<'r>(&self, name: Option<u32>, source: &'r [u8]) -> Option<CrawlDelayLine<'r>> {
-        let found = self.of_names.binary_search_by_key(&name, |(name, _)| *name).ok()?;
-        let (seconds, record) = *self.lines.get(self.of_names.get(found)?.1 as usize)?;
+        let found = self.of_names.binary_search_by_key(&name, |(name, ..)| *name).ok()?;
+        let (_, seconds, record) = *self.of_names.get(found)?;
         let before = source.get(..record.end as usize)?;
         let start = memchr::memrchr2(b'\n', b'\r', before).map_or(0, |end| end + 1);
         let text = before.get(start..)?.trim_ascii_start();

@@ -4,9 +4,9 @@
 use super::finding::{Finding, FindingKind};
 use super::line::RecordName;
 use super::parse::{Findings, UserAgentLine};
-use super::rule::{RuleKind, RuleRecord};
+use super::rule::RuleKind;
 use super::token::{self, Named};
-use super::{Parsed, Robots, lint, spelling};
+use super::{Parsed, Robots, Rule, RuleGroup, lint, spelling};
 use std::collections::{HashMap, HashSet};
 
 /// What comments of staging sites say.
@@ -53,32 +53,23 @@ pub(super) fn staging_line(robots: &Robots) -> Option<u32> {
 
 /// Rules such as `Disallow: /*.pdf$`: `$` is the end of path and query, so `/x.pdf?y` is allowed.
 pub(super) fn query_passes(robots: &Robots, findings: &mut Findings<'_>) {
-    let pattern = |rule: &RuleRecord| rule.view(&robots.source).pattern;
-    let rules = || robots.file.rules.iter().filter(|rule| rule.kind == RuleKind::Disallow && rule.bytes > 0);
-    let mut ended = rules().filter(|rule| is_of_files(pattern(rule))).peekable();
-    if ended.peek().is_none() {
-        return;
-    }
-    // `*` at the end is no difference.
-    let mut known: HashMap<&[u8], Vec<u32>> = HashMap::new();
-    for rule in rules() {
-        let pattern = pattern(rule);
-        known.entry(pattern.strip_suffix(b"*").unwrap_or(pattern)).or_default().push(rule.block);
-    }
-    for rule in ended.take(MOST_COMPARED) {
-        let file = pattern(rule).strip_suffix(b"$").unwrap_or_default();
+    let binds = |rule: &Rule<'_>| rule.kind == RuleKind::Disallow && rule.bytes > 0;
+    let rules = robots.file.rules.iter().map(|record| (record, record.view(&robots.source)));
+    let ended = rules.filter(|(_, rule)| binds(rule) && is_of_files(rule.pattern));
+    for (record, rule) in ended.take(MOST_COMPARED) {
+        let file = rule.pattern.strip_suffix(b"$").unwrap_or_default();
         let with_query = [file, b"?"].concat();
         let covering = [file, &with_query, b"/*?", b"*?"];
-        let first = robots.file.agents_of(rule.block).first();
+        // `*` at the end is no difference.
+        let covers = |other: Rule<'_>| {
+            binds(&other) && covering.contains(&other.pattern.strip_suffix(b"*").unwrap_or(other.pattern))
+        };
+        let first = robots.file.agents_of(record.block).first();
         let value = first.map_or(&b""[..], |agent| agent.value(&robots.source));
         // The rules of a group may stand in several places.
-        let is_covered = robots.naming.selected(&robots.source, value).any(|(group, _)| {
-            let blocks = robots.naming.blocks(group);
-            let mut places = covering.iter().filter_map(|pattern| known.get(*pattern)).flatten();
-            places.any(|block| blocks.binary_search(block).is_ok())
-        });
-        if !is_covered {
-            findings.add(FindingKind::QueryPasses, rule.line, rule.start, rule.view(&robots.source).text);
+        let mut groups = robots.naming.selected(&robots.source, value);
+        if !groups.any(|(group, name)| RuleGroup::new(robots, group, name).rules().any(covers)) {
+            findings.add(FindingKind::QueryPasses, record.line, record.start, rule.text);
         }
     }
 }

@@ -103,13 +103,10 @@ pub(super) const fn kind(name: RecordName) -> Option<PreferenceKind> {
     }
 }
 
-/// The pairs of a `Content-Signal`, with the offset of each in the value. What is no pair is left out.
-pub(super) fn pairs(value: &[u8]) -> impl Iterator<Item = (usize, &str, &str)> {
-    let mut at = 0;
-    value.split(|&byte| byte == b',').filter_map(move |pair| {
-        let start = at + pair.len() - pair.trim_ascii_start().len();
-        at += pair.len() + 1;
+/// The pairs of a `Content-Signal`. What is no pair is left out.
+pub(super) fn pairs(value: &[u8]) -> impl Iterator<Item = (&str, &str)> {
+    value.split(|&byte| byte == b',').filter_map(|pair| {
         let (key, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;
-        Some((start, key.trim(), value.trim())).filter(|(_, key, _)| !key.is_empty())
+        Some((key.trim(), value.trim())).filter(|(key, _)| !key.is_empty())
     })
 }

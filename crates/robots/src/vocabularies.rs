@@ -59,14 +59,9 @@ fn odd_word(
         let set = |finding: &mut Finding| finding.meant = meant.map(Into::into);
         findings.add_with(FindingKind::UnknownCategory, extra.line, at, key.as_bytes(), set);
     } else if let Some((answer, expected)) = odd {
+        let (kind, said) = (FindingKind::PreferenceValue, format!("{key}={answer}"));
         let set = |finding: &mut Finding| finding.meant = Some((*expected).into());
-        findings.add_with(
-            FindingKind::PreferenceValue,
-            extra.line,
-            at,
-            format!("{key}={answer}").as_bytes(),
-            set,
-        );
+        findings.add_with(kind, extra.line, at, said.as_bytes(), set);
     }
 }
 
@@ -81,7 +76,7 @@ fn usages(value: &[u8]) -> Vec<Word<'static>> {
 }
 
 fn signals(value: &[u8]) -> Vec<Word<'static>> {
-    let word = |(_, key, answer): (usize, &str, &str)| {
+    let word = |(key, answer): (&str, &str)| {
         let (is_fine, expected) = match key {
             "use" => (USES.contains(&answer), "`immediate`, `reference` or `full`"),
             _ => (matches!(answer, "yes" | "no"), "`yes` or `no`"),
