@@ -5,6 +5,7 @@
 //! which is why an owner's own `Allow` is stronger than a generated `Disallow: /`.
 
 use super::line::{self, Content, PhysicalLines, Record, RecordName};
+use super::pattern::index;
 use std::fmt;
 use std::fmt::Write as _;
 
@@ -110,7 +111,7 @@ impl Composed {
     }
 
     fn part(&mut self, bytes: &[u8], source: LineSource) {
-        let lines = count(bytes);
+        let lines = index(PhysicalLines::new(bytes, 0).count());
         if lines > 0 {
             self.bytes.extend_from_slice(bytes);
             self.sections.push(Section { lines, bytes: bytes.len(), source });
@@ -142,10 +143,6 @@ fn generated(block: &PurposeBlock, maker: &str) -> Vec<u8> {
         let _ = write!(text, "\nUser-agent: {token}\nDisallow: /{MARK}{maker}: block {purpose}\n");
     }
     text.into_bytes()
-}
-
-fn count(bytes: &[u8]) -> u32 {
-    u32::try_from(PhysicalLines::new(bytes, 0).count()).unwrap_or(u32::MAX)
 }
 
 /// Whether a crawler may take what follows into the last group: a rule ends its names only for those that read it, and
@@ -253,7 +250,7 @@ mod tests {
                 assert!(!allows(&file.bytes, "GPTBot", "/x"), "{own:?}");
                 assert_eq!(allows(&file.bytes, "other", "/x"), additions.is_empty(), "{own:?}");
                 let lines: u32 = file.sections.iter().map(|section| section.lines).sum();
-                assert_eq!(lines, count(&file.bytes), "{own:?}");
+                assert_eq!(lines, index(PhysicalLines::new(&file.bytes, 0).count()), "{own:?}");
             }
         }
     }

@@ -61,7 +61,8 @@ impl IndexedRule {
     /// Takes the rule at position `at` of the file apart; none if it can match nothing.
     pub(super) fn new(record: RuleRecord, at: u32, pool: &mut PatternPool<'_>) -> Option<Self> {
         let choice = Choice::new(record.rank(), at);
-        (record.bytes > 0).then(|| Self { choice, pattern: pool.add(record) })
+        (record.bytes > 0)
+            .then(|| Self { choice, pattern: pool.add(record.value as usize, record.end as usize) })
     }
 
     pub(super) const fn has_star(self) -> bool {

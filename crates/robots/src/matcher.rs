@@ -172,7 +172,7 @@ mod tests {
 
     fn matches(raw: &str, target: &str) -> bool {
         let mut pool = PatternPool::new(raw.as_bytes());
-        let pattern = pool.add_raw(raw.as_bytes(), 0);
+        let pattern = pool.add(0, raw.len());
         symbol::with_symbols(target.as_bytes(), usize::MAX, |target| {
             super::matches(pool.texts(), pattern, &ComparableTarget::new(target))
         })

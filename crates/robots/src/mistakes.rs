@@ -100,7 +100,6 @@ impl Parsed {
         let is_in = |names: &HashMap<String, &str>, name: &[u8]| {
             std::str::from_utf8(name).is_ok_and(|name| names.contains_key(&name.to_ascii_lowercase()))
         };
-        let is_known = |name: &[u8]| is_in(&known, name);
         // A group of such tokens alone lets nobody escape the rules of `*`.
         let mut of_use = HashSet::new();
         for agent in written.clone() {
@@ -114,7 +113,8 @@ impl Parsed {
             let value = agent.value(&robots.source);
             let Named::Crawler(name, cut) = token::named(value) else { return None };
             let is_plain = token::oddity(value).is_none_or(|odd| odd == FindingKind::TokenCut);
-            (is_plain && !is_known(name) && !cut.is_some_and(is_known)).then_some((agent, name, cut))
+            let mut names = [Some(name), cut].into_iter().flatten();
+            (is_plain && !names.any(|name| is_in(&known, name))).then_some((agent, name, cut))
         });
         for (agent, name, cut) in odd.take(MOST_COMPARED) {
             let meant = |name: &[u8]| {

@@ -5,7 +5,6 @@
 
 use super::finding::FindingKind;
 use super::line::is_blank;
-use super::rule::RuleRecord;
 use super::symbol::{self, PathByte};
 use memchr::memchr;
 
@@ -110,16 +109,10 @@ impl<'s> PatternPool<'s> {
         Texts { source: self.source, rewritten: &self.rewritten, pieces: &self.pieces }
     }
 
-    /// Takes the pattern of a usable rule apart.
-    pub(super) fn add(&mut self, rule: RuleRecord) -> Pattern {
-        let at = rule.value as usize;
-        let raw = self.source.get(at..rule.end as usize).unwrap_or_default();
-        self.add_raw(raw, at)
-    }
-
-    /// Takes the usable pattern `raw` apart, which stands at `at` in the source. Section 2.2.3: `*`
+    /// Takes the usable pattern apart that stands at `at` in the source, up to `end`. Section 2.2.3: `*`
     /// is any number of bytes wherever it stands, `$` ends the pattern only as its last byte.
-    pub(super) fn add_raw(&mut self, raw: &[u8], at: usize) -> Pattern {
+    pub(super) fn add(&mut self, at: usize, end: usize) -> Pattern {
+        let raw = self.source.get(at..end).unwrap_or_default();
         let (body, dollar) = match raw.split_last() {
             Some((b'$', body)) => (body, true),
             _ => (raw, false),
@@ -159,9 +152,11 @@ impl<'s> PatternPool<'s> {
             let before = *query;
             let text = self.write(raw, query);
             let mut in_query = text;
-            if !before && has_marked_separator(raw) {
+            if !before {
                 let whole = self.write(raw, &mut true);
-                if self.texts().get(whole) != self.texts().get(text) {
+                if self.texts().get(whole) == self.texts().get(text) {
+                    self.rewritten.truncate(whole.start as usize - self.source.len());
+                } else {
                     in_query = whole;
                 }
             }
@@ -180,7 +175,8 @@ impl<'s> PatternPool<'s> {
             *query |= run.contains(&b'?');
             rest = tail;
             if let Some((byte, tail)) = PathByte::split(rest) {
-                symbol::push(&mut self.rewritten, byte, *query);
+                let (bytes, wide) = byte.symbol(*query);
+                self.rewritten.extend_from_slice(if wide { &bytes } else { bytes.split_at(1).0 });
                 rest = tail;
             }
         }
@@ -216,17 +212,6 @@ fn is_dots(segment: &[u8]) -> bool {
     rest.is_empty() && matches!(dots, 1 | 2)
 }
 
-fn has_marked_separator(raw: &[u8]) -> bool {
-    let mut rest = raw;
-    while let Some((byte, tail)) = PathByte::split(rest) {
-        if byte.is_marked_separator() {
-            return true;
-        }
-        rest = tail;
-    }
-    false
-}
-
 /// Files are cut at a limit far below 4 GiB, so offsets fit.
 pub(super) fn index(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
@@ -238,7 +223,7 @@ mod tests {
 
     fn parts(raw: &str) -> (Vec<String>, bool) {
         let mut pool = PatternPool::new(raw.as_bytes());
-        let pattern = pool.add_raw(raw.as_bytes(), 0);
+        let pattern = pool.add(0, raw.len());
         let text = |span: TextSpan| String::from_utf8_lossy(pool.texts().get(span)).into_owned();
         let pieces = pool.texts().pieces(pattern);
         let all = std::iter::once(pattern.prefix).chain(pieces.iter().map(|piece| piece.text));
@@ -266,7 +251,7 @@ mod tests {
     fn only_pieces_that_may_meet_the_query_have_a_second_reading() {
         let count = |raw: &str| {
             let mut pool = PatternPool::new(raw.as_bytes());
-            pool.add_raw(raw.as_bytes(), 0);
+            pool.add(0, raw.len());
             pool.pieces.iter().filter(|piece| piece.text != piece.in_query).count()
         };
         assert_eq!(count("/a*b"), 0);

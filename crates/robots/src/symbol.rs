@@ -54,11 +54,6 @@ impl PathByte {
         Some((Self { value: *value, encoded: false }, rest))
     }
 
-    /// Whether this symbol differs between path and query.
-    pub(super) const fn is_marked_separator(self) -> bool {
-        self.encoded && matches!(self.value, b'/' | b'?')
-    }
-
     /// RFC 3986 section 2.3.
     pub(super) const fn is_unreserved(self) -> bool {
         self.value.is_ascii_alphanumeric() || matches!(self.value, b'-' | b'.' | b'_' | b'~')
@@ -78,12 +73,6 @@ impl PathByte {
             value => ([value, 0], false),
         }
     }
-}
-
-/// Appends the symbol to `out`.
-pub(super) fn push(out: &mut Vec<u8>, byte: PathByte, query: bool) {
-    let (bytes, wide) = byte.symbol(query);
-    out.extend_from_slice(if wide { &bytes } else { bytes.split_at(1).0 });
 }
 
 /// Whether `raw` already is its own comparable form.
@@ -245,7 +234,8 @@ mod tests {
             let target = [piece(0), piece(1), piece(2), piece(3)].concat();
             let (mut expected, mut rest, mut query) = (Vec::new(), &*target, false);
             while let Some((byte, tail)) = PathByte::split(rest) {
-                push(&mut expected, byte, query);
+                let (bytes, wide) = byte.symbol(query);
+                expected.extend_from_slice(if wide { &bytes } else { bytes.split_at(1).0 });
                 query |= byte == PathByte { value: b'?', encoded: false };
                 rest = tail;
             }

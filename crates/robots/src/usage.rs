@@ -45,7 +45,7 @@ fn usage(extra: ParsedRecord, value: &[u8], pool: &mut PatternPool<'_>) -> Optio
     let mut usage = Usage { block, line, pattern: None, bytes: 1, start, end, is_dictionary };
     if let Some(raw) = path(value) {
         usage.bytes = pattern::weight(raw);
-        usage.pattern = Some(pool.add_raw(raw, extra.start as usize));
+        usage.pattern = Some(pool.add(extra.start as usize, extra.start as usize + raw.len()));
     }
     // Behind a path the empty dictionary is a preference, too: that nothing is said.
     (usage.pattern.is_some() || usage.start < usage.end).then_some(usage)
