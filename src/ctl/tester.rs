@@ -1,6 +1,7 @@
 //! What an operator tries on the page of a running gateway: a request as `explain` takes it, and a robots.txt as `lint` does.
 
 use super::explain::{explain, facts, invalid_target};
+use super::logs::WalkedLine;
 use super::trial::TrialPolicy;
 use super::{lint, logs};
 use crate::ctl::args::Format;
@@ -10,7 +11,6 @@ use crate::policy::{Policy, RobotsFile};
 use crate::request::{RequestFacts, host};
 use crate::robots::ParseLimits;
 use askama::Template as _;
-use bytes::Bytes;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::path::Path;
@@ -52,11 +52,14 @@ impl TesterInput {
     }
 
     fn explained(&self, policy: &Policy) -> Result<String, String> {
-        let entry = if self.line.is_empty() {
-            None
-        } else {
-            let read = logs::read_line(&Bytes::copy_from_slice(self.line.trim().as_bytes()));
-            Some(read.map_err(|expected| format!("the line of a log cannot be read: expected {expected}"))?)
+        let batch = logs::read_line(self.line.trim().as_bytes());
+        let entry = match batch.lines().next().filter(|_| !self.line.is_empty()) {
+            Some((_, WalkedLine::Entry(entry))) => Some(entry),
+            Some((_, WalkedLine::Unread { expected, .. })) => {
+                return Err(format!("the line of a log cannot be read: expected {expected}"));
+            }
+            None if self.line.is_empty() => None,
+            None => return Err("the line of a log cannot be read: expected a request".to_owned()),
         };
         let address = Some(self.address.trim()).filter(|text| !text.is_empty()).map(|text| {
             text.parse::<IpAddr>()

@@ -1,8 +1,8 @@
 //! Lines of a log, judged by two files.
 
 use super::SitePair;
-use super::flips::{FileVerdict, Flips};
-use crate::ctl::logs::{LogEntry, LoggedUserAgent, WalkedLine};
+use super::flips::{ALLOWED, FileVerdict, Flips, said};
+use crate::ctl::logs::{LogEntry, WalkedLine};
 use crate::ctl::replay::{HeaderCache, LineCounts, LineKind, Sites, notice_time};
 use crate::decide::NoticeTime;
 use crate::identify::{Identity, Proof, Recognised};
@@ -27,7 +27,7 @@ impl<'a> DiffMemory<'a> {
         Self { pair, sites, headers, lines, flips }
     }
 
-    pub(super) fn line(&mut self, line: &WalkedLine) {
+    pub(super) fn line(&mut self, line: &WalkedLine<&[u8]>) {
         self.lines.count(LineKind::Lines);
         match line {
             WalkedLine::Entry(entry) => self.entry(entry),
@@ -35,16 +35,12 @@ impl<'a> DiffMemory<'a> {
         }
     }
 
-    fn entry(&mut self, entry: &LogEntry) {
-        let host = entry.host.as_deref().and_then(|host| std::str::from_utf8(host).ok());
+    fn entry(&mut self, entry: &LogEntry<&[u8]>) {
+        let host = entry.host.and_then(|host| std::str::from_utf8(host).ok());
         if self.sites.of(host).is_none() {
             return self.lines.count(LineKind::OtherHosts);
         }
-        let agent = match &entry.agent {
-            LoggedUserAgent::Sent(agent) => &**agent,
-            LoggedUserAgent::Absent => b"",
-            LoggedUserAgent::Unlogged => return self.lines.count(LineKind::WithoutUserAgent),
-        };
+        let Some(agent) = entry.agent else { return self.lines.count(LineKind::WithoutUserAgent) };
         let (old, new) = self.sender(agent);
         if !old.identity.client.is_judged() && !new.identity.client.is_judged() {
             return;
@@ -59,7 +55,7 @@ impl<'a> DiffMemory<'a> {
         if by_old.is_some() || by_new.is_some() {
             self.lines.count(LineKind::Judged);
         }
-        let [by_old, by_new] = [by_old, by_new].map(|by| by.unwrap_or(FileVerdict::ALLOWED));
+        let [by_old, by_new] = [by_old, by_new].map(|by| by.unwrap_or(ALLOWED));
         self.flips.add(&identity, &facts.target, by_old, by_new, 1);
     }
 
@@ -83,5 +79,5 @@ fn judge_at_site(
     let (policy, rules) = (pair.policy, &site.rules);
     let client = JudgedClient { policy, site, rules, facts, target, recognised: who, now };
     let judged = client.judge(proof, reads);
-    judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
+    judged.verdict.is_judged().then(|| said(&judged.verdict))
 }

@@ -11,8 +11,8 @@ mod stored;
 mod text;
 
 use super::args::{Cli, DiffArgs};
-use super::logs::{LogPattern, LogWalk, in_order};
-use super::output::{Output, escape_harmful};
+use super::logs::{EndOfLog, LogWalk};
+use super::output::Output;
 use super::replay::{LineKind, Sites};
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::identify::Purpose;
@@ -22,7 +22,6 @@ use flips::{Flip, Flips};
 use lines::DiffMemory;
 use rules::{RuleChange, changed};
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The answer; field names are public API.
@@ -149,26 +148,14 @@ fn of_logs(
     sites: &Sites,
     arguments: &DiffArgs,
 ) -> Result<(JudgedRequests, Flips), VerbFailure> {
-    let pattern = arguments.log_format.as_deref().map(LogPattern::named).transpose()?.map(Arc::new);
-    let logs = in_order(&arguments.logs)?;
     let mut memory = DiffMemory::new(pair, sites);
-    let ends = LogWalk::open(&logs, pattern)?.each(|_, line| {
+    let ends = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?.each(|_, _, line| {
         memory.line(&line);
         Ok(())
     })?;
-    let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
-    for end in &ends {
-        if let Some((what, remedy)) = end.seen.fault() {
-            return Err(VerbFailure::with_hint(
-                escape_harmful(&format!("{}: {what}", name(end.log))),
-                remedy,
-            ));
-        }
+    if let Some((what, remedy)) = ends.iter().find_map(EndOfLog::fault) {
+        return Err(VerbFailure::with_hint(what, remedy));
     }
-    let broken = ends.iter().filter_map(|end| {
-        let (_, why) = end.broken.as_ref()?;
-        Some(escape_harmful(&format!("{}: cannot be read on: {why}", name(end.log))))
-    });
     let DiffMemory { lines, flips, .. } = memory;
     let requests = JudgedRequests {
         source: "log",
@@ -178,8 +165,8 @@ fn of_logs(
         unread: lines.of(LineKind::Unread),
         without_user_agent: lines.of(LineKind::WithoutUserAgent),
         other_hosts: lines.of(LineKind::OtherHosts),
-        broken: broken.collect(),
-        unlisted: flips.unlisted(),
+        broken: ends.iter().filter_map(EndOfLog::loss).collect(),
+        unlisted: flips.unlisted,
     };
     Ok((requests, flips))
 }

@@ -1,14 +1,14 @@
 //! The same from the store, which keeps the targets of each crawler and day up to a number.
 
-use super::flips::{FileVerdict, Flips};
+use super::flips::{FileVerdict, Flips, said};
 use super::{JudgedRequests, SitePair};
 use crate::ctl::VerbFailure;
 use crate::ctl::explain::{facts, judge_trial};
+use crate::ctl::logs::decoded;
 use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof};
 use crate::policy::Site;
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
 use crate::request::target::RequestTarget;
-use crate::robots::hex_byte;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -37,9 +37,9 @@ pub(super) fn flips(
         named += count;
         let identity = identity(&pair.policy.identifier, &path.subject);
         // Bytes that are no UTF-8 stand there by their numbers.
-        let target = bytes(&path.target);
-        let said = |site: &Site| judge_path(pair, site, &identity, &target);
-        if let (Some(old), Some(new)) = (said(pair.old), said(pair.new)) {
+        let target = decoded(path.target.as_bytes(), b"\\x");
+        let by = |site: &Site| judge_path(pair, site, &identity, &target);
+        if let (Some(old), Some(new)) = (by(pair.old), by(pair.new)) {
             flips.add(&identity, &target, old, new, count);
         }
     }
@@ -48,7 +48,7 @@ pub(super) fn flips(
         judged,
         share: share(named, judged),
         flipped: flips.requests(),
-        unlisted: flips.unlisted(),
+        unlisted: flips.unlisted,
         ..JudgedRequests::default()
     };
     Ok((requests, flips))
@@ -93,32 +93,5 @@ fn judge_path(
     let facts = facts("", sent, None, None)?;
     let target = RequestTarget::new(&facts.target, site.config.path_parameters);
     let judged = judge_trial(pair.policy, site, &facts, &target, Some(identity), None, Proof::Unchecked);
-    judged.verdict.is_judged().then(|| FileVerdict::of(&judged.verdict))
-}
-
-/// The bytes that `\xNN` stands for, and all others as they are.
-fn bytes(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let number = match rest {
-            [b'\\', b'x', high, low, ..] => hex_byte(*high, *low),
-            _ => None,
-        };
-        bytes.push(number.unwrap_or(*first));
-        rest = if number.is_some() { rest.get(4..).unwrap_or_default() } else { tail };
-    }
-    bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_what_they_stand_for() {
-        let sent = b"/caf\xe9/\\x41\\/\xc3\xa9";
-        assert_eq!(bytes(&crate::record::printable(sent)), sent);
-        assert_eq!(bytes("/\\x4"), b"/\\x4");
-    }
+    judged.verdict.is_judged().then(|| said(&judged.verdict))
 }

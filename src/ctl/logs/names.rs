@@ -1,11 +1,14 @@
-//! Under which names logs write what is needed of a request.
-//!
-//! Columns, keys of JSON and variables of a format string are one thing here: names. They are compared without case and
-//! punctuation, and the keys of nested objects are joined: `cs(User-Agent)`, `cs-user-agent` and `{"cs":{"user_agent"}}`
-//! are one name. Where a line has several names of one field, the one that stands first here counts.
+//! What is known of the lines that servers and loggers write: `formats.toml`.
+
+use super::time;
+use regex::bytes::Regex;
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
 
 /// What is needed of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, strum::EnumCount)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum LogField {
     /// The address of whoever connected.
     Address,
@@ -17,115 +20,98 @@ pub(super) enum LogField {
     /// Method, target and version in one (RFC 9112 §3).
     RequestLine,
     Method,
-    /// A path with its query, or a whole URL.
     Target,
-    /// A path without its query.
     Path,
     Query,
     Host,
-    /// What is called `host` alone: the host that was asked, the machine of the log, or the client.
     PlainHost,
     Status,
     /// How many bytes the answer had.
     Size,
     UserAgent,
-    /// nginx: a path that the server has rewritten, which is not what the client asked for. Others: what it asked for.
     Rewritten,
     /// A key of logstash's own, `@version` or `@timestamp`.
     Logstash,
 }
 
-/// The names of each field, the most trusted first.
-const NAMES: [(LogField, &str); 15] = [
-    (
-        LogField::UserAgent,
-        "httpuseragent csuseragent useragent useragentoriginal clientrequestuseragent requestuseragent \
-         requestheadersuseragent requestheaderuseragent cuseragent headersuseragent reqheadersuseragent requseragent \
-         httprequestuseragent httpuseragentoriginal httprequestheadersuseragent proxyuseragent clientua ua agent",
-    ),
-    (
-        LogField::Address,
-        "requestclientip requestremoteip requestremoteaddr remoteaddr clientip clientaddr clienthost cip cliip \
-         clientaddress httprequestremoteip httprequestclientip proxyclientip sourceip sourceaddress srcip \
-         remoteip remotehost remoteaddress reqremoteaddress reqip downstreamremoteaddress \
-         downstreamdirectremoteaddress realip requestip networkclientip socketip client ip",
-    ),
-    (
-        LogField::ForwardedFor,
-        "httpxforwardedfor xforwardedfor csxforwardedfor proxyaddxforwardedfor requestxforwardedfor \
-         requestheadersxforwardedfor reqheadersxforwardedfor headersxforwardedfor forwardedfor httpxrealip fwd",
-    ),
-    (
-        LogField::Time,
-        "timelocal timeiso8601 msec edgestarttimestamp startutc starttime timemicros reqtimesec proxytimestamp \
-         timestamp timestampms time ts datetime startlocal eventtime startedat requesttime t",
-    ),
-    (LogField::Day, "date"),
-    (LogField::RequestLine, "request requestline httprequest clientrequest req"),
-    (
-        LogField::Method,
-        "requestmethod csmethod clientrequestmethod httpmethod httprequestrequestmethod httprequestmethod httprequesthttpmethod \
-         proxymethod reqmethod method verb",
-    ),
-    (
-        LogField::Target,
-        "requesturi originalrequesturiwithargs clientrequesturi urloriginal requesturl httprequestrequesturl \
-         httprequesturl proxypath requrl requri csuri requestpath originalpath xenvoyoriginalpath \
-         xenvoyoriginpath url urlfull resource",
-    ),
-    (
-        LogField::Path,
-        "csuristem clientrequestpath reqpath urlpath httprequestpath httprequesturi uripath path",
-    ),
-    (
-        LogField::Query,
-        "csuriquery querystring querystr requestquery urlquery httprequestquery httprequestargs query args",
-    ),
-    (
-        LogField::Host,
-        "httphost xhostheader originalhost clientrequesthost requesthost requestaddr reqheadershost \
-         requestheadershost httprequestheadershost reqhost cshost urldomain urlhost authority requestauthority proxyhost vhost \
-         virtualhost servername domain",
-    ),
-    (LogField::PlainHost, "host"),
-    (
-        LogField::Status,
-        "status scstatus edgeresponsestatus downstreamstatus httpresponsestatuscode httprequeststatus \
-         proxystatuscode resstatuscode responsestatus responsestatuscode responsecode responsecodesent statuscode \
-         httpstatuscode httpstatus code response",
-    ),
-    (
-        LogField::Size,
-        "bodybytessent size scbytes edgeresponsebodybytes edgeresponsebytes downstreamcontentsize \
-         httpresponsebodybytes httprequestresponsesize responsebytes responsesize responsebodysize bytessent \
-         sentbytes totalbytes bytes",
-    ),
-    (LogField::Rewritten, "uri"),
-];
+/// A field, and how much the name under which it stands is trusted: the smaller the number, the more.
+pub(super) type NamedField = (LogField, usize);
 
-/// What platforms wrap the fields of a request in: it is no part of their names.
-pub(super) const WRAPPERS: [&str; 7] =
-    ["properties", "jsonPayload", "protoPayload", "fields", "data", "attributes", "nginx"];
+/// The file, as it is written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LogFormats {
+    pub(super) lines: Vec<String>,
+    pub(super) times: Vec<String>,
+    pub(super) wrappers: Vec<String>,
+    prefixes: Vec<String>,
+    names: BTreeMap<LogField, String>,
+    pub(super) tables: Vec<KnownTable>,
+    remedies: Vec<LogRemedy>,
+}
 
-/// What stands under a name, and how much it is trusted: the smaller, the more. `spoken` is the name in small letters and
-/// digits alone.
-pub(super) fn field_of(spoken: &[u8]) -> Option<(LogField, usize)> {
-    NAMES.iter().find_map(|(field, names)| {
-        let place = names.split_ascii_whitespace().position(|name| name.as_bytes() == spoken)?;
-        Some((*field, place))
-    })
+/// The columns of a log that has no head.
+#[derive(Debug, Deserialize)]
+pub(super) struct KnownTable {
+    pub(super) separator: char,
+    pub(super) columns: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct LogRemedy {
+    any: Vec<String>,
+    remedy: String,
+}
+
+pub(super) static FORMATS: LazyLock<LogFormats> =
+    LazyLock::new(|| toml::from_str(include_str!("formats.toml")).unwrap_or_default());
+
+static NAMES: LazyLock<HashMap<&[u8], NamedField>> = LazyLock::new(|| {
+    let named = |(field, names): (&LogField, &'static String)| {
+        let field = *field;
+        names.split_ascii_whitespace().enumerate().map(move |(place, name)| (name.as_bytes(), (field, place)))
+    };
+    FORMATS.names.iter().flat_map(named).collect()
+});
+
+static PREFIXES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    let compiled = |prefix: &String| Regex::new(&format!("^(?s-u:{prefix})")).ok();
+    FORMATS.prefixes.iter().filter_map(compiled).collect()
+});
+
+/// What stands under a name, which is in small letters and digits alone.
+pub(super) fn field_of(spoken: &[u8]) -> Option<NamedField> {
+    NAMES.get(spoken).copied()
 }
 
 /// A name in small letters and digits alone, behind what `spoken` holds already.
-pub(super) fn speak(name: &str, spoken: &mut Vec<u8>) {
-    spoken.extend(name.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase()));
+pub(super) fn speak(name: &[u8], spoken: &mut Vec<u8>) {
+    spoken.extend(name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase));
 }
 
-/// A whole name.
-pub(super) fn spoken(name: &str) -> Vec<u8> {
-    let mut spoken = Vec::new();
+/// What stands under a name as it is written.
+pub(super) fn field_named(name: &[u8]) -> Option<NamedField> {
+    let mut spoken = Vec::with_capacity(name.len());
     speak(name, &mut spoken);
-    spoken
+    field_of(&spoken)
+}
+
+/// A line without what loggers have put in front of it, and the time that they gave it.
+pub(super) fn without_prefix(mut line: &[u8]) -> (&[u8], Option<i64>) {
+    let mut at = None;
+    while let Some(found) = PREFIXES.iter().find_map(|prefix| prefix.captures(line)) {
+        at = found.name("time").and_then(|time| time::any(time.as_bytes())).or(at);
+        let start = found.get(0).map_or(0, |whole| whole.end());
+        line =
+            found.name("rest").map_or_else(|| line.get(start..).unwrap_or_default(), |rest| rest.as_bytes());
+    }
+    (line, at)
+}
+
+/// How to have a server log what it does not; its log begins with `start`.
+pub(super) fn remedy(start: &[u8]) -> Option<&'static str> {
+    let has = |mark: &String| memchr::memmem::find(start, mark.as_bytes()).is_some();
+    FORMATS.remedies.iter().find(|known| known.any.iter().any(has)).map(|known| &*known.remedy)
 }
 
 #[cfg(test)]
@@ -134,21 +120,45 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn each_name_stands_once() {
+    fn the_file_can_be_read_and_each_name_stands_once() {
+        let formats: LogFormats = toml::from_str(include_str!("formats.toml")).unwrap();
+        assert_eq!(PREFIXES.len(), formats.prefixes.len());
         let mut seen = HashSet::new();
-        for (_, names) in NAMES {
-            for name in names.split_ascii_whitespace() {
-                assert!(seen.insert(name), "{name}");
-                assert_eq!(spoken(name), name.as_bytes(), "{name}");
-            }
+        for name in formats.names.values().flat_map(|names| names.split_ascii_whitespace()) {
+            assert!(seen.insert(name), "{name}");
+            let mut spoken = Vec::new();
+            speak(name.as_bytes(), &mut spoken);
+            assert_eq!(spoken, name.as_bytes(), "{name}");
         }
     }
 
     #[test]
     fn case_and_punctuation_do_not_matter() {
         for name in ["cs(User-Agent)", "cs-user-agent", "CS_USER_AGENT"] {
-            assert_eq!(field_of(&spoken(name)).map(|found| found.0), Some(LogField::UserAgent), "{name}");
+            assert_eq!(
+                field_named(name.as_bytes()).map(|found| found.0),
+                Some(LogField::UserAgent),
+                "{name}"
+            );
         }
-        assert_eq!(field_of(&spoken("upstream_response_time")), None);
+        assert_eq!(field_named(b"upstream_response_time"), None);
+    }
+
+    #[test]
+    fn what_loggers_put_in_front_is_taken_off() {
+        for (line, rest) in [
+            ("<190>1 2025-12-19T13:40:30.1Z web nginx 1 access [meta a=\"1\"][b] x y", "x y"),
+            ("2025-12-19T13:40:30Z stdout F Dec  9 13:40:30 web nginx[1]: x y", "x y"),
+            ("2025-12-19T13:40:30Z {app=\"nginx\"} x y", "x y"),
+            (
+                "2025-12-19T13:40:30+00:00 203.0.113.7 \"GET / HTTP/1.1\"",
+                "2025-12-19T13:40:30+00:00 203.0.113.7 \"GET / HTTP/1.1\"",
+            ),
+            ("web-1  | x y", "x y"),
+            ("a | b | c", "a | b | c"),
+            ("\"192.0.2.1\" \"-\" \"x\"", "\"192.0.2.1\" \"-\" \"x\""),
+        ] {
+            assert_eq!(without_prefix(line.as_bytes()).0, rest.as_bytes(), "{line}");
+        }
     }
 }

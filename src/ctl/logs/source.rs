@@ -1,22 +1,25 @@
 //! Where a log comes from: a file, perhaps compressed, or standard input.
 
-use super::reader::{LineRead, LogReader};
+use super::entry::{LogBatch, WalkedLine};
+use super::reader::LogReader;
 use crate::ctl::VerbFailure;
-use bytes::Bytes;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
 use indicatif::ProgressBar;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// How much of a file is looked at to find its first time.
 const PEEK: u64 = 64 * 1024;
 
+/// How much is read at a time.
+const BUFFER: usize = 1 << 18;
+
 /// Opens a log; `-` is standard input. `progress` goes on by what is read of it, compressed as it may be.
 ///
 /// # Errors
 /// When it cannot be opened, or is packed in a way that is not known here.
-pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Read + Send>> {
+pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn BufRead + Send>> {
     let whole: Box<dyn Read + Send> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
@@ -26,23 +29,20 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Re
         }
         Box::new(file)
     };
-    let mut counted = progress.wrap_read(whole);
-    let mut start = Vec::with_capacity(6);
-    counted.by_ref().take(6).read_to_end(&mut start)?;
-    // A pipe has no beginning to go back to: what was read of it is put in front again.
-    let whole = io::Cursor::new(start.clone()).chain(counted);
+    let mut whole = BufReader::with_capacity(BUFFER, progress.wrap_read(whole));
     let packed = |how: &str| {
         let told = format!("it is compressed by {how}; unpack it: `{how} -dc FILE | gatewayctl replay -`");
         Err(io::Error::new(io::ErrorKind::Unsupported, told))
     };
     // By its first bytes, whatever the file is called (RFC 1952 §2.3.1, RFC 8878 §3.1.1).
-    match *start.as_slice() {
-        [0x1F, 0x8B, ..] => Ok(Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(1 << 18, whole)))),
-        [0x28, 0xB5, 0x2F, 0xFD, ..] => Ok(Box::new(zstd::stream::read::Decoder::new(whole)?)),
-        [b'B', b'Z', b'h', ..] => packed("bzip2"),
-        [0xFD, b'7', b'z', b'X', b'Z', 0] => packed("xz"),
-        _ => Ok(Box::new(whole)),
-    }
+    let unpacked: Box<dyn Read + Send> = match *whole.fill_buf()? {
+        [0x1F, 0x8B, ..] => Box::new(MultiGzDecoder::new(whole)),
+        [0x28, 0xB5, 0x2F, 0xFD, ..] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
+        [b'B', b'Z', b'h', ..] => return packed("bzip2"),
+        [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => return packed("xz"),
+        _ => return Ok(Box::new(whole)),
+    };
+    Ok(Box::new(BufReader::with_capacity(BUFFER, unpacked)))
 }
 
 /// The logs that are named, in the order in which they were written, so that a read of robots.txt in one counts in the
@@ -51,7 +51,7 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Re
 ///
 /// # Errors
 /// When nothing matches a name.
-pub(in crate::ctl) fn in_order(named: &[PathBuf]) -> Result<Vec<PathBuf>, VerbFailure> {
+pub(super) fn in_order(named: &[PathBuf]) -> Result<Vec<PathBuf>, VerbFailure> {
     let mut paths = Vec::new();
     for path in named {
         let text = path.to_string_lossy();
@@ -78,10 +78,13 @@ fn first_time(path: &Path) -> Option<i64> {
     let mut start = Vec::new();
     // A file that is broken further on has its first time all the same.
     let _ = open(path, &ProgressBar::hidden()).ok()?.take(PEEK).read_to_end(&mut start);
-    let mut reader = LogReader::new(&start, None);
-    let lines = start.split(|byte| *byte == b'\n').map(|line| Bytes::copy_from_slice(line.trim_ascii_end()));
-    lines.filter(|line| !line.is_empty()).find_map(|line| match reader.read(&line) {
-        LineRead::Entry(entry) => Some(entry.at),
-        LineRead::Nothing | LineRead::Unread(..) => None,
+    let (mut reader, mut batch) = (LogReader::default(), LogBatch::default());
+    reader.learn(&start, None);
+    let lines =
+        start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
+    lines.for_each(|line| reader.read(line, 0, &mut batch));
+    batch.lines().find_map(|(_, line)| match line {
+        WalkedLine::Entry(entry) => Some(entry.at),
+        WalkedLine::Unread { .. } => None,
     })
 }

@@ -1,27 +1,23 @@
 //! The walk over logs: one thread reads, unpacks and parses, and the caller judges, line by line in the order of the logs.
 
-use super::entry::LogEntry;
+use super::entry::{LogBatch, WalkedLine};
 use super::pattern::LogPattern;
-use super::reader::{LineRead, LogReader, SeenOfLog};
+use super::reader::{LogReader, SeenOfLog};
 use super::source;
 use crate::ctl::VerbFailure;
+use crate::ctl::output::escape_harmful;
 use crate::report::grouped;
-use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use memchr::memrchr;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-/// How much is read at a time.
-const CHUNK: usize = 1 << 20;
+/// How much is parsed at a time.
+const CHUNK: usize = 1 << 18;
 
 /// Longer lines are no requests: servers take some tens of kilobytes of a request's head.
 const LONGEST_LINE: usize = 1 << 17;
-
-/// How much of a line that could not be read is shown.
-const SHOWN: usize = 200;
 
 /// Batches that wait to be judged.
 const WAITING: usize = 4;
@@ -29,86 +25,98 @@ const WAITING: usize = 4;
 /// How often the progress is drawn, in a second.
 const RATE: u8 = 8;
 
-/// Logs that can be read.
+/// Logs that can be read, in the order in which they were written.
 pub(in crate::ctl) struct LogWalk {
-    sources: Vec<Box<dyn Read + Send>>,
+    names: Vec<String>,
+    sources: Vec<Box<dyn BufRead + Send>>,
     pattern: Option<Arc<LogPattern>>,
     progress: ProgressBar,
 }
 
 /// How the reading of one log ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::ctl) struct EndOfLog {
-    /// Which of the logs.
-    pub(in crate::ctl) log: usize,
+    pub(in crate::ctl) name: String,
     pub(in crate::ctl) seen: SeenOfLog,
     /// How many lines were read before it could not be read on, and why.
     pub(in crate::ctl) broken: Option<(u64, String)>,
 }
 
-/// A line as it is judged.
-#[derive(Debug)]
-pub(in crate::ctl) enum WalkedLine {
-    /// A request.
-    Entry(LogEntry),
-    /// It could not be read: what was expected, in which column, and the line.
-    Unread { expected: &'static str, column: usize, line: Bytes },
+impl EndOfLog {
+    /// Why nothing of it can be judged, and what to do about it; `None` where something can.
+    pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
+        let (what, remedy) = self.seen.fault()?;
+        Some((escape_harmful(&format!("{}: {what}", self.name)), remedy))
+    }
+
+    /// What was lost of it, where it could not be read to its end.
+    pub(in crate::ctl) fn loss(&self) -> Option<String> {
+        let (lines, error) = self.broken.as_ref()?;
+        let after = grouped(*lines);
+        Some(escape_harmful(&format!("{}: cannot be read on after {after} lines: {error}", self.name)))
+    }
 }
 
-/// What the thread that reads sends: lines with their numbers.
+/// What the thread that reads sends.
 enum WalkStep {
-    Batch(Vec<(u64, WalkedLine)>),
+    Batch(LogBatch),
     End(EndOfLog),
 }
 
 impl LogWalk {
-    /// Opens all logs before any of them is read: a misspelt name is an error at once.
+    /// Opens all logs before any of them is read: a misspelt name is an error at once. `format` is what the operator says of
+    /// their lines.
     ///
     /// # Errors
-    /// When one cannot be opened.
-    pub(in crate::ctl) fn open(
-        logs: &[PathBuf],
-        pattern: Option<Arc<LogPattern>>,
-    ) -> Result<Self, VerbFailure> {
-        let progress = progress(logs);
-        let open = |path: &PathBuf| {
+    /// When one cannot be opened, or the format is none.
+    pub(in crate::ctl) fn open(asked: &[PathBuf], format: Option<&str>) -> Result<Self, VerbFailure> {
+        let pattern = format.map(LogPattern::named).transpose()?.map(Arc::new);
+        let logs = source::in_order(asked)?;
+        let progress = progress(&logs);
+        let names: Vec<String> = logs.iter().map(|path| path.display().to_string()).collect();
+        let open = |(path, name): (&PathBuf, &String)| {
             source::open(path, &progress)
-                .map_err(|error| VerbFailure(format!("{}: cannot be read: {error}", path.display())))
+                .map_err(|error| VerbFailure(format!("{name}: cannot be read: {error}")))
         };
-        let sources = logs.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Self { sources, pattern, progress })
+        let sources = logs.iter().zip(&names).map(open).collect::<Result<_, _>>()?;
+        Ok(Self { names, sources, pattern, progress })
     }
 
-    /// Hands on each line with the number of its log and its own.
+    /// Hands on each line with the name of its log and its own number.
     ///
     /// # Errors
     /// What `judge` fails with.
     pub(in crate::ctl) fn each(
         self,
-        mut judge: impl FnMut((usize, u64), WalkedLine) -> io::Result<()>,
+        mut judge: impl FnMut(&str, u64, WalkedLine<&[u8]>) -> io::Result<()>,
     ) -> io::Result<Vec<EndOfLog>> {
-        let Self { sources, pattern, progress } = self;
+        let Self { names, sources, pattern, progress } = self;
         let (mut ends, mut count) = (Vec::new(), 0);
         std::thread::scope(|scope| {
             let (sender, steps) = sync_channel(WAITING);
             scope.spawn(move || {
-                for (log, source) in sources.into_iter().enumerate() {
+                for mut source in sources {
                     // Sending fails when nobody takes the batches any more. That ends the thread.
-                    if read_log(log, source, pattern.as_ref(), &sender).is_none() {
+                    if read_log(&mut source, pattern.as_ref(), &sender).is_none() {
                         return;
                     }
                 }
             });
+            let mut names = names.into_iter();
+            let mut name = names.next().unwrap_or_default();
             for step in steps {
                 match step {
                     WalkStep::Batch(batch) => {
-                        for (number, line) in batch {
+                        for (number, line) in batch.lines() {
                             count += 1;
-                            judge((ends.len(), number), line)?;
+                            judge(&name, number, line)?;
                         }
                         show_lines(&progress, count);
                     }
-                    WalkStep::End(end) => ends.push(end),
+                    WalkStep::End(end) => {
+                        ends.push(EndOfLog { name, ..end });
+                        name = names.next().unwrap_or_default();
+                    }
                 }
             }
             Ok::<_, io::Error>(())
@@ -120,104 +128,72 @@ impl LogWalk {
 
 /// Reads one log to its end. `None` when nobody takes its lines.
 fn read_log(
-    log: usize,
-    mut source: Box<dyn Read + Send>,
+    source: &mut impl BufRead,
     pattern: Option<&Arc<LogPattern>>,
     steps: &SyncSender<WalkStep>,
 ) -> Option<()> {
-    let mut lines = LinesOfLog::default();
-    let mut reader: Option<LogReader> = None;
-    let broken = loop {
-        let mut text = std::mem::take(&mut lines.rest);
-        text.reserve(CHUNK);
-        let filled = source.by_ref().take(CHUNK as u64).read_to_end(&mut text);
-        let is_last = matches!(filled, Ok(0)) || filled.is_err();
-        lines.cut(&mut text, is_last && filled.is_ok());
-        // Where the log begins with a line that is too long, or with noise, nothing says yet what its lines are like.
-        if text.is_empty() && matches!(filled, Ok(1..)) {
-            continue;
+    let (mut reader, mut chunk, mut number, mut broken) =
+        (LogReader::default(), LinesOfLog::default(), 0, None);
+    while broken.is_none() {
+        let filled = chunk.fill(source);
+        if chunk.ends.is_empty() && matches!(filled, Ok(true)) {
+            break;
         }
-        if !reader.as_ref().is_some_and(LogReader::knows_lines) {
-            let before = reader.take().map(|reader| reader.seen);
-            let mut new = LogReader::new(&text, pattern);
-            new.seen = before.unwrap_or(new.seen);
-            reader = Some(new);
+        reader.learn(&chunk.text, pattern);
+        let mut batch = LogBatch::with_room(chunk.ends.len(), chunk.text.len());
+        let mut start = 0;
+        for &(end, is_whole) in &chunk.ends {
+            number += 1;
+            let line = chunk.text.get(start..end).unwrap_or_default();
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            start = end;
+            if !is_whole {
+                reader.unread(
+                    "a line of at most 128 KiB",
+                    LONGEST_LINE,
+                    b"(a longer line)",
+                    number,
+                    &mut batch,
+                );
+            } else if !line.is_empty() {
+                reader.read(line, number, &mut batch);
+            }
         }
-        let Some(reader) = &mut reader else { continue };
-        let batch = lines.batch(text, reader);
         steps.send(WalkStep::Batch(batch)).ok()?;
-        match filled {
-            Ok(0) => break None,
-            Ok(_) => {}
-            Err(error) => break Some((lines.number, error.to_string())),
-        }
-    };
-    let seen = reader.map(|reader| reader.seen).unwrap_or_default();
-    steps.send(WalkStep::End(EndOfLog { log, seen, broken })).ok()
+        broken = filled.err().map(|error| (number, error.to_string()));
+    }
+    steps.send(WalkStep::End(EndOfLog { seen: reader.seen, broken, ..EndOfLog::default() })).ok()
 }
 
-/// Where the reading of a log has come to.
+/// Some lines of a log, in bounded memory whatever they are like.
 #[derive(Debug, Default)]
 struct LinesOfLog {
-    /// The start of a line whose end has not been read.
-    rest: Vec<u8>,
-    /// Lines so far, blank ones too.
-    number: u64,
-    /// A line that is too long is being passed over.
-    is_skipping: bool,
-    /// Lines that were too long since the last batch.
-    overlong: u64,
+    text: Vec<u8>,
+    /// Where each line ends, and whether it was kept: of one that is too long nothing is.
+    ends: Vec<(usize, bool)>,
 }
 
 impl LinesOfLog {
-    /// Leaves whole lines in `text`, in bounded memory whatever the lines are like.
-    fn cut(&mut self, text: &mut Vec<u8>, is_end: bool) {
-        if self.is_skipping {
-            match memchr::memchr(b'\n', text) {
-                Some(end) => drop(text.drain(..=end)),
-                None => text.clear(),
+    /// Reads the next lines; whether the log ends with them.
+    fn fill(&mut self, source: &mut impl BufRead) -> io::Result<bool> {
+        self.text.clear();
+        self.ends.clear();
+        while self.text.len() < CHUNK && self.ends.len() < CHUNK {
+            let start = self.text.len();
+            let most = LONGEST_LINE as u64 + 1;
+            let length = source.take(most).read_until(b'\n', &mut self.text)?;
+            if length == 0 {
+                return Ok(true);
             }
-            self.is_skipping = text.is_empty() && !is_end;
-        }
-        if is_end {
-            return;
-        }
-        self.rest = text.split_off(memrchr(b'\n', text).map_or(0, |end| end + 1));
-        if self.rest.len() > LONGEST_LINE {
-            self.rest = Vec::new();
-            self.is_skipping = true;
-            self.overlong += 1;
-        }
-    }
-
-    fn batch(&mut self, text: Vec<u8>, reader: &mut LogReader) -> Vec<(u64, WalkedLine)> {
-        let text = Bytes::from(text);
-        let (mut from, mut batch) = (0, Vec::with_capacity(text.len() / 128));
-        for end in memchr::memchr_iter(b'\n', &text).chain(std::iter::once(text.len())) {
-            let line = text.get(from..end).unwrap_or_default();
-            self.number += u64::from(from < text.len());
-            let line =
-                text.slice(from.min(end)..from.min(end) + line.strip_suffix(b"\r").unwrap_or(line).len());
-            from = end + 1;
-            if line.is_empty() {
-                continue;
+            let is_whole = length <= LONGEST_LINE || self.text.ends_with(b"\n");
+            if !is_whole {
+                self.text.truncate(start);
+                source.skip_until(b'\n')?;
             }
-            match reader.read(&line) {
-                LineRead::Entry(entry) => batch.push((self.number, WalkedLine::Entry(entry))),
-                LineRead::Nothing => {}
-                LineRead::Unread(expected, column) => {
-                    let line = line.slice(..line.len().min(SHOWN));
-                    batch.push((self.number, WalkedLine::Unread { expected, column, line }));
-                }
-            }
+            self.ends.push((self.text.len(), is_whole));
         }
-        for _ in 0..std::mem::take(&mut self.overlong) {
-            self.number += 1;
-            reader.seen.lines += 1;
-            let (expected, line) = ("a line of at most 128 KiB", Bytes::from_static(b"(a longer line)"));
-            batch.push((self.number, WalkedLine::Unread { expected, column: LONGEST_LINE, line }));
-        }
-        batch
+        Ok(false)
     }
 }
 

@@ -5,48 +5,18 @@
 use super::lines::{HeaderCache, LineCounts, LineKind};
 use super::notice_time;
 use super::sites::Sites;
-use crate::ctl::logs::{LogEntry, LoggedUserAgent, WalkedLine};
+use crate::ctl::logs::{LogEntry, WalkedLine};
 use crate::decide::{NoticeTime, Read, VerdictOutcome, VerdictReason};
 use crate::enforce::{Action, Mode, PaceChoice, Variants, enforce_pace};
 use crate::identify::{ClientKind, Identity, Proof, Recognised};
 use crate::policy::{JudgedClient, JudgedRequest, ModeScope, Site, pace_in_force};
 use crate::record::{
     CountedDecision, DecisionRef, Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant,
+    printable,
 };
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::collections::BTreeMap;
-
-/// Why enforce mode forwards what robots.txt disallows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
-pub(super) enum ForwardReason {
-    /// Its kind of client is only audited.
-    #[strum(serialize = "client")]
-    Kind,
-    /// The crawler has a mode of its own.
-    Crawler,
-    /// What it fetches for has a mode of its own.
-    Purpose,
-    /// The site is off, or has a mode that is left as it is.
-    Site,
-    /// It may be a person's browser after all.
-    Doubt,
-    /// The path is disallowed in another spelling only, and the site forwards those.
-    Variant,
-    /// A certificate authority's check.
-    Certificate,
-}
-
-/// The first line that could not be read.
-#[derive(Debug)]
-pub(super) struct UnreadLine {
-    pub(super) log: usize,
-    pub(super) number: u64,
-    pub(super) column: usize,
-    pub(super) expected: &'static str,
-    pub(super) text: Vec<u8>,
-}
 
 /// A sender, and the number of its counts.
 type ReplaySender = (Recognised, Option<u32>);
@@ -69,10 +39,11 @@ pub(super) struct Judge<'a> {
     /// What was sent to everybody, people too.
     pub(super) bytes: u64,
     /// Disallowed requests that enforce mode would forward, by reason and subject.
-    pub(super) spared: BTreeMap<(ForwardReason, u32), u64>,
+    pub(super) spared: BTreeMap<(&'static str, u32), u64>,
     /// Requests that would be answered 429 where pace is enforced, by subject, with the rule.
     pub(super) slowed: BTreeMap<u32, (Option<String>, u64)>,
-    pub(super) unread: Option<UnreadLine>,
+    /// The first line that could not be read: where, what was expected, and the line.
+    pub(super) unread: Option<String>,
 }
 
 impl<'a> Judge<'a> {
@@ -96,25 +67,25 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a line; where it is an event and events are wanted, as a line of the journal.
-    pub(super) fn line(&mut self, (log, number): (usize, u64), line: &WalkedLine) -> Option<Vec<u8>> {
+    pub(super) fn line(&mut self, log: &str, number: u64, line: &WalkedLine<&[u8]>) -> Option<Vec<u8>> {
         self.lines.count(LineKind::Lines);
         match line {
             WalkedLine::Entry(entry) => self.entry(entry),
             WalkedLine::Unread { expected, column, line } => {
                 self.lines.count(LineKind::Unread);
-                let unread = || UnreadLine { log, number, column: *column, expected, text: line.to_vec() };
+                let unread = || format!("{log}:{number}:{column}: expected {expected}: {}", printable(line));
                 self.unread.get_or_insert_with(unread);
                 None
             }
         }
     }
 
-    fn entry(&mut self, entry: &LogEntry) -> Option<Vec<u8>> {
+    fn entry(&mut self, entry: &LogEntry<&[u8]>) -> Option<Vec<u8>> {
         if entry.at < self.since {
             self.lines.count(LineKind::BeforeSince);
             return None;
         }
-        let Some(site) = self.site(entry.host.as_deref()) else {
+        let Some(site) = self.site(entry.host) else {
             self.lines.count(LineKind::OtherHosts);
             return None;
         };
@@ -124,13 +95,9 @@ impl<'a> Judge<'a> {
             self.lines.count(LineKind::NoRequest);
             return None;
         };
-        let agent = match &entry.agent {
-            LoggedUserAgent::Sent(agent) => &**agent,
-            LoggedUserAgent::Absent => b"",
-            LoggedUserAgent::Unlogged => {
-                self.lines.count(LineKind::WithoutUserAgent);
-                return None;
-            }
+        let Some(agent) = entry.agent else {
+            self.lines.count(LineKind::WithoutUserAgent);
+            return None;
         };
         let (sites, of) = (self.sites, self.sites.all.get(site)?);
         let new = || (of.recognise(&sites.policy, Some(agent).filter(|agent| !agent.is_empty())), None);
@@ -158,7 +125,7 @@ impl<'a> Judge<'a> {
 
     fn request(
         &mut self,
-        entry: &LogEntry,
+        entry: &LogEntry<&[u8]>,
         facts: &RequestFacts<'_>,
         site: &'a Site,
         (number, recognised): (u32, Recognised),
@@ -256,26 +223,28 @@ fn reason_to_forward(
     site: &Site,
     judged: &JudgedRequest<'_>,
     target: &RequestTarget<'_>,
-) -> Option<ForwardReason> {
+) -> Option<&'static str> {
     let is_variant = judged.verdict.outcome == VerdictOutcome::Variant;
     let is_disallowed = is_variant || matches!(judged.verdict.outcome, VerdictOutcome::Violation(_));
     if !is_disallowed || judged.action != Action::Forward {
         return None;
     }
-    Some(if judged.mode == Mode::Enforce {
-        if judged.identity.is_audited_only() {
-            ForwardReason::Doubt
-        } else if is_variant && site.config.variants == Variants::Forward && !target.is_acme_challenge() {
-            ForwardReason::Variant
-        } else {
-            ForwardReason::Certificate
-        }
+    if judged.mode != Mode::Enforce {
+        return Some(match site.modes.deciding(&judged.identity).map(|one| &one.whom) {
+            Some(ModeScope::Crawler(_)) => "crawler",
+            Some(ModeScope::Purpose(_)) => "purpose",
+            Some(ModeScope::Client(_)) => "client",
+            Some(ModeScope::Everybody | ModeScope::Others) | None => "site",
+        });
+    }
+    let is_left = is_variant && site.config.variants == Variants::Forward && !target.is_acme_challenge();
+    // It may be a person's browser after all, or the path is disallowed in another spelling only, or a certificate
+    // authority's check.
+    Some(if judged.identity.is_audited_only() {
+        "doubt"
+    } else if is_left {
+        "variant"
     } else {
-        match site.modes.deciding(&judged.identity).map(|one| &one.whom) {
-            Some(ModeScope::Crawler(_)) => ForwardReason::Crawler,
-            Some(ModeScope::Purpose(_)) => ForwardReason::Purpose,
-            Some(ModeScope::Client(_)) => ForwardReason::Kind,
-            Some(ModeScope::Everybody | ModeScope::Others) | None => ForwardReason::Site,
-        }
+        "certificate"
     })
 }

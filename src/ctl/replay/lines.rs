@@ -4,9 +4,9 @@ use hashbrown::HashMap;
 use serde::{Serialize, Serializer};
 use strum::{EnumCount as _, VariantArray as _};
 
-/// How many headers are remembered, and the longest of them.
-const HEADERS: usize = if cfg!(test) { 64 } else { 16_384 };
-const LONGEST_HEADER: usize = 1_024;
+/// How many bytes of headers are remembered, and what is reckoned for what is known of each.
+const MOST_BYTES: usize = if cfg!(test) { 1 << 12 } else { 8 << 20 };
+const OF_VALUE: usize = 128;
 
 /// What a line, or the request in it, was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
@@ -61,26 +61,26 @@ impl Serialize for LineCounts {
 #[derive(Debug)]
 pub(in crate::ctl) struct HeaderCache<V> {
     known: HashMap<Vec<u8>, V>,
-    /// That of the last header that is too long.
-    long: Option<V>,
+    bytes: usize,
 }
 
 impl<V> Default for HeaderCache<V> {
     fn default() -> Self {
-        Self { known: HashMap::new(), long: None }
+        Self { known: HashMap::new(), bytes: 0 }
     }
 }
 
 impl<V> HeaderCache<V> {
     /// The value of a header, which `make` makes where it is not known.
     pub(in crate::ctl) fn of(&mut self, header: &[u8], make: impl FnOnce() -> V) -> &mut V {
-        if header.len() > LONGEST_HEADER {
-            return self.long.insert(make());
+        if self.bytes >= MOST_BYTES && !self.known.contains_key(header) {
+            (self.known, self.bytes) = (HashMap::new(), 0);
         }
-        if self.known.len() >= HEADERS && !self.known.contains_key(header) {
-            self.known.clear();
-        }
-        self.known.entry_ref(header).or_insert_with(make)
+        let bytes = &mut self.bytes;
+        self.known.entry_ref(header).or_insert_with(|| {
+            *bytes += header.len() + OF_VALUE;
+            make()
+        })
     }
 }
 
@@ -91,11 +91,11 @@ mod tests {
     #[test]
     fn headers_without_end_are_forgotten() {
         let mut cache = HeaderCache::default();
-        for number in 0..10 * HEADERS {
+        for number in 0..100_000 {
             assert_eq!(*cache.of(number.to_string().as_bytes(), || number), number);
-            assert!(cache.known.len() <= HEADERS);
+            assert!(cache.bytes <= MOST_BYTES + OF_VALUE + 8);
+            assert_eq!(cache.known.keys().map(|header| header.len() + OF_VALUE).sum::<usize>(), cache.bytes);
         }
-        let long = vec![b'x'; LONGEST_HEADER + 1];
-        assert_eq!((*cache.of(&long, || 1), *cache.of(&long, || 2)), (1, 2));
+        assert_eq!((*cache.of(b"x", || 1), *cache.of(b"x", || 2)), (1, 1));
     }
 }

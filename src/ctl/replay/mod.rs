@@ -5,7 +5,6 @@
 //! proved, and a fetch of robots.txt is a read of the file that is judged by only where the operator says that this file was
 //! published all the time.
 
-mod events;
 mod judge;
 mod lines;
 mod sites;
@@ -15,7 +14,7 @@ pub(super) use lines::{HeaderCache, LineCounts, LineKind};
 pub(super) use sites::Sites;
 
 use super::args::{Cli, Format, ReplayArgs};
-use super::logs::{EndOfLog, LogPattern, LogWalk, in_order};
+use super::logs::{EndOfLog, LogWalk};
 use super::output::{Output, escape_harmful};
 use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
@@ -24,24 +23,22 @@ use crate::identify::{Purpose, PurposeSet};
 use crate::record::micros;
 use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, Series, amount, html, purpose_label};
 use judge::Judge;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 use told::ReplayFields;
 
 pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let block = PurposeSet::all_of(&arguments.block);
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &block)?;
-    let pattern = arguments.log_format.as_deref().map(LogPattern::named).transpose()?.map(Arc::new);
-    let logs = in_order(&arguments.logs)?;
-    let walk = LogWalk::open(&logs, pattern)?;
+    let walk = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?;
     let since = arguments.since.map_or(i64::MIN, |since| micros(since.resolve(SystemTime::now())));
     let mut judge = Judge::new(&sites, arguments.published, since, arguments.events.is_some());
-    let ends = read(walk, &logs, arguments, &mut judge, output)?;
-    let told = ReplayFields::of(&judge, &ends, &logs, arguments.published);
-    let faults = faults(&ends, &logs);
-    if !faults.is_empty() && ends.iter().all(|end| end.seen.fault().is_some() || end.seen.lines == 0) {
+    let ends = read(walk, arguments, &mut judge, output)?;
+    let told = ReplayFields::of(&judge, &ends, arguments.published);
+    let faults: Vec<(String, &str)> = ends.iter().filter_map(EndOfLog::fault).collect();
+    if !faults.is_empty() && ends.iter().all(|end| end.fault().is_some() || end.seen.lines == 0) {
         return Err(failure(&faults, &told));
     }
     if arguments.events.as_deref() != Some(Path::new("-")) {
@@ -51,27 +48,24 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     if !faults.is_empty() {
         return Err(failure(&faults, &told));
     }
-    match told.losses().as_slice() {
-        [] => Ok(VerbOutcome::Fine),
-        losses => {
-            let losses = escape_harmful(&losses.join("; "));
-            Err(VerbFailure::with_hint(losses, "the report is of the lines before"))
-        }
+    let losses: Vec<String> = ends.iter().filter_map(EndOfLog::loss).collect();
+    if losses.is_empty() {
+        return Ok(VerbOutcome::Fine);
     }
+    Err(VerbFailure::with_hint(losses.join("; "), "the report is of the lines before"))
 }
 
 /// Judges all lines, and writes the events where they are wanted.
 fn read(
     walk: LogWalk,
-    logs: &[PathBuf],
     arguments: &ReplayArgs,
     judge: &mut Judge<'_>,
     output: &mut Output<'_>,
 ) -> Result<Vec<EndOfLog>, VerbFailure> {
     let are_data = arguments.events.as_deref() == Some(Path::new("-"));
     let named = arguments.events.as_deref().filter(|_| !are_data);
-    let mut file = named.map(|path| events::create(path, logs)).transpose()?;
-    let ends = walk.each(|place, line| match (judge.line(place, &line), &mut file) {
+    let mut file = named.map(events_file).transpose()?;
+    let ends = walk.each(|log, number, line| match (judge.line(log, number, &line), &mut file) {
         (None, _) => Ok(()),
         (Some(event), Some(file)) => file.write_all(&event),
         (Some(event), None) => output.bytes(&event),
@@ -84,14 +78,18 @@ fn read(
     Ok(ends)
 }
 
-/// Logs of which nothing can be judged, why, and what to do.
-fn faults(ends: &[EndOfLog], logs: &[PathBuf]) -> Vec<(String, &'static str)> {
-    let fault = |end: &EndOfLog| {
-        let (what, remedy) = end.seen.fault()?;
-        let log = logs.get(end.log).map(|path| path.display().to_string()).unwrap_or_default();
-        Some((escape_harmful(&format!("{log}: {what}")), remedy))
-    };
-    ends.iter().filter_map(fault).collect()
+/// The file that `--events` names: a new one, an empty one or a pipe, and never one that holds anything.
+fn events_file(path: &Path) -> Result<BufWriter<File>, VerbFailure> {
+    if std::fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0) {
+        let hint = "name another file with --events, or move this one away; replay overwrites nothing";
+        return Err(VerbFailure::with_hint(
+            format!("{}: is there already, and not empty", path.display()),
+            hint,
+        ));
+    }
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| VerbFailure(format!("{}: {error}", path.display())))?;
+    Ok(BufWriter::new(file))
 }
 
 fn failure(faults: &[(String, &'static str)], told: &ReplayFields) -> VerbFailure {

@@ -1,7 +1,7 @@
 //! What a replay has to say beside the report: what would be refused, who would be spared and why, and which
 //! lines were no part of it.
 
-use super::judge::{ForwardReason, Judge};
+use super::judge::Judge;
 use super::lines::LineKind::{
     Apps, BeforeSince, Browsers, Exempt, Judged, Lines, NoRequest, Off, OtherHosts, RobotsTxt,
     WithoutUserAgent,
@@ -10,11 +10,12 @@ use super::lines::{LineCounts, LineKind};
 use crate::ctl::logs::EndOfLog;
 use crate::decide::Notice;
 use crate::identify::Purpose;
-use crate::record::{EventKind, printable};
-use crate::report::{Report, amount, byte_words, grouped};
+use crate::record::EventKind;
+use crate::report::{self, Report, amount, byte_words, grouped};
+use askama::Template;
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// How many names are told of those who would be spared for one reason.
 const NAMES: usize = 5;
@@ -44,6 +45,8 @@ pub(super) struct ReplayFields {
     purposes: Vec<PurposeShare>,
     /// Logs that could not be read to their end.
     broken: Vec<UnfinishedLogs>,
+    #[serde(skip)]
+    losses: Vec<String>,
 }
 
 #[derive(Clone, Serialize)]
@@ -94,47 +97,47 @@ struct PurposeShare {
     bytes_share: Option<f64>,
 }
 
-impl PurposeShare {
-    /// `ai-train: 4,120 requests (12.5 % of all), 3.1 GB (40.0 %)`.
-    fn sentence(&self) -> String {
-        let requests = amount(self.requests, "request", "requests");
-        let sent = self.bytes.zip(self.bytes_share);
-        let sent = sent.map(|(bytes, share)| format!(", {} ({:.1} %)", byte_words(bytes), share * 100.0));
-        let (purpose, share) = (self.purpose, self.requests_share * 100.0);
-        format!("crawlers for {purpose}: {requests} ({share:.1} % of all){}", sent.unwrap_or_default())
-    }
-}
-
 #[expect(clippy::cast_precision_loss, reason = "a share")]
 fn share_of(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-impl SlowedCrawler {
-    /// `with Crawl-delay: 10 AhrefsBot would have been slowed 4,120 times`.
-    fn sentence(&self) -> String {
-        let who = self.crawler.as_deref().unwrap_or("(no name)");
-        let (rule, times) = (self.rule.as_deref().unwrap_or("its rate"), amount(self.count, "time", "times"));
-        format!("with {rule} {who} would have been slowed {times} at {}", self.site)
+impl PurposeShare {
+    /// `, 3.1 GB (40.0 %)`.
+    fn sent(&self) -> String {
+        let sent = self.bytes.zip(self.bytes_share);
+        let sent = sent.map(|(bytes, share)| format!(", {} ({:.1} %)", byte_words(bytes), share * 100.0));
+        sent.unwrap_or_default()
     }
 }
 
+/// What else there is to say, for people: a sentence a line.
+#[derive(Template)]
+#[template(path = "replay/told.txt", config = "src/ctl/askama.toml")]
+struct ReplaySentences<'t> {
+    told: &'t ReplayFields,
+    /// Disallowed requests that would be forwarded: how many, why, and whose.
+    forwarded: Vec<(u64, &'static str, String)>,
+    /// Whose requests would be slowed, and how many more there are.
+    slowed: &'t [SlowedCrawler],
+    more: u64,
+    /// Of browsers, and of apps.
+    people: (u64, u64),
+    /// What was no part of the report.
+    left_out: Vec<(u64, &'static str)>,
+}
+
 impl ReplayFields {
-    pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], logs: &[PathBuf], is_published: bool) -> Self {
-        let name = |log: usize| logs.get(log).map(|path| path.display().to_string()).unwrap_or_default();
-        let example = judge.unread.as_ref().map(|unread| {
-            let place = format!("{}:{}:{}", name(unread.log), unread.number, unread.column);
-            format!("{place}: expected {}: {}", unread.expected, printable(&unread.text))
-        });
+    pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], is_published: bool) -> Self {
         let broken = |end: &EndOfLog| {
             let (lines, error) = end.broken.clone()?;
-            Some(UnfinishedLogs { log: name(end.log), lines, error })
+            Some(UnfinishedLogs { log: end.name.clone(), lines, error })
         };
         let subject = |number: u32| judge.counts.subject(number);
-        let kept = |((reason, number), count): (&(ForwardReason, u32), &u64)| {
+        let kept = |((reason, number), count): (&(&'static str, u32), &u64)| {
             let subject = subject(*number)?;
             Some(ForwardedDisallowed {
-                reason: reason.into(),
+                reason,
                 site: subject.site.to_string(),
                 client: subject.client.as_str(),
                 crawler: subject.crawler.as_deref().map(str::to_owned),
@@ -155,7 +158,7 @@ impl ReplayFields {
         };
         Self {
             lines: judge.lines,
-            unread: UnreadLog { count: judge.lines.of(LineKind::Unread), example },
+            unread: UnreadLog { count: judge.lines.of(LineKind::Unread), example: judge.unread.clone() },
             refused: judge.counts.count_of(is_refused),
             violations_after_read: judge.counts.count_of(|decided| decided.notice == Some(Notice::Read)),
             published: is_published,
@@ -164,6 +167,7 @@ impl ReplayFields {
             slowed,
             purposes: Vec::new(),
             broken: ends.iter().filter_map(broken).collect(),
+            losses: ends.iter().filter_map(EndOfLog::loss).collect(),
         }
     }
 
@@ -184,22 +188,13 @@ impl ReplayFields {
             bytes_share: (bytes > 0).then(|| share_of(sent, bytes)),
         };
         let mut purposes: Vec<PurposeShare> = purposes.into_iter().map(share).collect();
-        purposes.sort_by_key(|one| std::cmp::Reverse((one.bytes, one.requests)));
+        purposes.sort_by_key(|one| Reverse((one.bytes, one.requests)));
         Self { purposes, ..self.clone() }
     }
 
     /// How many requests were read.
     fn requests(&self) -> u64 {
         self.lines.of(Lines) - self.unread.count - self.lines.of(BeforeSince)
-    }
-
-    /// What was lost of logs that could not be read to their end.
-    pub(super) fn losses(&self) -> Vec<String> {
-        let told = |broken: &UnfinishedLogs| {
-            let UnfinishedLogs { log, lines, error } = broken;
-            format!("{log}: cannot be read on after {} lines: {error}", grouped(*lines))
-        };
-        self.broken.iter().map(told).collect()
     }
 
     /// The first line that could not be read.
@@ -223,34 +218,6 @@ impl ReplayFields {
 
     /// What else there is to say, for people.
     pub(super) fn sentences(&self) -> Vec<String> {
-        let mut said = vec![if self.published {
-            "published: you say that this robots.txt was served throughout the log (--published)".to_owned()
-        } else {
-            "hypothetical: a log does not show which robots.txt was served. If it was this one throughout, add --published"
-                .to_owned()
-        }];
-        if self.published {
-            said.push(format!(
-                "read, then ignored: {} of the violations came after the same crawler had fetched this file",
-                grouped(self.violations_after_read)
-            ));
-        }
-        said.extend(self.purposes.iter().map(PurposeShare::sentence));
-        said.extend(self.sentences_of_forwarded());
-        said.extend(self.slowed.iter().take(NAMES).map(SlowedCrawler::sentence));
-        if let Some(more) = self.slowed.len().checked_sub(NAMES).filter(|more| *more > 0) {
-            let crawlers = amount(more as u64, "more crawler", "more crawlers");
-            said.push(format!("and {crawlers} would have been slowed; see --format json"));
-        }
-        if self.without_address > 0 {
-            let count = grouped(self.without_address);
-            said.push(format!("without an address: {count} lines; log addresses, not names of hosts"));
-        }
-        said.push(format!(
-            "never judged: {} of browsers, {} of apps",
-            grouped(self.lines.of(Browsers)),
-            grouped(self.lines.of(Apps))
-        ));
         let left_out = [
             (Exempt, "of exempt addresses"),
             (Off, "of crawlers or sites whose mode is off"),
@@ -259,18 +226,17 @@ impl ReplayFields {
             (NoRequest, "that were no HTTP, or for no path"),
             (BeforeSince, "before --since"),
         ];
-        let left_out = left_out.map(|(kind, what)| (self.lines.of(kind), what));
-        let left_out = left_out.iter().filter(|(count, _)| *count > 0);
-        said.extend(left_out.map(|(count, what)| format!("left out: {} {what}", grouped(*count))));
-        said.extend(self.losses());
-        if self.unread.count > 0 {
-            let count = grouped(self.unread.count);
-            said.push(format!("lines not read: {count}, the first {}", self.example().unwrap_or("(none)")));
-        }
-        said
+        let left_out = left_out.map(|(kind, what)| (self.lines.of(kind), what)).into_iter();
+        let left_out = left_out.filter(|(count, _)| *count > 0).collect();
+        let slowed = self.slowed.get(..NAMES).unwrap_or(&self.slowed);
+        let more = (self.slowed.len() - slowed.len()) as u64;
+        let people = (self.lines.of(Browsers), self.lines.of(Apps));
+        let text =
+            ReplaySentences { told: self, forwarded: self.forwarded(), slowed, more, people, left_out };
+        text.render().unwrap_or_default().lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
     }
 
-    fn sentences_of_forwarded(&self) -> Vec<String> {
+    fn forwarded(&self) -> Vec<(u64, &'static str, String)> {
         let mut reasons: BTreeMap<&str, (u64, Vec<String>)> = BTreeMap::new();
         for kept in &self.spared {
             let (count, names) = reasons.entry(sentence(kept.reason, kept.client)).or_default();
@@ -278,15 +244,14 @@ impl ReplayFields {
             let name = kept.crawler.as_deref().unwrap_or("no name");
             names.push(format!("{name} {}", grouped(kept.count)));
         }
-        let mut reasons: Vec<_> = reasons.into_iter().collect();
-        reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-        let told = |(reason, (count, names)): (&str, (u64, Vec<String>))| {
-            let more = names.len().saturating_sub(NAMES);
-            let names = names.into_iter().take(NAMES).collect::<Vec<_>>().join(", ");
+        let told = |(reason, (count, mut names)): (&'static str, (u64, Vec<String>))| {
+            let more = names.split_off(names.len().min(NAMES)).len();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("still let through: {} {reason} ({names}{more})", grouped(count))
+            (count, reason, names.join(", ") + &more)
         };
-        reasons.into_iter().map(told).collect()
+        let mut told: Vec<_> = reasons.into_iter().map(told).collect();
+        told.sort_by_key(|(count, ..)| Reverse(*count));
+        told
     }
 }
 

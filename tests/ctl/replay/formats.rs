@@ -191,7 +191,7 @@ fn what_operators_make_of_them() {
         Some((name.trim_start_matches("# ").to_owned(), template.to_owned()))
     };
     let formats: Vec<_> = text.split("\n\n").filter_map(one).collect();
-    assert_read(&formats, 80);
+    assert_read(&formats, 140);
 }
 
 /// Logs of which nobody can be judged, and what the error has to speak of.
