@@ -185,7 +185,9 @@ impl LogLayout {
                 .placed(cells)
                 .filter(|(cell, (list, _))| *list == 0 && cell.enclosure != Enclosure::Brackets);
             let found = front.map(|(cell, _)| cell.text(line)).find(|text| first_address(text).is_some());
-            found.into_iter().for_each(|text| fields.put((LogField::Address, 1), Cow::Borrowed(text)));
+            if let Some(address) = found {
+                fields.put((LogField::Address, 1), Cow::Borrowed(address));
+            }
         }
         let is_missing = self.request_at(cells).is_none() || self.fields.iter().all(Vec::is_empty);
         let mut pairs = 0;
@@ -195,9 +197,10 @@ impl LogLayout {
                 pairs += 1;
             }
         }
-        // A name with blanks may stand in front of it.
-        let found =
-            || cells.iter().map(|cell| cell.text(line)).find(|text| is_time(text)).and_then(time::any);
+        // A name with blanks may stand in front of it. A number is one at the beginning only.
+        let mut texts = cells.iter().map(|cell| cell.text(line));
+        let first = texts.clone().next().filter(|_| is_missing);
+        let found = || texts.find(|text| is_time(text)).or(first).and_then(time::any);
         fields.at = fields.time().or_else(found);
         if is_missing && pairs < PAIRS {
             let is_dated = fields.at.is_some();
