@@ -7,6 +7,7 @@
 
 mod cells;
 mod entry;
+mod guess;
 mod json;
 mod layout;
 mod names;
