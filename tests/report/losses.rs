@@ -88,7 +88,7 @@ fn what_the_size_cap_took_is_told_in_every_format() {
         (status["store"]["counts_removed"] == 18_000_000).then_some(())
     });
     let status = gateway.ctl(&["status"]).stdout;
-    assert!(status.contains("18000000 requests went from the store"), "{status}");
+    assert!(status.contains("18000000 requests were removed from the store"), "{status}");
     stop(gateway);
     let since = ["--since", "7d"];
     let report = place.json(&since);
