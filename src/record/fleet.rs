@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 /// Which files stand at which hosts, or are about to: `example.org`, `*.example.org`, or `*` for every other host.
 pub type OfferedFiles = BTreeMap<Box<str>, BTreeSet<FileDigest>>;
 
-/// Rows as members tell each other: by host, what was served ([`RowVersion::word`]), and how many seconds ago that ended;
+/// Rows as members tell each other: by host, what was served (a version, or a doubt), and how many seconds ago that ended;
 /// nothing while it is served, or about to be.
 pub type SaidRows = BTreeMap<Box<str>, BTreeMap<Box<str>, Option<u64>>>;
 
