@@ -81,3 +81,81 @@ impl ClientStream for TcpStream {
 
 impl ClientStream for TlsStream<L4Stream> {}
 impl ClientStream for DuplexStream {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::poll_fn;
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
+    /// A socket, and its other end.
+    fn pair() -> (TcpStream, std::net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let theirs = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        (TcpStream::from_std(ours).unwrap(), theirs)
+    }
+
+    fn bytes(count: usize) -> Vec<u8> {
+        (0..count).map(|place| u8::try_from(place % 251).unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_is_read_in_order_and_never_more_than_was_asked_for() {
+        for most in [7, PIECE - 1, PIECE, 4 * PIECE] {
+            let (mut socket, mut client) = pair();
+            let sent = bytes(200_000);
+            let writer = std::thread::spawn({
+                let sent = sent.clone();
+                move || client.write_all(&sent)
+            });
+            let mut read = Vec::new();
+            loop {
+                let before = read.len();
+                let count = poll_fn(|context| socket.poll_append(context, &mut read, most)).await.unwrap();
+                assert!(count <= most && read.len() == before + count);
+                if count == 0 {
+                    break;
+                }
+            }
+            writer.join().unwrap().unwrap();
+            assert!(read == sent, "{most}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_is_sent_once_there_is_room() {
+        let (mut socket, mut client) = pair();
+        let sent = bytes(10_000_000);
+        let reader = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            client.read_to_end(&mut read).map(|_| read)
+        });
+        let mut rest = &sent[..];
+        while !rest.is_empty() {
+            let count = poll_fn(|context| socket.poll_put(context, rest)).await.unwrap();
+            rest = &rest[count..];
+        }
+        drop(socket);
+        assert!(reader.join().unwrap().unwrap() == sent);
+    }
+
+    /// The kernel may take what is sent before it hears that nobody is there.
+    #[tokio::test]
+    async fn a_client_that_is_gone_is_an_error_and_no_signal() {
+        let (mut socket, client) = pair();
+        drop(client);
+        let sent = bytes(PIECE);
+        let error = loop {
+            if let Err(error) = poll_fn(|context| socket.poll_put(context, &sent)).await {
+                break error;
+            }
+        };
+        assert!(
+            matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset),
+            "{error}"
+        );
+    }
+}

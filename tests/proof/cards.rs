@@ -3,7 +3,7 @@
 
 use crate::publisher::ListPublisher;
 use crate::scene::becomes;
-use crate::support::command::ctl;
+use crate::support::command::{Ended, ctl};
 use crate::support::{Daemon, Nginx, get, until};
 use serde_json::{Value, json};
 
@@ -12,6 +12,13 @@ const CARD: &str = r#"{"client_id": "https://a.example/bot.json", "web_bot_auth"
     "rfc9309-product-token": "ExampleToken", "trigger": "crawler", "purpose": "ai-train",
     "rate-expectation": "avg=1rps;max=2rps", "ips_uri": "https://a.example/ips.json"}}"#;
 const CATALOGUE: &str = "[[crawler]]\nname = \"ExampleBot\"\ncard = \"https://a.example/bot.json\"\n";
+
+/// What `gatewayctl` answers about the configuration and the state folder of a gateway.
+fn asked(gateway: &Daemon, arguments: &[&str]) -> Ended {
+    let [config, state] =
+        ["gateway.toml", "state"].map(|name| gateway.folder().join(name).display().to_string());
+    ctl([arguments, &["--config", &config, "--state-dir", &state]].concat())
+}
 
 #[test]
 fn a_card_fills_in_what_the_entry_leaves_open() {
@@ -23,13 +30,7 @@ fn a_card_fills_in_what_the_entry_leaves_open() {
         .set("catalogue = \"crawlers.toml\"\ntrusted_proxies = [\"127.0.0.1\"]\nverdict_headers = true")
         .table(&format!("[verify]\ndns = false\nmirror = \"{}\"", publisher.url()))
         .start();
-    let config = gateway.folder().join("gateway.toml");
-    let state = gateway.folder().join("state");
-    let [config, state] = [&config, &state].map(|path| path.to_str().expect("UTF-8"));
-    let run = |arguments: &[&str]| {
-        let common = ["--config", config, "--state-dir", state, "--format", "json"];
-        ctl([arguments, &common].concat())
-    };
+    let run = |arguments: &[&str]| asked(&gateway, &[arguments, &["--format", "json"]].concat());
     let entry = || {
         let shown: Value = run(&["crawlers"]).exits(0).json();
         let all = shown["crawlers"].as_array().cloned().expect("crawlers");
@@ -49,7 +50,7 @@ fn a_card_fills_in_what_the_entry_leaves_open() {
     assert_eq!(shown["card"]["url"], "https://a.example/bot.json");
     assert_eq!(shown["card"]["fields"], json!(["tokens", "client", "purpose", "ranges"]));
     assert_eq!(shown["card"]["rate_expectation"], "avg=1rps;max=2rps");
-    let told = ctl(["crawlers", AGENT, "--config", config, "--state-dir", state]).exits(0).stdout;
+    let told = asked(&gateway, &["crawlers", AGENT]).exits(0).stdout;
     let says = "its card: https://a.example/bot.json: says tokens, client, purpose, ranges; expects to come at avg=1rps;max=2rps";
     assert!(told.contains(says), "{told}");
     // The running gateway notices by itself.
@@ -99,13 +100,7 @@ fn a_card_takes_nothing_from_others_and_sends_the_gateway_nowhere_else() {
         .set("catalogue = \"crawlers.toml\"")
         .table(&format!("[verify]\ndns = false\nmirror = \"{}\"", publisher.url()))
         .start();
-    let config = gateway.folder().join("gateway.toml");
-    let state = gateway.folder().join("state");
-    let [config, state] = [&config, &state].map(|path| path.to_str().expect("UTF-8"));
-    let run = |arguments: &[&str]| {
-        let common = ["--config", config, "--state-dir", state, "--format", "json"];
-        ctl([arguments, &common].concat())
-    };
+    let run = |arguments: &[&str]| asked(&gateway, &[arguments, &["--format", "json"]].concat());
     let entry = |name: &str| {
         let shown: Value = run(&["crawlers"]).exits(0).json();
         let all = shown["crawlers"].as_array().cloned().expect("crawlers");

@@ -60,7 +60,7 @@ pub(super) fn query_passes(robots: &Robots, findings: &mut Findings<'_>) {
         let file = rule.pattern.strip_suffix(b"$").unwrap_or_default();
         let with_query = [file, b"?"].concat();
         let covering = [file, &with_query, b"/*?", b"*?"];
-        // `*` at the end is no difference.
+        // A `*` at the end changes nothing (RFC 9309 §2.2.3).
         let covers = |other: Rule<'_>| {
             binds(&other) && covering.contains(&other.pattern.strip_suffix(b"*").unwrap_or(other.pattern))
         };

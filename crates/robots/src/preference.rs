@@ -103,7 +103,7 @@ pub(super) const fn kind(name: RecordName) -> Option<PreferenceKind> {
     }
 }
 
-/// The pairs of a `Content-Signal`. What is no pair is left out.
+/// The pairs of a `Content-Signal`. Parts without `=` are left out.
 pub(super) fn pairs(value: &[u8]) -> impl Iterator<Item = (&str, &str)> {
     value.split(|&byte| byte == b',').filter_map(|pair| {
         let (key, value) = std::str::from_utf8(pair).ok()?.split_once('=')?;

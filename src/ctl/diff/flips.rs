@@ -35,7 +35,7 @@ pub(super) type FileVerdict = (&'static str, Option<u32>);
 /// Of a request that is not judged.
 pub(super) const ALLOWED: FileVerdict = ("allowed", None);
 
-/// What a verdict says. A variant is disallowed in another spelling only, which is no violation.
+/// What a verdict says. A variant is disallowed only in another spelling, and does not count as a violation.
 pub(super) fn said(verdict: &Verdict<'_>) -> FileVerdict {
     let word = match verdict.outcome {
         VerdictOutcome::Allow | VerdictOutcome::Stale(_) => ALLOWED.0,
