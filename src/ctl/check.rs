@@ -147,7 +147,7 @@ fn of_configuration(path: &Path, policy: &Policy) -> Vec<FileFinding> {
     let config = &policy.config;
     let mut complaints = Vec::new();
     if config.robots_max_age > config.notice {
-        let message = "`robots_max_age` is longer than `notice`: a crawler may keep a replaced file after it stops excusing it";
+        let message = "`robots_max_age` is longer than `notice`: a crawler may still hold a replaced file when that file no longer excuses it";
         let hint = "make `notice` at least as long";
         complaints.push(FileFinding::whole(path, Severity::Warning, "max-age", message, hint));
     }

@@ -165,7 +165,7 @@ impl Examined<'_> {
 fn ask(server: &str, host: &str) -> Result<PublicAnswer, String> {
     let url = format!("{}/robots.txt", server.trim_end_matches('/'));
     let failed = |error: ureq::Error| format!("{url} has no answer: {}", origin_copy::why(&error));
-    let mut answer = origin_copy::ask(server, Some(host), "/robots.txt", &[]).map_err(failed)?;
+    let mut answer = origin_copy::ask(server, Some(host), "/robots.txt", &[], false).map_err(failed)?;
     let field = |name: &str| {
         let value = answer.headers().get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())

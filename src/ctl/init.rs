@@ -221,9 +221,9 @@ fn fetch_robots_of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> Result<O
     if matches!(origin, OriginUrl::Socket(_)) {
         return Ok(None);
     }
-    let copy = origin_copy::fetch(&origin.to_string(), hosts.iter().find_map(HostPattern::exact));
-    let copy =
-        copy.map_err(|error| format!("the origin {origin} could not be asked for its robots.txt: {error}"))?;
+    let host = hosts.iter().find_map(HostPattern::exact);
+    let copy = origin_copy::fetch(&origin.to_string(), host, host.is_none());
+    let copy = copy.map_err(|error| format!("the origin {origin} did not give its robots.txt: {error}"))?;
     fit(copy, &format!("the origin {origin}"))
 }
 
@@ -248,12 +248,10 @@ fn fetch_published(at: Option<&str>, hosts: &[HostPattern]) -> Result<Option<Vec
     };
     let mut why = String::new();
     for server in servers {
-        match origin_copy::fetch(&server, at.and(host)) {
+        match origin_copy::fetch(&server, at.and(host), at.is_none()) {
             Ok(copy) => return fit(copy, &server),
             Err(error) => {
-                why = format!(
-                    "{server} could not be asked for the site's robots.txt: {error}; --robots FILE takes it"
-                );
+                why = format!("{server} did not give the site's robots.txt: {error}; --robots FILE takes it");
             }
         }
     }

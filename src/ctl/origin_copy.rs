@@ -21,7 +21,7 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<FileFinding> {
     let complaint = |severity, code, message, hint| FileFinding::whole(config, severity, code, message, hint);
     let name = &site.config.name;
     let origin = askable(site)?;
-    match fetch(&origin.to_string(), site.config.exact_host()) {
+    match fetch(&origin.to_string(), site.config.exact_host(), false) {
         // It is the gateway's, too, once it was fetched.
         Ok(_) if site.config.robots.origin().is_some() => None,
         Ok(Some(copy)) => {
@@ -39,7 +39,7 @@ pub(super) fn compare(config: &Path, site: &Site) -> Option<FileFinding> {
         Err(error) => Some(complaint(
             Severity::Note,
             "origin-silent",
-            format!("site `{name}`: the origin {origin} could not be asked for its robots.txt: {error}"),
+            format!("site `{name}`: the origin {origin} did not give its robots.txt: {error}"),
             "--offline does not ask",
         )),
     }
@@ -53,8 +53,8 @@ pub(super) fn askable(site: &Site) -> Option<&OriginUrl> {
 }
 
 /// The robots.txt that the origin at this URL has for a host, if it has one; or why that is not known.
-pub(super) fn fetch(origin: &str, host: Option<&str>) -> Result<Option<Vec<u8>>, String> {
-    let mut answer = ask(origin, host, "/robots.txt", &[]).map_err(|error| why(&error))?;
+pub(super) fn fetch(origin: &str, host: Option<&str>, follows: bool) -> Result<Option<Vec<u8>>, String> {
+    let mut answer = ask(origin, host, "/robots.txt", &[], follows).map_err(|error| why(&error))?;
     match answer.status().as_u16() {
         200 => {
             let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec();
@@ -78,18 +78,19 @@ pub(super) fn why(error: &ureq::Error) -> String {
     }
 }
 
-/// The answer of the origin at this URL to a GET with these fields. One that is asked by its own name is asked as a crawler
-/// would: redirects are followed (RFC 9309 §2.3.1.2).
+/// The answer of the origin at this URL to a GET with these fields. Whoever asks as a crawler would follows redirects
+/// (RFC 9309 §2.3.1.2).
 pub(super) fn ask(
     origin: &str,
     host: Option<&str>,
     target: &str,
     fields: &[(&str, &str)],
+    follows: bool,
 ) -> Result<Response<Body>, ureq::Error> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)
-        .max_redirects(if host.is_some() { 0 } else { 5 })
+        .max_redirects(if follows { 5 } else { 0 })
         .build()
         .into();
     let mut request = agent.get(format!("{}{target}", origin.trim_end_matches('/')));

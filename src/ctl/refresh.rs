@@ -10,10 +10,11 @@ use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::{Config, mirror_folder};
 use crate::identify::Catalogue;
 use crate::policy::{self, PublicationClient, PublishedFile, PublishedKind, Refreshed};
+use crate::report::amount;
 use serde::Serialize;
 use std::time::SystemTime;
 
-/// What became of one list of address ranges, or of the keys of one agent; field names are public API.
+/// What became of one published file; field names are public API.
 #[derive(Serialize)]
 struct FetchedList {
     url: String,
@@ -118,7 +119,7 @@ impl FetchedList {
             FetchedEntries::Keys(None) => "no keys".to_owned(),
             FetchedEntries::Keys(Some(keys)) => keys_text(keys),
             FetchedEntries::Catalogue(None) => "no catalogue".to_owned(),
-            FetchedEntries::Catalogue(Some(crawlers)) => format!("{crawlers} crawlers"),
+            FetchedEntries::Catalogue(Some(crawlers)) => amount(crawlers as u64, "crawler", "crawlers"),
         };
         let age = self.age_seconds.map(|age| format!(", {} old", format_span(age))).unwrap_or_default();
         let error = self.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();

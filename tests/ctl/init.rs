@@ -323,7 +323,7 @@ fn a_robots_txt_that_is_not_given_out_is_missed_and_one_that_has_moved_is_found(
             ["init", "--beside", "nginx", "--host", "example.org", "--at", &at, "--format", "json", name];
         let ended = ctl(&folder, &asked).exits(0).json();
         assert_eq!(ended["source"], "sample", "{ended}");
-        let why = format!("could not be asked for the site's robots.txt: the answer is {}", &status[..3]);
+        let why = format!("did not give the site's robots.txt: the answer is {}", &status[..3]);
         assert!(ended["warnings"].to_string().contains(&why), "{ended}");
     }
     // By its own name it is asked as a crawler would.
@@ -344,7 +344,7 @@ fn beside_a_proxy_a_published_robots_txt_is_missed() {
         ["init", "--beside", "nginx", "--host", "example.org", "--at", NOBODY, "--format", "json", "away"];
     let ended = ctl(&folder, &asked).exits(0).json();
     let warnings = ended["warnings"].to_string();
-    assert!(warnings.contains("could not be asked for the site's robots.txt"), "{ended}");
+    assert!(warnings.contains("did not give the site's robots.txt"), "{ended}");
     let origin = Nginx::start();
     let asked = ["init", "--beside", "nginx", "--origin", &origin.url(), "--format", "json", "other"];
     assert_eq!(ctl(&folder, &asked).exits(0).json()["source"], "origin");

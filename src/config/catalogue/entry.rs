@@ -282,7 +282,7 @@ fn header_matched_by(sign: &Sign) -> Option<&'static str> {
     headers().find(|header| sign.stands_in(header.as_bytes()))
 }
 
-/// Whether a token is a control token, or that of another crawler than `name`, which no card takes from it.
+/// Whether a token is a control token or belongs to a crawler other than `name`: a card may claim neither.
 fn is_of_another(token: &str, name: &str, catalogue: &Catalogue) -> bool {
     let is_its = |other: &Crawler| {
         let mut names = other.tokens.iter().map(|name| &**name).chain([&*other.name]);

@@ -11,7 +11,7 @@ pub(super) fn finding(config: &Path, site: &Site) -> Option<FileFinding> {
     let (name, origin) = (&site.config.name, askable(site)?);
     let is_compressed = |via: &[(&str, &str)]| {
         let fields = [&[("Accept-Encoding", "gzip")], via].concat();
-        let answer = ask(&origin.to_string(), site.config.exact_host(), "/", &fields).ok()?;
+        let answer = ask(&origin.to_string(), site.config.exact_host(), "/", &fields, false).ok()?;
         Some(answer.headers().get("content-encoding").is_some_and(|coding| coding != "identity"))
     };
     if !is_compressed(&[])? || is_compressed(&[("Via", "1.1 robots-gateway")])? {

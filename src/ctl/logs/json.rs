@@ -10,21 +10,55 @@ use std::borrow::Cow;
 /// How deep objects may stand in each other.
 const DEEPEST: usize = 6;
 
-/// Reads an object. Some log formats write bytes that are no UTF-8, and `\x22` for a quote.
+/// Where bytes that are no text stand in an object that was mended: a private range of Unicode, which [`put`] turns back.
+const RAW: u32 = 0xF700;
+
+/// Reads an object. Some log formats write bytes that are no UTF-8, `\x22` for a quote and `\xC3` for a byte of a letter.
 ///
 /// # Errors
 /// What is wrong with the line.
 pub(super) fn parse(line: &[u8]) -> Result<Value, serde_json::Error> {
-    let mended = |_| serde_json::from_str(&String::from_utf8_lossy(line).replace("\\x", "\\u00"));
-    serde_json::from_slice(line).or_else(mended)
+    serde_json::from_slice(line).or_else(|_| serde_json::from_str(&mended(line)))
+}
+
+fn mended(line: &[u8]) -> String {
+    let mut text = String::with_capacity(line.len());
+    for chunk in line.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(RAW + u32::from(*byte))));
+    }
+    for high in "89abcdefABCDEF".chars() {
+        text = text.replace(&format!("\\x{high}"), &format!("\\uf7{high}"));
+    }
+    text.replace("\\x", "\\u00")
+}
+
+/// The bytes that the client sent, of a text that may have been mended.
+fn given_back(text: &str) -> Cow<'_, [u8]> {
+    let raw =
+        |letter: char| u8::try_from(u32::from(letter).checked_sub(RAW)?).ok().filter(|byte| !byte.is_ascii());
+    if !text.chars().any(|letter| raw(letter).is_some()) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    for letter in text.chars() {
+        match raw(letter) {
+            Some(byte) => bytes.push(byte),
+            None => bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    Cow::Owned(bytes)
 }
 
 /// The line of a server that a logger has put in an object, and the logger's time. A sentence about a request is none.
-pub(super) fn wrapped(object: &Value) -> Option<(&str, Option<i64>)> {
+pub(super) fn wrapped(object: &Value) -> Option<(Cow<'_, [u8]>, Option<i64>)> {
     let text = |key: &String| object.get(key)?.as_str();
     let is_of_server = |text: &&str| text.starts_with('{') || text.contains(" HTTP/");
     let line = FORMATS.lines.iter().filter_map(text).find(is_of_server)?;
-    Some((line.trim_end(), FORMATS.times.iter().filter_map(text).find_map(|time| time::any(time.as_bytes()))))
+    Some((
+        given_back(line.trim_end()),
+        FORMATS.times.iter().filter_map(text).find_map(|time| time::any(time.as_bytes())),
+    ))
 }
 
 /// The fields of an object.
@@ -37,7 +71,7 @@ pub(super) fn fields(object: &Value) -> LineFields<'_> {
 /// Reads what stands under a name, which is the keys that lead to it, joined.
 fn read<'a>(value: &'a Value, fields: &mut LineFields<'a>, name: &mut Vec<u8>, depth: usize) {
     match value {
-        Value::String(text) => put(Cow::Borrowed(text.as_bytes()), fields, name),
+        Value::String(text) => put(given_back(text), fields, name),
         Value::Number(number) => put(Cow::Owned(number.to_string().into_bytes()), fields, name),
         // Of several values the first: a header that came in several lines is joined by few loggers.
         Value::Array(list) => list.iter().for_each(|value| read(value, fields, name, depth)),
@@ -80,4 +114,26 @@ fn put<'a>(text: Cow<'a, [u8]>, fields: &mut LineFields<'a>, name: &[u8]) {
         _ => text,
     };
     fields.put((field, trust), text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_given_back_as_they_were_sent() {
+        let cases: [(&[u8], &[u8]); 5] = [
+            (br#"{"request_uri": "/caf\xC3\xA9"}"#, b"/caf\xC3\xA9"),
+            (b"{\"request_uri\": \"/caf\xE9\"}", b"/caf\xE9"),
+            (br#"{"request_uri": "/\x22a\x22"}"#, b"/\"a\""),
+            ("{\"request_uri\": \"/caf\u{e9}\"}".as_bytes(), "/caf\u{e9}".as_bytes()),
+            (br#"{"request_uri": "/a\\x2f"}"#, br"/a\x2f"),
+        ];
+        for (line, sent) in cases {
+            let object = parse(line).unwrap();
+            let fields = fields(&object);
+            let uri = [LogField::Path, LogField::Target].into_iter().find_map(|field| fields.get(field));
+            assert_eq!(uri, Some(sent), "{}", line.escape_ascii());
+        }
+    }
 }

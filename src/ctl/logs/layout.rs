@@ -10,6 +10,7 @@ use super::names::{FORMATS, LogField, NamedField, field_named};
 use super::time;
 use bstr::ByteSlice as _;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// What is taken for the format where nothing of the first lines is of an access log.
 const COMBINED: &[u8] =
@@ -103,21 +104,14 @@ impl LogLayout {
         if request.is_none() && most_pairs >= PAIRS {
             return Some(layout);
         }
-        let mut columns: Vec<CellColumn<'_>> = Vec::new();
+        let mut columns: BTreeMap<CellPlace, CellColumn<'_>> = BTreeMap::new();
         for (line, cells) in &rows {
             for (cell, place) in layout.placed(cells) {
-                match columns.iter_mut().find(|column| column.place == place) {
-                    Some(column) => column.texts.push(cell.text(line)),
-                    None => columns.push(CellColumn {
-                        place,
-                        enclosure: cell.enclosure,
-                        texts: vec![cell.text(line)],
-                        field: None,
-                    }),
-                }
+                let new = || CellColumn { place, enclosure: cell.enclosure, texts: Vec::new(), field: None };
+                columns.entry(place).or_insert_with(new).texts.push(cell.text(line));
             }
         }
-        columns.sort_by_key(|column| column.place);
+        let columns = columns.into_values().collect();
         let guess = CellGuess { columns, is_table: separator.is_some(), has_request: request.is_some() };
         Some(Self { fields: guess.into_fields()?, ..layout })
     }
@@ -144,7 +138,7 @@ impl LogLayout {
         })
     }
 
-    /// Whether a line is the head of this log, or a comment in it.
+    /// Whether a line is the head of this log once more.
     pub(super) fn is_head(&self, line: &[u8]) -> bool {
         !self.head.is_empty() && self.head == line
     }

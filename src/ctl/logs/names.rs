@@ -96,10 +96,14 @@ pub(super) fn field_named(name: &[u8]) -> Option<NamedField> {
     field_of(&spoken)
 }
 
+/// How many loggers one behind the other put something in front of a line.
+const MOST_PREFIXES: usize = 4;
+
 /// A line without what loggers have put in front of it, and the time that they gave it.
 pub(super) fn without_prefix(mut line: &[u8]) -> (&[u8], Option<i64>) {
     let mut at = None;
-    while let Some(found) = PREFIXES.iter().find_map(|prefix| prefix.captures(line)) {
+    for _ in 0..MOST_PREFIXES {
+        let Some(found) = PREFIXES.iter().find_map(|prefix| prefix.captures(line)) else { break };
         at = found.name("time").and_then(|time| time::any(time.as_bytes())).or(at);
         let start = found.get(0).map_or(0, |whole| whole.end());
         line =

@@ -104,7 +104,11 @@ impl LogReader {
             return match json::parse(line) {
                 Err(error) => then(self, Err((None, error.column())), at),
                 Ok(object) => match json::wrapped(&object) {
-                    Some((inner, time)) => self.fields(inner.as_bytes(), time.or(at), then),
+                    Some((inner, time)) => {
+                        // What stands in front of it is not to be seen in the lines of the log.
+                        let (inner, own) = without_prefix(&inner);
+                        self.fields(inner, own.or(time).or(at), then)
+                    }
                     None => then(self, Ok(Some(&mut json::fields(&object))), at),
                 },
             };
@@ -164,7 +168,7 @@ fn bare(line: &[u8]) -> Vec<u8> {
     let line = without_prefix(line).0;
     let object = json::parse(line).ok().filter(|_| line.starts_with(b"{"));
     let inner = object.as_ref().and_then(json::wrapped);
-    inner.map_or_else(|| line.to_vec(), |(inner, _)| bare(inner.as_bytes()))
+    inner.map_or_else(|| line.to_vec(), |(inner, _)| bare(&inner))
 }
 
 const fn expected(field: LogField) -> &'static str {
