@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How many times as long as the last look took the next one waits: thousands of files are looked at more rarely.
 const REST: u32 = 50;
 
-/// How long to gather events that belong together, as those of a symlink swap do. A busy folder causes no more looks.
+/// How long to gather events that belong together, as those of a symlink swap do.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// How long a file must be left alone before it is read, unless its writer is known to have finished.
@@ -100,8 +100,8 @@ impl Watch {
     fn run(mut self, nudges: &Receiver<()>) {
         let mut pause = Duration::ZERO;
         while nudges.recv_timeout(pause) != Err(RecvTimeoutError::Disconnected) {
-            // A folder in which something happens all the time has the files looked at for a fifth of the time at most.
-            std::thread::sleep(GATHER.max(self.took * 4));
+            // A folder in which something happens all the time must not have the files looked at all the time.
+            std::thread::sleep(GATHER.max(self.took * REST).min(QUIET));
             let Some(reloader) = self.reloader.upgrade() else { return };
             pause = self.look(&reloader).unwrap_or_else(|| LOOK.max(self.took * REST));
             if self.listened.is_none_or(|at| self.watched.is_empty() && at.elapsed() >= AGAIN) {
@@ -254,15 +254,20 @@ impl notify::EventHandler for EventForwarder {
     fn handle_event(&mut self, event: notify::Result<Event>) {
         // An error means that events were lost: that is one more reason to look.
         let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
-        match event.kind {
-            EventKind::Access(AccessKind::Close(AccessMode::Write))
-            | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)) => {
-                let files = event.paths.iter().filter_map(|path| self.ours.get(path).cloned());
-                self.finished.lock().extend(files);
-            }
-            // Whoever reads a file in one of the folders, and many do in `/etc`, is not our business.
-            EventKind::Access(_) => return,
-            _ => {}
+        let files: Vec<PathBuf> =
+            event.paths.iter().filter_map(|path| self.ours.get(path).cloned()).collect();
+        let is_closed = event.kind == EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let is_written = is_closed
+            || matches!(event.kind, EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)));
+        // Whoever reads a file in one of the folders, and many do in `/etc`, is not our business. Nor is what is written to
+        // others in there, as a log is all the time.
+        if if is_written { files.is_empty() } else { matches!(event.kind, EventKind::Access(_)) } {
+            return;
+        }
+        if is_closed
+            || matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)))
+        {
+            self.finished.lock().extend(files);
         }
         // One that waits already will do.
         let _ = self.nudge.try_send(());
@@ -293,11 +298,11 @@ mod tests {
     use crate::policy::{CurrentPolicy, NoticeHistory, OriginFiles, check};
     use crate::record::Recorder;
     use notify::EventHandler as _;
-    use notify::event::CreateKind;
+    use notify::event::{CreateKind, DataChange};
     use std::time::SystemTime;
 
     #[test]
-    fn every_event_but_a_read_is_a_nudge_and_only_a_finished_save_of_ours_needs_no_rest() {
+    fn what_may_change_a_file_of_ours_is_a_nudge_and_only_a_finished_save_of_ours_needs_no_rest() {
         let (nudge, nudges) = sync_channel(1);
         let finished = Arc::<Mutex<BTreeSet<PathBuf>>>::default();
         let ours = BTreeMap::from([(PathBuf::from("/real/r"), PathBuf::from("/r"))]);
@@ -305,7 +310,10 @@ mod tests {
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         for (kind, path, is_nudge, is_finished) in [
             (closed, "/real/r", true, true),
-            (closed, "/real/other", true, false),
+            (closed, "/real/other", false, false),
+            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), "/real/r", true, false),
+            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), "/real/other", false, false),
+            (EventKind::Create(CreateKind::File), "/real/other", true, false),
             (EventKind::Modify(ModifyKind::Name(RenameMode::To)), "/real/r", true, true),
             (EventKind::Modify(ModifyKind::Name(RenameMode::From)), "/real/r", true, false),
             (EventKind::Create(CreateKind::File), "/real/r", true, false),

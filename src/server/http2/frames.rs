@@ -43,6 +43,25 @@ const IDLE_BYTES: u64 = 1 << 20;
 /// send them for every `DATA` frame that it gets, which are 10 at least.
 const IDLE_PER_BYTE: u64 = 8;
 
+/// The head of a frame (RFC 9113 §4.1).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameHead {
+    /// Bytes of its payload.
+    pub(super) length: usize,
+    pub(super) kind: u8,
+    pub(super) flags: u8,
+    pub(super) stream: u32,
+}
+
+impl FrameHead {
+    /// That at the beginning of `bytes`, if it is whole.
+    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+        let [high, middle, low, kind, flags, stream @ ..] = *bytes.first_chunk::<HEAD>()?;
+        let length = u32::from_be_bytes([0, high, middle, low]) as usize;
+        Some(Self { length, kind, flags, stream: u32::from_be_bytes(stream) & (u32::MAX >> 1) })
+    }
+}
+
 /// Finds frames in a stream of bytes, however it is cut.
 #[derive(Debug)]
 struct Frames {
@@ -57,11 +76,7 @@ struct Frames {
 /// One frame.
 #[derive(Clone, Copy, Debug)]
 struct SeenFrame {
-    kind: u8,
-    flags: u8,
-    stream: u32,
-    /// Bytes of its payload.
-    length: usize,
+    head: FrameHead,
     /// Why a stream or the connection is ended (RFC 9113 §7).
     reason: Option<u32>,
 }
@@ -95,11 +110,10 @@ impl Frames {
 
     /// All that was waited for is here.
     fn begun(&mut self, each: &mut impl FnMut(SeenFrame)) {
-        let [high, middle, low, kind, flags, stream @ .., _, _, _, _, _, _, _, _] = self.beginning;
-        let length = u32::from_be_bytes([0, high, middle, low]) as usize;
-        let reason_at = match kind {
-            RST_STREAM if length >= 4 => Some(HEAD),
-            GOAWAY if length >= 8 => Some(HEAD + 4),
+        let Some(head) = FrameHead::of(&self.beginning) else { return };
+        let reason_at = match head.kind {
+            RST_STREAM if head.length >= 4 => Some(HEAD),
+            GOAWAY if head.length >= 8 => Some(HEAD + 4),
             _ => None,
         };
         if let Some(at) = reason_at.filter(|_| self.want == HEAD) {
@@ -107,10 +121,9 @@ impl Frames {
             return;
         }
         let reason = reason_at.and_then(|at| self.beginning.get(at..)?.first_chunk().copied());
-        self.skip = length + HEAD - self.want;
+        self.skip = head.length + HEAD - self.want;
         (self.have, self.want) = (0, HEAD);
-        let stream = u32::from_be_bytes(stream) & (u32::MAX >> 1);
-        each(SeenFrame { kind, flags, stream, length, reason: reason.map(u32::from_be_bytes) });
+        each(SeenFrame { head, reason: reason.map(u32::from_be_bytes) });
     }
 }
 
@@ -150,14 +163,14 @@ impl FrameMeter {
         let Self { frames, resets, control, idle, carried, .. } = self;
         frames.read(bytes, |seen| {
             *idle += HEAD as u64;
-            match seen.kind {
-                DATA | HEADERS | CONTINUATION => *carried += seen.length as u64,
-                _ => *idle += seen.length as u64,
+            match seen.head.kind {
+                DATA | HEADERS | CONTINUATION => *carried += seen.head.length as u64,
+                _ => *idle += seen.head.length as u64,
             }
-            match seen.kind {
+            match seen.head.kind {
                 RST_STREAM => {
                     *resets += 1;
-                    cancelled(seen.stream);
+                    cancelled(seen.head.stream);
                 }
                 PRIORITY | SETTINGS | PING => *control += 1,
                 _ => {}
@@ -175,8 +188,8 @@ impl FrameMeter {
     ) {
         self.carried += bytes.len() as u64;
         self.written.read(bytes, |seen| {
-            if matches!(seen.kind, DATA | HEADERS) && seen.flags & END_STREAM != 0 {
-                ended(seen.stream);
+            if matches!(seen.head.kind, DATA | HEADERS) && seen.head.flags & END_STREAM != 0 {
+                ended(seen.head.stream);
             }
             match seen.reason {
                 // PROTOCOL_ERROR, FLOW_CONTROL_ERROR, STREAM_CLOSED, FRAME_SIZE_ERROR, COMPRESSION_ERROR.

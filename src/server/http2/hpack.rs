@@ -1,6 +1,7 @@
-//! Blocks of fields of HTTP/2 (RFC 7541), read along just enough to find a path and to put another one in its place.
+//! Blocks of fields of HTTP/2 (RFC 7541), read just enough to find a path and to put another one in its place.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How many codes there are of each length in Huffman's code, whose codes of one length follow each other (RFC 7541
@@ -100,214 +101,121 @@ impl HpackTable {
     }
 }
 
-/// What comes next in a block of fields.
-#[derive(Clone, Copy, Debug, Default)]
-enum NextField {
-    #[default]
-    Field,
-    /// The rest of a number.
-    Number {
-        shift: u32,
-    },
-    /// How long a text is: its first byte, and others.
-    Length,
-    Longer {
-        shift: u32,
-    },
-    Text,
-}
-
-/// How a field is written (RFC 7541 §6).
-#[derive(Clone, Copy, Debug, Default)]
-enum FieldForm {
-    /// All of it by its index.
-    #[default]
-    Indexed,
-    /// No field, but a new size of the table.
-    Resized,
-    Literal {
-        is_kept: bool,
-    },
-}
-
-/// Reads a block of fields.
-#[derive(Debug, Default)]
-pub(super) struct HpackReader {
-    next: NextField,
-    kind: FieldForm,
-    /// An index, or a size.
-    number: usize,
-    /// Whether the text is a name, and whether that is `:path`, as far as it was read.
-    is_name: bool,
-    is_path: bool,
-    is_coded: bool,
-    /// Bytes of a text that were read, and that are to come.
-    taken: usize,
-    left: usize,
-    /// How long the text is that they stand for, and how long the name was.
-    length: usize,
-    name: usize,
-    /// A code as far as it was read, the first one of its length, how many are shorter, and that length.
-    code: u32,
-    first: u32,
-    rank: usize,
-    bits: usize,
-    /// A path as far as it was read, and the places of the bytes that it is written with.
-    path: Vec<u8>,
-    places: Vec<usize>,
-    /// How many bytes of a path are read along at most.
-    pub(super) longest: usize,
-}
-
-impl HpackReader {
-    /// A reader of one block, of paths that are written with so many bytes at most.
-    pub(super) fn new(longest: usize) -> Self {
-        Self { longest, ..Self::default() }
-    }
-
-    /// Reads the byte at the place `at` of `bytes`; the true path, where the library is given another one.
-    pub(super) fn read(
-        &mut self,
-        byte: u8,
-        at: usize,
-        table: &mut HpackTable,
-        bytes: &mut [u8],
-    ) -> Option<Arc<[u8]>> {
-        let mut path = None;
-        match self.next {
-            NextField::Field => path = self.begin(byte, table),
-            NextField::Number { shift } => {
-                self.number = self.number.saturating_add(usize::from(byte & 0x7f) << shift);
-                self.next = NextField::Number { shift: (shift + 7).min(28) };
-                if byte & 0x80 == 0 {
-                    path = self.numbered(table);
-                }
-            }
-            NextField::Length => {
-                (self.is_coded, self.left) = (byte & 0x80 != 0, usize::from(byte & 0x7f));
-                (self.taken, self.length) = (0, 0);
-                (self.code, self.first, self.rank, self.bits) = (0, 0, 0, 0);
-                self.next = if self.left < 0x7f { NextField::Text } else { NextField::Longer { shift: 0 } };
-            }
-            NextField::Longer { shift } => {
-                self.left = self.left.saturating_add(usize::from(byte & 0x7f) << shift);
-                let is_last = byte & 0x80 == 0;
-                self.next =
-                    if is_last { NextField::Text } else { NextField::Longer { shift: (shift + 7).min(28) } };
-            }
-            NextField::Text => {
-                self.text(byte, at);
-                (self.taken, self.left) = (self.taken + 1, self.left - 1);
-            }
-        }
-        if matches!(self.next, NextField::Text) && self.left == 0 {
-            path = self.end(table, bytes);
-        }
-        path
-    }
-
-    /// From where on of so many bytes nothing may be seen yet. What is read next begins there.
-    pub(super) fn hold_from(&mut self, length: usize) -> usize {
-        let from = self.places.first().copied().unwrap_or(length);
-        self.places.iter_mut().for_each(|place| *place -= from);
-        from
-    }
-
-    /// The first byte of a field: an index, or a literal whose name is one or follows.
-    fn begin(&mut self, byte: u8, table: &mut HpackTable) -> Option<Arc<[u8]>> {
-        let (kind, most) = match byte {
-            0x80.. => (FieldForm::Indexed, 0x7f),
-            0x40.. => (FieldForm::Literal { is_kept: true }, 0x3f),
-            0x20.. => (FieldForm::Resized, 0x1f),
-            _ => (FieldForm::Literal { is_kept: false }, 0x0f),
-        };
-        (self.kind, self.number, self.next) =
-            (kind, usize::from(byte & most), NextField::Number { shift: 0 });
-        if byte & most < most { self.numbered(table) } else { None }
-    }
-
-    /// The number at the beginning of a field is whole.
-    fn numbered(&mut self, table: &mut HpackTable) -> Option<Arc<[u8]>> {
-        self.next = NextField::Field;
-        match self.kind {
-            FieldForm::Indexed => return table.path(self.number),
-            FieldForm::Resized => table.resize(self.number),
-            FieldForm::Literal { .. } => {
-                self.is_name = self.number == 0;
-                (self.is_path, self.name) = if self.is_name { (true, 0) } else { table.name(self.number) };
-                self.next = NextField::Length;
-            }
-        }
-        None
-    }
-
-    /// A byte of a text.
-    fn text(&mut self, byte: u8, at: usize) {
-        if self.is_name {
-            let [plain, coded] = PATH;
-            let path = if self.is_coded { coded } else { plain };
-            let is_last = self.left == 1;
-            self.is_path &= path.get(self.taken) == Some(&byte) && (self.taken + 1 == path.len()) == is_last;
-        }
-        let is_guarded = self.is_path && !self.is_name && self.taken + self.left <= self.longest;
-        if is_guarded {
-            self.places.push(at);
-        }
-        if self.is_coded {
-            self.decode(byte, is_guarded);
-        } else {
-            self.length += 1;
-            if is_guarded {
-                self.path.push(byte);
-            }
-        }
-    }
-
-    /// A text is over.
-    fn end(&mut self, table: &mut HpackTable, bytes: &mut [u8]) -> Option<Arc<[u8]>> {
-        if self.is_name {
-            self.is_path &= self.taken > 0;
-            (self.is_name, self.name, self.next) = (false, self.length, NextField::Length);
-            return None;
-        }
-        let (path, places) = (std::mem::take(&mut self.path), std::mem::take(&mut self.places));
-        let stand_in = if is_taken(&path) { None } else { stand_in(path.len(), places.len(), self.is_coded) };
-        let path = stand_in.map(|stand_in| {
-            for (place, byte) in places.iter().zip(stand_in) {
-                if let Some(own) = bytes.get_mut(*place) {
-                    *own = byte;
-                }
-            }
-            Arc::from(path)
-        });
-        if let FieldForm::Literal { is_kept: true } = self.kind {
-            table.push(self.is_path, self.name, self.length, path.clone());
-        }
-        self.next = NextField::Field;
-        path
-    }
-
-    /// Reads signs of a text in Huffman's code.
-    fn decode(&mut self, byte: u8, is_guarded: bool) {
-        // How long a text is matters for what is kept alone.
-        if !is_guarded && !matches!(self.kind, FieldForm::Literal { is_kept: true }) {
-            return;
-        }
-        for place in (0..8).rev() {
-            (self.code, self.first) = (self.code << 1 | u32::from(byte >> place & 1), self.first << 1);
-            self.bits += 1;
-            let codes = CODES.get(self.bits).copied().unwrap_or(u32::MAX);
-            let number = self.code.wrapping_sub(self.first);
-            if number >= codes {
-                (self.first, self.rank) = (self.first.wrapping_add(codes), self.rank + codes as usize);
+/// Replaces the paths of a block of fields that the library does not take, and tells `found` the true ones. `None` where the
+/// block is none, for which the library ends the connection (RFC 7541 §2.3.3, RFC 9113 §4.3).
+pub(super) fn replace_paths(
+    block: &mut [u8],
+    table: &mut HpackTable,
+    found: &mut impl FnMut(Arc<[u8]>),
+) -> Option<()> {
+    let mut at = 0;
+    while let Some(first) = block.get(at).copied() {
+        // How a field is written (RFC 7541 §6): all of it by its index, a literal that is kept or not, a new size of the table.
+        let bits = match first {
+            0x80.. => {
+                let index = number(block, &mut at, 0x7f)?;
+                table.path(index).into_iter().for_each(&mut *found);
                 continue;
             }
-            if is_guarded {
-                self.path.extend(SIGNS.get(self.rank + number as usize));
+            0x40.. => 0x3f,
+            0x20.. => {
+                table.resize(number(block, &mut at, 0x1f)?);
+                continue;
             }
-            self.length += 1;
-            (self.code, self.first, self.rank, self.bits) = (0, 0, 0, 0);
+            _ => 0x0f,
+        };
+        let (is_kept, index) = (first & 0x40 != 0, number(block, &mut at, bits)?);
+        let (is_path, name) = if index == 0 {
+            let name = HpackText::next(block, &mut at)?;
+            (name.is_path(block), if is_kept { name.decode(block, |_| ()) } else { 0 })
+        } else {
+            table.name(index)
+        };
+        let value = HpackText::next(block, &mut at)?;
+        let path = if is_path { value.replace(block) } else { None };
+        if is_kept {
+            let length = path.as_ref().map_or_else(|| value.decode(block, |_| ()), |path| path.len());
+            table.push(is_path, name, length, path.clone());
         }
+        path.into_iter().for_each(&mut *found);
+    }
+    Some(())
+}
+
+/// A number whose first byte has it in these bits (RFC 7541 §5.1).
+fn number(block: &[u8], at: &mut usize, bits: u8) -> Option<usize> {
+    let mut next = || block.get(*at).copied().inspect(|_| *at += 1);
+    let first = next()? & bits;
+    let mut number = usize::from(first);
+    let mut shift = 0;
+    while first == bits {
+        let byte = next()?;
+        number = number.saturating_add(usize::from(byte & 0x7f) << shift);
+        if byte & 0x80 == 0 {
+            break;
+        }
+        shift = (shift + 7).min(28);
+    }
+    Some(number)
+}
+
+/// A text in a block (RFC 7541 §5.2).
+struct HpackText {
+    is_coded: bool,
+    place: Range<usize>,
+}
+
+impl HpackText {
+    fn next(block: &[u8], at: &mut usize) -> Option<Self> {
+        let is_coded = block.get(*at)? & 0x80 != 0;
+        let length = number(block, at, 0x7f)?;
+        let place = *at..at.checked_add(length).filter(|end| *end <= block.len())?;
+        *at = place.end;
+        Some(Self { is_coded, place })
+    }
+
+    fn bytes<'a>(&self, block: &'a [u8]) -> &'a [u8] {
+        block.get(self.place.clone()).unwrap_or_default()
+    }
+
+    fn is_path(&self, block: &[u8]) -> bool {
+        let [plain, coded] = PATH;
+        self.bytes(block) == if self.is_coded { coded } else { plain }
+    }
+
+    /// Puts a path that the library takes in the place of one that it does not take, which it returns.
+    fn replace(&self, block: &mut [u8]) -> Option<Arc<[u8]>> {
+        let mut path = Vec::new();
+        self.decode(block, |sign| path.push(sign));
+        let stand_in =
+            if is_taken(&path) { None } else { stand_in(path.len(), self.place.len(), self.is_coded) }?;
+        block.get_mut(self.place.clone())?.copy_from_slice(&stand_in);
+        Some(path.into())
+    }
+
+    /// Reads its signs, and how many there are.
+    fn decode(&self, block: &[u8], mut each: impl FnMut(u8)) -> usize {
+        let bytes = self.bytes(block);
+        if !self.is_coded {
+            bytes.iter().copied().for_each(each);
+            return bytes.len();
+        }
+        // A code as far as it was read, the first one of its length, how many are shorter, and that length.
+        let (mut code, mut first, mut rank, mut bits, mut length) = (0_u32, 0_u32, 0, 0, 0);
+        for place in bytes.iter().flat_map(|byte| (0..8).rev().map(move |place| u32::from(byte >> place & 1)))
+        {
+            (code, first, bits) = (code << 1 | place, first << 1, bits + 1);
+            let codes = CODES.get(bits).copied().unwrap_or(u32::MAX);
+            let number = code.wrapping_sub(first);
+            if number >= codes {
+                (first, rank) = (first.wrapping_add(codes), rank + codes as usize);
+                continue;
+            }
+            SIGNS.get(rank + number as usize).copied().into_iter().for_each(&mut each);
+            length += 1;
+            (code, first, rank, bits) = (0, 0, 0, 0);
+        }
+        length
     }
 }
 

@@ -1,16 +1,21 @@
 //! Paths that the HTTP/2 library does not take: with `"`, `<`, `>`, a backtick, a byte that is no UTF-8, a control. It resets
 //! their streams or ends the connection, and cuts a path off at `#`. HTTP/1 has an answer to all of them.
 //!
-//! Field sections are read along as they pass by, just enough to find a path (RFC 9113 §4.3, RFC 7541). In the place of one
-//! that the library does not take, it is given one that takes as much room, here and in the client's table; the gateway
-//! judges, and forwards or refuses, the true one. Of that table no more is followed than under which indices a path is found.
+//! A field section is held back until it is whole, and read just enough to find a path (RFC 9113 §4.3, RFC 7541). In the
+//! place of one that the library does not take, it is given one that takes as much room, here and in the client's table; the
+//! gateway judges, and forwards or refuses, the true one. Of that table no more is followed than under which indices a path
+//! is found.
+//!
+//! What breaks the protocol passes as it is: the library ends such a connection.
 
-use super::frames::{CONTINUATION, HEAD, HEADERS, PREFACE};
-use super::hpack::{HpackReader, HpackTable};
+use super::frames::{CONTINUATION, FrameHead, HEAD, HEADERS, PREFACE};
+use super::hpack::{HpackTable, replace_paths};
+use std::ops::Range;
 use std::sync::Arc;
 use tokio::io::ReadBuf;
 
-/// Flags of `HEADERS` (RFC 9113 §6.2).
+/// Flags of `HEADERS` (RFC 9113 §6.2); `CONTINUATION` has the first (§6.10).
+const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
@@ -20,34 +25,43 @@ pub(super) type TruePath = (u32, Arc<[u8]>);
 /// Reads along what a client sends.
 #[derive(Debug)]
 pub(super) struct PathGuard {
-    /// Bytes to pass over before a block of fields, of the block, and behind it.
+    /// Bytes that pass unread.
     skip: usize,
-    block: usize,
-    padding: usize,
-    head: Vec<u8>,
-    stream: u32,
-    fields: HpackReader,
+    /// Where the parts of a field section are, each in a frame of its own.
+    fragments: Vec<Range<usize>>,
     table: HpackTable,
-    /// A path that is not whole, and what came behind it: the library has not seen it. So much of it may be seen.
+    /// Frames of a field section that is not whole, or whole ones that the library has had no room for yet: so many bytes
+    /// of it may be seen.
     held: Vec<u8>,
     fit: usize,
+    /// How much may be held back.
+    most: usize,
     found: Vec<TruePath>,
 }
 
+/// What stands at the beginning of some bytes.
+enum NextFrames {
+    /// A field section in so many bytes.
+    Section(usize),
+    /// A frame of another kind with so many bytes.
+    Other(usize),
+    /// More has to come.
+    Incomplete,
+    /// Nothing that the protocol knows.
+    Broken,
+}
+
 impl PathGuard {
-    /// A guard of paths whose text is at most so long. The library refuses longer ones, however they are coded.
+    /// A guard of field sections whose text is at most so long. The library refuses longer ones, however they are coded.
     pub(super) fn new(longest: usize) -> Self {
         Self {
             skip: PREFACE,
-            block: 0,
-            padding: 0,
-            head: Vec::with_capacity(HEAD + 1),
-            stream: 0,
-            // No code is longer than four bytes.
-            fields: HpackReader::new(longest.saturating_mul(4)),
+            fragments: Vec::new(),
             table: HpackTable::new(),
             held: Vec::new(),
             fit: 0,
+            // No code is longer than four bytes.
+            most: longest.saturating_mul(4),
             found: Vec::new(),
         }
     }
@@ -65,15 +79,14 @@ impl PathGuard {
     pub(super) fn read(&mut self, buffer: &mut ReadBuf<'_>, before: usize) {
         let bytes = buffer.filled_mut().get_mut(before..).unwrap_or_default();
         if self.held.is_empty() {
-            let fit = self.pass(bytes, 0);
+            let fit = self.pass(bytes);
             self.held.extend_from_slice(bytes.get(fit..).unwrap_or_default());
             buffer.set_filled(before + fit);
             return;
         }
         let mut held = std::mem::take(&mut self.held);
-        let from = held.len();
         held.extend_from_slice(bytes);
-        self.fit = self.pass(&mut held, from);
+        self.fit = self.pass(&mut held);
         self.held = held;
         buffer.set_filled(before);
         self.give(buffer);
@@ -84,54 +97,80 @@ impl PathGuard {
         self.found.drain(..)
     }
 
-    /// Reads `bytes` along from the place `from`. How many of them may be seen: all but a path that is not whole.
-    fn pass(&mut self, bytes: &mut [u8], from: usize) -> usize {
-        let mut at = from;
-        while let Some(byte) = bytes.get(at).copied() {
-            let mut passed = 1;
-            if self.skip > 0 {
-                passed = self.skip.min(bytes.len() - at);
-                self.skip -= passed;
-            } else if self.block > 0 {
-                if let Some(path) = self.fields.read(byte, at, &mut self.table, bytes) {
-                    self.found.push((self.stream, path));
-                }
-                self.block -= 1;
-                if self.block == 0 {
-                    self.skip = std::mem::take(&mut self.padding);
-                }
-            } else {
-                self.head.push(byte);
-                self.begin();
-            }
+    /// Reads `bytes` along, which begin with a frame but for what is skipped. How many of them may be seen.
+    fn pass(&mut self, bytes: &mut [u8]) -> usize {
+        let mut at = 0;
+        loop {
+            let passed = self.skip.min(bytes.len() - at);
+            self.skip -= passed;
             at += passed;
+            let rest = bytes.get_mut(at..).unwrap_or_default();
+            if rest.is_empty() {
+                return at;
+            }
+            match self.next(rest) {
+                NextFrames::Other(length) => self.skip = length,
+                NextFrames::Section(length) if self.replace(rest) => self.skip = length,
+                NextFrames::Incomplete if rest.len() <= self.most => return at,
+                _ => self.skip = usize::MAX,
+            }
         }
-        self.fields.hold_from(bytes.len())
     }
 
-    /// A frame begins, once its head is whole.
-    fn begin(&mut self) {
-        let [high, middle, low, kind, flags, a, b, c, d, ref rest @ ..] = *self.head else { return };
-        let length = u32::from_be_bytes([0, high, middle, low]) as usize;
-        let flags = if kind == HEADERS { flags } else { 0 };
-        let has_padding = flags & PADDED != 0 && length > 0;
-        if has_padding && rest.is_empty() {
-            return;
-        }
-        let prefix = usize::from(has_padding) + if flags & PRIORITY == 0 { 0 } else { 5 };
-        let padding = rest.first().map_or(0, |padding| usize::from(*padding));
-        match (kind, length.checked_sub(prefix + padding)) {
-            (HEADERS | CONTINUATION, Some(block)) if block > 0 => {
-                self.skip = prefix - usize::from(has_padding);
-                (self.block, self.padding) = (block, padding);
+    /// Finds the frames at the beginning of `bytes`, and where the fragments of their field section are.
+    fn next(&mut self, bytes: &[u8]) -> NextFrames {
+        self.fragments.clear();
+        let mut at = 0;
+        loop {
+            let frame = bytes.get(at..).unwrap_or_default();
+            let Some(head) = FrameHead::of(frame) else { return NextFrames::Incomplete };
+            let length = HEAD + head.length;
+            let is_first = at == 0;
+            match head.kind {
+                HEADERS if is_first => {}
+                CONTINUATION if !is_first => {}
+                _ if is_first => return NextFrames::Other(length),
+                _ => return NextFrames::Broken,
             }
-            _ => self.skip = length - usize::from(has_padding),
+            let Some(frame) = frame.get(..length) else { return NextFrames::Incomplete };
+            let (mut begin, mut end) = (HEAD, length);
+            if is_first && head.flags & PADDED != 0 {
+                begin += 1;
+                end = end.saturating_sub(frame.get(HEAD).map_or(0, |padding| usize::from(*padding)));
+            }
+            if is_first && head.flags & PRIORITY != 0 {
+                begin += 5;
+            }
+            if begin > end {
+                return NextFrames::Broken;
+            }
+            self.fragments.push(at + begin..at + end);
+            at += length;
+            if head.flags & END_HEADERS != 0 {
+                return NextFrames::Section(at);
+            }
         }
-        if kind == HEADERS {
-            self.stream = u32::from_be_bytes([a, b, c, d]) & (u32::MAX >> 1);
-            self.fields = HpackReader::new(self.fields.longest);
+    }
+
+    /// Replaces what the library does not take in the field section that was found at the beginning of `bytes`; `false`
+    /// where it breaks the protocol.
+    fn replace(&mut self, bytes: &mut [u8]) -> bool {
+        let Some(stream) = FrameHead::of(bytes).map(|head| head.stream) else { return false };
+        let found = &mut |path| self.found.push((stream, path));
+        if let [fragment] = &*self.fragments {
+            let block = bytes.get_mut(fragment.clone()).unwrap_or_default();
+            return replace_paths(block, &mut self.table, found).is_some();
         }
-        self.head.clear();
+        let part = |fragment: &Range<usize>| bytes.get(fragment.clone()).unwrap_or_default();
+        let mut block = self.fragments.iter().map(part).collect::<Vec<_>>().concat();
+        let is_sound = replace_paths(&mut block, &mut self.table, found).is_some();
+        let mut block = &*block;
+        for fragment in &self.fragments {
+            let (part, rest) = block.split_at(fragment.len());
+            bytes.get_mut(fragment.clone()).unwrap_or_default().copy_from_slice(part);
+            block = rest;
+        }
+        is_sound
     }
 }
 
@@ -361,7 +400,7 @@ mod tests {
     #[test]
     fn paths_are_known_by_whatever_index_a_client_has_for_them() {
         let mut writer = Writer { entries: Vec::new(), most: TABLE, seed: 0x9e37_79b9_7f4a_7c15 };
-        let [mut guard, mut library] = [0, 1].map(|_| PathGuard::new(10_000));
+        let [mut guard, mut library] = [0, 1].map(|_| PathGuard::new(20_000));
         for guard in [&mut guard, &mut library] {
             seen(guard, &[0; PREFACE], PREFACE);
         }
