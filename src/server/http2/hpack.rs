@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many codes there are of each length in Huffman's code, whose codes of one length follow each other (RFC 7541
-/// appendix B).
-const CODES: [u32; 31] =
-    [0, 0, 0, 0, 0, 10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29, 0, 4];
+/// How many codes there are of each length in Huffman's code, from the shortest on; those of one length follow each other
+/// (RFC 7541 appendix B).
+const CODES: [u32; 26] =
+    [10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29, 0, 4];
+const SHORTEST: u32 = 5;
 
 /// The bytes that they stand for, in the order of the codes.
 const SIGNS: &[u8; 256] =
@@ -101,6 +102,19 @@ impl HpackTable {
     }
 }
 
+/// The sign that these bits begin with, and how many bits it has. What pads a text is none (RFC 7541 §5.2).
+fn first_sign(bits: u64) -> Option<(u8, u32)> {
+    let (mut first, mut rank) = (0, 0);
+    for (length, codes) in (SHORTEST..).zip(CODES) {
+        let number = (bits >> (64 - length)).wrapping_sub(first);
+        if number < u64::from(codes) {
+            return Some((*SIGNS.get(rank + usize::try_from(number).ok()?)?, length));
+        }
+        (first, rank) = ((first + u64::from(codes)) << 1, rank + codes as usize);
+    }
+    None
+}
+
 /// Replaces the paths of a block of fields that the library does not take, and tells `found` the true ones. `None` where the
 /// block is none, for which the library ends the connection (RFC 7541 §2.3.3, RFC 9113 §4.3).
 pub(super) fn replace_paths(
@@ -145,18 +159,19 @@ pub(super) fn replace_paths(
 /// A number whose first byte has it in these bits (RFC 7541 §5.1).
 fn number(block: &[u8], at: &mut usize, bits: u8) -> Option<usize> {
     let mut next = || block.get(*at).copied().inspect(|_| *at += 1);
-    let first = next()? & bits;
-    let mut number = usize::from(first);
+    let mut number = usize::from(next()? & bits);
+    if number < usize::from(bits) {
+        return Some(number);
+    }
     let mut shift = 0;
-    while first == bits {
+    loop {
         let byte = next()?;
         number = number.saturating_add(usize::from(byte & 0x7f) << shift);
         if byte & 0x80 == 0 {
-            break;
+            return Some(number);
         }
         shift = (shift + 7).min(28);
     }
-    Some(number)
 }
 
 /// A text in a block (RFC 7541 §5.2).
@@ -185,7 +200,7 @@ impl HpackText {
 
     /// Puts a path that the library takes in the place of one that it does not take, which it returns.
     fn replace(&self, block: &mut [u8]) -> Option<Arc<[u8]>> {
-        let mut path = Vec::new();
+        let mut path = Vec::with_capacity(2 * self.place.len());
         self.decode(block, |sign| path.push(sign));
         let stand_in =
             if is_taken(&path) { None } else { stand_in(path.len(), self.place.len(), self.is_coded) }?;
@@ -200,20 +215,18 @@ impl HpackText {
             bytes.iter().copied().for_each(each);
             return bytes.len();
         }
-        // A code as far as it was read, the first one of its length, how many are shorter, and that length.
-        let (mut code, mut first, mut rank, mut bits, mut length) = (0_u32, 0_u32, 0, 0, 0);
-        for place in bytes.iter().flat_map(|byte| (0..8).rev().map(move |place| u32::from(byte >> place & 1)))
-        {
-            (code, first, bits) = (code << 1 | place, first << 1, bits + 1);
-            let codes = CODES.get(bits).copied().unwrap_or(u32::MAX);
-            let number = code.wrapping_sub(first);
-            if number >= codes {
-                (first, rank) = (first.wrapping_add(codes), rank + codes as usize);
-                continue;
+        // Bits that were read, the oldest first, and how many.
+        let (mut bits, mut count, mut length) = (0_u64, 0, 0);
+        let mut rest = bytes.iter();
+        loop {
+            while count <= 32
+                && let Some(byte) = rest.next()
+            {
+                (bits, count) = (bits | u64::from(*byte) << (56 - count), count + 8);
             }
-            SIGNS.get(rank + number as usize).copied().into_iter().for_each(&mut each);
-            length += 1;
-            (code, first, rank, bits) = (0, 0, 0, 0);
+            let Some((sign, taken)) = first_sign(bits).filter(|(_, taken)| *taken <= count) else { break };
+            (bits, count, length) = (bits << taken, count - taken, length + 1);
+            each(sign);
         }
         length
     }
