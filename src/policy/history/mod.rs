@@ -183,7 +183,7 @@ const fn limits(config: &Config) -> ParseLimits {
 }
 
 impl HistoryState {
-    fn new(config: &Config, memory: RowsMemory) -> Self {
+    fn new(config: &Config, (memory, latest): (RowsMemory, NoticeTime)) -> Self {
         let remembered = if let RowsMemory::Noted(noted) = memory { noted } else { NoticeTime::default() };
         let mut state = Self {
             path: config.state_dir.join(ROWS_FOLDER),
@@ -192,7 +192,7 @@ impl HistoryState {
             own: RowDocument::default(),
             fault: None,
             compiled: HashMap::new(),
-            clock: NoticeClock::going_on_from(remembered),
+            clock: NoticeClock::going_on_from(latest.max(remembered)),
             limits: limits(config),
             notice: config.notice,
             as_of: NoticeTime::default(),

@@ -71,7 +71,7 @@ impl HistoryScene {
 
     /// A gateway that starts here, whose store remembers this of rows.
     fn start_with(&self, memory: RowsMemory, sites: &[(&[&str], &str)]) -> (NoticeHistory, Policy) {
-        let state = HistoryState::new(&self.config(sites), memory);
+        let state = HistoryState::new(&self.config(sites), (memory, NoticeTime::default()));
         let history = NoticeHistory { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) };
         let policy = history.begin(self.policy(sites));
         (history, policy)

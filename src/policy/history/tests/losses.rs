@@ -64,7 +64,7 @@ fn a_read_lets_nobody_forget_what_another_process_served_when_the_rows_were_lost
     std::fs::remove_dir_all(policy.config.state_dir.join(ROWS_FOLDER)).unwrap();
     let noted = RowsMemory::Noted(old.last_noted().unwrap());
     let begun = crate::record::uptime();
-    let mut state = HistoryState::new(&policy.config, noted);
+    let mut state = HistoryState::new(&policy.config, (noted, NoticeTime::default()));
     let mut policy = scene.policy(&[(&["a.example"], "new")]);
     state.record(&policy).unwrap();
     state.give(&mut policy);
@@ -133,4 +133,16 @@ fn what_was_served_while_rows_could_not_be_written_is_doubt_for_the_next_process
         assert!(doubts.contains(&&Doubt::Lost), "nobody knows of what the second one served: {doubts:?}");
         assert!(held(&policy, "x").contains(&id("a")));
     }
+}
+
+#[test]
+fn the_clock_goes_on_from_the_latest_read_where_that_was_after_the_last_rows() {
+    let scene = HistoryScene::new();
+    let (first, policy) = scene.start(&[(&[], "a")]);
+    let noted = first.last_noted().unwrap();
+    drop(first);
+    // The machine was started anew: no document is of this boot.
+    let read = noted.after(Duration::from_secs(86_400));
+    let state = HistoryState::new(&policy.config, (RowsMemory::Noted(noted), read));
+    assert!(state.clock.now() >= read, "what ends from now on seems to have ended before the read");
 }
