@@ -11,7 +11,7 @@ use super::store::{
     VersionRecord, Window,
 };
 use super::tally::{
-    CountSubject, CountedDecision, DecisionRef, Map, PathCounts, SeenInstants, instant, is_known,
+    CountSubject, CountedDecision, DecisionRef, Map, PathCounts, SeenInstants, SubjectRef, instant, is_known,
 };
 use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::enforce::Action;
@@ -112,10 +112,13 @@ impl LogTables {
 
     /// The number of a client at a site.
     pub fn number(&mut self, site: &str, identity: &Identity) -> u32 {
-        let named = CountSubject::new(site, identity, Proof::Unchecked);
-        let is_new_stranger = !is_known(identity) && !self.by_subject.contains_key(&named);
+        let named = SubjectRef::new(site, identity, Proof::Unchecked);
+        if let Some(number) = self.by_subject.get(&named) {
+            return *number;
+        }
+        let is_new_stranger = !is_known(identity);
         let has_no_room = is_new_stranger && self.strangers >= STRANGERS;
-        let subject = if has_no_room { named.nameless() } else { named };
+        let subject = CountSubject::from(&if has_no_room { named.nameless() } else { named });
         if let Some(number) = self.by_subject.get(&subject) {
             return *number;
         }
@@ -133,11 +136,6 @@ impl LogTables {
             bytes: 0,
         });
         number
-    }
-
-    /// Who a number stands for.
-    pub fn subject(&self, number: u32) -> Option<&CountSubject> {
-        Some(&*self.subjects.get(number as usize)?.subject)
     }
 
     /// Counts a request as an event of `kind`.

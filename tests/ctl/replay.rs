@@ -182,7 +182,7 @@ fn the_page_the_table_and_the_json_tell_the_same_numbers() {
 }
 
 #[test]
-fn what_would_be_refused_and_who_would_be_spared() {
+fn what_would_be_refused_and_what_let_through() {
     let report = as_json(&folder(log(combined)), &["access.log", "--published"]);
     let gptbot = crawler(&report, "GPTBot");
     assert_eq!((&gptbot["violations"], &gptbot["refused"]), (&json!(2), &json!(2)), "{gptbot}");
@@ -193,9 +193,7 @@ fn what_would_be_refused_and_who_would_be_spared() {
     let told = &report["replay"];
     assert_eq!(told["refused"], 3, "GPTBot twice, and Googlebot's other spelling: {told}");
     assert_eq!(told["violations_after_read"], 1, "{told}");
-    let spared: Vec<_> =
-        told["spared"].as_array().expect("a list").iter().map(|kept| &kept["client"]).collect();
-    assert_eq!(spared, ["unnamed", "tool"], "{told}");
+    assert_eq!(told["forwarded"], 2, "of a client without a name, and of a tool: {told}");
     let count = |name: &str| told[name].as_u64().expect("a number");
     let all = count("judged") + count("browsers") + count("apps") + count("robots_txt") + count("exempt");
     assert_eq!((count("lines"), all), (9, 9), "{told}");
@@ -348,11 +346,7 @@ fn modes_of_the_configuration_are_kept_and_told() {
     let ended = ctl(&folder, &["replay", "--config", "gateway.toml", "access.log", "--format", "json"]);
     let told = ended.exits(0).json()["replay"].clone();
     assert_eq!((&told["refused"], &told["off"]), (&json!(1), &json!(1)), "{told}");
-    assert_eq!(
-        (&told["spared"][0]["reason"], &told["spared"][0]["count"]),
-        (&json!("crawler"), &json!(2)),
-        "{told}"
-    );
+    assert_eq!(told["forwarded"], 3, "{told}");
 }
 
 #[test]

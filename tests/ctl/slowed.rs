@@ -34,13 +34,10 @@ fn folder() -> Folder {
 }
 
 #[test]
-fn replay_says_who_would_be_slowed() {
+fn replay_says_who_came_too_fast() {
     let folder = folder();
     let replay = ["replay", "--robots", "robots.txt", "access.log"];
     let told = ctl(&folder, &[&replay[..], &["--format", "json"]].concat()).exits(0).json();
-    let rule = "Crawl-delay: 10";
-    let wanted = json!([{ "site": "default", "crawler": "GPTBot", "rule": rule, "count": ALLOWED }]);
-    assert_eq!(told["replay"]["slowed"], wanted, "{told}");
     let counts: Vec<(&Value, &Value)> = told["crawlers"]
         .as_array()
         .expect("crawlers")
@@ -48,12 +45,6 @@ fn replay_says_who_would_be_slowed() {
         .map(|entry| (&entry["crawler"], &entry["too_fast"]))
         .collect();
     assert!(counts.contains(&(&json!("GPTBot"), &json!(ALLOWED))), "{counts:?}");
-    let text = ctl(&folder, &replay).exits(0).stdout;
-    assert!(
-        text.contains("\nwith Crawl-delay: 10 GPTBot would have been slowed 20 times at default\n"),
-        "{text}"
-    );
-    assert_eq!(text.matches("slowed").count(), 1, "{text}");
 }
 
 #[test]

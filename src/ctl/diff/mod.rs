@@ -5,21 +5,18 @@
 //! targets of each crawler and says how much they are of all.
 
 mod flips;
-mod lines;
+mod requests;
 mod rules;
-mod stored;
 mod text;
 
 use super::args::{Cli, DiffArgs};
-use super::logs::{EndOfLog, LogWalk};
 use super::output::Output;
-use super::replay::{LineKind, Sites};
+use super::replay::Sites;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
-use crate::identify::Purpose;
 use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
 use crate::record::{STORE_FILE, StoreReader};
-use flips::{Flip, Flips};
-use lines::DiffMemory;
+use flips::{Flip, Flips, LostPages};
+use requests::JudgedRequests;
 use rules::{RuleChange, changed};
 use serde::Serialize;
 use std::time::SystemTime;
@@ -37,36 +34,7 @@ struct Difference {
     /// Requests that would be judged differently, the most frequent first.
     flips: Vec<Flip>,
     /// Search engines that would lose pages they fetch today.
-    losses: Vec<OmittedFlips>,
-}
-
-/// The requests that were judged by both files.
-#[derive(Debug, Default, Serialize)]
-struct JudgedRequests {
-    /// `log` or `store`.
-    source: &'static str,
-    /// How many of judged clients.
-    judged: u64,
-    /// Which share of these could be looked at: 1 of logs.
-    share: f64,
-    /// How many would be judged differently.
-    flipped: u64,
-    /// Lines that could not be read.
-    unread: u64,
-    /// Lines that do not tell the User-Agent, and those for hosts that are not the site's.
-    without_user_agent: u64,
-    other_hosts: u64,
-    /// Logs that could not be read to their end, and why.
-    broken: Vec<String>,
-    /// Kinds of flips that found no room in the list; their requests are counted in `flipped`.
-    unlisted: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct OmittedFlips {
-    crawler: String,
-    pages: u64,
-    requests: u64,
+    losses: Vec<LostPages>,
 }
 
 impl Difference {
@@ -100,15 +68,13 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
     let new = with_new_file(old, &sites.policy, arguments)?;
     let pair = SitePair { policy: &sites.policy, old, new: &new };
-    let (requests, flips) = if let Some(since) = arguments.since {
-        let (requests, flips) = stored::flips(&pair, &store(cli)?, since.resolve(SystemTime::now()))?;
-        (Some(requests), flips)
-    } else if arguments.logs.is_empty() {
-        (None, Flips::default())
-    } else {
-        let (requests, flips) = of_logs(&pair, &sites, arguments)?;
-        (Some(requests), flips)
+    let found = match arguments.since {
+        Some(since) => Some(requests::of_store(&pair, &store(cli)?, since.resolve(SystemTime::now()))?),
+        None if arguments.logs.is_empty() => None,
+        None => Some(requests::of_logs(&pair, &sites, arguments)?),
     };
+    let (requests, flips) =
+        found.map_or_else(|| (None, Flips::default()), |(requests, flips)| (Some(requests), flips));
     let version = |site: &Site| site.version().map(|version| version.to_string());
     let difference = Difference {
         site: old.config.name.clone(),
@@ -116,7 +82,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
         new_version: version(&new),
         rules: changed(&old.rules.current().robots, &new.rules.current().robots),
         requests,
-        losses: losses(&flips),
+        losses: flips.losses(),
         flips: flips.sorted(if output.is_json() { usize::MAX } else { arguments.top }),
     };
     output.show(&difference, text::print)?;
@@ -141,50 +107,4 @@ fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
     };
     let path = folder.join(STORE_FILE);
     StoreReader::open(&path).map_err(|error| VerbFailure::of_stores(&[path], &error))
-}
-
-fn of_logs(
-    pair: &SitePair<'_>,
-    sites: &Sites,
-    arguments: &DiffArgs,
-) -> Result<(JudgedRequests, Flips), VerbFailure> {
-    let mut memory = DiffMemory::new(pair, sites);
-    let ends = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?.each(|_, _, line| {
-        memory.line(&line);
-        Ok(())
-    })?;
-    if let Some((what, remedy)) = ends.iter().find_map(EndOfLog::fault) {
-        return Err(VerbFailure::with_hint(what, remedy));
-    }
-    let DiffMemory { lines, flips, .. } = memory;
-    let requests = JudgedRequests {
-        source: "log",
-        judged: lines.of(LineKind::Judged),
-        share: 1.0,
-        flipped: flips.requests(),
-        unread: lines.of(LineKind::Unread),
-        without_user_agent: lines.of(LineKind::WithoutUserAgent),
-        other_hosts: lines.of(LineKind::OtherHosts),
-        broken: ends.iter().filter_map(EndOfLog::loss).collect(),
-        unlisted: flips.unlisted,
-    };
-    Ok((requests, flips))
-}
-
-/// What search engines would lose.
-fn losses(flips: &Flips) -> Vec<OmittedFlips> {
-    let mut losses: Vec<OmittedFlips> = Vec::new();
-    let hurts = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
-    for flip in flips.sorted(usize::MAX).into_iter().filter(hurts) {
-        let crawler = flip.crawler.unwrap_or_default();
-        match losses.iter_mut().find(|known| known.crawler == crawler) {
-            Some(known) => {
-                known.pages += 1;
-                known.requests += flip.count;
-            }
-            None => losses.push(OmittedFlips { crawler, pages: 1, requests: flip.count }),
-        }
-    }
-    losses.sort_by_key(|loss| std::cmp::Reverse((loss.requests, loss.pages)));
-    losses
 }

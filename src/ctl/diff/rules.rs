@@ -1,7 +1,7 @@
 //! What changes for whom, by the rules alone.
 
 use crate::record::printable;
-use crate::robots::{Robots, Rule, RuleGroup};
+use crate::robots::{Robots, RuleGroup};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -49,36 +49,17 @@ pub(super) fn changed(old: &Robots, new: &Robots) -> Vec<RuleChange> {
     found
 }
 
-/// Where one rule stands in the old file, and in the new.
-type RulePositions = (Vec<RuleLine>, Vec<RuleLine>);
+/// The rules of a group by what they say. What is said twice is said once.
+type SaidRules = BTreeMap<(&'static str, Vec<u8>), RuleLine>;
 
 /// What changes for one crawler; `None` where nothing does.
 fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<RuleChange> {
     let name: &[&str] = if token == "*" { &[] } else { &[token] };
     let (before, after) = (old.group(name, true), new.group(name, true));
-    let (mut removed, mut added) = (Vec::new(), Vec::new());
-    let mut balance: BTreeMap<(&str, Vec<u8>), RulePositions> = BTreeMap::new();
-    for rule in before.iter().flat_map(RuleGroup::rules) {
-        balance.entry(key(&rule)).or_default().0.push(line(&rule));
-    }
-    for rule in after.iter().flat_map(RuleGroup::rules) {
-        balance.entry(key(&rule)).or_default().1.push(line(&rule));
-    }
-    for (gone, come) in balance.into_values() {
-        // Said twice is said once.
-        match (gone.into_iter().next(), come.into_iter().next()) {
-            (Some(line), None) => removed.push(line),
-            (None, Some(line)) => added.push(line),
-            _ => {}
-        }
-    }
-    if added.is_empty() && removed.is_empty() {
-        return None;
-    }
-    added.sort();
-    removed.sort();
+    let (said, now) = (rules(before.as_ref()), rules(after.as_ref()));
+    let (removed, added) = (without(&said, &now), without(&now, &said));
     let named = |group: Option<RuleGroup<'_>>| group.map(|group| group.matched().to_owned());
-    Some(RuleChange {
+    (!added.is_empty() || !removed.is_empty()).then(|| RuleChange {
         tokens: vec![token.to_owned()],
         old_group: named(before),
         new_group: named(after),
@@ -88,12 +69,21 @@ fn of_token(old: &Robots, new: &Robots, token: &str) -> Option<RuleChange> {
 }
 
 /// An empty pattern matches nothing (RFC 9309 §2.2), so a rule without one is as good as none.
-fn key(rule: &Rule<'_>) -> (&'static str, Vec<u8>) {
-    (rule.kind.as_str(), rule.pattern.to_vec())
+fn rules(group: Option<&RuleGroup<'_>>) -> SaidRules {
+    let mut said = SaidRules::new();
+    for rule in group.into_iter().flat_map(RuleGroup::rules) {
+        let line = || RuleLine { line: rule.line, rule: printable(rule.marked) };
+        said.entry((rule.kind.as_str(), rule.pattern.to_vec())).or_insert_with(line);
+    }
+    said
 }
 
-fn line(rule: &Rule<'_>) -> RuleLine {
-    RuleLine { line: rule.line, rule: printable(rule.marked) }
+/// Those that the `other` file does not say, in the order of their lines.
+fn without(rules: &SaidRules, other: &SaidRules) -> Vec<RuleLine> {
+    let gone = rules.iter().filter(|(rule, _)| !other.contains_key(*rule));
+    let mut lines: Vec<RuleLine> = gone.map(|(_, line)| line.clone()).collect();
+    lines.sort();
+    lines
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The difference for people: what hurts first.
 
-use super::flips::Flip;
+use super::flips::{Flip, LostPages};
 use super::rules::{RuleChange, RuleLine};
-use super::{Difference, OmittedFlips, text};
+use super::{Difference, text};
 use crate::ctl::output::Output;
 use crate::ctl::style::{self, Palette};
 use crate::report::{self, amount, grouped};
@@ -50,7 +50,7 @@ impl DifferenceText<'_> {
     }
 }
 
-fn loss(OmittedFlips { crawler, pages, requests }: &OmittedFlips) -> String {
+fn loss(LostPages { crawler, pages, requests }: &LostPages) -> String {
     let pages = amount(*pages, "page", "pages");
     let requests = amount(*requests, "request", "requests");
     format!("WARNING: {crawler} is a search engine and would lose {pages} that it fetches today ({requests})")

@@ -19,7 +19,7 @@ mod walk;
 
 pub(super) use cells::decoded;
 pub(super) use entry::{LogBatch, LogEntry, WalkedLine};
-pub(super) use walk::{EndOfLog, LogWalk};
+pub(super) use walk::{BrokenLog, EndOfLog, LogWalk};
 
 /// One line of a log by itself.
 pub(super) fn read_line(line: &[u8]) -> LogBatch {

@@ -8,6 +8,7 @@ use crate::ctl::VerbFailure;
 use crate::ctl::output::escape_harmful;
 use crate::report::grouped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,10 +37,19 @@ pub(in crate::ctl) struct LogWalk {
 /// How the reading of one log ended.
 #[derive(Debug, Default)]
 pub(in crate::ctl) struct EndOfLog {
-    pub(in crate::ctl) name: String,
+    name: String,
     pub(in crate::ctl) seen: SeenOfLog,
-    /// How many lines were read before it could not be read on, and why.
-    pub(in crate::ctl) broken: Option<(u64, String)>,
+    pub(in crate::ctl) broken: Option<BrokenLog>,
+}
+
+/// A log that could not be read to its end; field names are public API.
+#[derive(Clone, Debug, Serialize, thiserror::Error)]
+#[error("{}: cannot be read on after {} lines: {}", escape_harmful(.log), grouped(*.lines), escape_harmful(.error))]
+pub(in crate::ctl) struct BrokenLog {
+    log: String,
+    /// Lines that were read of it.
+    lines: u64,
+    error: String,
 }
 
 impl EndOfLog {
@@ -47,13 +57,6 @@ impl EndOfLog {
     pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
         let (what, remedy) = self.seen.fault()?;
         Some((escape_harmful(&format!("{}: {what}", self.name)), remedy))
-    }
-
-    /// What was lost of it, where it could not be read to its end.
-    pub(in crate::ctl) fn loss(&self) -> Option<String> {
-        let (lines, error) = self.broken.as_ref()?;
-        let after = grouped(*lines);
-        Some(escape_harmful(&format!("{}: cannot be read on after {after} lines: {error}", self.name)))
     }
 }
 
@@ -94,28 +97,29 @@ impl LogWalk {
         let (mut ends, mut count) = (Vec::new(), 0);
         std::thread::scope(|scope| {
             let (sender, steps) = sync_channel(WAITING);
-            scope.spawn(move || {
-                for mut source in sources {
+            let mut rest = names.iter();
+            let mut name = rest.next().map_or("", String::as_str);
+            scope.spawn(|| {
+                let sender = sender;
+                for (name, mut source) in names.iter().zip(sources) {
                     // Sending fails when nobody takes the batches any more. That ends the thread.
-                    if read_log(&mut source, pattern.as_ref(), &sender).is_none() {
+                    if read_log(name, &mut source, pattern.as_ref(), &sender).is_none() {
                         return;
                     }
                 }
             });
-            let mut names = names.into_iter();
-            let mut name = names.next().unwrap_or_default();
             for step in steps {
                 match step {
                     WalkStep::Batch(batch) => {
                         for (number, line) in batch.lines() {
                             count += 1;
-                            judge(&name, number, line)?;
+                            judge(name, number, line)?;
                         }
                         show_lines(&progress, count);
                     }
                     WalkStep::End(end) => {
-                        ends.push(EndOfLog { name, ..end });
-                        name = names.next().unwrap_or_default();
+                        ends.push(end);
+                        name = rest.next().map_or("", String::as_str);
                     }
                 }
             }
@@ -128,6 +132,7 @@ impl LogWalk {
 
 /// Reads one log to its end. `None` when nobody takes its lines.
 fn read_log(
+    name: &str,
     source: &mut impl BufRead,
     pattern: Option<&Arc<LogPattern>>,
     steps: &SyncSender<WalkStep>,
@@ -161,9 +166,11 @@ fn read_log(
             }
         }
         steps.send(WalkStep::Batch(batch)).ok()?;
-        broken = filled.err().map(|error| (number, error.to_string()));
+        let unfinished =
+            |error: io::Error| BrokenLog { log: name.to_owned(), lines: number, error: error.to_string() };
+        broken = filled.err().map(unfinished);
     }
-    steps.send(WalkStep::End(EndOfLog { seen: reader.seen, broken, ..EndOfLog::default() })).ok()
+    steps.send(WalkStep::End(EndOfLog { name: name.to_owned(), seen: reader.seen, broken })).ok()
 }
 
 /// Some lines of a log, in bounded memory whatever they are like.

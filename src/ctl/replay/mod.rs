@@ -10,7 +10,7 @@ mod lines;
 mod sites;
 mod told;
 
-pub(super) use lines::{HeaderCache, LineCounts, LineKind};
+pub(super) use lines::LineCounts;
 pub(super) use sites::Sites;
 
 use super::args::{Cli, Format, ReplayArgs};
@@ -27,7 +27,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use told::ReplayFields;
+use told::{ReplayFields, ReplayReport};
 
 pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let block = PurposeSet::all_of(&arguments.block);
@@ -36,23 +36,22 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     let since = arguments.since.map_or(i64::MIN, |since| micros(since.resolve(SystemTime::now())));
     let mut judge = Judge::new(&sites, arguments.published, since, arguments.events.is_some());
     let ends = read(walk, arguments, &mut judge, output)?;
-    let told = ReplayFields::of(&judge, &ends, arguments.published);
     let faults: Vec<(String, &str)> = ends.iter().filter_map(EndOfLog::fault).collect();
-    if !faults.is_empty() && ends.iter().all(|end| end.fault().is_some() || end.seen.lines == 0) {
-        return Err(failure(&faults, &told));
-    }
-    if arguments.events.as_deref() != Some(Path::new("-")) {
-        print(cli, arguments, &judge, &sites, &told, output)?;
+    let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.seen.lines > 0);
+    if is_any_read && arguments.events.as_deref() != Some(Path::new("-")) {
+        print(cli, arguments, &judge, &ends, &sites, output)?;
         output.flush()?;
     }
-    if !faults.is_empty() {
-        return Err(failure(&faults, &told));
+    if let Some((_, remedy)) = faults.first() {
+        let whats: Vec<&str> = faults.iter().map(|(what, _)| what.as_str()).collect();
+        let example = judge.unread.map(|example| format!("\n  the first: {}", escape_harmful(&example)));
+        return Err(VerbFailure::with_hint(whats.join("\n") + &example.unwrap_or_default(), *remedy));
     }
-    let losses: Vec<String> = ends.iter().filter_map(EndOfLog::loss).collect();
-    if losses.is_empty() {
+    let broken: Vec<String> = ends.iter().filter_map(|end| Some(end.broken.as_ref()?.to_string())).collect();
+    if broken.is_empty() {
         return Ok(VerbOutcome::Fine);
     }
-    Err(VerbFailure::with_hint(losses.join("; "), "the report is of the lines before"))
+    Err(VerbFailure::with_hint(broken.join("; "), "the report is of the lines before"))
 }
 
 /// Judges all lines, and writes the events where they are wanted.
@@ -92,13 +91,6 @@ fn events_file(path: &Path) -> Result<BufWriter<File>, VerbFailure> {
     Ok(BufWriter::new(file))
 }
 
-fn failure(faults: &[(String, &'static str)], told: &ReplayFields) -> VerbFailure {
-    let whats: Vec<&str> = faults.iter().map(|(what, _)| what.as_str()).collect();
-    let example = told.example().map(|example| format!("\n  the first: {}", escape_harmful(example)));
-    let what = format!("{}{}", whats.join("\n"), example.unwrap_or_default());
-    VerbFailure::with_hint(what, faults.first().map_or("", |(_, remedy)| remedy))
-}
-
 /// The moment of a line, on the clock that notice runs by: a log has no other one.
 pub(super) fn notice_time(micros: i64) -> NoticeTime {
     NoticeTime(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
@@ -108,8 +100,8 @@ fn print(
     cli: &Cli,
     arguments: &ReplayArgs,
     judge: &Judge<'_>,
+    ends: &[EndOfLog],
     sites: &Sites,
-    told: &ReplayFields,
     output: &mut Output<'_>,
 ) -> Result<(), VerbFailure> {
     let window = judge.counts.window();
@@ -118,14 +110,16 @@ fn print(
     let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
     let versions = sites.all.iter().filter_map(sites::version).collect();
     let report = Report::of_counts(judge.counts.counted(versions, !arguments.published), &question, window);
-    let told = &told.with_shares(&report, judge.bytes);
+    let told = &ReplayFields::of(judge, ends, &report, arguments.published);
+    let block = PurposeSet::all_of(&arguments.block);
+    let blocked = (!block.is_empty()).then(|| if_blocked(&report, &block));
     match cli.format {
-        Format::Json => output.json(&told.clone().into_report(report))?,
+        Format::Json => output.json(&ReplayReport { report: &report, replay: told })?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {
-            let blocked = (!arguments.block.is_empty())
-                .then(|| if_blocked(&report, &PurposeSet::all_of(&arguments.block)));
-            let notes = blocked.into_iter().chain(notes(told));
+            // What a reader of the page has to know before its numbers: nothing of this has happened.
+            let first = format!("A replay of access logs: {}. Nothing was refused.", told.headline());
+            let notes = blocked.into_iter().chain([first]).chain(told.sentences());
             let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
             let (grain, points) = judge.counts.violations();
             let series = Series { grain, points };
@@ -133,10 +127,10 @@ fn print(
             output.ready_line(&page)?;
         }
         Format::Text | Format::Sarif | Format::Github => {
-            if !arguments.block.is_empty() {
-                output.painted_line(STRONG, if_blocked(&report, &PurposeSet::all_of(&arguments.block)))?;
-            }
-            output.painted_line(STRONG, told.headline())?;
+            blocked
+                .iter()
+                .chain([&told.headline()])
+                .try_for_each(|line| output.painted_line(STRONG, line))?;
             report::as_table(&report, arguments.top, arguments.all, output)?;
             output.line("")?;
             told.sentences().iter().try_for_each(|sentence| output.line(sentence))?;
@@ -168,10 +162,4 @@ fn if_blocked(report: &Report, block: &[Purpose]) -> String {
     }
     let told = if told.is_empty() { "no request of this log".to_owned() } else { told.join(", ") };
     format!("if you had blocked {}: {told}", purposes.join(" and "))
-}
-
-/// What a reader of the page has to know before its numbers: nothing of this has happened.
-fn notes(told: &ReplayFields) -> Vec<String> {
-    let first = format!("A replay of access logs: {}. Nothing was refused.", told.headline());
-    std::iter::once(first).chain(told.sentences()).collect()
 }

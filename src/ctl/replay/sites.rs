@@ -1,13 +1,15 @@
 //! The sites a log is judged for, as if in enforce mode, and which of them a line belongs to.
 
+use super::lines::LineCounts;
 use crate::ctl::args::Cli;
+use crate::ctl::logs::{LogEntry, WalkedLine};
 use crate::ctl::trial::{TrialPolicy, blocking, no_rules};
 use crate::ctl::{VerbFailure, which_config};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::policy::{self, Policy, Site};
 use crate::record::VersionRecord;
-use crate::request::host;
+use crate::request::{RequestFacts, host};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -61,11 +63,37 @@ impl Sites {
         Ok(Self { policy, all, hostless, takes_all: false })
     }
 
-    /// The site of a line.
-    pub(in crate::ctl) fn of(&self, named: Option<&str>) -> Option<usize> {
-        let Some(named) = named.filter(|_| !self.takes_all) else { return self.hostless };
+    /// The request of a line, and the site that it is judged for. `None`, and counted as what it is, of other lines.
+    pub(in crate::ctl) fn request<'l>(
+        &self,
+        line: &'l WalkedLine<&[u8]>,
+        since: i64,
+        lines: &mut LineCounts,
+    ) -> Option<(&'l LogEntry<&'l [u8]>, &Site, RequestFacts<'l>)> {
+        lines.lines += 1;
+        let WalkedLine::Entry(entry) = line else {
+            lines.unread += 1;
+            return None;
+        };
+        let (site, facts) = (self.of(entry.host), entry.facts());
+        let kind = match (site, facts) {
+            _ if entry.at < since => &mut lines.before_since,
+            (None, _) => &mut lines.other_hosts,
+            (_, None) => &mut lines.no_request,
+            _ if entry.agent.is_none() => &mut lines.without_user_agent,
+            (Some(site), Some(facts)) => return Some((entry, site, facts)),
+        };
+        *kind += 1;
+        None
+    }
+
+    fn of(&self, named: Option<&[u8]>) -> Option<&Site> {
+        let named = named.and_then(|named| std::str::from_utf8(named).ok());
+        let Some(named) = named.filter(|named| !named.is_empty() && !self.takes_all) else {
+            return self.all.get(self.hostless?);
+        };
         let site = self.policy.site(&host::normalise(named))?;
-        self.all.iter().position(|ours| ours.config.name == site.config.name)
+        self.all.iter().find(|ours| ours.config.name == site.config.name)
     }
 }
 

@@ -14,9 +14,8 @@ fn block_lists_and_modes_of_the_configuration_hold() {
     let sources: Vec<&Value> =
         gptbot["rules"].as_array().expect("rules").iter().map(|rule| &rule["source"]).collect();
     assert_eq!(sources, [&json!(null), &json!("block ai-train")], "{report}");
-    let spared = report["replay"]["spared"].as_array().expect("a list");
-    let of_googlebot = spared.iter().find(|spared| spared["crawler"] == "Googlebot").expect("Googlebot");
-    assert_eq!((&of_googlebot["reason"], &of_googlebot["count"]), (&json!("crawler"), &json!(1)), "{report}");
+    let googlebot = crawler(&report, "Googlebot");
+    assert_eq!((&googlebot["variants"], &googlebot["refused"]), (&json!(1), &json!(0)), "{report}");
 }
 
 #[test]
