@@ -25,11 +25,6 @@ fn remove(place: &StorePlace, end: &str) {
     std::fs::remove_file(path).expect("a file of the store");
 }
 
-fn cut(place: &StorePlace, length: u64) {
-    let store = std::fs::File::options().write(true).open(place.store()).expect("the store");
-    store.set_len(length).expect("a length");
-}
-
 fn report(place: &StorePlace) -> Ended {
     let state = place.store().parent().expect("a folder").to_str().expect("UTF-8").to_owned();
     ctl(["report", "--state-dir", &state, "--format", "json"])
@@ -68,9 +63,13 @@ fn a_store_that_is_removed_while_it_is_open_is_told_of_and_begun_with_its_versio
         assert!(store["error"].is_null(), "{store}");
         store["incidents"].as_array().and_then(|incidents| Some(incidents.first()?.to_string()))
     });
-    assert!(told.contains("removed or moved away while it was open"), "{told}");
-    assert!(gateway.log.text().contains("removed or moved away while it was open"), "{}", gateway.log.text());
-    assert!(gateway.ctl(&["status"]).exits(0).stdout.contains("removed or moved away"));
+    assert!(told.contains("removed, emptied or moved away while it was open"), "{told}");
+    assert!(
+        gateway.log.text().contains("removed, emptied or moved away while it was open"),
+        "{}",
+        gateway.log.text()
+    );
+    assert!(gateway.ctl(&["status"]).exits(0).stdout.contains("removed, emptied or moved away"));
     knows_both(&place);
     place.settles_at(&send(gateway.address(), 2, 50));
     stop(gateway);
@@ -88,31 +87,21 @@ fn a_store_that_was_removed_before_a_start_is_begun_with_its_versions() {
 }
 
 #[test]
-fn a_store_that_is_emptied_or_cut_while_it_is_open_is_set_aside_and_no_report_is_unclear() {
-    for length in [0, 8_192] {
-        let place = StorePlace::new();
-        let gateway = start(&place);
-        place.settles_at(&send(gateway.address(), 1, 200));
-        let store = rusqlite::Connection::open(place.store()).expect("the store");
-        let checkpoint = |row: &rusqlite::Row<'_>| row.get::<_, i64>(0);
-        until("all of it is in the file", || {
-            let busy = store.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], checkpoint);
-            (busy == Ok(0)).then_some(())
-        });
-        drop(store);
-        cut(&place, length);
-        let aside = until("status tells of it", || {
-            let ended = report(&place);
-            let is_clear = ended.code == Some(0)
-                || ["the store is broken", "not set up yet"].iter().any(|words| ended.stderr.contains(words));
-            assert!(is_clear, "{ended:#?}");
-            status(&gateway)["store"]["set_aside"][0].as_str().map(str::to_owned)
-        });
-        assert!(std::fs::metadata(&aside).is_ok_and(|aside| aside.is_file()), "{aside}");
-        assert!(gateway.log.text().contains("was set aside as"), "{}", gateway.log.text());
-        knows_both(&place);
-        place.settles_at(&send(gateway.address(), 2, 50));
-        report(&place).exits(0);
-        stop(gateway);
-    }
+fn a_store_that_is_emptied_while_it_is_open_is_begun_anew_and_no_report_is_unclear() {
+    let place = StorePlace::new();
+    let gateway = start(&place);
+    place.settles_at(&send(gateway.address(), 1, 200));
+    drop(std::fs::File::create(place.store()).expect("the store"));
+    until("status tells of it", || {
+        let ended = report(&place);
+        let is_clear = ended.code == Some(0)
+            || ["the store is broken", "not set up yet"].iter().any(|words| ended.stderr.contains(words));
+        assert!(is_clear, "{ended:#?}");
+        let store = status(&gateway)["store"].clone();
+        store["incidents"][0].as_str().filter(|told| told.contains("emptied")).map(str::to_owned)
+    });
+    knows_both(&place);
+    place.settles_at(&send(gateway.address(), 2, 50));
+    report(&place).exits(0);
+    stop(gateway);
 }

@@ -16,11 +16,10 @@ use super::schema;
 use super::sqlite::{Sqlite, unsigned};
 use super::words;
 use crate::identify::PurposeSet;
-use crate::record::files::beside;
 use crate::record::tally::{
     CountSubject, CountedDecision, DAY, HOUR, MINUTE, begins, instant, micros, start_of,
 };
-use rusqlite::{OpenFlags, Params, Row};
+use rusqlite::{Params, Row};
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -136,7 +135,7 @@ impl StoreReader {
             Sqlite::open_to_read(path, PATIENCE).and_then(begin).or_else(|error| match error.kind() {
                 // Whoever holds it may be writing: a look past the lock could see half of that.
                 StoreErrorKind::Busy => Err(error),
-                _ => alone(path).ok_or(error)?,
+                _ => Sqlite::open_alone(path, PATIENCE).ok_or(error)?.and_then(begin),
             })?;
         let version = database.number("PRAGMA user_version", ())?;
         schema::refuse_newer(version)?;
@@ -305,19 +304,6 @@ fn gone(database: &Sqlite, looks: [io::Result<Vec<WriterProcess>>; 2]) -> Result
     Ok(gone.into_values().collect())
 }
 
-/// Opens a store that no gateway has open and whose folder may not be written to; a reader of a write-ahead
-/// log must write beside it. `None` where that is not the case.
-fn alone(path: &Path) -> Option<Result<Sqlite, StoreError>> {
-    if beside(path, "-wal").exists() {
-        return None;
-    }
-    let path = std::path::absolute(path).ok()?;
-    let path: String = form_urlencoded::byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
-    let uri = format!("file:{}?immutable=1", path.replace('+', "%20").replace("%2F", "/"));
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    Some(Sqlite::connect(uri, flags, PATIENCE).and_then(begin))
-}
-
 /// Begins the one transaction of a reader; its first look fixes the moment it sees.
 fn begin(database: Sqlite) -> Result<Sqlite, StoreError> {
     database.script("BEGIN; SELECT count(*) FROM sqlite_master;").map(|()| database)
@@ -351,11 +337,14 @@ mod tests {
         let recorder = Recorder::start(&folder.options()).unwrap();
         SampleRequest::of("GPTBot", "/").record(&recorder);
         recorder.flush();
-        assert!(alone(&folder.store()).is_none(), "its log may hold what the file does not");
+        assert!(
+            Sqlite::open_alone(&folder.store(), PATIENCE).is_none(),
+            "its log may hold what the file does not"
+        );
         recorder.close();
         let odd = folder.path().join("100% of? it#.sqlite");
         std::fs::rename(folder.store(), &odd).unwrap();
-        let database = alone(&odd).expect("no log").unwrap();
+        let database = Sqlite::open_alone(&odd, PATIENCE).expect("no log").unwrap();
         let sum = database.number("SELECT sum(count) FROM rollup", ()).unwrap();
         assert_eq!(sum, 1);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

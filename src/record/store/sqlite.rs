@@ -8,11 +8,12 @@ use super::error::{StoreError, StoreErrorKind};
 use super::schema::refuse_newer;
 #[cfg(test)]
 use super::tests::faulty::FaultOutcome;
-use crate::record::files::beside;
+use crate::record::files::{FileId, beside, inode_at};
 use rusqlite::config::DbConfig;
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params, Row};
 use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub(super) fn log_pages(max_bytes: u64) -> u64 {
 #[derive(Debug)]
 pub(in crate::record) struct Sqlite {
     connection: Connection,
+    /// The write-ahead log that it was opened with, where it may write.
+    log: Option<FileId>,
     /// What statements meet with in a test.
     #[cfg(test)]
     pub(super) faults: FaultOutcome,
@@ -51,17 +54,28 @@ pub(super) fn unsigned(count: i64) -> u64 {
     u64::try_from(count).unwrap_or_default()
 }
 
+/// What the names of the write-ahead log and of its index end in.
+const LOG: &str = "-wal";
+const INDEX: &str = "-shm";
+
+/// Renames a database with its log and index.
+pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)?;
+    for end in [LOG, INDEX] {
+        // Where there is none, nothing is left behind that could be taken for another database's.
+        let _ = std::fs::rename(beside(from, end), beside(to, end));
+    }
+    Ok(())
+}
+
 impl Sqlite {
     /// Opens a file as `flags` say; a statement waits for another process for as long as `patience`.
-    pub(super) fn connect(
-        path: impl AsRef<Path>,
-        flags: OpenFlags,
-        patience: Duration,
-    ) -> Result<Self, StoreError> {
+    fn connect(path: impl AsRef<Path>, flags: OpenFlags, patience: Duration) -> Result<Self, StoreError> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(patience)?;
         Ok(Self {
             connection,
+            log: None,
             #[cfg(test)]
             faults: FaultOutcome::default(),
         })
@@ -74,7 +88,7 @@ impl Sqlite {
         // The library would make it for everybody to read; its other files get the mode of this one. A file that is there
         // is not opened here: to close it again would give up the locks that this process has on it.
         let _ = OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
-        let database = Self::connect(path, flags, PATIENCE)?;
+        let mut database = Self::connect(path, flags, PATIENCE)?;
         let connection = &database.connection;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -89,12 +103,27 @@ impl Sqlite {
             tracing::debug!(mode, "the store has no write-ahead log here; a report may have to wait");
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+        database.log = inode_at(&beside(path, LOG));
         Ok(database)
     }
 
     /// Opens a file that exists, to read it and no more.
     pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
+    }
+
+    /// Opens a store that no gateway has open and whose folder may not be written to; a reader of a write-ahead log must
+    /// write beside it. `None` where that is not the case.
+    pub(super) fn open_alone(path: &Path, patience: Duration) -> Option<Result<Self, StoreError>> {
+        if beside(path, LOG).exists() {
+            return None;
+        }
+        let path = std::path::absolute(path).ok()?;
+        let path: String = form_urlencoded::byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
+        let uri = format!("file:{}?immutable=1", path.replace('+', "%20").replace("%2F", "/"));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Some(Self::connect(uri, flags, patience))
     }
 
     /// Runs a statement; how many rows it changed.
@@ -180,7 +209,7 @@ impl Sqlite {
     pub(super) fn bytes_on_disk(&self) -> Result<u64, StoreError> {
         let length = |file: &Path| file.metadata().map_or(0, |metadata| metadata.len());
         let file = self.connection.path().map(Path::new);
-        let log = file.map_or(0, |file| length(&beside(file, "-wal")));
+        let log = file.map_or(0, |file| length(&beside(file, LOG)));
         Ok(self.bytes()?.max(file.map_or(0, length)) + log)
     }
 
@@ -220,18 +249,22 @@ impl Sqlite {
         Err(StoreError::new(StoreErrorKind::Corrupt, format!("the database is broken: {verdict}")))
     }
 
-    /// How many pages the write-ahead log holds.
-    pub(super) fn frames_in_log(&self) -> Result<u64, StoreError> {
-        let sql = "PRAGMA wal_checkpoint(NOOP)";
-        let frames: i64 = self.connection.query_row(sql, [], |row| row.get(1))?;
-        Ok(unsigned(frames))
-    }
-
-    /// Closes the database and leaves its files as they are.
-    pub(super) fn abandon(self) {
-        let as_is = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+    /// Closes a store whose file was moved or emptied. With `saves`, that file gets what only the log has. The log and its
+    /// index go: they must not be taken for those of another store.
+    pub(super) fn leave(self, saves: bool) {
+        if saves {
+            // What it cannot get is lost.
+            let _ = self.checkpoint();
+        }
+        if let Some(path) = self.connection.path().map(Path::new)
+            && self.log.is_some_and(|log| inode_at(&beside(path, LOG)) == Some(log))
+        {
+            for end in [LOG, INDEX] {
+                let _ = std::fs::remove_file(beside(path, end));
+            }
+        }
         // It fails for no reason that could be mended.
-        let _ = self.connection.set_db_config(as_is, true);
+        let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
     }
 
     /// Puts all of the write-ahead log into the database.

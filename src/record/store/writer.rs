@@ -91,13 +91,11 @@ pub(in crate::record) struct StoreWriter {
     /// Losses of batches that are written.
     written_losses: Losses,
     shown: Arc<ShownState>,
-    /// Whether the store must be checked in full when it is next opened.
-    is_suspect: bool,
     clock: StoreClock,
     /// Whether the store knows that this process writes it.
     is_begun: bool,
-    /// What befell the store's files, until it is open again.
-    harm: Option<StoreDamage>,
+    /// What has befallen the store, until it is open again.
+    damage: Option<StoreDamage>,
     housekeeping_due: Instant,
     /// Whether it failed the last time.
     housekeeping_fails: bool,
@@ -129,9 +127,8 @@ impl StoreWriter {
             shares: NetworkShares::new(options.max_bytes),
             written_losses: Losses::default(),
             shown: Arc::default(),
-            is_suspect: false,
             is_begun: false,
-            harm: None,
+            damage: None,
             housekeeping_due: Instant::now(),
             housekeeping_fails: false,
             reminder_due: Instant::now(),

@@ -20,11 +20,8 @@ impl StoreWriter {
     pub(super) fn open(&mut self) -> Result<(), StoreError> {
         // A process that never could write has counted, too.
         let _ = self.file.mark(self.taken);
-        if let Some(database) = &self.database {
-            // One that cannot be asked is opened anew: a transaction may be left in it.
-            if let Some(harm) = self.source.harm(database).inspect_err(|_| self.database = None)? {
-                self.leave_damaged(harm)?;
-            }
+        if self.source.leave_if_replaced(&mut self.database) {
+            self.damage = Some(StoreDamage::Replaced);
         }
         if self.database.is_none() {
             self.reopen()?;
@@ -39,17 +36,23 @@ impl StoreWriter {
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
-        let OpenedStore { database, set_aside, is_new } = self.source.open(self.is_suspect)?;
+        let OpenedStore { database, set_aside, is_new } =
+            self.source.open(self.damage == Some(StoreDamage::Corrupt))?;
         database.bound_log(self.options.max_bytes)?;
-        (self.is_suspect, self.is_begun) = (false, false);
+        self.is_begun = false;
         self.left_due = Instant::now();
         // It may be another store, or an older copy of this one.
         self.shares = NetworkShares::new(self.options.max_bytes);
         if let Some(aside) = set_aside {
             self.log_set_aside(&aside);
         }
-        if let Some(told) = self.harm.take().and_then(|harm| harm.message(is_new)) {
-            self.log_incident(told);
+        if self.damage.take() == Some(StoreDamage::Replaced) {
+            self.log_incident(if is_new {
+                "the store was removed, emptied or moved away while it was open: reports no longer know what it held; a new \
+                 one was begun"
+            } else {
+                "the store was replaced while it was open: the one in its place is gone on with"
+            });
         }
         if is_new {
             self.shown.begun.store(true, Ordering::Relaxed);
@@ -59,17 +62,6 @@ impl StoreWriter {
         // Before this process notes when it wrote.
         self.clock.now(&database, micros(SystemTime::now()), true)?;
         self.database = Some(database);
-        Ok(())
-    }
-
-    fn leave_damaged(&mut self, harm: StoreDamage) -> Result<(), StoreError> {
-        let Some(database) = self.database.take() else { return Ok(()) };
-        self.is_suspect = !matches!(harm, StoreDamage::Gone | StoreDamage::Emptied);
-        let left = self.source.leave(database, harm)?;
-        self.harm = Some(left.harm);
-        if let Some(aside) = left.set_aside {
-            self.log_set_aside(&aside);
-        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What the writer tells of itself: its status, and the log's lines where that changes.
 
 use super::super::error::{StoreError, StoreErrorKind};
+use super::super::open::StoreDamage;
 use super::super::reader::RemovedCounts;
 use super::{StoreWriter, losses};
 use crate::identify::Proof;
@@ -77,7 +78,7 @@ pub(super) fn add_by_crawler(counts: &mut CrawlerCounts, batch: &[CountBatch]) {
 
 impl StoreWriter {
     pub(super) fn fail(&mut self, error: &StoreError) {
-        self.is_suspect |= error.kind() == StoreErrorKind::Corrupt;
+        self.note_damage(error);
         if !matches!(error.kind(), StoreErrorKind::Busy | StoreErrorKind::Full) {
             self.database = None;
         }
@@ -110,8 +111,7 @@ impl StoreWriter {
     pub(super) fn note_housekeeping(&mut self, kept: Result<(), StoreError>) {
         let was_failing = std::mem::replace(&mut self.housekeeping_fails, kept.is_err());
         let Err(error) = kept else { return };
-        self.is_suspect |= error.kind() == StoreErrorKind::Corrupt;
-        if self.is_suspect {
+        if self.note_damage(&error) {
             self.database = None;
         }
         if !was_failing {
@@ -168,6 +168,15 @@ impl StoreWriter {
             );
         }
         Ok(())
+    }
+
+    /// Notes what the database says of itself: whether it is corrupt.
+    fn note_damage(&mut self, error: &StoreError) -> bool {
+        let is_corrupt = error.kind() == StoreErrorKind::Corrupt;
+        if is_corrupt {
+            self.damage = Some(StoreDamage::Corrupt);
+        }
+        is_corrupt
     }
 
     pub(super) fn with_status<T>(&self, change: impl FnOnce(&mut StoreStatus) -> T) -> T {
