@@ -41,19 +41,31 @@ fn print_in_force(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()
     Ok(())
 }
 
-/// The same on one line, without the reasons.
+/// The same on one line, without the reasons. Those of one kind that follow each other and have one mode are told together.
 pub(super) fn modes_line(modes: &Modes) -> String {
-    let one = |one: &ModeInForce| format!("{}: {}", describe_whom(&one.whom), one.mode);
-    modes.0.iter().map(one).collect::<Vec<_>>().join(", ")
+    let kind = |one: &ModeInForce| kind_and_name(&one.whom).0;
+    let alike = modes.0.chunk_by(|one, next| one.mode == next.mode && kind(one) == kind(next));
+    let told = alike.filter_map(|alike| {
+        let first = alike.first()?;
+        let names: Vec<String> = alike.iter().map(|one| kind_and_name(&one.whom).1).collect();
+        let whom = format!("{} {}", kind(first), names.join(", "));
+        Some(format!("{}: {}", whom.trim_end(), first.mode))
+    });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 fn describe_whom(whom: &ModeScope) -> String {
+    let (kind, name) = kind_and_name(whom);
+    format!("{kind} {name}").trim_end().to_owned()
+}
+
+fn kind_and_name(whom: &ModeScope) -> (&'static str, String) {
     match whom {
-        ModeScope::Everybody => "everybody".to_owned(),
-        ModeScope::Crawler(name) => format!("crawler {name}"),
-        ModeScope::Purpose(purpose) => format!("purpose {purpose}"),
-        ModeScope::Client(client) => format!("clients of kind {client}"),
-        ModeScope::Others => "all others".to_owned(),
+        ModeScope::Everybody => ("everybody", String::new()),
+        ModeScope::Crawler(name) => ("crawler", name.clone()),
+        ModeScope::Purpose(purpose) => ("purpose", purpose.to_string()),
+        ModeScope::Client(client) => ("clients of kind", client.to_string()),
+        ModeScope::Others => ("all others", String::new()),
     }
 }
 

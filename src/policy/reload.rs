@@ -141,19 +141,17 @@ impl Reloader {
         }
         let known =
             Mutex::new(ReloadState { told: Some(current.get()), overrides, ..ReloadState::default() });
-        let (turn, serving, keeping) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let started = Arc::clone(&policy.config);
         let reloader = Self {
             current,
             arguments,
-            started,
+            started: Arc::clone(&policy.config),
             reads,
             recorder,
             history,
             origin_files,
-            turn,
-            serving,
-            keeping,
+            turn: Mutex::default(),
+            serving: Mutex::default(),
+            keeping: Mutex::default(),
             known,
         };
         reloader.record_versions(&reloader.current(), None);
@@ -397,3 +395,6 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How many times as long as the last look took the next one waits: thousands of files are looked at more rarely.
 const REST: u32 = 50;
 
+/// The same where something has happened in one of the folders: where that is so all the time, looks take a tenth of it.
+const BRIEF_REST: u32 = 10;
+
 /// How long to gather events that belong together, as those of a symlink swap do.
 const GATHER: Duration = Duration::from_millis(5);
 
@@ -100,8 +103,7 @@ impl Watch {
     fn run(mut self, nudges: &Receiver<()>) {
         let mut pause = Duration::ZERO;
         while nudges.recv_timeout(pause) != Err(RecvTimeoutError::Disconnected) {
-            // A folder in which something happens all the time must not have the files looked at all the time.
-            std::thread::sleep(GATHER.max(self.took * REST).min(QUIET));
+            std::thread::sleep(GATHER.max(self.took * BRIEF_REST).min(QUIET));
             let Some(reloader) = self.reloader.upgrade() else { return };
             pause = self.look(&reloader).unwrap_or_else(|| LOOK.max(self.took * REST));
             if self.listened.is_none_or(|at| self.watched.is_empty() && at.elapsed() >= AGAIN) {
@@ -115,7 +117,9 @@ impl Watch {
     fn look(&mut self, reloader: &Reloader) -> Option<Duration> {
         let finished = std::mem::take(&mut *self.finished.lock());
         let begun = Instant::now();
-        let (marks, now) = (marks_of(reloader), Instant::now());
+        let policy = reloader.current();
+        let marks = marks_of(policy.files().map(|file| absolute(&file)));
+        let now = Instant::now();
         self.took = now - begun;
         if marks == self.read && !(now - self.read_at >= AGAIN && self.is_incomplete(reloader)) {
             self.restless_since = None;
@@ -155,7 +159,7 @@ impl Watch {
         self.unanswered = reading::unanswered();
         // Taken before the files are read, so that no later change can pass for this one.
         (self.read, self.read_at, self.listened) = (marks, Instant::now(), None);
-        let are_unchanged = || is_enough || self.read.iter().all(|(file, mark)| mark_of(file) == *mark);
+        let are_unchanged = || is_enough || marks_of(self.read.keys().cloned()) == self.read;
         // The hook has reported where.
         let done = catch_unwind(AssertUnwindSafe(|| {
             reloader.reload_if(Trigger::Watch, false, false, &are_unchanged)
@@ -274,17 +278,22 @@ impl notify::EventHandler for EventForwarder {
     }
 }
 
-fn marks_of(reloader: &Reloader) -> FileMarks {
-    let policy = reloader.current();
-    let marked = |file: PathBuf| {
-        let mark = mark_of(&file);
-        (file, mark)
+/// What files look like now. Those of one folder are looked at in one go: a mount that hangs holds up its own.
+fn marks_of(files: impl Iterator<Item = PathBuf>) -> FileMarks {
+    let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    for file in files {
+        folders.entry(file.parent().unwrap_or(&file).to_owned()).or_default().push(file);
+    }
+    let of_folder = |(folder, files): (PathBuf, Vec<PathBuf>)| {
+        let mark = |file: PathBuf| {
+            let mark = std::fs::metadata(&file).ok().map(|metadata| FileMark::of(&metadata));
+            (file, mark)
+        };
+        let unseen = files.clone();
+        let seen = reading::with_timeout(&folder, move || files.into_iter().map(mark).collect::<Vec<_>>());
+        seen.unwrap_or_else(|_| unseen.into_iter().map(|file| (file, None)).collect())
     };
-    policy.files().map(|file| absolute(&file)).map(marked).collect()
-}
-
-fn mark_of(file: &Path) -> Option<FileMark> {
-    reading::metadata(file).map(|metadata| FileMark::of(&metadata))
+    folders.into_iter().flat_map(of_folder).collect()
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -352,7 +361,7 @@ mod tests {
             let reloader =
                 Arc::new(Reloader::new(current, arguments, Arc::default(), recorder, history, origins));
             let mut watch = Watch::new(sync_channel(1).0, &reloader);
-            watch.read = marks_of(&reloader);
+            watch.read = marks_of(reloader.current().files().map(|file| absolute(&file)));
             Self { folder, reloader, watch }
         }
 
@@ -417,14 +426,14 @@ mod tests {
     #[test]
     fn a_file_that_has_changed_since_it_was_looked_at_is_not_taken() {
         let mut scene = WatchScene::new();
-        let (before, marks) = (scene.served(), marks_of(&scene.reloader));
+        let (before, marks) = (scene.served(), marks_of(scene.watch.read.keys().cloned()));
         scene.write("robots.txt", "User-agent: *\nDisall");
         let reloader = Arc::clone(&scene.reloader);
         assert!(scene.watch.reload(&reloader, marks, false));
         assert_eq!(scene.served(), before);
         assert!(scene.watch.read.is_empty(), "it is looked at again");
         // Of a writer that never rests half a file is taken in the end.
-        let marks = marks_of(&scene.reloader);
+        let marks = marks_of(scene.watch.read.keys().cloned());
         scene.write("robots.txt", "User-agent: *\nDisallow: /ne");
         assert!(!scene.watch.reload(&reloader, marks, true));
         assert_ne!(scene.served(), before);
