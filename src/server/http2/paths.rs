@@ -14,6 +14,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use tokio::io::ReadBuf;
 
+/// What a field section may have beyond its text and still be held back: the heads of its frames and fields, and padding. An
+/// encoder makes no text longer.
+const MORE: usize = 16 * 1024;
+
 /// Flags of `HEADERS` (RFC 9113 §6.2); `CONTINUATION` has the first (§6.10).
 const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
@@ -52,7 +56,8 @@ enum NextFrames {
 }
 
 impl PathGuard {
-    /// A guard of field sections whose text is at most so long. The library refuses longer ones, however they are coded.
+    /// A guard of field sections whose text is at most so long. The library refuses longer ones, and paths that it does not take
+    /// in sections that are coded at more length than they need.
     pub(super) fn new(longest: usize) -> Self {
         Self {
             skip: PREFACE,
@@ -60,8 +65,7 @@ impl PathGuard {
             table: HpackTable::new(),
             held: Vec::new(),
             fit: 0,
-            // No code is longer than four bytes.
-            most: longest.saturating_mul(4),
+            most: longest.saturating_add(MORE),
             found: Vec::new(),
         }
     }
@@ -263,6 +267,20 @@ mod tests {
     }
 
     #[test]
+    fn no_more_than_a_section_may_be_long_is_held_back() {
+        let mut guard = PathGuard::new(1_000);
+        let sent = [&[b'#'; PREFACE][..], &[0, 0x40, 0, HEADERS, 0, 0, 0, 0, 1], &[0; 0x4000]].concat();
+        let endless = [0, 0x40, 0, CONTINUATION, 0, 0, 0, 0, 1]
+            .iter()
+            .chain(&[0; 0x4000])
+            .copied()
+            .collect::<Vec<u8>>();
+        assert_eq!(seen(&mut guard, &sent, 1_000).0.len(), PREFACE);
+        assert_eq!(seen(&mut guard, &endless, 1_000).0.len(), sent.len() - PREFACE + endless.len());
+        assert!(guard.held.is_empty());
+    }
+
+    #[test]
     fn a_path_may_be_cut_by_the_head_of_a_frame() {
         let field = [&[0x44][..], &text(b"/caf\xe9")].concat();
         for cut in 0..field.len() {
@@ -400,7 +418,7 @@ mod tests {
     #[test]
     fn paths_are_known_by_whatever_index_a_client_has_for_them() {
         let mut writer = Writer { entries: Vec::new(), most: TABLE, seed: 0x9e37_79b9_7f4a_7c15 };
-        let [mut guard, mut library] = [0, 1].map(|_| PathGuard::new(20_000));
+        let [mut guard, mut library] = [0, 1].map(|_| PathGuard::new(100_000));
         for guard in [&mut guard, &mut library] {
             seen(guard, &[0; PREFACE], PREFACE);
         }
