@@ -1,7 +1,7 @@
 //! A connection to the database of a fleet.
 
 use super::FleetError;
-use super::tls::DatabaseTls;
+use super::tls::tls;
 use crate::config::{FleetConfig, reading};
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -67,7 +67,7 @@ impl FleetBell {
 /// Connects; each message that others send rings `bell`. The connection ends with the client.
 pub(super) async fn connect(config: &FleetConfig, bell: Arc<FleetBell>) -> Result<Client, FleetError> {
     let settings = settings(config)?;
-    let (client, mut connection) = within(settings.connect(DatabaseTls::new(config)?)).await?;
+    let (client, mut connection) = within(settings.connect(tls(config)?)).await?;
     tokio::spawn(async move {
         while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
             if let AsyncMessage::Notification(message) = message {
@@ -104,7 +104,7 @@ pub(super) async fn connect_to_schema(
 
 /// Reads the files that a connection to the database takes, as is done for each; what is wrong with them.
 pub fn faults(config: &FleetConfig) -> Vec<FleetError> {
-    let of_tls = DatabaseTls::new(config).err();
+    let of_tls = tls(config).err();
     settings(config).err().into_iter().chain(of_tls).collect()
 }
 

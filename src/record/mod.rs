@@ -87,15 +87,16 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
-    FileDigest, HostRow, HostRows, NotedStamp, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder,
-    RowVersion, RowsError, RowsMemory, ServedVersions, digest, file_bytes, hexadecimal, patterns, uptime,
+    FileDigest, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows, ROWS_FOLDER, RowDocument,
+    RowFolder, RowVersion, RowsError, RowsMemory, ServedVersions, digest, file_bytes, hexadecimal, patterns,
+    uptime,
 };
 pub use store::{
     CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingCounts, OTHER_PATHS,
     OutboxBatch, OutboxReader, OutboxState, PartialReads, PathRow, PathTotal, PeriodCount, PresenceRow,
     ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow,
-    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, StoredNotice, TimelinePoint,
-    UncleanEndStatus, UnseenRow, VersionRecord, Window, copy_store,
+    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, TimelinePoint, UncleanEndStatus,
+    UnseenRow, VersionRecord, Window, copy_store,
 };
 pub use tally::{
     CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,

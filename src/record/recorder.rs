@@ -131,19 +131,11 @@ impl Recorder {
         self.tally.shard(subject).read(subject, is_known(read.identity), key, seen);
     }
 
-    /// Notes which file was in force at a site, and from when until when. A store that knows what is in force there knows
-    /// what was before.
-    pub fn was_in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime, until: SystemTime) {
-        let (site, bytes) = (site.into(), bytes.map(Arc::from));
-        let (since, until) = (micros(since), micros(until).max(1));
-        self.tally.versions().in_force(InForce { site, bytes, since, until });
-    }
-
     /// Notes which file is in force at a site, and since when; without bytes for a site without one. To say
     /// again what is in force already changes nothing.
     pub fn in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime) {
         let (site, bytes) = (site.into(), bytes.map(Arc::from));
-        self.tally.versions().in_force(InForce { site, bytes, since: micros(since), until: 0 });
+        self.tally.versions().in_force(InForce { site, bytes, since: micros(since) });
     }
 
     /// Notes that someone else, such as a cache in front of the gateway, may answer requests for a site's robots.txt, and

@@ -38,7 +38,7 @@ pub use outbox::{
 };
 pub use reader::{
     DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,
-    SentBytes, StoreReader, StoredNotice, TimelinePoint, VersionRecord, Window,
+    SentBytes, StoreReader, TimelinePoint, VersionRecord, Window,
 };
 pub use write::OTHER as OTHER_PATHS;
 pub use writer::{CrawlerCounts, StoreStatus, UncleanEndStatus};

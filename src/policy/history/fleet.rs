@@ -7,12 +7,12 @@
 //! replaced late: not to know enough only excuses.
 
 use super::{HistoryState, NoticeHistory, file_of};
-use crate::decide::{Doubt, NoticeTime, VersionId};
+use crate::decide::{Doubt, NoticeTime};
 use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
 use crate::policy::{Policy, RobotsFile, Site};
 use crate::record::{
-    FleetNews, FleetWaiver, HostRows, NotedStamp, OfferedFiles, PastRows, RowDocument, RowVersion, SaidRows,
+    FleetNews, FleetWaiver, HostRows, NotedStamp, NotedWaiver, OfferedFiles, PastRows, RowVersion, SaidRows,
     ServedVersions, digest,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,8 +104,8 @@ impl NoticeHistory {
         let state = self.state.lock();
         let (now, notice) = (state.clock.now(), state.notice);
         let own = state.own.waived.iter();
-        let own = own.filter(|(_, is_from_fleet, at)| !is_from_fleet && now < moment(*at).after(notice));
-        own.map(|(waiver, ..)| waiver.clone()).collect()
+        let own = own.filter(|noted| noted.is_for_others && now < moment(noted.at).after(notice));
+        own.map(|noted| noted.said.clone()).collect()
     }
 }
 
@@ -132,11 +132,8 @@ impl HistoryState {
                 rows.know_since(now.before(known_for));
             }
         }
-        for waiver in news.waived {
-            if next.waived.iter().all(|(known, ..)| known.id != waiver.id) {
-                self.waive(&mut next, waiver.hosts.as_deref(), waiver.crawler.as_deref());
-                next.waived.push((waiver, true, micros(now)));
-            }
+        for said in news.waived {
+            next.waive(NotedWaiver { said, is_for_others: false, at: micros(now) });
         }
         if next == self.own && !news.is_own {
             return Some(());
@@ -188,23 +185,6 @@ impl HistoryState {
             Ok(version) => RowVersion::known(version.rules, file),
             Err(doubt) => RowVersion::unknown(doubt),
         }
-    }
-
-    /// Has what was replaced by now excuse a crawler from no refusal, or nobody, on these hosts or on all.
-    pub(super) fn waive(&self, next: &mut RowDocument, hosts: Option<&[Box<str>]>, crawler: Option<&str>) {
-        for (pattern, rows) in &mut next.hosts.0 {
-            if hosts.is_none_or(|hosts| hosts.contains(pattern)) {
-                rows.waive(crawler, self.clock.now());
-            }
-        }
-    }
-
-    /// The bytes of a version that is kept.
-    pub(super) fn bytes(&self, version: VersionId) -> Option<Vec<u8>> {
-        let name = version.to_string();
-        let folder = self.folder.as_ref()?;
-        let mut all = folder.others().chain([&self.own]).flat_map(RowDocument::files).flatten();
-        folder.bytes(all.find(|file| file.starts_with(&name))?)
     }
 
     /// Has a policy that begins serve what was served here last, where that is known: another file waits until the fleet

@@ -4,7 +4,7 @@ use super::HistoryState;
 use crate::decide::{Doubt, KnownVersion, RobotsVersion, SiteRules, VersionId};
 use crate::policy::hosts::Hosts;
 use crate::policy::{Policy, Site};
-use crate::record::{FileDigest, RowVersion, ServedVersions};
+use crate::record::{FileDigest, RowFolder, RowVersion, ServedVersions};
 use crate::robots::Robots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,7 +57,9 @@ impl HistoryState {
         rows.close(|version| *version == served, as_of.after(Duration::from_micros(1)));
         self.beside(pattern, &mut rows);
         rows.prune(self.period(), as_of);
-        let rules = rows.rules(current, as_of, |file| self.version(file));
+        let others = self.folder.iter().flat_map(RowFolder::others);
+        let waivers = others.chain([&self.own]).flat_map(|document| document.waivers(pattern)).collect();
+        let rules = SiteRules { waivers, ..rows.rules(current, as_of, |file| self.version(file)) };
         // What no row says is served cannot be held against anybody.
         let is_recorded = self.folder.is_some() && rules.since.is_some();
         let is_judged = site.is_some_and(|site| !site.is_unknown);

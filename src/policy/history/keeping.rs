@@ -1,9 +1,9 @@
 //! What the past asks for while the gateway runs, and what it tells an operator.
 
 use super::NoticeHistory;
-use crate::decide::{NoticePeriod, NoticeTime, SiteRules, VersionId};
+use crate::decide::{NoticePeriod, NoticeTime, SiteRules};
 use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{FleetWaiver, RobotsTxtSpans, RowsError, format_span, timestamp};
+use crate::record::{FleetWaiver, NotedWaiver, RobotsTxtSpans, RowsError, format_span, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -139,13 +139,6 @@ pub enum BindNowError {
     Busy(ReloadError),
 }
 
-/// A robots.txt that was in force, and when by the time of day; without bytes where there was none.
-struct FormerFile {
-    bytes: Option<Vec<u8>>,
-    since: SystemTime,
-    until: SystemTime,
-}
-
 impl NoticeHistory {
     /// Has what is in force bind everybody at once, on the hosts of `site` or on all, and one crawler or everybody.
     pub(super) fn waive(
@@ -160,36 +153,12 @@ impl NoticeHistory {
         let crawler: Option<Box<str>> = crawler.map(|name| name.to_ascii_lowercase().into());
         let mut state = self.state.lock();
         let mut next = state.own.clone();
-        state.waive(&mut next, hosts.as_deref(), crawler.as_deref());
-        if policy.config.fleet.is_some() {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            let id = u64::try_from(now.as_micros()).unwrap_or_default();
-            let at = u64::try_from(state.clock.now().0.as_micros()).unwrap_or_default();
-            next.waived.push((FleetWaiver { id, hosts, crawler }, false, at));
-        }
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let id = u64::try_from(now.as_micros()).unwrap_or_default();
+        let at = u64::try_from(state.clock.now().0.as_micros()).unwrap_or_default();
+        let is_for_others = policy.config.fleet.is_some();
+        next.waive(NotedWaiver { said: FleetWaiver { id, hosts, crawler }, is_for_others, at });
         state.write(next)
-    }
-
-    /// What the hosts of a site were given before, as far as somebody could still hold it, the oldest first.
-    fn former(&self, policy: &Policy, site: usize) -> Vec<FormerFile> {
-        let slots = policy.hosts.slots.iter().filter(|slot| slot.site == Some(site));
-        let mut former: Vec<(NoticeTime, Option<VersionId>, SystemTime)> = slots
-            .flat_map(|slot| slot.rules.former())
-            .filter_map(|old| Some((old.until?, old.version.as_ref().ok()?.id, old.since)))
-            .collect();
-        former.sort_by_key(|(until, ..)| *until);
-        former.dedup_by_key(|(_, id, _)| *id);
-        let (state, now, time) = (self.state.lock(), policy.clock.now(), SystemTime::now());
-        let file = |(until, id, since): (NoticeTime, Option<VersionId>, SystemTime)| {
-            // Without its bytes it would be taken for no file at all.
-            let bytes = match id {
-                Some(id) => Some(state.bytes(id)?),
-                None => None,
-            };
-            let until = time.checked_sub(now.since(until)).unwrap_or(since);
-            Some(FormerFile { bytes, since, until })
-        };
-        former.into_iter().filter_map(file).collect()
     }
 
     /// Why nobody can be accused, if that is so. While rows are being written: what was so before.
@@ -274,18 +243,11 @@ impl Reloader {
         }
     }
 
-    /// Has the recorder note which versions are in force, as far as `previous` does not say the same; without one also
-    /// what was before, for a store that was just begun.
+    /// Has the recorder note which versions are in force, as far as `previous` does not say the same.
     pub(in crate::policy) fn record_versions(&self, policy: &Policy, previous: Option<&Policy>) {
         self.note_last_noted();
         let mut waiting = 0;
-        for (index, site) in policy.sites().iter().enumerate() {
-            if previous.is_none() {
-                for FormerFile { bytes, since, until } in self.history.former(policy, index) {
-                    self.recorder.was_in_force(&site.config.name, bytes.as_deref(), since, until);
-                    waiting += bytes.map_or(0, |bytes| bytes.len());
-                }
-            }
+        for site in policy.sites() {
             let known = previous.and_then(|policy| policy.named(&site.config.name));
             let is_same = |known: &Site| !known.is_unknown && known.version() == site.version();
             if site.is_unknown || known.is_some_and(|known| is_same(known)) {

@@ -9,7 +9,7 @@ use crate::record::{ReadBook, RowsMemory, StoreErrorKind, StoreReader};
 /// seem to have ended before such a read.
 pub(super) fn memory(config: &Config) -> (RowsMemory, NoticeTime) {
     let remembered = StoreReader::open(&config.store_path()).and_then(|reader| {
-        let reads = reader.remembered()?.reads;
+        let reads = reader.remembered()?;
         Ok((reader.rows_noted()?, reads.iter().map(|read| read.as_of).max().unwrap_or_default()))
     });
     let memory = match remembered {
@@ -27,7 +27,7 @@ pub(super) fn memory(config: &Config) -> (RowsMemory, NoticeTime) {
 /// Takes up who has read what, as the store remembers it.
 pub fn take_up_reads(config: &Config, reads: &ReadBook) {
     match StoreReader::open(&config.store_path()).and_then(|reader| reader.remembered()) {
-        Ok(remembered) => reads.restore(&remembered.reads),
+        Ok(remembered) => reads.restore(&remembered),
         Err(error) if error.kind() == StoreErrorKind::Missing => {}
         Err(error) => tracing::warn!("who has read robots.txt is not known: {error}"),
     }

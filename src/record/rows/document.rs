@@ -3,7 +3,7 @@
 use super::clock::NoticeClock;
 use super::past::{FileDigest, PastRows};
 use super::{digest, whole_micros};
-use crate::decide::NoticeTime;
+use crate::decide::{NoticeTime, Waiver};
 use crate::record::fleet::FleetWaiver;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +28,19 @@ pub struct RowDocument {
     pub members: BTreeMap<Box<str>, PastRows>,
     /// How far the fleet was heard: rising.
     pub stamps: Vec<NotedStamp>,
-    /// The operator's words against notice, whether they were said elsewhere, and when they became known, in microseconds.
-    pub waived: Vec<(FleetWaiver, bool, u64)>,
+    /// The operator's words against notice.
+    pub waived: Vec<NotedWaiver>,
+}
+
+/// The operator's word that what had been replaced by then excuses nobody from a refusal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedWaiver {
+    /// What was said.
+    pub said: FleetWaiver,
+    /// Whether the other members of a fleet are to hear it from this gateway.
+    pub is_for_others: bool,
+    /// When it became known, in microseconds.
+    pub at: u64,
 }
 
 /// A stamp of the fleet, when it became known, and a time that certainly came before all that came after it; microseconds.
@@ -72,7 +83,7 @@ impl RowDocument {
         for noted in &mut self.stamps {
             (noted.known, noted.before) = (shifted(noted.known), shifted(noted.before));
         }
-        self.waived.iter_mut().for_each(|(_, _, at)| *at = shifted(*at));
+        self.waived.iter_mut().for_each(|noted| noted.at = shifted(noted.at));
         self.at_boot = at_boot;
         self
     }
@@ -83,11 +94,24 @@ impl RowDocument {
         if other.stamp() > self.stamp() {
             (self.members, self.stamps) = (other.members, other.stamps);
         }
-        for waiver in other.waived {
-            if self.waived.iter().all(|(known, ..)| known.id != waiver.0.id) {
-                self.waived.push(waiver);
-            }
+        other.waived.into_iter().for_each(|noted| self.waive(noted));
+    }
+
+    /// Notes a word of the operator's, unless it is known.
+    pub fn waive(&mut self, noted: NotedWaiver) {
+        if self.waived.iter().all(|known| known.said.id != noted.said.id) {
+            self.waived.push(noted);
         }
+    }
+
+    /// What the operator said of the hosts of a pattern.
+    pub fn waivers(&self, pattern: &str) -> impl Iterator<Item = Waiver> {
+        let is_of = |hosts: &Vec<Box<str>>| hosts.iter().any(|host| **host == *pattern);
+        let said = self.waived.iter().filter(move |noted| noted.said.hosts.as_ref().is_none_or(is_of));
+        said.map(|noted| Waiver {
+            crawler: noted.said.crawler.clone(),
+            at: NoticeTime(Duration::from_micros(noted.at)),
+        })
     }
 
     /// The last stamp that is noted; 0 where there is none.

@@ -12,7 +12,7 @@ mod past;
 
 pub(super) use clock::boot;
 pub use clock::{NoticeClock, uptime};
-pub use document::{NotedStamp, RowDocument};
+pub use document::{NotedStamp, NotedWaiver, RowDocument};
 pub use folder::RowFolder;
 pub use past::{FileDigest, HostRow, HostRows, PastRows, RowVersion, ServedVersions, patterns};
 

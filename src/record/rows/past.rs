@@ -5,7 +5,7 @@
 //! notice is over.
 
 use super::whole_micros;
-use crate::decide::{Doubt, KnownVersion, NoticePeriod, NoticeTime, RobotsVersion, SiteRules, Waiver};
+use crate::decide::{Doubt, KnownVersion, NoticePeriod, NoticeTime, RobotsVersion, SiteRules};
 use crate::decide::{FormerVersion, RulesId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,18 +108,10 @@ impl HostRow {
     }
 }
 
-/// The operator's word that what had been replaced by then excuses nobody from a refusal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct RowWaiver {
-    crawler: Option<Box<str>>,
-    at: u64,
-}
-
 /// The rows of the hosts of one pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostRows {
     rows: Vec<HostRow>,
-    waivers: Vec<RowWaiver>,
     /// The latest date of any version there ever was, in whole seconds.
     latest: u64,
 }
@@ -205,11 +197,6 @@ impl HostRows {
         self.rows.len() < rows
     }
 
-    /// The operator has all that was replaced by now excuse a crawler from no refusal, or nobody.
-    pub fn waive(&mut self, crawler: Option<&str>, now: NoticeTime) {
-        self.waivers.push(RowWaiver { crawler: crawler.map(Into::into), at: whole_micros(now.0) });
-    }
-
     fn add_row(&mut self, row: &HostRow) {
         match self.rows.iter_mut().find(|known| known.version.is_same(&row.version)) {
             Some(known) if known.until.is_none() || row.until.is_some() && row.until <= known.until => {}
@@ -226,16 +213,12 @@ impl HostRows {
             let is_alone = |second: u64| seconds.iter().filter(|other| **other == second).count() == 1;
             self.rows.iter_mut().for_each(|row| row.is_dated &= is_alone(row.second()));
         }
-        let is_new = |waiver: &&RowWaiver| !self.waivers.contains(waiver);
-        let new: Vec<RowWaiver> = other.waivers.iter().filter(is_new).cloned().collect();
-        self.waivers.extend(new);
         self.latest = self.latest.max(other.latest);
     }
 
     /// Lets go of what nobody can hold any more, and of what finds no room.
     pub fn prune(&mut self, period: NoticePeriod, now: NoticeTime) {
         self.rows.retain(|row| row.until().is_none_or(|until| period.covers(until, now)));
-        self.waivers.retain(|waiver| period.covers(NoticeTime(Duration::from_micros(waiver.at)), now));
         let is_former = |row: &HostRow| row.until.is_some() && row.version.file().is_some();
         while self.rows.iter().filter(|row| is_former(row)).count() > FORMER_VERSIONS {
             let former = self.rows.iter().enumerate().filter(|(_, row)| is_former(row));
@@ -270,16 +253,11 @@ impl HostRows {
             .collect();
         // First what others still serve, then the newest.
         former.sort_by_key(|row| std::cmp::Reverse(row.until.unwrap_or(NoticeTime(Duration::MAX))));
-        let waivers = self.waivers.iter().map(|waiver| Waiver {
-            crawler: waiver.crawler.clone(),
-            at: NoticeTime(Duration::from_micros(waiver.at)),
-        });
         SiteRules {
             since: own.map(HostRow::since),
             is_dated: own.is_some_and(|row| row.is_dated),
             former,
             as_of,
-            waivers: waivers.collect(),
             ..SiteRules::new(Arc::clone(current))
         }
     }
@@ -290,12 +268,7 @@ impl HostRows {
     }
 
     fn shift(&mut self, shifted: impl Fn(u64) -> u64) {
-        for row in &mut self.rows {
-            row.until = row.until.map(&shifted);
-        }
-        for waiver in &mut self.waivers {
-            waiver.at = shifted(waiver.at);
-        }
+        self.rows.iter_mut().for_each(|row| row.until = row.until.map(&shifted));
     }
 }
 

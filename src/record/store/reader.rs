@@ -7,7 +7,7 @@ mod counts;
 mod notice;
 
 pub use counts::{DecisionCount, PathTotal, PeriodCount, SeenSpan, SentBytes, TimelinePoint};
-pub use notice::{ReadTotal, StoredNotice, VersionRecord};
+pub use notice::{ReadTotal, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};

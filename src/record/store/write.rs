@@ -127,13 +127,12 @@ impl Writing<'_> {
         self.losses(part)
     }
 
-    /// A version that is in force already, as another process knows, is no news, and so is a former one to a store that
-    /// knows the site: that one is for a store that was just begun, and comes before the one in force.
+    /// A version that is in force already, as another process knows, is no news.
     fn version(&mut self, version: &InForce) -> Result<(), StoreError> {
-        let InForce { site, bytes, since, until } = version;
+        let InForce { site, bytes, since } = version;
         let digest = bytes.as_ref().map(|bytes| Sha256::digest(bytes).to_vec()).unwrap_or_default();
-        let known = "SELECT 1 FROM version WHERE site = ?1 AND until = 0 AND (sha256 = ?2 OR ?3 > 0)";
-        if self.database.value::<i64>(known, (site, &digest, until))?.is_some() {
+        let known = "SELECT 1 FROM version WHERE site = ?1 AND until = 0 AND sha256 = ?2";
+        if self.database.value::<i64>(known, (site, &digest))?.is_some() {
             return Ok(());
         }
         if let Some(bytes) = bytes {
@@ -142,12 +141,12 @@ impl Writing<'_> {
         }
         let replaced = "UPDATE version SET until = max(since, ?2) WHERE site = ?1 AND until = 0";
         self.database.run(replaced, (site, since))?;
-        let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, ?4)";
-        self.database.run(sql, (site, &digest, since, until))?;
+        let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, 0)";
+        self.database.run(sql, (site, &digest, since))?;
         if let Some(shared) = &mut self.shared {
             let sha256: Box<str> = hexadecimal(&digest).into();
             shared.robots.extend(bytes.as_ref().map(|bytes| (sha256.clone(), STANDARD.encode(bytes))));
-            shared.versions.push((word(site), sha256, *since, *until));
+            shared.versions.push((word(site), sha256, *since, 0));
         }
         Ok(())
     }

@@ -17,14 +17,12 @@ use crate::record::unseen::{LOST, Unseen};
 use hashbrown::hash_map::EntryRef;
 use std::sync::Arc;
 
-/// A version that came into force at a site, or was in force there; without bytes for a site without a file.
+/// A version that came into force at a site; without bytes for a site without a file.
 #[derive(Clone, Debug)]
 pub(in crate::record) struct InForce {
     pub(in crate::record) site: Box<str>,
     pub(in crate::record) bytes: Option<Arc<[u8]>>,
     pub(in crate::record) since: i64,
-    /// 0 while it is.
-    pub(in crate::record) until: i64,
 }
 
 /// Counts that are not written yet.

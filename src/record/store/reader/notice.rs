@@ -84,15 +84,6 @@ impl ReadTotal {
     }
 }
 
-/// What a gateway that starts takes up again.
-#[derive(Clone, Debug, Default)]
-pub struct StoredNotice {
-    /// All versions, oldest first.
-    pub versions: Vec<VersionRecord>,
-    /// Reads of them.
-    pub reads: Vec<ReadTotal>,
-}
-
 impl StoreReader {
     /// All versions of a site, or of all sites, oldest first.
     ///
@@ -126,18 +117,17 @@ impl StoreReader {
         Ok(found.map(|micros| NoticeTime(Duration::from_micros(unsigned(micros)))))
     }
 
-    /// All versions, and the latest reads of as many readers as a gateway remembers.
+    /// The latest reads of as many readers as a gateway remembers.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn remembered(&self) -> Result<StoredNotice, StoreError> {
-        let versions = self.versions(None)?;
+    pub fn remembered(&self) -> Result<Vec<ReadTotal>, StoreError> {
         let mut reads = self.reads(&Filter::default())?;
         if reads.len() > REMEMBERED {
             reads.sort_by_key(|read| std::cmp::Reverse(read.as_of));
             reads.truncate(REMEMBERED);
         }
-        Ok(StoredNotice { versions, reads })
+        Ok(reads)
     }
 }
 

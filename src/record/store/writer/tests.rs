@@ -71,7 +71,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
     tally.shard(subject("bot0")).read(subject("bot0"), true, key, SeenRead { seen, at: 1 });
     let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
     let since = i64::try_from(round).unwrap() + 1;
-    tally.versions().in_force(InForce { site: "example.org".into(), bytes, since, until: 0 });
+    tally.versions().in_force(InForce { site: "example.org".into(), bytes, since });
 }
 
 /// Targets and roll-ups as the store tells them; the two must agree.

@@ -163,7 +163,7 @@ fn versions_are_bounded_by_their_bytes() {
     let mut batch = CountBatch::new(BatchLimits { robots: 1_000, ..ROOMY });
     for _ in 0..5 {
         let bytes = Some(Arc::from(vec![b'#'; 100]));
-        batch.in_force(InForce { site: "example.org".into(), bytes, since: 0, until: 0 });
+        batch.in_force(InForce { site: "example.org".into(), bytes, since: 0 });
     }
     assert_eq!((batch.versions.len(), batch.losses().details_dropped), (2, 3));
 }
