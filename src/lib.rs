@@ -44,13 +44,14 @@
 //! to this table. Lines 0 to 4 do no I/O and read no clock.
 //!
 //! ```text
-//! 13 main.rs  bin/gatewayctl.rs   the two programs, which may name every module
-//! 12 server  admin                clients; what an operator may ask a running gateway
-//! 11 ctl                          the command line
-//! 10 alerts                       what needs a look, sent to a webhook
-//! 9  proxy  process               origins; sockets, hand-over and signals
-//! 8  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
-//! 7  policy  report  fleet        what is in force; what the store tells; several gateways as one
+//! 14 main.rs  bin/gatewayctl.rs   the two programs, which may name every module
+//! 13 server  admin                clients; what an operator may ask a running gateway
+//! 12 ctl                          the command line
+//! 11 alerts                       what needs a look, sent to a webhook
+//! 10 proxy  process               origins; sockets, hand-over and signals
+//! 9  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
+//! 8  report  fleet                what the store tells; several gateways as one
+//! 7  policy                       what is in force
 //! 6  config                       the configuration file and the options
 //! 5  record                       journal, store, rows, and all counts
 //! 4  enforce                      mode and verdict to action
@@ -59,9 +60,6 @@
 //! 1  http  request                the parsers: HTTP, targets and addresses
 //! 0  robots                       the engine of robots.txt, a crate of its own
 //! ```
-//!
-//! `policy` and `fleet` do not name each other. They meet through the trait `record::MemberGateway`, which `policy`
-//! implements and `fleet` calls.
 //!
 //! ## Words
 //!

@@ -12,8 +12,8 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, Journal, JournalError, LogOptions, MemberGateway, PaceBook, ReadBook,
-    Recorder, Totals, make_folder, start_log,
+    AccessLog, ConnectionTotals, Journal, JournalError, LogOptions, PaceBook, ReadBook, Recorder, Totals,
+    make_folder, start_log,
 };
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
@@ -203,8 +203,7 @@ fn member(
 ) -> std::io::Result<Option<Arc<Fleet>>> {
     reloader.keep_history()?;
     let Some(fleet) = &config.fleet else { return Ok(None) };
-    let gateway: Arc<dyn MemberGateway> = Arc::clone(reloader) as _;
-    let fleet = Fleet::start(config, fleet, gateway, reads, recorder)?;
+    let fleet = Fleet::start(config, fleet, reloader, reads, recorder)?;
     policy::offer_first(reloader, &reads.fleet);
     Ok(Some(Arc::new(fleet)))
 }

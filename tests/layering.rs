@@ -27,7 +27,7 @@ use paths::{NamedPath, PathPlace};
 use std::path::Path;
 
 /// From the bottom up. Modules of one layer never name each other.
-const LAYERS: [&[&str]; 14] = [
+const LAYERS: [&[&str]; 15] = [
     &["robots"],
     &["http", "request"],
     &["identify"],
@@ -35,7 +35,8 @@ const LAYERS: [&[&str]; 14] = [
     &["enforce"],
     &["record"],
     &["config"],
-    &["policy", "report", "fleet"],
+    &["policy"],
+    &["report", "fleet"],
     &["gateway", "control"],
     &["proxy", "process"],
     &["alerts"],

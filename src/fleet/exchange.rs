@@ -10,7 +10,7 @@ use super::connect::{FleetBell, connect_to_schema, within};
 use super::membership::FleetShared;
 use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
-use crate::record::{FleetNews, FleetStanding, OfferedFiles, UnlearntNews, file_bytes};
+use crate::record::{FleetDoubt, FleetNews, OfferedFiles, UnlearntNews, file_bytes, uptime};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -68,7 +68,6 @@ pub(super) struct FleetTask {
     refused_generation: Arc<Mutex<Option<generation::RefusedGeneration>>>,
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
-    has_joined: bool,
     /// Since when others are silent, by their beats.
     silent: HashMap<String, (i64, Instant)>,
     house_due: Instant,
@@ -100,7 +99,6 @@ impl FleetTask {
             is_reloading: Arc::default(),
             refused_generation: Arc::default(),
             joined: None,
-            has_joined: false,
             silent: HashMap::new(),
             house_due: Instant::now() + PULSE * 60,
             whole_due: Instant::now(),
@@ -203,7 +201,7 @@ impl FleetTask {
                 return Err(FleetError::Local("the store is another one now".to_owned()));
             }
         }
-        let asked = FleetStanding::moment();
+        let asked = uptime();
         let mut own = self.shared.gateway.own();
         own.error = self.refused_generation().map(|(_, why, _)| why).or(own.error);
         let mut state = self.state();
@@ -262,7 +260,7 @@ impl FleetTask {
             joins: false,
             applied: self.applied,
             is_deaf: self.is_deaf,
-            generation: self.shared.gateway.generation().applied,
+            generation: self.shared.gateway.applied_generation(),
             taken: self.taken_generation(),
             reads: self.reads.before(),
             outbox: self.outbox.waiting,
@@ -272,9 +270,8 @@ impl FleetTask {
 
     /// Nobody is accused until the others are known again.
     fn doubt(&mut self) {
-        self.shared.standing().set_joined(false);
+        self.shared.standing().leave();
         self.joined = Some(Instant::now());
-        self.has_joined = false;
     }
 
     /// Notes what is new; `true` where others wait to hear that it is.
@@ -298,12 +295,13 @@ impl FleetTask {
             covers: if is_said { covers } else { 0 },
             ..FleetNews::default()
         };
+        let joins = self.shared.standing().doubt() == Some(FleetDoubt::Joining);
         let mut wanted = BTreeSet::new();
         for member in &mut answer.members {
             let rows = member.take_rows();
             wanted.extend(self.shared.gateway.missing(&rows));
             let notice = Duration::try_from_secs_f64(member.notice).unwrap_or_default();
-            let is_known = !self.has_joined && !rows.is_empty();
+            let is_known = joins && !rows.is_empty();
             news.known_for = news.known_for.into_iter().chain(is_known.then_some(notice)).min();
             news.waived.append(&mut member.waived);
             news.members.insert(member.store.clone(), rows);
@@ -355,12 +353,12 @@ impl FleetTask {
         let standing = self.shared.standing();
         let settle = self.shared.config.settle;
         let is_settled = self.joined.is_none_or(|joined| joined.elapsed() >= settle);
-        // A little less than others wait, for clocks that do not run alike.
-        standing.renew(asked, self.who.lease.mul_f64(0.98));
-        if is_said && is_settled && !self.has_joined {
-            standing.set_joined(true);
+        let joins = standing.doubt() == Some(FleetDoubt::Joining);
+        if !joins || is_said && is_settled {
+            // A little less than others wait, for clocks that do not run alike.
             standing.renew(asked, self.who.lease.mul_f64(0.98));
-            self.has_joined = true;
+        }
+        if joins && is_said && is_settled {
             tracing::info!(name = self.who.name, "this gateway is a member of the fleet");
         }
         let knows = |floor: u64| floor >= answer.changed;

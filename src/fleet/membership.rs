@@ -2,7 +2,8 @@
 
 use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
-use crate::record::{FleetDoubt, FleetStanding, MemberGateway, ReadBook, Recorder};
+use crate::policy::Reloader;
+use crate::record::{FleetDoubt, FleetStanding, ReadBook, Recorder};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
@@ -53,7 +54,7 @@ pub struct FleetStatus {
 pub(super) struct FleetShared {
     pub(super) config: FleetConfig,
     pub(super) store: PathBuf,
-    pub(super) gateway: Arc<dyn MemberGateway>,
+    pub(super) gateway: Arc<Reloader>,
     reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
     /// And when the database last answered.
@@ -68,7 +69,7 @@ impl Fleet {
     pub fn start(
         config: &Config,
         fleet: &FleetConfig,
-        gateway: Arc<dyn MemberGateway>,
+        gateway: &Arc<Reloader>,
         reads: &Arc<ReadBook>,
         recorder: &Arc<Recorder>,
     ) -> io::Result<Self> {
@@ -77,7 +78,7 @@ impl Fleet {
         let shared = Arc::new(FleetShared {
             config: fleet.clone(),
             store: config.store_path(),
-            gateway,
+            gateway: Arc::clone(gateway),
             reads: Arc::clone(reads),
             recorder: Arc::clone(recorder),
             status: Mutex::new((status, None)),

@@ -7,8 +7,8 @@
 //! alone. The last member that learns of a version has the database wake those that wait. A *stamp* is a number that the
 //! database gives to whatever happens to members, in the order in which it commits.
 //!
-//! The other side of this in the gateway is the trait [`MemberGateway`](crate::record::MemberGateway): `policy` implements it, and
-//! `exchange` calls it.
+//! The other side of this in the gateway is the [`Reloader`](crate::policy::Reloader), which `exchange` asks what is served here
+//! and tells what is served elsewhere.
 //!
 //! **Counts.** The store puts each batch that it writes into its outbox, in the same transaction. The outbox is known by
 //! the id of its store, and its pieces by their numbers. The database keeps a *mark* for each store: the last piece that was

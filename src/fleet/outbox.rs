@@ -2,7 +2,8 @@
 
 use super::FleetError;
 use super::connect::within;
-use crate::record::{MemberGateway, OutboxBatch, OutboxReader, Recorder};
+use crate::policy::Reloader;
+use crate::record::{OutboxBatch, OutboxReader, Recorder};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_postgres::Client;
@@ -52,7 +53,7 @@ pub(super) async fn send(
     path: &Path,
     store: &str,
     mark: &FleetMark,
-    gateway: &dyn MemberGateway,
+    gateway: &Reloader,
     recorder: &Recorder,
     refused: &mut RefusedBatch,
 ) -> Result<SentOutbox, FleetError> {
@@ -94,7 +95,7 @@ async fn take(
     store: &str,
     mark: i64,
     batch: &mut OutboxBatch,
-    gateway: &dyn MemberGateway,
+    gateway: &Reloader,
     refused: &mut RefusedBatch,
 ) -> Result<i64, FleetError> {
     if batch.first > mark + 1 {

@@ -3,7 +3,8 @@
 use super::FleetError;
 use super::beat::BeatAnswer;
 use super::connect::within;
-use crate::record::{MemberGateway, ReadTotal};
+use crate::policy::Reloader;
+use crate::record::ReadTotal;
 use tokio_postgres::{Client, Row};
 
 /// As many as a gateway remembers; the latest where there are more.
@@ -33,7 +34,7 @@ impl ReadsTaken {
         client: &Client,
         store: &str,
         answer: &BeatAnswer,
-        gateway: &dyn MemberGateway,
+        gateway: &Reloader,
     ) -> Result<(), FleetError> {
         let timeline = answer.stamp >> 32;
         let last: u64 = answer.horizon.parse().unwrap_or_default();

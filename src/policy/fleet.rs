@@ -5,8 +5,7 @@ use super::site::SiteRobots;
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
 use crate::decide::NoticeTime;
 use crate::record::{
-    FileBytes, FleetNews, FleetStanding, GenerationState, MemberGateway, OfferedFiles, OwnFiles, ReadTotal,
-    SaidRows, UnlearntNews,
+    FileBytes, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, SaidRows, UnlearntNews,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,10 +55,14 @@ impl Reloader {
         &self,
         next: &mut Policy,
         previous: &Policy,
+        is_forced: bool,
     ) -> Result<Option<ReportedFault>, ReportedFault> {
         let standing = &self.reads.fleet;
         if !standing.has_begun() {
             return Ok(None);
+        }
+        if is_forced {
+            standing.serves(offered(next));
         }
         let Err(behind) = standing.offer(offered(next), || bytes(next), Duration::ZERO) else {
             return Ok(None);
@@ -108,20 +111,25 @@ impl Policy {
     }
 }
 
-impl MemberGateway for Reloader {
-    fn time(&self) -> u64 {
+/// What the exchange with the other members asks and tells.
+impl Reloader {
+    /// The time on the clock that notice runs by, in microseconds: later for each process of a state folder that starts later.
+    pub fn time(&self) -> u64 {
         u64::try_from(self.current().clock.now().0.as_micros()).unwrap_or(u64::MAX)
     }
 
-    fn stamp(&self) -> u64 {
+    /// The last stamp that is noted; 0 where there is none.
+    pub fn stamp(&self) -> u64 {
         self.history.stamp()
     }
 
-    fn stamp_of(&self, as_of: u64) -> u64 {
+    /// A stamp that had been given before any read under a policy that was built then, in microseconds.
+    pub fn stamp_of(&self, as_of: u64) -> u64 {
         self.history.stamp_of(NoticeTime(Duration::from_micros(as_of)))
     }
 
-    fn own(&self) -> OwnFiles {
+    /// What this gateway serves, and is about to.
+    pub fn own(&self) -> OwnFiles {
         let policy = self.current();
         // What ends from now on, others cannot know to be over.
         let covers = self.history.last_ended();
@@ -150,17 +158,23 @@ impl MemberGateway for Reloader {
         }
     }
 
-    fn bytes(&self) -> FileBytes {
+    /// The bytes of these files, as far as its policy or what waits has them.
+    pub fn bytes(&self) -> FileBytes {
         let mut known = bytes(&self.current());
         known.extend(self.reads.fleet.wanted_bytes());
         known
     }
 
-    fn missing(&self, rows: &SaidRows) -> Vec<Box<str>> {
+    /// Which of the files that rows name are not known.
+    pub fn missing(&self, rows: &SaidRows) -> Vec<Box<str>> {
         self.history.missing(rows)
     }
 
-    fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews> {
+    /// Notes news, on the disk and in the policy in force.
+    ///
+    /// # Errors
+    /// Where that cannot be done now.
+    pub fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews> {
         let _turn = self.turn.try_lock_for(Duration::from_secs(1)).ok_or(UnlearntNews::Busy)?;
         if !self.history.learn(&self.current(), news) {
             return Err(UnlearntNews::Faulty);
@@ -169,30 +183,42 @@ impl MemberGateway for Reloader {
         Ok(())
     }
 
-    fn learn_reads(&self, reads: Vec<(u64, ReadTotal)>) {
+    /// Notes reads that others saw, each with a stamp that was given before it.
+    pub fn learn_reads(&self, reads: Vec<(u64, ReadTotal)>) {
         // It counts from `settle` after it is known here, which is later than it was.
         let at = self.current().clock.now();
         let place = |(stamp, read)| ReadTotal { as_of: self.history.time_before(stamp), at, ..read };
         self.reads.restore(&reads.into_iter().map(place).collect::<Vec<_>>());
     }
 
-    fn generation(&self) -> GenerationState {
+    /// The last generation that the policy has.
+    pub fn taken_generation(&self) -> i64 {
+        self.current().published.number
+    }
+
+    /// The last generation of which all was in force.
+    pub fn applied_generation(&self) -> i64 {
         let policy = self.current();
         let (published, applied) = (&policy.published, &self.reads.fleet.applied);
         let waits = |site: &&Arc<Site>| site.error.is_some() && published.robots(&site.config.name).is_some();
         if !policy.sites().iter().any(|site| waits(&site)) {
             applied.store(published.number, Ordering::Relaxed);
         }
-        GenerationState { taken: published.number, applied: applied.load(Ordering::Relaxed) }
+        applied.load(Ordering::Relaxed)
     }
 
-    fn take_generation(&self, number: i64, document: &str) -> Result<(), String> {
+    /// Takes a generation: on the disk, and in force as far as nothing waits.
+    ///
+    /// # Errors
+    /// Why nothing of it is.
+    pub fn take_generation(&self, number: i64, document: &str) -> Result<(), String> {
         FleetGeneration::keep(number, document, &self.current().config.state_dir)?;
         // What keeps it from coming into force is told by the reload, and shown by `fleet`.
         self.reload(Trigger::Fleet, false).map(drop).map_err(|busy| busy.to_string())
     }
 
-    fn go_on(&self) {
+    /// What waited for the others need not wait any more.
+    pub fn go_on(&self) {
         if self.reads.fleet.may_go_on()
             && let Ok(report) = self.reload(Trigger::Fleet, false)
             && report.result == ReloadResult::Refused

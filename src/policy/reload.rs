@@ -205,12 +205,10 @@ impl Reloader {
         are_unchanged: &dyn Fn() -> bool,
     ) -> Result<ReloadReport, ReloadError> {
         let mut turn = Some(self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?);
-        // In its own turn, and whatever comes of it: no other reload is forced.
-        let _forced = is_forced.then(|| ForcedReload::begin(&self.reads));
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names, ..LoadOptions::default() };
-        let (mut swap, mut errors) = self.attempt(options, are_unchanged)?;
+        let (mut swap, mut errors) = self.attempt(options, is_forced, are_unchanged)?;
         if self.reads.fleet.has_wanted() {
             // What the others answer is taken up in a turn of its own.
             drop(turn.take());
@@ -218,7 +216,7 @@ impl Reloader {
             turn = self.turn.try_lock_for(PATIENCE);
             // Where this attempt comes to nothing, what came of the first one stands and is told.
             if turn.is_some()
-                && let Ok(waited) = self.attempt(options, are_unchanged)
+                && let Ok(waited) = self.attempt(options, is_forced, are_unchanged)
             {
                 (swap.current, errors) = (waited.0.current, waited.1);
             }
@@ -252,10 +250,12 @@ impl Reloader {
         self.reload_if(Trigger::Control, accept_empty, true, &|| true)
     }
 
-    /// Builds and adopts the next policy; every fault that keeps something from coming into force.
+    /// Builds and adopts the next policy; every fault that keeps something from coming into force. One that `is_forced` waits
+    /// for nobody of a fleet.
     fn attempt(
         &self,
         options: LoadOptions,
+        is_forced: bool,
         are_unchanged: &dyn Fn() -> bool,
     ) -> Result<(PolicySwap, Vec<ReportedFault>), ReloadError> {
         let (previous, now) = (self.current.get(), SystemTime::now());
@@ -272,7 +272,7 @@ impl Reloader {
             Ok(LoadedPolicy { mut policy, unfit }) => {
                 let faults = unfit.iter().chain(&policy.evidence.faults);
                 let mut errors: Vec<ReportedFault> = faults.map(ReportedFault::from).collect();
-                let adopted = self.offered(&mut policy, &previous).and_then(|waits| {
+                let adopted = self.offered(&mut policy, &previous, is_forced).and_then(|waits| {
                     errors.extend(waits);
                     self.adopt(policy).map_err(|error| ReportedFault::from(&error))
                 });
@@ -333,22 +333,6 @@ impl Reloader {
     }
 }
 
-/// A reload that waits for nobody of a fleet, as long as this lives.
-struct ForcedReload<'a>(&'a ReadBook);
-
-impl<'a> ForcedReload<'a> {
-    fn begin(reads: &'a ReadBook) -> Self {
-        reads.fleet.force(true);
-        Self(reads)
-    }
-}
-
-impl Drop for ForcedReload<'_> {
-    fn drop(&mut self) {
-        self.0.fleet.force(false);
-    }
-}
-
 /// Each robots.txt that changed, and cannot come into force while another file holds everything up.
 fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ReportedFault> {
     let Some(error) = error else { return Vec::new() };
@@ -395,6 +379,3 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
         || previous.sites().len() != next.sites().len()
         || !previous.sites().iter().zip(next.sites()).all(same_site)
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,10 +1,8 @@
 //! What a member of a fleet and its policy tell each other.
 //!
-//! The exchange with the database and the policy stand on one layer and never name each other. What the policy has to
-//! know of the fleet is a [`MemberGateway`]'s, and how far this gateway may go at the moment is in its [`FleetStanding`].
+//! How far this gateway may go at the moment is in its [`FleetStanding`].
 
 use super::rows::{FileDigest, uptime, whole_micros};
-use super::store::ReadTotal;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -71,15 +69,6 @@ pub struct OwnFiles {
     pub error: Option<String>,
 }
 
-/// How far a gateway is with what the fleet publishes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GenerationState {
-    /// The last generation that its policy has.
-    pub taken: i64,
-    /// The last one of which all was in force.
-    pub applied: i64,
-}
-
 /// Why news cannot be noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlearntNews {
@@ -87,38 +76,6 @@ pub enum UnlearntNews {
     Busy,
     /// Rows cannot be written.
     Faulty,
-}
-
-/// Where a member remembers what the fleet served.
-pub trait MemberGateway: Send + Sync + std::fmt::Debug {
-    /// The time on the clock that notice runs by, in microseconds: later for each process of a state folder that starts later.
-    fn time(&self) -> u64;
-    /// The last stamp that is noted; 0 where there is none.
-    fn stamp(&self) -> u64;
-    /// A stamp that had been given before any read under a policy that was built then, in microseconds.
-    fn stamp_of(&self, as_of: u64) -> u64;
-    /// What this gateway serves, and is about to.
-    fn own(&self) -> OwnFiles;
-    /// The bytes of these files, as far as its policy or what waits has them.
-    fn bytes(&self) -> FileBytes;
-    /// Which of the files that rows name are not known.
-    fn missing(&self, rows: &SaidRows) -> Vec<Box<str>>;
-    /// Notes news, on the disk and in the policy in force.
-    ///
-    /// # Errors
-    /// Where that cannot be done now.
-    fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews>;
-    /// Notes reads that others saw, each with a stamp that was given before it.
-    fn learn_reads(&self, reads: Vec<(u64, ReadTotal)>);
-    /// What waited for the others need not wait any more.
-    fn go_on(&self);
-    /// How far this gateway is with what the fleet publishes.
-    fn generation(&self) -> GenerationState;
-    /// Takes a generation: on the disk, and in force as far as nothing waits.
-    ///
-    /// # Errors
-    /// Why nothing of it is.
-    fn take_generation(&self, number: i64, document: &str) -> Result<(), String>;
 }
 
 /// Why nobody can be accused at the moment.
@@ -134,11 +91,8 @@ pub enum FleetDoubt {
 #[derive(Debug, Default)]
 pub struct FleetStanding {
     is_member: AtomicBool,
-    has_joined: AtomicBool,
-    /// Until when others wait for this member, as uptime of the machine in microseconds.
+    /// Until when others wait for this member, as uptime of the machine in microseconds; 0 until it knows what they serve.
     until: AtomicU64,
-    /// Whether the operator will not wait for the others.
-    is_forced: AtomicBool,
     /// Whether the others cannot be asked at the moment.
     is_cut_off: AtomicBool,
     /// The last generation of which all was in force.
@@ -177,32 +131,22 @@ impl FleetStanding {
         if !self.is_member.load(Ordering::Relaxed) {
             return None;
         }
-        if !self.has_joined.load(Ordering::Acquire) {
-            return Some(FleetDoubt::Joining);
+        match self.until.load(Ordering::Acquire) {
+            0 => Some(FleetDoubt::Joining),
+            until => (whole_micros(uptime()) >= until).then_some(FleetDoubt::Isolated),
         }
-        let now = whole_micros(uptime());
-        (now >= self.until.load(Ordering::Acquire)).then_some(FleetDoubt::Isolated)
     }
 
-    /// The moment that [`Self::renew`] counts from.
-    pub fn moment() -> Duration {
-        uptime()
-    }
-
-    /// Others wait for this member until `lease` after `asked`.
+    /// Others wait for this member, which knows what they serve, until `lease` after `asked`, as uptime of the machine.
     pub fn renew(&self, asked: Duration, lease: Duration) {
         let until = whole_micros(asked + lease);
         self.until.fetch_max(until, Ordering::AcqRel);
     }
 
-    /// Whether what the others serve is known.
-    pub fn set_joined(&self, has_joined: bool) {
-        self.has_joined.store(has_joined, Ordering::Release);
-        if !has_joined {
-            // Others need not wait for it any more, and what it said may be forgotten.
-            self.until.store(0, Ordering::Release);
-            self.state().acknowledged.clear();
-        }
+    /// What the others serve is not known any more. They need not wait for it, and what it said may be forgotten.
+    pub fn leave(&self) {
+        self.until.store(0, Ordering::Release);
+        self.state().acknowledged.clear();
     }
 
     /// Adds what is served already or offered to what this member is about to say that it serves. The others may forget
@@ -294,9 +238,7 @@ impl FleetStanding {
     /// Whether these files are served already, or may be. After its lease a member's word may be forgotten.
     fn may_serve(&self, files: &OfferedFiles, state: &StandingState) -> bool {
         let is_heard = || self.doubt() != Some(FleetDoubt::Isolated);
-        self.is_forced.load(Ordering::Acquire)
-            || is_within(files, &state.served)
-            || (is_within(files, &state.acknowledged) && is_heard())
+        is_within(files, &state.served) || (is_within(files, &state.acknowledged) && is_heard())
     }
 
     /// These files are served, whatever the others know.
@@ -304,11 +246,6 @@ impl FleetStanding {
         let mut state = self.state();
         state.wanted = None;
         state.served = files;
-    }
-
-    /// Whether the operator will not wait for the others: what is offered then is served at once.
-    pub fn force(&self, is_forced: bool) {
-        self.is_forced.store(is_forced, Ordering::Release);
     }
 
     /// Whether the gateway is a member of a fleet.
@@ -362,14 +299,13 @@ mod tests {
         let standing = FleetStanding::default();
         standing.begin();
         assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));
-        standing.set_joined(true);
+        standing.renew(Duration::ZERO, Duration::from_nanos(1_000));
         assert_eq!(standing.doubt(), Some(FleetDoubt::Isolated));
-        standing.renew(FleetStanding::moment(), Duration::from_secs(60));
+        standing.renew(uptime(), Duration::from_secs(60));
         assert_eq!(standing.doubt(), None);
-        standing
-            .renew(FleetStanding::moment().saturating_sub(Duration::from_secs(90)), Duration::from_secs(60));
+        standing.renew(uptime().saturating_sub(Duration::from_secs(90)), Duration::from_secs(60));
         assert_eq!(standing.doubt(), None, "an answer that came late takes nothing back");
-        standing.set_joined(false);
+        standing.leave();
         assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));
     }
 
@@ -377,7 +313,7 @@ mod tests {
     fn what_is_offered_waits_until_all_know_of_it() {
         let standing = FleetStanding::default();
         standing.begin();
-        standing.renew(FleetStanding::moment(), Duration::from_secs(60));
+        standing.renew(uptime(), Duration::from_secs(60));
         standing.acknowledge(&files("*", "a"), vec!["b".to_owned()], true);
         assert_eq!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO), Ok(()));
         let offered = standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO);
@@ -393,8 +329,7 @@ mod tests {
     fn what_others_are_told_to_be_over_has_to_be_offered_anew() {
         let standing = FleetStanding::default();
         standing.begin();
-        standing.set_joined(true);
-        standing.renew(FleetStanding::moment(), Duration::from_secs(60));
+        standing.renew(uptime(), Duration::from_secs(60));
         let mut both = files("*", "a");
         both.get_mut("*").unwrap().insert(Some("b".into()));
         standing.acknowledge(&both, Vec::new(), true);

@@ -9,7 +9,7 @@
 //! - [`ReadBook`] remembers who read which version of a robots.txt, and [`RobotsTxtSpans`] which hosts' robots.txt other
 //!   proxies pass on.
 //! - [`PaceBook`] remembers who came how fast. It is in memory only.
-//! - [`MemberGateway`] and [`FleetStanding`] are the contract between `policy` and `fleet`, which do not name each other.
+//! - [`FleetStanding`] says how far a member of a fleet may go.
 //! - [`start_log`] is for what concerns the operator rather than a request.
 //!
 //! What the gateway writes to disk, all of it in the state folder unless the configuration says otherwise. No worker
@@ -72,8 +72,8 @@ pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, format_span, timestamp};
 pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
 pub use fleet::{
-    FileBytes, FleetDoubt, FleetNews, FleetStanding, FleetWaiver, GenerationState, MemberGateway,
-    OfferedFiles, OwnFiles, SaidRows, UnlearntNews,
+    FileBytes, FleetDoubt, FleetNews, FleetStanding, FleetWaiver, OfferedFiles, OwnFiles, SaidRows,
+    UnlearntNews,
 };
 pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};

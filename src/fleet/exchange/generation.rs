@@ -21,7 +21,7 @@ impl FleetTask {
             return i64::MAX;
         }
         let refused = self.refused_generation().filter(|refused| refused.2.elapsed() < AGAIN);
-        refused.map_or(0, |(number, ..)| number).max(self.shared.gateway.generation().taken)
+        refused.map_or(0, |(number, ..)| number).max(self.shared.gateway.taken_generation())
     }
 
     /// Takes a generation that is new. Reading and serving it may take its time, and the next beat does not wait for it.
