@@ -5,7 +5,7 @@
 
 use super::FleetError;
 use super::connect::{PATIENCE, within};
-use crate::record::{FileBytes, FleetWaiver, OwnFiles, SaidRows};
+use crate::record::{FileBytes, FleetWaiver, SaidRows};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -38,26 +38,26 @@ pub(super) struct Beat<'a> {
     /// The last generation of which all is in force here.
     pub(super) generation: i64,
     /// The document of a generation after this one is asked for.
-    taken: i64,
+    pub(super) taken: i64,
     /// News is asked for of reads that were noted in this transaction or a later one.
-    reads: String,
+    pub(super) reads: String,
     /// What keeps something from coming into force here, for people.
     pub(super) error: Option<&'a str>,
     /// How many batches of counts wait in its outbox, and since when, in microseconds.
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
     /// A number for `rows` and `waived`: where the database has the same one, nothing of these is news.
-    revision: i64,
+    pub(super) revision: i64,
     /// What it serves or is about to serve, and what it served.
-    rows: &'a SaidRows,
+    pub(super) rows: &'a SaidRows,
     /// For how many seconds a version that was replaced may be held.
-    notice: f64,
+    pub(super) notice: f64,
     /// Where the operator had the version in force bind at once.
-    waived: &'a [FleetWaiver],
+    pub(super) waived: &'a [FleetWaiver],
     /// The versions in force, by site, for people.
-    serving: &'a [(String, Option<String>)],
+    pub(super) serving: &'a [(String, Option<String>)],
     /// The bytes of the files in `rows`, in base64; sent only with news.
-    robots: BTreeMap<&'a str, String>,
+    pub(super) robots: BTreeMap<Box<str>, String>,
 }
 
 /// What a member is told.
@@ -103,9 +103,6 @@ pub(super) struct BeatAnswer {
     /// Up to where all others know; nothing where there are none.
     #[serde(default)]
     pub(super) floor: Option<u64>,
-    /// How many other members there are.
-    #[serde(default)]
-    pub(super) others: u32,
     /// Whom the member's last word has not reached.
     #[serde(default)]
     pub(super) behind: Vec<String>,
@@ -164,23 +161,8 @@ pub(super) struct Speaker {
     pub(super) lease: Duration,
 }
 
-/// What else there is to say.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BeatState {
-    pub(super) joins: bool,
-    pub(super) applied: u64,
-    pub(super) is_deaf: bool,
-    pub(super) generation: i64,
-    /// Documents of later generations are asked for.
-    pub(super) taken: i64,
-    /// The transaction before which all reads are known.
-    pub(super) reads: u64,
-    pub(super) outbox: i64,
-    pub(super) outbox_since: i64,
-}
-
 /// A number for what is said: another one for other words. 48 bits of a digest.
-fn revision(rows: &SaidRows, waived: &[FleetWaiver]) -> i64 {
+pub(super) fn revision(rows: &SaidRows, waived: &[FleetWaiver]) -> i64 {
     let of_host = |rows: &BTreeMap<Box<str>, Option<u64>>| -> Vec<(Box<str>, bool)> {
         rows.iter().map(|(word, ago)| (word.clone(), ago.is_some())).collect()
     };
@@ -193,54 +175,21 @@ fn revision(rows: &SaidRows, waived: &[FleetWaiver]) -> i64 {
 /// What a beat asks; prepared once for a connection.
 pub(super) const BEAT: &str = "SELECT robots_gateway.beat($1::text::jsonb)::text";
 
-/// Speaks, and gives the answer with the revision of what was said.
+/// Speaks. The database has the revision `known` of what is said.
 pub(super) async fn beat(
     (client, question): (&Client, &Statement),
-    who: &Speaker,
-    store: &str,
-    own: &OwnFiles,
-    state: BeatState,
+    said: &mut Beat<'_>,
     known: i64,
     bytes: impl FnOnce() -> FileBytes,
-) -> Result<(BeatAnswer, i64), FleetError> {
-    let mut rows = own.past.clone();
-    for (host, files) in &own.files {
-        let files = files.iter().map(|file| (file.clone().unwrap_or_default(), None));
-        rows.entry(host.clone()).or_default().extend(files);
-    }
-    let revision = revision(&rows, &own.waived);
+) -> Result<BeatAnswer, FleetError> {
     // The files are as large as all the rest, and known where nothing has changed.
-    let is_news = state.joins || revision != known;
+    let is_news = said.joins || said.revision != known;
     let bytes = if is_news { bytes() } else { FileBytes::new() };
-    let robots = bytes.iter().map(|(name, bytes)| (&**name, STANDARD.encode(bytes)));
-    let said = Beat {
-        store,
-        name: &who.name,
-        process: &who.process,
-        started: who.started,
-        version: env!("CARGO_PKG_VERSION"),
-        lease: who.lease.as_secs_f64(),
-        joins: state.joins,
-        applied: state.applied,
-        is_deaf: state.is_deaf,
-        generation: state.generation,
-        taken: state.taken,
-        reads: state.reads.to_string(),
-        error: own.error.as_deref(),
-        outbox: state.outbox,
-        outbox_since: state.outbox_since,
-        revision,
-        rows: &rows,
-        notice: own.notice.as_secs_f64(),
-        waived: &own.waived,
-        serving: &own.serving,
-        robots: robots.collect(),
-    };
-    let said = serde_json::to_string(&said).map_err(|error| FleetError::Local(error.to_string()))?;
+    said.robots = bytes.into_iter().map(|(name, bytes)| (name, STANDARD.encode(bytes))).collect();
+    let said = serde_json::to_string(said).map_err(|error| FleetError::Local(error.to_string()))?;
     let said = said.replace("\\u0000", "\\ufffd");
     let heard: String = within(client.query_one(question, &[&said])).await?.try_get(0)?;
-    let answer = serde_json::from_str(&heard).map_err(|error| {
+    serde_json::from_str(&heard).map_err(|error| {
         FleetError::Schema(format!("the database of the fleet answers what is not understood: {error}"))
-    })?;
-    Ok((answer, revision))
+    })
 }

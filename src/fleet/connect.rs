@@ -3,13 +3,10 @@
 use super::FleetError;
 use super::tls::tls;
 use crate::config::{FleetConfig, reading};
-use std::future::{Future, poll_fn};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::future::Future;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres::{AsyncMessage, Client, Config, Notification};
+use tokio_postgres::{Client, Config};
 
 /// How long the database may take to answer anything. Nobody waits for it but the exchange.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,60 +31,19 @@ const LIMITS: &str =
     "SET search_path = pg_catalog, pg_temp; SET lock_timeout = '5s'; SET statement_timeout = '9s';
     SET idle_in_transaction_session_timeout = '15s'; SET jit = off";
 
-/// Has whoever waits for it go on when another member sent a message.
-#[derive(Debug, Default)]
-pub(super) struct FleetBell {
-    news: Notify,
-    /// Messages with the id of another store are not for this one.
-    store: OnceLock<String>,
-    /// The process of the server that speaks with this gateway; what it sends is no news.
-    own: AtomicI32,
-}
-
-impl FleetBell {
-    /// Hears what is for everybody, and what is for this store.
-    pub(super) fn of(&self, store: &str) {
-        self.store.get_or_init(|| store.to_owned());
-    }
-
-    /// Waits for a message.
-    pub(super) async fn rings(&self) {
-        self.news.notified().await;
-    }
-
-    fn take(&self, message: &Notification) {
-        let is_for_all = message.payload().is_empty();
-        let is_own = message.process_id() == self.own.load(Ordering::Relaxed);
-        if !is_own && (is_for_all || self.store.get().is_none_or(|store| store == message.payload())) {
-            self.news.notify_one();
-        }
-    }
-}
-
-/// Connects; each message that others send rings `bell`. The connection ends with the client.
-pub(super) async fn connect(config: &FleetConfig, bell: Arc<FleetBell>) -> Result<Client, FleetError> {
-    let settings = settings(config)?;
-    let (client, mut connection) = within(settings.connect(tls(config)?)).await?;
-    tokio::spawn(async move {
-        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if let AsyncMessage::Notification(message) = message {
-                bell.take(&message);
-            }
-        }
-    });
+/// Connects. The connection ends with the client.
+pub(super) async fn connect(config: &FleetConfig) -> Result<Client, FleetError> {
+    let (client, connection) = within(settings(config)?.connect(tls(config)?)).await?;
+    // Whoever asks hears why it ended.
+    tokio::spawn(async move { drop(connection.await) });
     within(client.batch_execute(LIMITS)).await?;
     Ok(client)
 }
 
 /// Connects as a member or for a question, where the database is set up for this program.
-pub(super) async fn connect_to_schema(
-    config: &FleetConfig,
-    bell: Arc<FleetBell>,
-) -> Result<Client, FleetError> {
-    let client = connect(config, Arc::clone(&bell)).await?;
-    let sql = "SELECT schema, pg_backend_pid() FROM robots_gateway.fleet";
-    let row = within(client.query_one(sql, &[])).await?;
-    bell.own.store(row.try_get(1)?, Ordering::Relaxed);
+pub(super) async fn connect_to_schema(config: &FleetConfig) -> Result<Client, FleetError> {
+    let client = connect(config).await?;
+    let row = within(client.query_one("SELECT schema FROM robots_gateway.fleet", &[])).await?;
     let found: i32 = row.try_get(0)?;
     if found != SCHEMA {
         let todo = if found > SCHEMA {
@@ -189,7 +145,7 @@ mod tests {
         std::fs::write(&path, "s3cret\n").unwrap();
         let config = FleetConfig { password_file: Some(path), ..config("postgresql://a@127.0.0.1:1/x") };
         assert_eq!(settings(&config).unwrap().get_password(), Some(&b"s3cret"[..]));
-        let error = super::super::now(connect(&config, Arc::default())).unwrap_err();
+        let error = super::super::now(connect(&config)).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
     }
 }

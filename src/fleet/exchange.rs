@@ -5,13 +5,15 @@ mod generation;
 mod turn;
 
 use super::FleetError;
-use super::beat::{BEAT, BeatAnswer, BeatState, Speaker, beat};
-use super::connect::{FleetBell, connect_to_schema, within};
+use super::beat::{BEAT, Beat, BeatAnswer, Speaker, beat, revision};
+use super::connect::{connect_to_schema, within};
 use super::membership::FleetShared;
 use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
-use crate::record::{FleetDoubt, FleetNews, OfferedFiles, UnlearntNews, file_bytes, uptime};
-use std::collections::{BTreeSet, HashMap};
+use crate::record::{
+    FleetDoubt, FleetNews, OfferedFiles, OwnFiles, SaidRows, UnlearntNews, file_bytes, uptime,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -22,12 +24,11 @@ use turn::ReloadTurn;
 /// How often a member says that it lives.
 const PULSE: Duration = Duration::from_secs(1);
 
+/// How often while it waits for what the others say.
+const WAITING: Duration = Duration::from_millis(500);
+
 /// How soon after the last time, where there is news of its own.
 const SOONEST: Duration = Duration::from_millis(100);
-
-/// How much later than that for each other member, where these have news: one of many asks more rarely, so that all of them
-/// together ask some 250 times a second. Each answer then has the news of more members.
-const SOONEST_BESIDE: Duration = Duration::from_millis(4);
 
 /// How long to wait before the database is tried again: doubled from the first to the last.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(15));
@@ -59,8 +60,6 @@ pub(super) struct FleetTask {
     reads: ReadsTaken,
     /// The number of the last beat, as the database counts them.
     beats: i64,
-    /// How many other members there are.
-    others: u32,
     /// Whether what the others serve cannot be noted.
     is_deaf: bool,
     /// Whether a thread is at work that reloads.
@@ -71,8 +70,6 @@ pub(super) struct FleetTask {
     /// Since when others are silent, by their beats.
     silent: HashMap<String, (i64, Instant)>,
     house_due: Instant,
-    /// When all is due that is not versions.
-    whole_due: Instant,
     /// The fault that was told last.
     told: Option<String>,
 }
@@ -94,14 +91,12 @@ impl FleetTask {
             refused: RefusedBatch::default(),
             reads: ReadsTaken::default(),
             beats: 0,
-            others: 0,
             is_deaf: false,
             is_reloading: Arc::default(),
             refused_generation: Arc::default(),
             joined: None,
             silent: HashMap::new(),
             house_due: Instant::now() + PULSE * 60,
-            whole_due: Instant::now(),
             told: None,
         }
     }
@@ -122,7 +117,7 @@ impl FleetTask {
         }
         let last = self.shared.config.clone();
         let _ = tokio::time::timeout(LAST, async {
-            let client = connect_to_schema(&last, Arc::default()).await?;
+            let client = connect_to_schema(&last).await?;
             self.leave(&client).await
         })
         .await;
@@ -147,32 +142,27 @@ impl FleetTask {
         let Some(store) = outbox::store_id(&self.shared.store)? else {
             return Err(FleetError::Local("the store is not set up yet".to_owned()));
         };
-        let bell = Arc::new(FleetBell::default());
-        bell.of(&store);
-        let client = connect_to_schema(&self.shared.config, Arc::clone(&bell)).await?;
-        within(client.batch_execute("LISTEN robots_gateway")).await?;
+        let client = connect_to_schema(&self.shared.config).await?;
         let question = within(client.prepare(BEAT)).await?;
         self.revision = -1;
         self.shared.standing().set_cut_off(false);
         loop {
             let begun = Instant::now();
-            let is_whole = self.outbox.has_more || begun >= self.whole_due;
-            let (has_more, fault) = self.turn((&client, &question), &store, is_whole).await?;
+            let (has_more, fault) = self.turn((&client, &question), &store).await?;
             if let Some(fault) = fault {
                 self.tell(&fault);
-            } else if is_whole {
+            } else {
                 if self.told.take().is_some() {
                     tracing::info!("the database of the fleet answers again");
                 }
                 self.shared.status().0.error = None;
             }
-            let mut soonest = begun + SOONEST;
+            let shared = Arc::clone(&self.shared);
+            let pause = if shared.standing().has_wanted() { WAITING } else { PULSE };
             if !has_more {
                 let mut stopped = self.stopped.clone();
-                let shared = Arc::clone(&self.shared);
                 tokio::select! {
-                    () = tokio::time::sleep_until(self.whole_due.into()) => {}
-                    () = bell.rings() => soonest = begun + SOONEST.max(SOONEST_BESIDE * self.others).min(PULSE),
+                    () = tokio::time::sleep_until((begun + pause).into()) => {}
                     () = shared.standing().wake.notified() => {}
                     _ = stopped.changed() => {}
                 }
@@ -183,32 +173,28 @@ impl FleetTask {
                     Err(_) => Ok(()),
                 };
             }
-            tokio::time::sleep_until(soonest.into()).await;
+            tokio::time::sleep_until((begun + SOONEST).into()).await;
         }
     }
 
     /// One beat, and what follows from it: whether there is more to say at once, and what could not be done and is tried again
-    /// at the next one. Where it is not `is_whole`, versions alone are spoken of: others wait for that, and for nothing else.
+    /// at the next one.
     async fn turn(
         &mut self,
         (client, question): (&Client, &Statement),
         store: &str,
-        is_whole: bool,
     ) -> Result<(bool, Option<FleetError>), FleetError> {
-        if is_whole {
-            self.whole_due = Instant::now() + PULSE;
-            if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
-                return Err(FleetError::Local("the store is another one now".to_owned()));
-            }
+        if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
+            return Err(FleetError::Local("the store is another one now".to_owned()));
         }
         let asked = uptime();
         let mut own = self.shared.gateway.own();
         own.error = self.refused_generation().map(|(_, why, _)| why).or(own.error);
-        let mut state = self.state();
+        let (who, rows) = (self.who.clone(), own.rows());
+        let mut said = self.said(&who, store, &own, &rows);
         let gateway = Arc::clone(&self.shared.gateway);
         let bytes = || gateway.bytes();
-        let (mut answer, mut revision) =
-            beat((client, question), &self.who, store, &own, state, self.revision, bytes).await?;
+        let mut answer = beat((client, question), &mut said, self.revision, bytes).await?;
         let is_set_back = answer.stamp < self.applied
             || answer.is_member && !answer.is_replaced && answer.beats + FORGOTTEN_BEATS < self.beats;
         if is_set_back || !answer.is_member {
@@ -217,21 +203,20 @@ impl FleetTask {
                     "the database of the fleet was restored from an earlier state: all members are asked again what they serve"
                 );
                 self.reads = ReadsTaken::default();
-                (self.applied, state.applied) = (0, 0);
+                (self.applied, said.applied) = (0, 0);
             }
             self.doubt();
-            state.joins = true;
-            (answer, revision) =
-                beat((client, question), &self.who, store, &own, state, self.revision, bytes).await?;
+            said.joins = true;
+            answer = beat((client, question), &mut said, self.revision, bytes).await?;
         }
-        (self.beats, self.others) = (answer.beats, answer.others);
+        self.beats = answer.beats;
         if answer.is_replaced {
             self.doubt();
             return Ok((false, Some(FleetError::Local(REPLACED.to_owned()))));
         }
         self.show(store, &answer);
         self.revision = answer.revision;
-        let is_said = answer.revision == revision;
+        let is_said = answer.revision == said.revision;
         let news = self.learn(client, &mut answer, own.covers, is_said, is_set_back).await;
         // Who cannot learn at the moment is not waited for less: the others hear of it by what is acknowledged.
         let (has_learnt, fault) = match news {
@@ -243,28 +228,35 @@ impl FleetTask {
             self.stand(&answer, &own.files, is_said, asked);
         }
         self.follow(&mut answer);
-        let fault = if is_whole {
-            let beside = self.exchange(client, store, &answer).await?;
-            self.whole_due = Instant::now() + PULSE;
-            beside.or(fault)
-        } else {
-            fault
-        };
-        let has_more = fault.is_none() && (has_learnt || is_whole && self.outbox.has_more);
+        let fault = self.exchange(client, store, &answer).await?.or(fault);
+        let has_more = fault.is_none() && (has_learnt || self.outbox.has_more);
         Ok((has_more, fault))
     }
 
-    /// What there is to say beside what is served.
-    fn state(&self) -> BeatState {
-        BeatState {
+    /// What there is to say.
+    fn said<'a>(&self, who: &'a Speaker, store: &'a str, own: &'a OwnFiles, rows: &'a SaidRows) -> Beat<'a> {
+        Beat {
+            store,
+            name: &who.name,
+            process: &who.process,
+            started: who.started,
+            version: env!("CARGO_PKG_VERSION"),
+            lease: who.lease.as_secs_f64(),
             joins: false,
             applied: self.applied,
             is_deaf: self.is_deaf,
             generation: self.shared.gateway.applied_generation(),
             taken: self.taken_generation(),
-            reads: self.reads.before(),
+            reads: self.reads.before().to_string(),
+            error: own.error.as_deref(),
             outbox: self.outbox.waiting,
             outbox_since: self.outbox.since,
+            revision: revision(rows, &own.waived),
+            rows,
+            notice: own.notice.as_secs_f64(),
+            waived: &own.waived,
+            serving: &own.serving,
+            robots: BTreeMap::new(),
         }
     }
 

@@ -6,7 +6,6 @@ use crate::config::FleetConfig;
 use crate::record::{PendingOutbox, timestamp};
 use serde::Serialize;
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::SystemTime;
 use tokio_postgres::{Client, Row};
 
@@ -60,7 +59,7 @@ impl FleetOverview {
 /// When it cannot be asked.
 pub fn overview(config: &FleetConfig) -> Result<FleetOverview, FleetError> {
     super::now(async {
-        let client = connect_to_schema(config, Arc::default()).await?;
+        let client = connect_to_schema(config).await?;
         let sql = "SELECT coalesce(max(number), 0) FROM robots_gateway.generation";
         let generation: i64 = within(client.query_one(sql, &[])).await?.try_get(0)?;
         let rows = within(client.query(MEMBERS, &[])).await?;
@@ -129,7 +128,7 @@ pub(super) fn micros(micros: i64) -> SystemTime {
 /// When the database cannot be asked, or refuses.
 pub fn forget(config: &FleetConfig, name: &str) -> Result<i64, FleetError> {
     super::now(async {
-        let client = connect_to_schema(config, Arc::default()).await?;
+        let client = connect_to_schema(config).await?;
         let row = within(client.query_one("SELECT robots_gateway.forget($1)", &[&name])).await?;
         Ok(row.try_get(0)?)
     })

@@ -3,8 +3,8 @@
 //! The store in the state folder stays the truth of its gateway, and no request ever waits for the database, or asks it.
 //! One thread with a bounded memory does all of this. Each part of it may fail at any time without harm to what is served.
 //! Once a second it sends a *beat* (`beat`): one question to the database, which says that its gateway lives and what it
-//! serves, and whose answer has all that is new. Where others wait for a version, beats come at once and speak of versions
-//! alone. The last member that learns of a version has the database wake those that wait. A *stamp* is a number that the
+//! serves, and whose answer has all that is new. A member with news of its own speaks at once, and one that waits for the
+//! others twice as often. A *stamp* is a number that the
 //! database gives to whatever happens to members, in the order in which it commits.
 //!
 //! The other side of this in the gateway is the [`Reloader`](crate::policy::Reloader), which `exchange` asks what is served here

@@ -4,7 +4,6 @@ use super::FleetError;
 use super::connect::{connect_to_schema, within};
 use super::signature::{PublisherKey, has_signed};
 use crate::config::FleetConfig;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Client;
 
@@ -17,7 +16,7 @@ const TRIES: usize = 10;
 /// When the database cannot be asked.
 pub fn published(config: &FleetConfig) -> Result<Option<String>, FleetError> {
     super::now(async {
-        let client = connect_to_schema(config, Arc::default()).await?;
+        let client = connect_to_schema(config).await?;
         Ok(last(&client).await?.map(|(_, document, _)| document))
     })
 }
@@ -33,7 +32,7 @@ const START_PATIENCE: Duration = Duration::from_secs(3);
 pub fn first_generation(config: &FleetConfig) -> Result<Option<(i64, String)>, FleetError> {
     let key = config.publisher_key.as_ref();
     super::now(async {
-        let asked = async { last(&connect_to_schema(config, Arc::default()).await?).await };
+        let asked = async { last(&connect_to_schema(config).await?).await };
         let silent = |_| FleetError::Silent(START_PATIENCE);
         let last = tokio::time::timeout(START_PATIENCE, asked).await.map_err(silent)??;
         let is_accepted = |(_, document, signature): &(i64, String, String)| {
@@ -70,7 +69,7 @@ pub fn publish(
         ));
     }
     super::now(async {
-        let client = connect_to_schema(config, Arc::default()).await?;
+        let client = connect_to_schema(config).await?;
         for _ in 0..TRIES {
             let last = last(&client).await?.filter(|_| !is_anew);
             // Whoever signs answers for all that is in it.

@@ -6,7 +6,6 @@ use super::members::{micros, waiting};
 use crate::config::FleetConfig;
 use crate::record::{ExportedRows, FleetPart, SkippedCounts};
 use serde::de::DeserializeOwned;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio_postgres::{Client, Row};
 
@@ -48,7 +47,7 @@ async fn ask(
     to: SystemTime,
     limit: Option<Duration>,
 ) -> Result<FleetCounts, FleetError> {
-    let client = connect_to_schema(config, Arc::default()).await?;
+    let client = connect_to_schema(config).await?;
     let part = FleetPart { outboxes: waiting(&client).await?, skipped: skipped(&client).await? };
     let limit = limit.map_or(0, |limit| limit.as_millis());
     client.batch_execute(&format!("SET statement_timeout = {limit}")).await?;

@@ -12,7 +12,6 @@ CREATE TABLE robots_gateway.fleet (
     is_one    boolean PRIMARY KEY DEFAULT true CHECK (is_one),
     schema    integer NOT NULL,
     stamp     bigint NOT NULL DEFAULT 0,
-    told      timestamptz NOT NULL DEFAULT '-infinity', -- when members were last told of a new file
     retention interval NOT NULL DEFAULT '90 days',
     kept_on   date
 );
@@ -44,7 +43,6 @@ CREATE TABLE robots_gateway.member (
     waived       jsonb NOT NULL DEFAULT '[]', -- the operator's words against fair notice
     serving      jsonb NOT NULL DEFAULT '[]',
     changed      bigint NOT NULL DEFAULT 0,
-    offered      bigint NOT NULL DEFAULT 0, -- the same, when a file was last added
     applied      bigint NOT NULL DEFAULT 0,
     -- It cannot note what the others serve, and accuses nobody: nobody waits for it.
     is_deaf      boolean NOT NULL DEFAULT false
@@ -357,37 +355,15 @@ BEGIN
     RETURN robots_gateway.mark(p_store);
 END $$;
 
--- Whoever is the last to know of a change tells those that wait for that. One comes after the other, so that there is a last
--- one. A message with the id of a store is for that one alone.
-CREATE FUNCTION robots_gateway.tell_of_last(p_store text, p_from bigint, p_to bigint) RETURNS void
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    waiting text[];
-    oldest bigint;
-BEGIN
-    SELECT array_agg(store ORDER BY offered), min(offered) INTO waiting, oldest FROM robots_gateway.member
-    WHERE gone IS NULL AND store <> p_store AND offered > p_from AND offered <= p_to;
-    IF waiting IS NULL THEN RETURN; END IF;
-    PERFORM pg_advisory_xact_lock(hashtext('robots_gateway.tell_of_last'));
-    PERFORM FROM robots_gateway.member
-    WHERE gone IS NULL AND NOT is_deaf AND store NOT IN (p_store, waiting[1]) AND applied < oldest;
-    IF NOT FOUND THEN
-        PERFORM pg_notify('robots_gateway', CASE cardinality(waiting) WHEN 1 THEN waiting[1] ELSE '' END);
-    END IF;
-END $$;
-
 -- A sign of life of a member, once a second: takes what it says of itself, gives what it has to know of the others.
 CREATE FUNCTION robots_gateway.beat(p jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     own robots_gateway.member;
     known bigint;
-    knew bigint;
-    is_offer boolean;
     horizon xid8;
 BEGIN
     SELECT * INTO own FROM robots_gateway.member WHERE store = p->>'store' FOR UPDATE;
-    knew := coalesce(own.applied, 0);
     IF own.role <> session_user THEN
         RAISE EXCEPTION 'store % belongs to another user', p->>'store' USING ERRCODE = 'RG001';
     END IF;
@@ -411,26 +387,14 @@ BEGIN
                 outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
             WHERE process = p->>'process' AND coalesce(gone_because, 'silent') = 'silent' AND role = session_user;
         END IF;
-        -- Others wait to hear of a file that is added, and nobody does to hear of one that is not served any more.
-        is_offer := own.store IS NULL OR own.gone IS NOT NULL OR own.waived <> p->'waived' OR EXISTS (
-            SELECT FROM jsonb_each(p->'rows') AS host, jsonb_each(host.value) AS file
-            WHERE file.value = 'null' AND own.rows #> ARRAY[host.key, file.key] IS DISTINCT FROM 'null');
         known := robots_gateway.next_stamp();
         INSERT INTO robots_gateway.member AS old
-            (store, name, process, started, version, seen, lease, revision, rows, said, waived, changed, offered)
+            (store, name, process, started, version, seen, lease, revision, rows, said, waived, changed)
         VALUES (p->>'store', p->>'name', p->>'process', (p->>'started')::bigint, p->>'version', clock_timestamp(),
             make_interval(secs => (p->>'lease')::double precision), (p->>'revision')::bigint, p->'rows',
-            clock_timestamp(), p->'waived', known, known)
+            clock_timestamp(), p->'waived', known)
         ON CONFLICT (store) DO UPDATE SET revision = excluded.revision, rows = excluded.rows, said = excluded.said, waived = excluded.waived, changed = excluded.changed,
-            offered = CASE WHEN is_offer THEN known ELSE old.offered END,
             applied = CASE WHEN old.gone IS NULL THEN old.applied ELSE 0 END, gone = NULL, gone_because = NULL, ended = NULL;
-        -- Who is told asks at once, and 100 ms later says that it knows and is answered anew. So one message is enough for
-        -- all that is added within half of that; each wakes every member.
-        IF is_offer THEN
-            UPDATE robots_gateway.fleet SET told = clock_timestamp()
-            WHERE told NOT BETWEEN clock_timestamp() - interval '50 milliseconds' AND clock_timestamp();
-            IF FOUND THEN NOTIFY robots_gateway; END IF;
-        END IF;
     ELSE
         -- Nothing that others wait for is lost with the last moment of a database.
         SET LOCAL synchronous_commit = off;
@@ -445,7 +409,6 @@ BEGIN
         applied = CASE WHEN (p->>'applied')::bigint > robots_gateway.stamp() THEN 0 ELSE (p->>'applied')::bigint END,
         is_deaf = coalesce((p->>'is_deaf')::boolean, false)
     WHERE store = p->>'store' RETURNING * INTO own;
-    IF own.applied > knew THEN PERFORM robots_gateway.tell_of_last(own.store, knew, own.applied); END IF;
     known := robots_gateway.stamp();
     horizon := pg_snapshot_xmin(pg_current_snapshot());
     RETURN jsonb_build_object(
@@ -466,7 +429,6 @@ BEGIN
             WHERE noted >= (p->>'reads')::xid8 AND noted < horizon AND store <> own.store),
         'floor', (SELECT min(applied) FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store),
-        'others', (SELECT count(*) FROM robots_gateway.member WHERE gone IS NULL AND store <> own.store),
         'behind', (SELECT coalesce(jsonb_agg(name ORDER BY name), '[]') FROM robots_gateway.member
             WHERE gone IS NULL AND NOT is_deaf AND store <> own.store AND applied < own.changed),
         'members', (SELECT coalesce(jsonb_agg(jsonb_build_object('store', store, 'name', name,
@@ -491,7 +453,6 @@ BEGIN
     UPDATE robots_gateway.member SET gone = clock_timestamp(), gone_because = 'stopped', ended = clock_timestamp(),
         outbox = 0, outbox_since = 0, changed = robots_gateway.next_stamp()
     WHERE store = p_store AND process = p_process AND coalesce(gone_because, 'silent') = 'silent' AND role = session_user;
-    NOTIFY robots_gateway;
 END $$;
 -- No member ends another one that was heard of within its lease. After that nobody waits for the silent one. It may be cut
 -- off and serve what it served: that counts as served for as long as its notice, unless it is heard of.
@@ -518,7 +479,6 @@ BEGIN
     GET DIAGNOSTICS forgotten = ROW_COUNT;
     UPDATE robots_gateway.writer SET role = NULL
     WHERE store IN (SELECT store FROM robots_gateway.member WHERE name = p_name);
-    NOTIFY robots_gateway;
     RETURN forgotten;
 END $$;
 
@@ -598,7 +558,6 @@ BEGIN
     SELECT p_number, robots_gateway.next_stamp(), clock_timestamp(), p_document, p_signature
     WHERE p_number > (SELECT coalesce(max(number), 0) FROM robots_gateway.generation) ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN RETURN false; END IF;
-    NOTIFY robots_gateway;
     RETURN true;
 END $$;
 

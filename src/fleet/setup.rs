@@ -3,7 +3,6 @@
 use super::FleetError;
 use super::connect::{SCHEMA, connect, within};
 use crate::config::FleetConfig;
-use std::sync::Arc;
 
 /// What leads to schema 1, to schema 2, and so on.
 const STEPS: [&str; 1] = [include_str!("schema_1.sql")];
@@ -39,7 +38,7 @@ pub fn set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<SetUp
 }
 
 async fn do_set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<SetUp, FleetError> {
-    let mut client = connect(config, Arc::default()).await?;
+    let mut client = connect(config).await?;
     let row = within(client.query_one("SELECT current_setting('server_version_num')::integer", &[])).await?;
     if row.try_get::<_, i32>(0)? < OLDEST_SERVER {
         return Err(FleetError::Schema(

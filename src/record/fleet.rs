@@ -69,6 +69,18 @@ pub struct OwnFiles {
     pub error: Option<String>,
 }
 
+impl OwnFiles {
+    /// All of it as rows: what is served, or about to be, and what was.
+    pub fn rows(&self) -> SaidRows {
+        let mut rows = self.past.clone();
+        for (host, files) in &self.files {
+            let files = files.iter().map(|file| (file.clone().unwrap_or_default(), None));
+            rows.entry(host.clone()).or_default().extend(files);
+        }
+        rows
+    }
+}
+
 /// Why news cannot be noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnlearntNews {
