@@ -50,8 +50,8 @@
 //! 11 alerts                       what needs a look, sent to a webhook
 //! 10 proxy  process               origins; sockets, hand-over and signals
 //! 9  gateway  control             a head in, a decision out; what a running gateway answers; no sockets
-//! 8  report  fleet                what the store tells; several gateways as one
-//! 7  policy                       what is in force
+//! 8  fleet                        several gateways as one
+//! 7  policy  report               what is in force; what the store tells
 //! 6  config                       the configuration file and the options
 //! 5  record                       journal, store, rows, and all counts
 //! 4  enforce                      mode and verdict to action

@@ -4,7 +4,6 @@ use crate::engine::Engine;
 use crate::member::{SimulatedMember, join_all, robots};
 use crate::number;
 use crate::scene::SimulatedScene;
-use robots_gateway::record::MemberGateway as _;
 use std::time::{Duration, Instant};
 
 /// How often members are looked at.
@@ -22,7 +21,7 @@ fn watch(scene: &SimulatedScene, members: &[SimulatedMember], generation: i64) -
     while !waiting.is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(120), "{} members are late", waiting.len());
         let before = waiting.len();
-        waiting.retain(|member| member.reloader.generation().applied < generation);
+        waiting.retain(|member| member.reloader.applied_generation() < generation);
         took.resize(took.len() + before - waiting.len(), begun.elapsed().as_secs_f64());
         if !is_told && begun.elapsed() > Duration::from_millis(700) {
             is_told = true;

@@ -4,7 +4,7 @@ use crate::scene::SimulatedScene;
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::fleet::Fleet;
 use robots_gateway::policy::{CurrentPolicy, NoticeHistory, OriginFiles, Reloader, check, offer_first};
-use robots_gateway::record::{MemberGateway, ReadBook, Recorder};
+use robots_gateway::record::{ReadBook, Recorder};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -53,9 +53,8 @@ impl SimulatedMember {
         let (kept, told) = (Arc::clone(&reads), Arc::clone(&recorder));
         let reloader = Arc::new(Reloader::new(current, arguments, kept, told, history, origins));
         reloader.keep_history().expect("a thread");
-        let gateway: Arc<dyn MemberGateway> = Arc::clone(&reloader) as _;
         let settings = config.fleet.as_ref().expect("[fleet]");
-        let fleet = Fleet::start(&config, settings, gateway, &reads, &recorder).expect("a thread");
+        let fleet = Fleet::start(&config, settings, &reloader, &reads, &recorder).expect("a thread");
         offer_first(&reloader, &reads.fleet);
         Self { reloader, recorder, fleet }
     }

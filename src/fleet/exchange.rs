@@ -10,6 +10,7 @@ use super::connect::{connect_to_schema, within};
 use super::membership::FleetShared;
 use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
+use crate::decide::NoticeTime;
 use crate::record::{
     FleetDoubt, FleetNews, OfferedFiles, OwnFiles, SaidRows, UnlearntNews, file_bytes, uptime,
 };
@@ -271,7 +272,7 @@ impl FleetTask {
         &mut self,
         client: &Client,
         answer: &mut BeatAnswer,
-        covers: u64,
+        covers: NoticeTime,
         is_said: bool,
         is_set_back: bool,
     ) -> Result<bool, FleetError> {
@@ -284,7 +285,7 @@ impl FleetTask {
         let mut news = FleetNews {
             stamp: answer.stamp,
             is_own: is_own_news,
-            covers: if is_said { covers } else { 0 },
+            covers: if is_said { covers } else { NoticeTime::default() },
             ..FleetNews::default()
         };
         let joins = self.shared.standing().doubt() == Some(FleetDoubt::Joining);

@@ -3,6 +3,7 @@
 //! How far this gateway may go at the moment is in its [`FleetStanding`].
 
 use super::rows::{FileDigest, uptime, whole_micros};
+use crate::decide::NoticeTime;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -38,8 +39,8 @@ pub struct FleetNews {
     pub stamp: u64,
     /// Whether that was given for something that this gateway said, or again: then it is noted whatever else is new.
     pub is_own: bool,
-    /// All that was replaced here by this time, in microseconds, others could know of by then.
-    pub covers: u64,
+    /// All that was replaced here by this time others could know of by then.
+    pub covers: NoticeTime,
     /// The rows of members by the ids of their stores.
     pub members: BTreeMap<Box<str>, SaidRows>,
     /// For how long those tell of what they served, where this gateway joins them: nothing of the time before is known.
@@ -61,8 +62,8 @@ pub struct OwnFiles {
     pub notice: Duration,
     /// What the operator said of notice here, while notice lasts.
     pub waived: Vec<FleetWaiver>,
-    /// When anything here was replaced last, in microseconds.
-    pub covers: u64,
+    /// When anything here was replaced last.
+    pub covers: NoticeTime,
     /// The versions in force, by site.
     pub serving: Vec<(String, Option<String>)>,
     /// What keeps something from coming into force.
@@ -311,7 +312,7 @@ mod tests {
         let standing = FleetStanding::default();
         standing.begin();
         assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));
-        standing.renew(Duration::ZERO, Duration::from_nanos(1_000));
+        standing.renew(Duration::ZERO, Duration::from_micros(1));
         assert_eq!(standing.doubt(), Some(FleetDoubt::Isolated));
         standing.renew(uptime(), Duration::from_secs(60));
         assert_eq!(standing.doubt(), None);

@@ -1,13 +1,14 @@
 //! When requests for robots.txt came through other proxies, by host: for which hosts these pass them on, and since when.
 //!
-//! Kept in a file of the state folder, since a proxy goes on passing them on while the gateway is started anew. A line that
-//! cannot be read is left out: then nobody is accused at that host until the next such request.
+//! Kept in a file of the state folder, since a proxy goes on passing them on while the gateway is started anew. Without one
+//! that can be read nobody is accused at a host until the next such request.
 
 use super::files::replace_file;
-use super::rows::whole_micros;
+use super::rows::WrittenTime;
 use crate::decide::NoticeTime;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -27,11 +28,13 @@ const FILE: &str = "robots-seen";
 const MOST_BYTES: u64 = 2 * 1024 * 1024;
 
 /// A span of requests for the robots.txt of a host, with less than a day between one and the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RobotsTxtSpan {
     /// When the first of them came.
+    #[serde(with = "WrittenTime")]
     pub since: NoticeTime,
     /// When the last one did.
+    #[serde(with = "WrittenTime")]
     pub last: NoticeTime,
 }
 
@@ -48,14 +51,6 @@ impl RobotsTxtSpan {
         }
         Self { since: first.since, last: first.last.max(second.last) }
     }
-}
-
-/// A line of the file; microseconds.
-#[derive(Deserialize, Serialize)]
-struct Line<'a> {
-    host: std::borrow::Cow<'a, str>,
-    since: u64,
-    last: u64,
 }
 
 /// What was seen of a host.
@@ -117,29 +112,19 @@ impl RobotsTxtSpans {
     /// # Errors
     /// When it cannot be written.
     pub fn save(&self, folder: &Path, now: NoticeTime) -> io::Result<()> {
-        let mut known = self.hosts().clone();
-        if known.is_empty() {
-            return Ok(());
-        }
-        let written = read(folder);
-        let is_known = |(host, span): &(Box<str>, _)| known.get(host).is_some_and(|seen| seen.span == *span);
-        if known.len() == written.len() && written.iter().all(is_known) {
-            return Ok(());
-        }
-        for (host, other) in written {
-            match known.get_mut(&host) {
-                Some(seen) => seen.span = seen.span.with(other),
-                None => add(&mut known, host, SeenHost { span: other, is_named: false }, now),
+        let (mut known, written) = (self.hosts().clone(), read(folder));
+        for (host, other) in &written {
+            match known.get_mut(host) {
+                Some(seen) => seen.span = seen.span.with(*other),
+                None => add(&mut known, host.clone(), SeenHost { span: *other, is_named: false }, now),
             }
         }
-        let mut text = Vec::new();
-        for (host, SeenHost { span: RobotsTxtSpan { since, last }, .. }) in &known {
-            let line =
-                Line { host: (&**host).into(), since: whole_micros(since.0), last: whole_micros(last.0) };
-            serde_json::to_writer(&mut text, &line).map_err(io::Error::other)?;
-            text.push(b'\n');
+        let next: BTreeMap<Box<str>, RobotsTxtSpan> =
+            known.into_iter().map(|(host, seen)| (host, seen.span)).collect();
+        if next == written {
+            return Ok(());
         }
-        replace_file(&folder.join(FILE), &text)
+        replace_file(&folder.join(FILE), &serde_json::to_vec(&next)?)
     }
 }
 
@@ -162,17 +147,10 @@ fn add(hosts: &mut SeenHosts, host: Box<str>, seen: SeenHost, now: NoticeTime) {
     hosts.insert(host, seen);
 }
 
-fn read(folder: &Path) -> Vec<(Box<str>, RobotsTxtSpan)> {
-    let mut text = String::new();
-    let Ok(file) = File::open(folder.join(FILE)) else { return Vec::new() };
-    if file.take(MOST_BYTES).read_to_string(&mut text).is_err() {
-        return Vec::new();
-    }
-    let at = |micros| NoticeTime(Duration::from_micros(micros));
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line<'_>>(line).ok());
-    lines
-        .map(|line| (line.host.into(), RobotsTxtSpan { since: at(line.since), last: at(line.last) }))
-        .collect()
+fn read(folder: &Path) -> BTreeMap<Box<str>, RobotsTxtSpan> {
+    let mut bytes = Vec::new();
+    let file = File::open(folder.join(FILE)).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+    file.ok().and_then(|_| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -223,7 +201,7 @@ mod tests {
         other_clock.restore(folder.path(), at(35));
         assert_eq!((other_clock.of("a", at(35)), other_clock.of("b", at(35))), (Some(span(10, 30)), None));
         fs::write(folder.path().join(FILE), "{\"host\":\"a\"}\n\u{fffd}\n").unwrap();
-        assert_eq!(read(folder.path()), []);
+        assert_eq!(read(folder.path()), BTreeMap::new());
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn a_silent_member_counts_as_serving_until_its_notice_is_over() {
     // Nobody waits for it, and it may be cut off and serve what it served.
     let answer = beat(&scene, "b", &another("v2", "q"));
     let waits = answer["silent"][0][2].as_f64();
-    assert_eq!((&answer["others"], waits), (&json!(0), Some(3_600.0)), "{answer}");
+    assert_eq!((&answer["floor"], waits), (&Value::Null, Some(3_600.0)), "{answer}");
     assert_eq!(answer["members"][0]["rows"], json!({ "*": { "v1": null } }), "{answer}");
     assert_eq!(answer["members"][0]["ended"], Value::Null, "{answer}");
     let stamp = answer["stamp"].as_u64().expect("a stamp");

@@ -76,6 +76,7 @@ fn a_planted_violation_of_each_row_is_caught() {
         ("src/config/site.rs", "use super::super::policy::Policy;\n", "1: config must not name policy"),
         ("src/policy/load.rs", "use crate::report as numbers;\n", "1: policy must not name report"),
         ("src/report/mod.rs", "use crate::policy::Policy;\n", "1: report must not name policy"),
+        ("src/policy/load.rs", "use crate::fleet::Fleet;\n", "1: policy must not name fleet"),
         ("src/proxy/mod.rs", "use crate::server::Pages;\n", "1: proxy must not name server"),
         ("src/gateway/mod.rs", "use crate::proxy::Client;\n", "1: gateway must not name proxy"),
         ("src/policy/mod.rs", "use crate::gateway::Gateway;\n", "1: policy must not name gateway"),

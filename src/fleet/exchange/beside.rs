@@ -61,9 +61,9 @@ impl FleetTask {
     }
 
     pub(super) fn show(&self, store: &str, answer: &BeatAnswer) {
-        let micros =
+        let seconds =
             |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let now = micros(SystemTime::now());
+        let now = seconds(SystemTime::now());
         let there = Duration::from_micros(u64::try_from(answer.now).unwrap_or_default()).as_secs_f64();
         let since = Duration::from_micros(u64::try_from(self.outbox.since).unwrap_or_default()).as_secs_f64();
         let mut status = self.shared.status();

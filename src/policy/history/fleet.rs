@@ -23,14 +23,6 @@ use std::time::{Duration, SystemTime};
 /// As many changes in a day are none that anybody makes.
 const STAMPS: usize = 4_096;
 
-fn micros(time: NoticeTime) -> u64 {
-    u64::try_from(time.0.as_micros()).unwrap_or(u64::MAX)
-}
-
-const fn moment(micros: u64) -> NoticeTime {
-    NoticeTime(Duration::from_micros(micros))
-}
-
 impl NoticeHistory {
     /// The last stamp that is noted; 0 where there is none.
     pub(in crate::policy) fn stamp(&self) -> u64 {
@@ -40,7 +32,7 @@ impl NoticeHistory {
     /// A stamp that had been given before anything that a policy as of then was in force for.
     pub(in crate::policy) fn stamp_of(&self, as_of: NoticeTime) -> u64 {
         let state = self.state.lock();
-        let noted = state.own.stamps.iter().rev().find(|noted| moment(noted.known) <= as_of);
+        let noted = state.own.stamps.iter().rev().find(|noted| noted.known <= as_of);
         noted.map_or(0, |noted| noted.stamp)
     }
 
@@ -48,11 +40,11 @@ impl NoticeHistory {
     pub(in crate::policy) fn time_before(&self, stamp: u64) -> NoticeTime {
         let state = self.state.lock();
         let noted = state.own.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
-        noted.map_or_else(NoticeTime::default, |noted| moment(noted.before))
+        noted.map_or_else(NoticeTime::default, |noted| noted.before)
     }
 
     /// When anything here was replaced last: what this member says covers it.
-    pub(in crate::policy) fn last_ended(&self) -> u64 {
+    pub(in crate::policy) fn last_ended(&self) -> NoticeTime {
         self.state.lock().last_ended()
     }
 
@@ -104,16 +96,16 @@ impl NoticeHistory {
         let state = self.state.lock();
         let (now, notice) = (state.clock.now(), state.notice);
         let own = state.own.waived.iter();
-        let own = own.filter(|noted| noted.is_for_others && now < moment(noted.at).after(notice));
+        let own = own.filter(|noted| noted.is_for_others && now < noted.at.after(notice));
         own.map(|noted| noted.said.clone()).collect()
     }
 }
 
 impl HistoryState {
-    fn last_ended(&self) -> u64 {
+    fn last_ended(&self) -> NoticeTime {
         let rows = self.processes().flat_map(PastRows::rows);
         let now = self.clock.now();
-        rows.filter_map(|row| row.until().filter(|until| *until <= now)).max().map_or(0, micros)
+        rows.filter_map(|row| row.until().filter(|until| *until <= now)).max().unwrap_or_default()
     }
 
     fn learn(&mut self, policy: &Policy, news: FleetNews) -> Option<()> {
@@ -133,15 +125,15 @@ impl HistoryState {
             }
         }
         for said in news.waived {
-            next.waive(NotedWaiver { said, is_for_others: false, at: micros(now) });
+            next.waive(NotedWaiver { said, is_for_others: false, at: now });
         }
         if next == self.own && !news.is_own {
             return Some(());
         }
-        let covers = if self.last_ended() > news.covers { news.covers } else { micros(now) };
+        let covers = if self.last_ended() > news.covers { news.covers } else { now };
         // A database that was set back gives stamps again: those before say nothing any more.
         next.stamps.retain(|noted| noted.stamp < news.stamp);
-        let known = micros(self.clock.now());
+        let known = self.clock.now();
         next.stamps.push(NotedStamp { stamp: news.stamp, known, before: covers });
         next.stamps.drain(..next.stamps.len().saturating_sub(STAMPS));
         self.prune(&mut next, &super::served(policy));

@@ -155,7 +155,7 @@ impl NoticeHistory {
         let mut next = state.own.clone();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let id = u64::try_from(now.as_micros()).unwrap_or_default();
-        let at = u64::try_from(state.clock.now().0.as_micros()).unwrap_or_default();
+        let at = state.clock.now();
         let is_for_others = policy.config.fleet.is_some();
         next.waive(NotedWaiver { said: FleetWaiver { id, hosts, crawler }, is_for_others, at });
         state.write(next)
@@ -292,17 +292,18 @@ impl Reloader {
             self.record_versions(&self.current(), None);
         }
         if notes_time {
+            // First: after a start of the machine the clock goes on from the time that is noted.
+            self.keep_robots_seen();
             self.history.note_time();
             self.note_last_noted();
-            self.keep_robots_seen();
         }
     }
 
     /// Notes that nothing is served any more.
     pub fn close_history(&self) {
+        self.keep_robots_seen();
         self.history.close();
         self.note_last_noted();
-        self.keep_robots_seen();
     }
 
     /// Where requests for robots.txt are seen that other proxies pass on.

@@ -327,7 +327,7 @@ impl HistoryState {
             member.prune(period, now, |_| true);
             member.rows().next().is_some()
         });
-        next.waived.retain(|noted| period.covers(NoticeTime(Duration::from_micros(noted.at)), now));
+        next.waived.retain(|noted| period.covers(noted.at, now));
     }
 
     fn write(&mut self, next: RowDocument) -> Result<(), RowsError> {

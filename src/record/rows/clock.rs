@@ -5,13 +5,19 @@
 
 use crate::decide::NoticeTime;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Where the clock begins, so that there is room before it for what the operator knows of earlier times.
 const BEGINNING: Duration = Duration::from_secs(366 * 86_400);
 
+/// How [`NoticeTime`] is written.
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "NoticeTime")]
+pub(in crate::record) struct WrittenTime(Duration);
+
 /// The clock of one boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct NoticeClock {
     /// What it showed when the machine was started.
     at_boot: Duration,
@@ -29,14 +35,9 @@ impl NoticeClock {
         Self { at_boot: last.0.max(BEGINNING).saturating_sub(to_micros(uptime())) }
     }
 
-    /// The clock that showed this when the machine was started, in microseconds.
-    pub(super) const fn booted_at(micros: u64) -> Self {
-        Self { at_boot: Duration::from_micros(micros) }
-    }
-
-    /// What it showed when the machine was started.
-    pub(super) const fn at_boot(self) -> Duration {
-        self.at_boot
+    /// A time of this clock, on another one of the same boot.
+    pub(super) const fn shifted(self, time: NoticeTime, to: Self) -> NoticeTime {
+        NoticeTime(time.0.saturating_add(to.at_boot).saturating_sub(self.at_boot))
     }
 
     /// The one of two that shows a later time.
@@ -84,8 +85,8 @@ mod tests {
         let clock = NoticeClock::going_on_from(last);
         let now = clock.now();
         assert!(now >= last && now.since(last) < Duration::from_secs(60), "{now:?}");
-        let again = NoticeClock::booted_at(u64::try_from(clock.at_boot().as_micros()).unwrap());
-        assert_eq!((again, again.later(NoticeClock::booted_at(0))), (clock, clock));
+        let again: NoticeClock = serde_json::from_str(&serde_json::to_string(&clock).unwrap()).unwrap();
+        assert_eq!((again, again.later(NoticeClock { at_boot: Duration::ZERO })), (clock, clock));
         assert!(NoticeClock::going_on_from(NoticeTime::default()).now().0 >= BEGINNING);
     }
 

@@ -1,6 +1,6 @@
 //! What one process writes down: the time, and behind it a checksum and everything else as JSON.
 
-use super::clock::NoticeClock;
+use super::clock::{NoticeClock, WrittenTime};
 use super::past::{FileDigest, PastRows};
 use super::{digest, whole_micros};
 use crate::decide::{NoticeTime, Waiver};
@@ -20,8 +20,8 @@ const CHECKSUM: usize = 16;
 pub struct RowDocument {
     /// The boot of the machine it was written in.
     pub(super) boot: Box<str>,
-    /// What the clock showed then when the machine was started, in microseconds.
-    pub(super) at_boot: u64,
+    /// The clock of that boot.
+    pub(super) clock: NoticeClock,
     /// What its process serves, and what ended processes of the folder served.
     pub hosts: PastRows,
     /// What other members of the fleet serve, by the ids of their stores.
@@ -39,19 +39,22 @@ pub struct NotedWaiver {
     pub said: FleetWaiver,
     /// Whether the other members of a fleet are to hear it from this gateway.
     pub is_for_others: bool,
-    /// When it became known, in microseconds.
-    pub at: u64,
+    /// When it became known.
+    #[serde(with = "WrittenTime")]
+    pub at: NoticeTime,
 }
 
-/// A stamp of the fleet, when it became known, and a time that certainly came before all that came after it; microseconds.
+/// A stamp of the fleet, when it became known, and a time that certainly came before all that came after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotedStamp {
     /// The stamp.
     pub stamp: u64,
     /// When it became known.
-    pub known: u64,
+    #[serde(with = "WrittenTime")]
+    pub known: NoticeTime,
     /// What came after the stamp came after this.
-    pub before: u64,
+    #[serde(with = "WrittenTime")]
+    pub before: NoticeTime,
 }
 
 impl RowDocument {
@@ -73,18 +76,18 @@ impl RowDocument {
     /// The same by `clock`, where it is of this boot. A process that begins anew beside another one that lives has a clock
     /// of its own; what they have in common is for how long the machine has been up.
     pub(super) fn with_clock(mut self, boot: &str, clock: NoticeClock) -> Self {
-        let (old, at_boot) = (self.at_boot, whole_micros(clock.at_boot()));
-        if *self.boot != *boot || old == at_boot {
+        let old = self.clock;
+        if *self.boot != *boot || old == clock {
             return self;
         }
-        let shifted = |micros: u64| micros.saturating_add(at_boot).saturating_sub(old);
+        let shifted = |time: NoticeTime| old.shifted(time, clock);
         self.hosts.shift(shifted);
         self.members.values_mut().for_each(|member| member.shift(shifted));
         for noted in &mut self.stamps {
             (noted.known, noted.before) = (shifted(noted.known), shifted(noted.before));
         }
         self.waived.iter_mut().for_each(|noted| noted.at = shifted(noted.at));
-        self.at_boot = at_boot;
+        self.clock = clock;
         self
     }
 
@@ -108,10 +111,7 @@ impl RowDocument {
     pub fn waivers(&self, pattern: &str) -> impl Iterator<Item = Waiver> {
         let is_of = |hosts: &Vec<Box<str>>| hosts.iter().any(|host| **host == *pattern);
         let said = self.waived.iter().filter(move |noted| noted.said.hosts.as_ref().is_none_or(is_of));
-        said.map(|noted| Waiver {
-            crawler: noted.said.crawler.clone(),
-            at: NoticeTime(Duration::from_micros(noted.at)),
-        })
+        said.map(|noted| Waiver { crawler: noted.said.crawler.clone(), at: noted.at })
     }
 
     /// The last stamp that is noted; 0 where there is none.

@@ -137,18 +137,14 @@ impl RowFolder {
         let last = noted.unwrap_or_default().max(remembered);
         let last = if is_lost { last.after(LATER) } else { last };
         let of_boot = found.iter().filter(|(_, _, document, _)| document.boot == this.boot);
-        let clocks = of_boot.map(|(_, _, document, _)| NoticeClock::booted_at(document.at_boot));
+        let clocks = of_boot.map(|(_, _, document, _)| document.clock);
         this.clock = clocks.fold(clock.later(NoticeClock::going_on_from(last)), NoticeClock::later);
         let (boot, clock) = (this.boot.clone(), this.clock);
         let take = |(path, mark, document, _): FoundDocument| {
             (path, OtherDocument { mark, document: document.with_clock(&boot, clock) })
         };
         this.others = found.into_iter().map(take).collect();
-        let mut own = RowDocument {
-            boot: this.boot.clone(),
-            at_boot: whole_micros(this.clock.at_boot()),
-            ..RowDocument::default()
-        };
+        let mut own = RowDocument { boot: this.boot.clone(), clock: this.clock, ..RowDocument::default() };
         this.absorb_ended(&mut own);
         if let Some(newest) = this.others().max_by_key(|other| other.stamp()) {
             // The process that started last speaks with the fleet, and goes on where the one before it was.

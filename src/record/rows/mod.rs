@@ -10,8 +10,8 @@ mod document;
 mod folder;
 mod past;
 
-pub(super) use clock::boot;
 pub use clock::{NoticeClock, uptime};
+pub(super) use clock::{WrittenTime, boot};
 pub use document::{NotedStamp, NotedWaiver, RowDocument};
 pub use folder::RowFolder;
 pub use past::{FileDigest, HostRow, HostRows, PastRows, RowVersion, ServedVersions, patterns};

@@ -88,14 +88,14 @@ pub struct HostRow {
     since: u64,
     /// Whether that date, to the second, tells it from every other version of the host.
     is_dated: bool,
-    /// When it was replaced, on the clock that notice runs by, in microseconds; nothing while it is served.
-    until: Option<u64>,
+    /// When it was replaced, on the clock that notice runs by; nothing while it is served.
+    until: Option<Duration>,
 }
 
 impl HostRow {
     /// When it was replaced.
     pub fn until(&self) -> Option<NoticeTime> {
-        self.until.map(|micros| NoticeTime(Duration::from_micros(micros)))
+        self.until.map(NoticeTime)
     }
 
     fn since(&self) -> SystemTime {
@@ -130,7 +130,7 @@ impl HostRows {
     /// What was served last, as far as it is known.
     pub fn last_file(&self) -> Option<&FileDigest> {
         let known = self.rows.iter().filter(|row| row.version.file().is_some());
-        known.max_by_key(|row| row.until.unwrap_or(u64::MAX))?.version.file()
+        known.max_by_key(|row| row.until.unwrap_or(Duration::MAX))?.version.file()
     }
 
     /// The version is served from now on; `beside` are the rows of others for the same hosts.
@@ -169,7 +169,7 @@ impl HostRows {
     /// What `is_served` does not hold for is not served any more; `true` where anything was.
     pub fn close(&mut self, is_served: impl Fn(&RowVersion) -> bool, now: NoticeTime) -> bool {
         let ended = self.rows.iter_mut().filter(|row| row.until.is_none() && !is_served(&row.version));
-        ended.map(|row| row.until = Some(whole_micros(now.0))).count() > 0
+        ended.map(|row| row.until = Some(now.0)).count() > 0
     }
 
     /// Something that nobody knows was served until then, or still is.
@@ -180,8 +180,7 @@ impl HostRows {
     /// The version was served by somebody from then until then, or still is.
     pub fn served(&mut self, version: RowVersion, since: SystemTime, until: Option<NoticeTime>) {
         let since = whole_micros(since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
-        let until = until.map(|until| whole_micros(until.0));
-        self.add_row(&HostRow { version, since, is_dated: false, until });
+        self.add_row(&HostRow { version, since, is_dated: false, until: until.map(|until| until.0) });
     }
 
     /// Everything has been known since then, and nothing of the time before.
@@ -267,8 +266,8 @@ impl HostRows {
         self.rows.len() > 1 || self.rows.iter().any(|row| row.until.is_some())
     }
 
-    fn shift(&mut self, shifted: impl Fn(u64) -> u64) {
-        self.rows.iter_mut().for_each(|row| row.until = row.until.map(&shifted));
+    fn shift(&mut self, shifted: impl Fn(NoticeTime) -> NoticeTime) {
+        self.rows.iter_mut().for_each(|row| row.until = row.until().map(&shifted).map(|until| until.0));
     }
 }
 
@@ -362,7 +361,7 @@ impl PastRows {
     }
 
     /// The same by another clock.
-    pub fn shift(&mut self, shifted: impl Fn(u64) -> u64 + Copy) {
+    pub fn shift(&mut self, shifted: impl Fn(NoticeTime) -> NoticeTime + Copy) {
         self.0.values_mut().for_each(|rows| rows.shift(shifted));
     }
 

@@ -22,7 +22,7 @@ pub(super) fn write_past(state: &Path, robots: &[u8]) {
         json!({"version": version, "since": 1_577_836_800_000_000_u64, "is_dated": true, "until": null});
     let host = json!({"rows": [row], "latest": 1_577_836_800});
     let document = json!({
-        "boot": "", "at_boot": 0, "hosts": {"*": host}, "members": {}, "stamps": [], "waived": [],
+        "boot": "", "clock": {"at_boot": {"secs": 0, "nanos": 0}}, "hosts": {"*": host}, "members": {}, "stamps": [], "waived": [],
     });
     let text = document.to_string();
     let noted = NoticeClock::default().at(Duration::from_secs(30 * 86_400)).0.as_micros();
