@@ -142,35 +142,18 @@ impl Asker {
     }
 
     fn ask(&self, sites: &[ExpectedSite]) -> Result<(), SelfTestError> {
-        for site in sites {
-            let (status, robots) = self.get(&site.host, "/robots.txt", CRAWLER)?;
-            match &site.robots {
-                Some(expected) if status != 200 || robots != *expected => {
-                    return Err(wrong(format!(
-                        "site `{}`: /robots.txt is not the file in force (status {status})",
-                        site.name
-                    )));
-                }
-                None if status != 404 => {
-                    return Err(wrong(format!(
-                        "site `{}`: no robots.txt, and yet status {status}",
-                        site.name
-                    )));
-                }
-                _ => {}
-            }
-            let (status, _) = self.get(&site.host, "/", BROWSER)?;
-            if status != 200 {
-                return Err(wrong(format!(
-                    "site `{}`: a person was not let through: status {status}",
-                    site.name
-                )));
-            }
+        for ExpectedSite { name, host, robots } in sites {
+            let (status, served) = self.get(host, "/robots.txt", CRAWLER)?;
+            let (is_right, wanted) = match robots {
+                Some(expected) => (status == 200 && served == *expected, "the file in force"),
+                None => (status == 404, "a page that is not there"),
+            };
+            check(is_right, || format!("site `{name}`: /robots.txt is not {wanted} (status {status})"))?;
+            let (status, _) = self.get(host, "/", BROWSER)?;
+            check(status == 200, || format!("site `{name}`: a person was not let through: status {status}"))?;
         }
         let (status, _) = self.get(SELF_TEST_HOST, "/", CRAWLER)?;
-        if status != 403 {
-            return Err(wrong(format!("a crawler was not refused: status {status}")));
-        }
+        check(status == 403, || format!("a crawler was not refused: status {status}"))?;
         // One site is the test's own.
         let (count, plural) = (sites.len() - 1, if sites.len() == 2 { "" } else { "s" });
         // Whoever closed standard output has the exit code.
@@ -190,6 +173,6 @@ impl Asker {
     }
 }
 
-const fn wrong(what: String) -> SelfTestError {
-    SelfTestError::Wrong(what)
+fn check(is_right: bool, wrong: impl Fn() -> String) -> Result<(), SelfTestError> {
+    if is_right { Ok(()) } else { Err(SelfTestError::Wrong(wrong())) }
 }

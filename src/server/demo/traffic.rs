@@ -3,7 +3,7 @@
 use super::BROWSER;
 use crate::decide::{NoticeTime, Read};
 use crate::identify::Proof;
-use crate::policy::{JudgedClient, JudgedRequest, Policy, Site};
+use crate::policy::{Policy, judge};
 use crate::record::{AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder};
 use crate::request::target::RequestTarget;
 use crate::request::{RequestFacts, Scheme};
@@ -44,81 +44,50 @@ const CAST: [(&str, u64, bool, &[&str]); 6] = [
 /// Records the hour before `now`.
 pub(super) fn record(policy: &Policy, recorder: &Recorder, now: SystemTime) {
     let Some(site) = policy.sites().first() else { return };
+    let (name, current) = (&site.config.name, site.rules.current());
     for (number, (header, every, reads, targets)) in (1..).zip(CAST) {
         // Addresses for documentation (RFC 5737).
-        let client =
-            MadeClient { policy, site, recorder, header, address: Ipv4Addr::new(192, 0, 2, number).into() };
+        let address = IpAddr::V4(Ipv4Addr::new(192, 0, 2, number));
+        let first = ["/robots.txt"].iter().filter(|_| reads);
         let mut read = None;
-        for (turn, target) in (0..HOUR.as_secs() / every).zip(targets.iter().cycle()) {
-            let at = now - HOUR + Duration::from_secs(turn * every);
-            if reads && read.is_none() {
-                read = client.read(at);
+        for (turn, target) in (0..HOUR.as_secs() / every).zip(first.chain(targets.iter().cycle())) {
+            let time = now - HOUR + Duration::from_secs(turn * every);
+            let facts = RequestFacts {
+                scheme: Scheme::Http,
+                method: "GET",
+                host: Cow::Borrowed("localhost"),
+                target: Cow::Borrowed(target.as_bytes()),
+                user_agent: Some(Cow::Borrowed(header.as_bytes())),
+                address: Some(address),
+            };
+            let target = RequestTarget::new(&facts.target, site.config.path_parameters);
+            let (proof, known) = (|_: &_| Proof::Unchecked.into(), |_: &_, _| read.into_iter().collect());
+            let at = NoticeTime::default();
+            let judged = judge(policy, site, &site.rules, &facts, &target, None, proof, known, at);
+            if !judged.identity.client.is_judged() {
+                continue;
             }
-            client.ask(target, read, at);
+            if let Some(version) = current.id.filter(|_| target.is_robots_txt()) {
+                let taken = Read { rules: current.rules, as_of: NoticeTime(Duration::MAX), at };
+                recorder.read(&CompleteRead {
+                    site: name,
+                    identity: &judged.identity,
+                    reader: &ReaderId::new("localhost", &judged.identity, judged.proof, Some(address)),
+                    version,
+                    chosen: current.chosen_for(&judged.identity),
+                    in_force: time,
+                    time,
+                    read: taken,
+                    addresses: AddressDetail::Full,
+                });
+                read = Some(taken);
+                continue;
+            }
+            let occurrence = Occurrence { request_id: "made", ..judged.occurrence(&facts, site, time) };
+            if let Some(wanted) = recorder.count(&occurrence, EventKind::of(&judged.verdict, judged.proof)) {
+                recorder.keep(wanted, Event::new(&occurrence).line(None));
+            }
+            recorder.sent(name, &judged.identity, judged.proof, time, PAGE_BYTES);
         }
-    }
-}
-
-/// One of them.
-struct MadeClient<'a> {
-    policy: &'a Policy,
-    site: &'a Site,
-    recorder: &'a Recorder,
-    header: &'static str,
-    address: IpAddr,
-}
-
-impl MadeClient<'_> {
-    fn judged(&self, facts: &RequestFacts<'_>, read: Option<Read>) -> JudgedRequest<'_> {
-        let target = RequestTarget::new(&facts.target, self.site.config.path_parameters);
-        let recognised = self.site.recognise(self.policy, facts.user_agent.as_deref());
-        let (policy, site, now) = (self.policy, self.site, NoticeTime::default());
-        JudgedClient { policy, site, rules: &site.rules, facts, target: &target, recognised, now }
-            .judge(|_| Proof::Unchecked.into(), |_, _| read.into_iter().collect())
-    }
-
-    fn facts(&self, target: &'static str) -> RequestFacts<'static> {
-        RequestFacts {
-            scheme: Scheme::Http,
-            method: "GET",
-            host: Cow::Borrowed("localhost"),
-            target: Cow::Borrowed(target.as_bytes()),
-            user_agent: Some(Cow::Borrowed(self.header.as_bytes())),
-            address: Some(self.address),
-        }
-    }
-
-    /// It reads the version in force.
-    fn read(&self, at: SystemTime) -> Option<Read> {
-        let current = self.site.rules.current();
-        let read = Read { rules: current.rules, as_of: NoticeTime(Duration::MAX), at: NoticeTime::default() };
-        let judged = self.judged(&self.facts("/robots.txt"), None);
-        let reader = ReaderId::new("localhost", &judged.identity, judged.proof, Some(self.address));
-        self.recorder.read(&CompleteRead {
-            site: &self.site.config.name,
-            identity: &judged.identity,
-            reader: &reader,
-            version: current.id?,
-            chosen: current.chosen_for(&judged.identity),
-            in_force: at,
-            time: at,
-            read,
-            addresses: AddressDetail::Full,
-        });
-        Some(read)
-    }
-
-    fn ask(&self, target: &'static str, read: Option<Read>, now: SystemTime) {
-        let facts = self.facts(target);
-        let judged = self.judged(&facts, read);
-        if !judged.identity.client.is_judged() {
-            return;
-        }
-        let occurrence = Occurrence { request_id: "made", ..judged.occurrence(&facts, self.site, now) };
-        let kind = EventKind::of(&judged.verdict, judged.proof);
-        if let Some(wanted) = self.recorder.count(&occurrence, kind) {
-            self.recorder.keep(wanted, Event::new(&occurrence).line(None));
-        }
-        self.recorder.sent(&self.site.config.name, &judged.identity, judged.proof, now, PAGE_BYTES);
     }
 }
