@@ -22,16 +22,10 @@ const ATTEMPTS: usize = 2;
 const FRESH: Duration = Duration::from_secs(1);
 
 /// What has become of a request at its origin.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ExchangeOutcome {
-    /// The status of the answer, where there was one.
-    pub status: Option<u16>,
-    /// Bytes of the answer's body that were sent.
-    pub bytes: usize,
-    /// Whether the client was sent anything.
-    pub has_begun: bool,
-    /// Whether the client's connection can carry a next request.
-    pub keeps_alive: bool,
+    /// What has become of its answer.
+    pub progress: Progress,
     /// The last server that was tried.
     pub server: Option<usize>,
     /// Why it came to no end.
@@ -90,7 +84,8 @@ impl Exchanger {
         keeps_alive: bool,
     ) -> ExchangeOutcome {
         let (Some(site), Some(origin)) = (context.site(), context.origin()) else {
-            return ExchangeOutcome::failed(OriginFault::NoAddress);
+            let failure = Some(ExchangeFailure::Origin(OriginFault::NoAddress));
+            return ExchangeOutcome { failure, ..ExchangeOutcome::default() };
         };
         let (timeouts, tried, blamed) = (*context.policy.config.timeouts, Vec::new(), Vec::new());
         let mut attempt = ExchangeAttempt { incoming, context, site, origin, timeouts, tried, blamed };
@@ -100,14 +95,7 @@ impl Exchanger {
             self.totals.origins.failed(fault as usize);
             self.faults.note(&site.config.name, fault);
         }
-        ExchangeOutcome {
-            status: progress.status,
-            bytes: progress.sent,
-            has_begun: progress.has_begun,
-            keeps_alive: progress.keeps_client && failure.is_none(),
-            server: attempt.tried.last().copied(),
-            failure,
-        }
+        ExchangeOutcome { progress, server: attempt.tried.last().copied(), failure }
     }
 
     async fn attempts<C: ExchangeClient>(
@@ -270,11 +258,4 @@ fn put_framing(head: &RequestHead, put: &mut dyn FnMut(&[u8], &[u8])) {
 /// RFC 9110 §9.2.2.
 fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
-}
-
-impl ExchangeOutcome {
-    const fn failed(fault: OriginFault) -> Self {
-        let failure = Some(ExchangeFailure::Origin(fault));
-        Self { status: None, bytes: 0, has_begun: false, keeps_alive: false, server: None, failure }
-    }
 }

@@ -16,3 +16,4 @@ pub use fault::{OriginFault, OriginFaults};
 pub use origin::Authorities;
 pub(crate) use origin::{Fetcher, watch_origins};
 pub use pool::OriginConnections;
+pub use relay::Progress;

@@ -101,7 +101,7 @@ fn give(
     // Without a place it is closed at once: a word would cost what there is too little of.
     let Some(permit) = handler.enter(newcomer.peer.map(|peer| peer.ip())) else { return };
     // On the heap, where its size is its own: the next size of a task would be half as large again.
-    let serving = Box::pin(handler.serve(newcomer, permit, slot.stopped()));
+    let serving = Box::pin(handler.serve(newcomer, permit, slot.stage()));
     let runtime = slot.runtime().clone();
     let served = async move {
         serving.await;

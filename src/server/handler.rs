@@ -3,9 +3,10 @@
 
 use super::accept::Accepted;
 use super::admission::{Admission, Permit};
-use super::connection::{Http1Connection, Lifetime, NewConnection, Service, WorkerContext};
+use super::connection::{Http1Connection, NewConnection, Service, WorkerContext};
 use super::http2;
 use super::room::ConnectionRoom;
+use super::workers::Stage;
 use crate::config::{Config, ConnectionLimits};
 use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
@@ -37,7 +38,6 @@ pub(super) struct ConnectionHandler {
     /// Whether fields are believed of proxies that such a header names.
     pub(super) believe_named_proxies: bool,
     pub(super) tls: Option<Acceptor>,
-    pub(super) closing: watch::Receiver<bool>,
 }
 
 /// Whose connection it is.
@@ -81,21 +81,20 @@ impl ConnectionHandler {
         self: Arc<Self>,
         accepted: Accepted,
         permit: Permit,
-        stopping: watch::Receiver<bool>,
+        stage: watch::Receiver<Stage>,
     ) -> impl Future<Output = ()> + Send {
         // On the heap, and gone when it is done: a start takes kilobytes that an idle connection would hold to its end.
         let open = Box::pin(Arc::clone(&self).open(accepted, permit));
         async move {
             let opened = open.await;
-            let lifetime = Lifetime { stopping, closing: self.closing.clone() };
             match opened {
                 None => {}
                 Some(Opened::Plain(connection, info)) => {
-                    connection.serve(&self.service, info, lifetime).await;
+                    connection.serve(&self.service, info, stage).await;
                 }
-                Some(Opened::Tls(connection, info)) => connection.serve(&self.service, info, lifetime).await,
+                Some(Opened::Tls(connection, info)) => connection.serve(&self.service, info, stage).await,
                 Some(Opened::Http2(site, opened, info)) => {
-                    Box::pin(http2::serve(&site, *opened, info, lifetime)).await;
+                    Box::pin(http2::serve(&site, *opened, info, stage)).await;
                 }
             }
         }

@@ -1,9 +1,10 @@
 //! Connections that come from memory: for tests and fuzzers of what a client may send. The daemon serves none.
 
 use super::admission::Admission;
-use super::connection::{Http1Connection, Lifetime, NewConnection, Service};
+use super::connection::{Http1Connection, NewConnection, Service};
 use super::room::ConnectionRoom;
 use super::services::services;
+use super::workers::Stage;
 use crate::gateway::{ConnectionInfo, Gateway};
 use std::fmt;
 use std::net::IpAddr;
@@ -17,7 +18,7 @@ pub struct MemoryServer {
     service: Service,
     admission: Arc<Admission>,
     /// Never told to stop.
-    running: watch::Sender<bool>,
+    running: watch::Sender<Stage>,
 }
 
 impl MemoryServer {
@@ -26,7 +27,12 @@ impl MemoryServer {
     pub fn new(gateway: Gateway) -> Option<Self> {
         let site = services(&gateway, &Arc::default(), ConnectionRoom::new(None, 0, 1, false), 1).pop()?;
         let admission = Arc::new(Admission::new(Arc::clone(&gateway.connections)));
-        Some(Self { gateway, service: Service::Site(site), admission, running: watch::Sender::new(false) })
+        Some(Self {
+            gateway,
+            service: Service::Site(site),
+            admission,
+            running: watch::Sender::new(Stage::Running),
+        })
     }
 
     /// Serves a connection of HTTP/1 from `client` to its end.
@@ -37,9 +43,8 @@ impl MemoryServer {
         };
         let (permit, _) = self.admission.enter();
         let opened = NewConnection { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
-        let lifetime = Lifetime { stopping: self.running.subscribe(), closing: self.running.subscribe() };
         let info = ConnectionInfo::new(Some(client), false, true);
-        Http1Connection::new(opened).serve(&self.service, info, lifetime).await;
+        Http1Connection::new(opened).serve(&self.service, info, self.running.subscribe()).await;
     }
 }
 

@@ -8,7 +8,7 @@ use super::handler::ConnectionHandler;
 use super::pages::Pages;
 use super::room::ConnectionRoom;
 use super::services::{ConnectionBounds, Logs, services};
-use super::workers::{WorkerPool, Workers, renew};
+use super::workers::{Stage, WorkerPool, Workers, renew};
 use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
@@ -125,9 +125,9 @@ impl Server {
         manager.leaving(stop_for);
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
-        worker_pool.stop();
+        worker_pool.stop(Stage::LastRequest);
         let grace = current.get().config.grace;
-        drain(&services, &ends, stop_for, &connections, grace, &mut signals).await;
+        drain(&services, &worker_pool, stop_for, &connections, grace, &mut signals).await;
         // Its file goes then.
         let _ = control.await;
         Ok(())
@@ -201,7 +201,7 @@ fn keep(
 /// Lets what is open come to its end.
 async fn drain(
     services: &[Arc<WorkerContext>],
-    ends: &ConnectionBounds,
+    worker_pool: &WorkerPool,
     stop: Stop,
     connections: &TaskTracker,
     grace: Duration,
@@ -209,7 +209,7 @@ async fn drain(
 ) {
     connections.close();
     let _ = tokio::time::timeout(stop.idle_time_left(), connections.wait()).await;
-    ends.closing.send_replace(true);
+    worker_pool.stop(Stage::CloseIdle);
     if stop != Stop::Interrupt {
         wait(connections, grace, signals).await;
     }
@@ -321,11 +321,12 @@ async fn admin(
     }
 }
 
-/// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors.
+/// Serves pages to whoever may be trusted not to abuse them, on this thread, away from the site's visitors. A stop closes
+/// their idle connections at once.
 async fn show_pages(listener: Listener, handler: ConnectionHandler, stopped: watch::Receiver<bool>) {
     let worker_pool = WorkerPool::here();
     accept(listener, worker_pool.clone(), vec![Arc::new(handler)], stopped, TaskTracker::new()).await;
-    worker_pool.stop();
+    worker_pool.stop(Stage::CloseIdle);
 }
 
 /// Binds now or as soon as it can be had; `None` when the gateway stops first. What only serves the operator does not keep

@@ -1,4 +1,4 @@
-//! What listeners serve with: one set of services for each worker, and how their connections are ended.
+//! What listeners serve with: one set of services for each worker.
 
 use super::admission::Admission;
 use super::connection::{Service, WorkerContext};
@@ -13,12 +13,9 @@ use crate::record::{AccessLog, ConnectionTotals, Journal};
 use pingora::tls::{ClientHello, ResolvesServerCert, ServerConfig, sign::CertifiedKey, version};
 use std::fmt;
 use std::sync::Arc;
-use tokio::sync::watch;
 
-/// How many connections the whole process may have, and how they are ended.
+/// How many connections the whole process may have.
 pub(super) struct ConnectionBounds {
-    /// Those between two requests are closed.
-    pub(super) closing: watch::Sender<bool>,
     room: ConnectionRoom,
     /// Those of other proxies that ask: the site's visitors take none of their places, nor they of those.
     asking: Arc<Admission>,
@@ -26,7 +23,7 @@ pub(super) struct ConnectionBounds {
 
 impl ConnectionBounds {
     pub(super) fn new(room: ConnectionRoom, totals: Arc<ConnectionTotals>) -> Self {
-        Self { closing: watch::Sender::new(false), room, asking: Arc::new(Admission::new(totals)) }
+        Self { room, asking: Arc::new(Admission::new(totals)) }
     }
 
     /// What serves the sites on a listener, one for each worker.
@@ -48,12 +45,11 @@ impl ConnectionBounds {
             proxy_protocol: config.proxy_protocol,
             believe_named_proxies: config.believe_named_proxies,
             tls: tls.clone().map(acceptor),
-            closing: self.closing.subscribe(),
         };
         services.iter().map(|site| Arc::new(handler(site))).collect()
     }
 
-    /// What serves pages to the operator. A stop closes their idle connections at once.
+    /// What serves pages to the operator.
     pub(super) fn pages(&self, pages: Pages, current: &Arc<CurrentPolicy>) -> ConnectionHandler {
         ConnectionHandler {
             service: Service::Pages(pages),
@@ -63,7 +59,6 @@ impl ConnectionBounds {
             proxy_protocol: false,
             believe_named_proxies: false,
             tls: None,
-            closing: self.closing.subscribe(),
         }
     }
 }

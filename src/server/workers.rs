@@ -99,7 +99,17 @@ struct WorkerThread {
     load: AtomicUsize,
     /// Tells them of a stop. Each request looks there: what all workers look at in common would go to and fro between
     /// their processors.
-    stop: watch::Sender<bool>,
+    stage: watch::Sender<Stage>,
+}
+
+/// How far a stop has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Running,
+    /// Every request is the last one of its connection.
+    LastRequest,
+    /// Connections between two requests are closed, too.
+    CloseIdle,
 }
 
 /// A connection's place with a worker, until it is dropped.
@@ -113,8 +123,8 @@ pub(super) struct WorkerSlot {
 impl WorkerPool {
     fn of(runtimes: Vec<Handle>) -> Self {
         let worker = |runtime| {
-            let (load, stop) = (AtomicUsize::new(0), watch::Sender::new(false));
-            Arc::new(WorkerThread { runtime, load, stop })
+            let (load, stage) = (AtomicUsize::new(0), watch::Sender::new(Stage::Running));
+            Arc::new(WorkerThread { runtime, load, stage })
         };
         Self { workers: runtimes.into_iter().map(worker).collect(), turn: Arc::default() }
     }
@@ -158,12 +168,13 @@ impl WorkerPool {
         Some(WorkerSlot { worker: Arc::clone(worker), index })
     }
 
-    /// Tells every connection, of all workers, that there is to be no next request.
-    pub(super) fn stop(&self) {
+    /// Tells every connection, of all workers, how far a stop has come.
+    pub(super) fn stop(&self, stage: Stage) {
         for worker in &*self.workers {
-            worker.stop.send_replace(true);
+            worker.stage.send_replace(stage);
         }
     }
+
     /// Has one worker after the other do the same.
     pub(super) async fn each(&self, job: impl Fn() + Clone + Send + 'static) {
         for worker in &*self.workers {
@@ -179,14 +190,13 @@ impl WorkerSlot {
         &self.worker.runtime
     }
 
-    /// Whether the connection is to come to its end: it has changed once it is. To see that takes no lock, where looking at
-    /// the value does.
-    pub(super) fn stopped(&self) -> watch::Receiver<bool> {
-        let mut stopped = self.worker.stop.subscribe();
-        if *stopped.borrow() {
-            stopped.mark_changed();
+    /// How far a stop has come: it has changed once there is one. To see that takes no lock, where looking at the value does.
+    pub(super) fn stage(&self) -> watch::Receiver<Stage> {
+        let mut stage = self.worker.stage.subscribe();
+        if *stage.borrow() != Stage::Running {
+            stage.mark_changed();
         }
-        stopped
+        stage
     }
 }
 
@@ -248,12 +258,14 @@ mod tests {
     fn every_connection_hears_of_a_stop() {
         let (worker_pool, _runtimes) = worker_pool(3);
         let slots: Vec<WorkerSlot> = (0..3).filter_map(|_| worker_pool.take_slot()).collect();
-        let mut told: Vec<_> = slots.iter().map(WorkerSlot::stopped).collect();
+        let mut told: Vec<_> = slots.iter().map(WorkerSlot::stage).collect();
         assert!(told.iter().all(|told| !told.has_changed().unwrap()));
-        worker_pool.stop();
+        worker_pool.stop(Stage::LastRequest);
         // Whoever comes only now, too.
-        told.extend(slots.iter().map(WorkerSlot::stopped));
-        assert!(told.len() == 6 && told.iter().all(|told| *told.borrow() && told.has_changed().unwrap()));
+        told.extend(slots.iter().map(WorkerSlot::stage));
+        assert!(told.len() == 6 && told.iter().all(|told| told.has_changed().unwrap()));
+        worker_pool.stop(Stage::CloseIdle);
+        assert!(told.iter().all(|told| *told.borrow() == Stage::CloseIdle));
     }
 
     #[test]

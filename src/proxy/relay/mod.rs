@@ -66,17 +66,17 @@ pub(super) enum RelayError {
 
 /// What has become of the answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Progress {
+pub struct Progress {
     /// How long the origin took to begin its answer.
     pub(super) first_byte: Option<Duration>,
     /// The status of the answer, once its head was there.
-    pub(super) status: Option<u16>,
+    pub status: Option<u16>,
     /// Bytes of its body that were sent to the client.
-    pub(super) sent: usize,
+    pub sent: usize,
     /// Whether the client was sent anything at all.
-    pub(super) has_begun: bool,
+    pub has_begun: bool,
     /// Whether the client's connection goes on behind the answer.
-    pub(super) keeps_client: bool,
+    pub keeps_client: bool,
     /// Whether the origin's connection can carry a next request.
     pub(super) keeps_origin: bool,
     /// For how long the origin keeps it, where it says so.

@@ -8,6 +8,7 @@ use crate::http::head::{CompleteHead, HeadLimits, HeadProgress, HeadReader, Ques
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
 use crate::server::stream::ClientStream;
+use crate::server::workers::Stage;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -72,8 +73,8 @@ impl ServiceReader {
 
 /// The signal to close a connection between two requests.
 pub(super) struct Closing<'a, F> {
-    /// Whether there may be one.
-    changes: watch::Receiver<bool>,
+    /// Whether there may be one: it has changed once a stop has begun.
+    pub(super) changes: watch::Receiver<Stage>,
     /// The wait for it, until it was seen.
     wait: Option<Pin<&'a mut F>>,
     /// Whom it wakes. It need not be told again for each request.
@@ -81,7 +82,7 @@ pub(super) struct Closing<'a, F> {
 }
 
 impl<'a, F: Future<Output = ()>> Closing<'a, F> {
-    pub(super) const fn new(changes: watch::Receiver<bool>, wait: Pin<&'a mut F>) -> Self {
+    pub(super) const fn new(changes: watch::Receiver<Stage>, wait: Pin<&'a mut F>) -> Self {
         Self { changes, wait: Some(wait), waker: None }
     }
 

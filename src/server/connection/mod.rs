@@ -18,6 +18,7 @@ pub(super) use requests::{Recipient, RequestOutcome, Service, WorkerContext, ans
 
 use super::admission::Permit;
 use super::stream::ClientStream;
+use super::workers::Stage;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::http::BodyReader;
@@ -48,15 +49,6 @@ const LARGEST: usize = 4 * 1024;
 fn on_heap<F: Future>(future: F) -> Pin<Box<F>> {
     debug_assert!(size_of::<F>() <= LARGEST, "{}", size_of::<F>());
     Box::pin(future)
-}
-
-/// What a connection's loop is told of the life of the process.
-#[derive(Clone, Debug)]
-pub(super) struct Lifetime {
-    /// Once this is true, every request is the last one of its connection.
-    pub(super) stopping: watch::Receiver<bool>,
-    /// Once this is true, connections between two requests are closed.
-    pub(super) closing: watch::Receiver<bool>,
 }
 
 /// What a new connection is made of.
@@ -123,13 +115,12 @@ impl<S: ClientStream> Http1Connection<S> {
         mut self: Box<Self>,
         service: &Service,
         info: ConnectionInfo,
-        mut lifetime: Lifetime,
+        mut stage: watch::Receiver<Stage>,
     ) -> impl Future<Output = ()> + Send {
         async move {
-            let changes = lifetime.closing.clone();
-            let wait = pin!(async { drop(lifetime.closing.wait_for(|closing| *closing).await) });
-            let closing = Closing::new(changes, wait);
-            self.requests(service, &info, &lifetime.stopping, closing).await;
+            let changes = stage.clone();
+            let wait = pin!(async { drop(stage.wait_for(|stage| *stage == Stage::CloseIdle).await) });
+            self.requests(service, &info, Closing::new(changes, wait)).await;
             self.count_no_request();
         }
     }
@@ -140,7 +131,6 @@ impl<S: ClientStream> Http1Connection<S> {
         &mut self,
         service: &Service,
         info: &ConnectionInfo,
-        stopping: &watch::Receiver<bool>,
         mut closing: Closing<'_, impl Future<Output = ()> + Send>,
     ) -> impl Future<Output = ()> + Send {
         async move {
@@ -150,7 +140,7 @@ impl<S: ClientStream> Http1Connection<S> {
                     NextRequest::Request(head) => {
                         let head = self.take_head(reader, head);
                         // On the heap for as long as it takes: an idle connection has no room for it.
-                        let goes_on = on_heap(self.request(head, service, info, stopping)).await;
+                        let goes_on = on_heap(self.request(head, service, info, &closing.changes)).await;
                         self.idle_since = None;
                         if !goes_on {
                             break;

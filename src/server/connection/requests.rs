@@ -10,6 +10,7 @@ use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, Exchanger};
 use crate::server::delivery;
 use crate::server::pages::Pages;
 use crate::server::stream::ClientStream;
+use crate::server::workers::Stage;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,12 +104,12 @@ impl<S: ClientStream> Http1Connection<S> {
         head: RequestHead,
         service: &Service,
         info: &ConnectionInfo,
-        stopping: &watch::Receiver<bool>,
+        stage: &watch::Receiver<Stage>,
     ) -> bool {
         self.requests = self.requests.saturating_add(1);
         self.body = BodyReader::new(head.body);
         self.meter = super::BodyMeter::default();
-        let keeps_alive = self.may_go_on(&head) && !stopping.has_changed().unwrap_or(true);
+        let keeps_alive = self.may_go_on(&head) && !stage.has_changed().unwrap_or(true);
         let incoming = Incoming { head: &head, connection: info };
         match service {
             Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
@@ -254,19 +255,19 @@ async fn exchange<C: Recipient>(
 ) -> RequestOutcome {
     let (head, gateway) = (incoming.head, &site.gateway);
     let exchanged = site.exchanger.exchange(incoming, context, client, keeps_alive).await;
-    let server = exchanged.server;
-    let ending = RequestEnding { status: exchanged.status, bytes: exchanged.bytes, fault: None, server };
+    let (progress, server) = (exchanged.progress, exchanged.server);
+    let ending = RequestEnding { status: progress.status, bytes: progress.sent, fault: None, server };
     let Some(failure) = exchanged.failure else {
-        let goes_on = exchanged.keeps_alive && client.is_drained(head).await;
+        let goes_on = progress.keeps_client && client.is_drained(head).await;
         return RequestOutcome { ending, is_whole: true, goes_on };
     };
     if let ExchangeFailure::Client(ClientFault::Malformed(_)) = failure {
         gateway.totals.malformed();
     }
     let fault = fault(failure);
-    let page = page(failure).filter(|_| !exchanged.has_begun);
+    let page = page(failure).filter(|_| !progress.has_begun);
     let Some(page) = page else {
-        let status = ending.status.filter(|_| exchanged.has_begun);
+        let status = ending.status.filter(|_| progress.has_begun);
         return RequestOutcome {
             ending: RequestEnding { status, fault, ..ending },
             ..RequestOutcome::default()

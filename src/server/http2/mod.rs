@@ -9,7 +9,8 @@ mod places;
 mod state;
 mod stream;
 
-use super::connection::{Lifetime, NewConnection, WorkerContext};
+use super::connection::{NewConnection, WorkerContext};
+use super::workers::Stage;
 use crate::config::ConnectionLimits;
 use crate::gateway::ConnectionInfo;
 use bytes::Bytes;
@@ -38,7 +39,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     site: &Arc<WorkerContext>,
     opened: NewConnection<S>,
     info: ConnectionInfo,
-    mut lifetime: Lifetime,
+    mut stage: watch::Receiver<Stage>,
 ) {
     let NewConnection { stream, socket, permit, limits, timeouts, .. } = opened;
     let (places, totals) = (Places::of(permit.client()), Arc::clone(permit.totals()));
@@ -46,10 +47,10 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));
     let connection = tokio::select! {
         connection = handshake => connection.ok(),
-        _ = lifetime.closing.wait_for(|closing| *closing) => None,
+        () = is_at(&mut stage, Stage::CloseIdle) => None,
     };
     if let Some(mut connection) = connection {
-        requests(&mut connection, site, &state, lifetime).await;
+        requests(&mut connection, site, &state, stage).await;
         state.close();
         // The socket is asked about until then. Whoever waits has no longer.
         let _ = timeout(AMONG_OTHERS, state.endings.all_forgotten()).await;
@@ -63,9 +64,9 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
     connection: &mut Connection<Guarded<S>, Bytes>,
     site: &Arc<WorkerContext>,
     state: &Arc<ConnectionState>,
-    lifetime: Lifetime,
+    mut stage: watch::Receiver<Stage>,
 ) {
-    let Lifetime { mut stopping, mut closing } = lifetime;
+    let mut closing = stage.clone();
     let (mut is_leaving, mut is_closing) = (false, false);
     loop {
         tokio::select! {
@@ -79,12 +80,12 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
                 }
                 Some(Err(_)) | None => return,
             },
-            () = is_set(&mut stopping), if !is_leaving => {
+            () = is_at(&mut stage, Stage::LastRequest), if !is_leaving => {
                 is_leaving = true;
                 connection.graceful_shutdown();
             }
             // Whoever has said goodbye waits for its client to hear of it, which that may never.
-            () = is_set(&mut closing), if !is_closing => {
+            () = is_at(&mut closing, Stage::CloseIdle), if !is_closing => {
                 is_closing = true;
                 leave_if_resting(connection, state);
             }
@@ -111,9 +112,9 @@ fn leave_if_resting<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Ready once `signal` is set, or nobody is left to set it.
-async fn is_set(signal: &mut watch::Receiver<bool>) {
-    let _ = signal.wait_for(|is_set| *is_set).await;
+/// Ready once a stop has come so far, or nobody is left to tell.
+async fn is_at(stage: &mut watch::Receiver<Stage>, wanted: Stage) {
+    let _ = stage.wait_for(|stage| *stage >= wanted).await;
 }
 
 /// What the library bounds itself.
