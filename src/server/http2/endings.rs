@@ -16,7 +16,7 @@ enum Ending {
     Written,
     /// The kernel has all of it.
     Sent,
-    /// The client has cancelled the stream, or the connection is over.
+    /// The stream was reset, or the connection is over.
     Lost,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Endings {
 impl Endings {
     /// Watches a stream from before its answer ends until [`Self::forget`].
     pub(super) fn watch(&self, stream: u32) {
-        self.watched().insert(stream, Ending::Awaited);
+        self.watched().entry(stream).or_insert(Ending::Awaited);
     }
 
     pub(super) fn forget(&self, stream: u32) {
@@ -39,10 +39,11 @@ impl Endings {
         }
     }
 
-    /// A frame that ends `stream` was written.
-    pub(super) fn wrote(&self, stream: u32) {
+    /// The frame was written that ends `stream`, or resets it.
+    pub(super) fn wrote(&self, stream: u32, is_reset: bool) {
         if let Some(ending @ Ending::Awaited) = self.watched().get_mut(&stream) {
-            *ending = Ending::Written;
+            *ending = if is_reset { Ending::Lost } else { Ending::Written };
+            self.changed.notify_waiters();
         }
     }
 
@@ -114,16 +115,20 @@ mod tests {
         for stream in [1, 3, 5, 7] {
             endings.watch(stream);
         }
-        endings.wrote(1);
-        endings.wrote(3);
-        endings.wrote(9);
+        endings.wrote(1, false);
+        endings.wrote(1, true);
+        endings.wrote(3, false);
+        endings.wrote(9, false);
         endings.cancelled(3);
         let first = async {
             tokio::task::yield_now().await;
             endings.flushed();
         };
         assert!(tokio::join!(endings.has_left(1), first).0);
-        endings.wrote(5);
+        endings.watch(11);
+        endings.wrote(11, true);
+        assert!(!endings.has_left(11).await, "it was reset");
+        endings.wrote(5, false);
         endings.close();
         for lost in [3, 5, 7, 9] {
             assert!(!endings.has_left(lost).await, "{lost}");
@@ -132,7 +137,7 @@ mod tests {
         endings.cancelled(1);
         assert!(!endings.has_left(1).await);
         let rest = async {
-            for stream in [1, 3, 5, 7] {
+            for stream in [1, 3, 5, 7, 11] {
                 endings.forget(stream);
             }
         };

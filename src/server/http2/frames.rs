@@ -179,17 +179,18 @@ impl FrameMeter {
         self.is_within_bounds()
     }
 
-    /// Reads `bytes` of the gateway along, and says what it has found wrong, and which streams it has ended.
+    /// Reads `bytes` of the gateway along, and says what it has found wrong, and which streams it has ended, or reset.
     pub(super) fn wrote(
         &mut self,
         bytes: &[u8],
         mut found: impl FnMut(ConnectionEvent),
-        mut ended: impl FnMut(u32),
+        mut ended: impl FnMut(u32, bool),
     ) {
         self.carried += bytes.len() as u64;
         self.written.read(bytes, |seen| {
-            if matches!(seen.head.kind, DATA | HEADERS) && seen.head.flags & END_STREAM != 0 {
-                ended(seen.head.stream);
+            let is_reset = seen.head.kind == RST_STREAM;
+            if is_reset || matches!(seen.head.kind, DATA | HEADERS) && seen.head.flags & END_STREAM != 0 {
+                ended(seen.head.stream, is_reset);
             }
             match seen.reason {
                 // PROTOCOL_ERROR, FLOW_CONTROL_ERROR, STREAM_CLOSED, FRAME_SIZE_ERROR, COMPRESSION_ERROR.
@@ -254,7 +255,7 @@ mod tests {
         let mut meter = meter(1, 1);
         assert!(meter.read(&[0; PREFACE], |_| {}));
         for _ in 0..100_000 {
-            meter.wrote(&frame(DATA, &[0]), |event| panic!("{event:?}"), |_| {});
+            meter.wrote(&frame(DATA, &[0]), |event| panic!("{event:?}"), |_, _| {});
             assert!((0..2).all(|_| meter.read(&frame(8, &[0; 4]), |_| {})), "WINDOW_UPDATE");
         }
         assert!((0..1000).all(|_| meter.read(&frame(DATA, &[0; 100]), |_| {})), "DATA");
@@ -285,7 +286,7 @@ mod tests {
         for size in 1..40 {
             let (mut meter, mut found) = (meter(1, 1), Vec::new());
             for piece in bytes.chunks(size) {
-                meter.wrote(piece, |event| found.push(event), |_| {});
+                meter.wrote(piece, |event| found.push(event), |_, _| {});
             }
             let expected = [ConnectionEvent::H2Error, ConnectionEvent::H2Flood, ConnectionEvent::H2Error];
             assert_eq!(found, expected, "{size}");

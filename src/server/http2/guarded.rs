@@ -2,7 +2,6 @@
 
 use super::frames::FrameMeter;
 use super::paths::PathGuard;
-use super::places::Backlog;
 use super::state::ConnectionState;
 use crate::record::ConnectionEvent;
 use crate::server::admission::Permit;
@@ -22,7 +21,6 @@ pub(super) struct Guarded<S> {
     deadline: Deadline,
     meter: FrameMeter,
     paths: PathGuard,
-    backlog: Backlog,
     /// Since when a write or flush has been waited for, and the timer of that wait.
     stalled: Option<Instant>,
     stall_deadline: Deadline,
@@ -40,7 +38,6 @@ impl<S> Guarded<S> {
             deadline: Deadline::default(),
             meter: FrameMeter::new(&state.limits),
             paths: PathGuard::new(state.limits.header_size),
-            backlog: Backlog::default(),
             stalled: None,
             stall_deadline: Deadline::default(),
             last_read: None,
@@ -109,7 +106,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         if this.is_over {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        this.backlog.settle(&this.state.places);
         let before = buffer.filled().len();
         if this.paths.give(buffer) {
             return Poll::Ready(Ok(()));
@@ -155,7 +151,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.inner).poll_flush(context);
         let flushed = this.bound(context, flushed);
-        this.backlog.note(&this.state.places, context, flushed.is_pending());
+        this.state.set_behind(flushed.is_pending());
         if matches!(flushed, Poll::Ready(Ok(()))) {
             this.state.endings.flushed();
         }
@@ -180,7 +176,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         let written = Pin::new(&mut this.inner).poll_write_vectored(context, slices);
         let written = this.bound(context, written);
         if written.is_pending() {
-            this.backlog.note(&this.state.places, context, true);
+            this.state.set_behind(true);
         }
         let mut count = ready!(written)?;
         let whole = count;
@@ -188,7 +184,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
             let here = count.min(slice.len());
             let state = &this.state;
             let bytes = slice.get(..here).unwrap_or_default();
-            this.meter.wrote(bytes, |event| state.count(event), |stream| state.endings.wrote(stream));
+            this.meter.wrote(
+                bytes,
+                |event| state.count(event),
+                |stream, is_reset| state.endings.wrote(stream, is_reset),
+            );
             count -= here;
         }
         Poll::Ready(Ok(whole))

@@ -5,7 +5,6 @@ mod frames;
 mod guarded;
 mod hpack;
 mod paths;
-mod places;
 mod state;
 mod stream;
 
@@ -17,7 +16,6 @@ use bytes::Bytes;
 use guarded::Guarded;
 use h2::Reason;
 use h2::server::{Builder, Connection};
-use places::Places;
 use state::ConnectionState;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,8 +40,8 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     mut stage: watch::Receiver<Stage>,
 ) {
     let NewConnection { stream, socket, permit, limits, timeouts, .. } = opened;
-    let (places, totals) = (Places::of(permit.client()), Arc::clone(permit.totals()));
-    let state = Arc::new(ConnectionState::new(limits, timeouts, info, places, socket, totals));
+    let (client, totals) = (permit.client(), Arc::clone(permit.totals()));
+    let state = Arc::new(ConnectionState::new(limits, timeouts, info, client, socket, totals));
     let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));
     let connection = tokio::select! {
         connection = handshake => connection.ok(),

@@ -5,10 +5,10 @@
 
 use super::endings::Endings;
 use super::paths::TruePath;
-use super::places::Places;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
+use crate::server::admission::AdmittedClient;
 use crate::server::connection::patience;
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
@@ -34,8 +34,10 @@ pub(super) struct ConnectionState {
     pub(super) limits: ConnectionLimits,
     pub(super) timeouts: Arc<Timeouts>,
     pub(super) info: ConnectionInfo,
-    pub(super) places: Places,
+    pub(super) client: AdmittedClient,
     pub(super) endings: Endings,
+    /// Whether the connection has more to send than its client takes.
+    is_behind: AtomicBool,
     /// Paths that the library was not given, of requests that it has not handed over.
     paths: Mutex<BTreeMap<u32, Arc<[u8]>>>,
     /// Its socket, which the kernel is asked about.
@@ -62,7 +64,7 @@ impl ConnectionState {
         limits: ConnectionLimits,
         timeouts: Arc<Timeouts>,
         info: ConnectionInfo,
-        places: Places,
+        client: AdmittedClient,
         socket: Option<RawFd>,
         totals: Arc<ConnectionTotals>,
     ) -> Self {
@@ -70,8 +72,9 @@ impl ConnectionState {
             limits,
             timeouts,
             info,
-            places,
+            client,
             endings: Endings::default(),
+            is_behind: AtomicBool::new(false),
             paths: Mutex::default(),
             socket,
             totals,
@@ -152,7 +155,7 @@ impl ConnectionState {
 
     pub(super) fn count(&self, event: ConnectionEvent) {
         if event == ConnectionEvent::H2Error && !self.has_erred.swap(true, Ordering::Relaxed) {
-            self.places.note_error();
+            self.client.note_error();
         }
         self.totals.count(event);
     }
@@ -161,6 +164,15 @@ impl ConnectionState {
     pub(super) fn count_end(&self, event: ConnectionEvent) {
         self.count(event);
         self.is_counted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether what was to be sent last has not gone.
+    pub(super) fn set_behind(&self, is_behind: bool) {
+        self.is_behind.store(is_behind, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_behind.load(Ordering::Relaxed)
     }
 
     /// The client has sent something.
@@ -175,7 +187,6 @@ impl ConnectionState {
     /// The connection is gone: one that said something, and never asked for anything, is counted.
     pub(super) fn close(&self) {
         self.endings.close();
-        self.places.catch_up();
         if !self.is_counted.load(Ordering::Relaxed) && self.phase() == Phase::Fresh && self.has_spoken() {
             self.count(ConnectionEvent::NoRequest);
         }
@@ -208,15 +219,15 @@ impl ConnectionState {
 mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
-    use crate::server::admission::{Admission, AdmittedClient};
+    use crate::server::admission::Admission;
 
     fn state() -> Arc<ConnectionState> {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = ConnectionLimits { requests_per_connection: 2, ..config.limits };
-        let places = Places::of(AdmittedClient::new(Arc::<Admission>::default(), None));
+        let client = AdmittedClient::new(Arc::<Admission>::default(), None);
         let info = ConnectionInfo::new(None, true, true);
-        Arc::new(ConnectionState::new(limits, config.timeouts, info, places, None, Arc::default()))
+        Arc::new(ConnectionState::new(limits, config.timeouts, info, client, None, Arc::default()))
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(super) async fn serve(
         stream.finish();
         // One who is still sending is not cut off at once: it may not look at its answer before.
         stream.is_drained(&head).await;
+        stream.is_held_no_more().await;
     } else if stream.writer.is_some() {
         // The library drops what is not written once the stream is reset. The client gets what the origin sent.
         tokio::task::yield_now().await;
@@ -59,8 +60,11 @@ pub(super) async fn serve(
 struct Stream {
     body: RecvStream,
     answer: SendResponse<Bytes>,
-    /// What the answer's body is written to, once its head was sent.
+    /// What the answer's body is written to, once its head was sent, and whether the answer was handed over to its end.
     writer: Option<SendStream<Bytes>>,
+    is_over: bool,
+    /// Whether the library may hold it for long.
+    is_held: bool,
     state: Arc<ConnectionState>,
     place: Option<RequestPlace>,
     /// Whether nothing more is read of the request's body.
@@ -78,6 +82,8 @@ impl Stream {
             body,
             answer,
             writer: None,
+            is_over: false,
+            is_held: false,
             patience: state.timeouts.client_write,
             state,
             place: None,
@@ -95,7 +101,7 @@ impl Stream {
         context: &mut RequestContext,
     ) -> RequestOutcome {
         let head = incoming.head;
-        match self.state.places.enter(&self.state.limits) {
+        match self.state.client.enter(&self.state.limits) {
             Ok(place) => self.place = Some(place),
             Err(_) if site.gateway.wants_robots_txt(incoming, context) => {
                 self.patience = self.patience.min(HURRY);
@@ -157,18 +163,36 @@ impl Stream {
 
     /// Ends the answer.
     fn finish(&mut self) {
-        if let Some(mut writer) = self.writer.take() {
+        if !self.is_over {
+            self.note_end();
             // The client may have left meanwhile.
-            let _ = writer.send_data(Bytes::new(), true);
+            let _ = self.writer.as_mut().map(|writer| writer.send_data(Bytes::new(), true));
+        }
+    }
+
+    /// The library is about to be given the end of the answer. Where the client takes less than there is, it holds that.
+    fn note_end(&mut self) {
+        self.is_over = true;
+        self.is_held = self.place.is_some() && self.state.is_behind();
+        if self.is_held {
+            self.state.endings.watch(self.id());
+        }
+    }
+
+    /// Waits until an answer that the library holds has left, or is lost. For so long the request keeps its place.
+    async fn is_held_no_more(&mut self) {
+        let (endings, id) = (&self.state.endings, self.id());
+        if let Some(writer) = self.writer.as_mut().filter(|_| self.is_held) {
+            tokio::select! {
+                _ = endings.has_left(id) => {}
+                _ = poll_fn(|context| writer.poll_reset(context)) => {}
+            }
         }
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Some(place) = self.place.take() {
-            self.state.places.leave(place);
-        }
         self.state.endings.forget(self.id());
         self.state.end();
     }
@@ -213,8 +237,11 @@ impl ExchangeClient for Stream {
         let mut head = http::Response::new(());
         *head.status_mut() = StatusCode::from_u16(status).map_err(|_| ClientFault::Gone)?;
         *head.headers_mut() = fields;
+        if is_last {
+            self.note_end();
+        }
         let writer = self.answer.send_response(head, is_last).map_err(|_| ClientFault::Gone)?;
-        self.writer = Some(writer).filter(|_| !is_last);
+        self.writer = Some(writer);
         Ok(())
     }
 
