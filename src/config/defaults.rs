@@ -6,8 +6,8 @@ use super::{Config, ConnectionLimits, VerifyOptions, WrittenConfig};
 use crate::enforce::{ClientModes, Mode};
 use crate::http::claims::FieldPatterns;
 use crate::record::{AccessFormat, AddressDetail, JournalRate, LogOptions};
-use crate::request::address::NetworkList;
 use crate::request::forwarded::ForwardedField;
+use crate::request::prefixes::Prefixes;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -155,7 +155,7 @@ impl Default for Config {
             admin: Some(ADMIN),
             admin_token: None,
             threads: threads(),
-            trusted_proxies: NetworkList::default(),
+            trusted_proxies: Prefixes::default(),
             forwarded_header: ForwardedField::default(),
             remove_fields: FieldPatterns::default(),
             keep_fields: FieldPatterns::default(),

@@ -67,8 +67,8 @@ use crate::record::{
     AccessFormat, AccessLogOptions, AddressDetail, JournalOptions, JournalRate, JournalTarget, LogOptions,
     STORE_FILE, StoreOptions,
 };
-use crate::request::address::NetworkList;
 use crate::request::forwarded::ForwardedField;
+use crate::request::prefixes::Prefixes;
 use error::rebase;
 use faults::Faults;
 use serde::Deserialize;
@@ -146,7 +146,7 @@ pub struct Config {
     pub threads: usize,
     /// Proxies whose `X-Forwarded-For` is believed.
     #[serde(with = "ListedAs::<NetworkValue>")]
-    pub trusted_proxies: NetworkList,
+    pub trusted_proxies: Prefixes,
     /// In which field trusted proxies tell where a request came from.
     #[serde(with = "ForwardedFieldForm")]
     pub forwarded_header: ForwardedField,

@@ -99,7 +99,7 @@ impl ConnectionInfo {
 
     /// The peer, where its fields are believed: it is one of `trusted_proxies`.
     fn trusted_peer(&self, config: &Config) -> Option<IpAddr> {
-        self.peer.filter(|peer| self.may_be_relayed && config.trusted_proxies.contain(*peer))
+        self.peer.filter(|peer| self.may_be_relayed && config.trusted_proxies.contains(*peer))
     }
 }
 

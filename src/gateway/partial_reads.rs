@@ -61,7 +61,7 @@ fn sign(head: &RequestHead) -> Option<&'static str> {
 /// that nobody has named.
 fn is_believed(incoming: Incoming<'_>, config: &Config) -> bool {
     let named = &config.trusted_proxies;
-    named.is_empty() || incoming.connection.peer.is_some_and(|peer| named.contain(peer))
+    named.is_empty() || incoming.connection.peer.is_some_and(|peer| named.contains(peer))
 }
 
 #[cfg(test)]

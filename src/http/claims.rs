@@ -4,6 +4,8 @@
 //! Names are compared as a gateway interface takes them: CGI and its successors write `-` as `_` (RFC 3875 §4.1.18), and
 //! some of them every byte that is no letter or digit. So `X.Forwarded.For` is `X-Forwarded-For`.
 
+use std::sync::LazyLock;
+
 /// Names of such fields, in lower case. What a trusted proxy writes in them is believed.
 pub const NAMES: [&str; 19] = [
     "cf-connecting-ip",
@@ -109,31 +111,18 @@ pub fn claim(name: &[u8]) -> Option<FieldClaim> {
 
 /// For each first byte, how long the names are that begin with it, as bits. The lowest says that a beginning of names does.
 /// Each field of each request is looked up here; few of ordinary requests are compared with the lists then.
-#[expect(clippy::indexing_slicing, reason = "worked out while this is compiled, which a fault would end")]
-const BEGINNINGS: [u32; 128] = {
+static BEGINNINGS: LazyLock<[u32; 128]> = LazyLock::new(|| {
+    let names = NAMES.into_iter().chain(DETOURS.map(|(name, _)| name));
+    let prefixes = PREFIXES.into_iter().chain(DETOUR_PREFIXES.map(|(prefix, _)| prefix));
     let mut beginnings = [0; 128];
-    let mut at = 0;
-    while at < NAMES.len() {
-        beginnings[NAMES[at].as_bytes()[0] as usize] |= length_bit(NAMES[at].len());
-        at += 1;
-    }
-    at = 0;
-    while at < DETOURS.len() {
-        beginnings[DETOURS[at].0.as_bytes()[0] as usize] |= length_bit(DETOURS[at].0.len());
-        at += 1;
-    }
-    at = 0;
-    while at < PREFIXES.len() {
-        beginnings[PREFIXES[at].as_bytes()[0] as usize] |= 1;
-        at += 1;
-    }
-    at = 0;
-    while at < DETOUR_PREFIXES.len() {
-        beginnings[DETOUR_PREFIXES[at].0.as_bytes()[0] as usize] |= 1;
-        at += 1;
+    for (name, bit) in
+        names.map(|name| (name, length_bit(name.len()))).chain(prefixes.map(|prefix| (prefix, 1)))
+    {
+        let first = name.bytes().next().map_or(0, usize::from);
+        beginnings.get_mut(first).into_iter().for_each(|bits| *bits |= bit);
     }
     beginnings
-};
+});
 
 /// The longest name of the lists has 29 bytes.
 const fn length_bit(length: usize) -> u32 {

@@ -6,14 +6,14 @@ use super::Policy;
 use crate::config::{Config, Exception};
 use crate::enforce::SetByName;
 use crate::identify::{Identity, Proof};
-use crate::request::address::NetworkList;
+use crate::request::prefixes::Prefixes;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
 /// The exceptions that hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exceptions {
-    everybody: NetworkList,
+    everybody: Prefixes,
     named: SetByName<Excepted>,
 }
 
@@ -21,7 +21,7 @@ pub struct Exceptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Excepted {
     is_everywhere: bool,
-    networks: NetworkList,
+    networks: Prefixes,
 }
 
 impl Excepted {
@@ -43,14 +43,14 @@ impl Exceptions {
 
     /// Whether nobody at this address is judged.
     pub fn contain(&self, address: Option<IpAddr>) -> bool {
-        address.is_some_and(|address| self.everybody.contain(address))
+        address.is_some_and(|address| self.everybody.contains(address))
     }
 
     /// Whether `identity` is not judged there. Who only borrows its name is.
     pub fn name(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>) -> bool {
         let held = self.named.of(identity).filter(|_| proof != Proof::Contradicted);
         held.is_some_and(|held| {
-            held.is_everywhere || address.is_some_and(|address| held.networks.contain(address))
+            held.is_everywhere || address.is_some_and(|address| held.networks.contains(address))
         })
     }
 }

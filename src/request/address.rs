@@ -3,6 +3,7 @@
 //! The walk over `X-Forwarded-For` believes a hop only while the next nearer one is trusted, so a
 //! client cannot choose the address it is judged and reported under.
 
+use super::prefixes::Prefixes;
 use ipnet::IpNet;
 use std::fmt;
 use std::net::IpAddr;
@@ -80,35 +81,6 @@ impl FromStr for Network {
     }
 }
 
-/// A list of networks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NetworkList(Vec<Network>);
-
-impl NetworkList {
-    /// Whether any network of the list contains `address`.
-    pub fn contain(&self, address: IpAddr) -> bool {
-        // Nearly every list that a request is held against is empty.
-        !self.is_empty() && self.0.iter().any(|network| network.contains(address))
-    }
-
-    /// Whether the list is empty.
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Extend<Network> for NetworkList {
-    fn extend<I: IntoIterator<Item = Network>>(&mut self, networks: I) {
-        self.0.extend(networks);
-    }
-}
-
-impl FromIterator<Network> for NetworkList {
-    fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
-        Self(networks.into_iter().collect())
-    }
-}
-
 /// The client's address: the peer, or, behind trusted proxies, the nearest hop of `X-Forwarded-For`
 /// that is not itself trusted. `None` when the chain of trusted proxies ends at a hop that is no address:
 /// then nobody knows the client, and it must not pass for the proxy.
@@ -116,19 +88,19 @@ impl FromIterator<Network> for NetworkList {
 /// `forwarded_for` yields the header's lines in order. The list is walked from its right end, since
 /// each proxy appends the address it saw; everything left of the first untrusted hop is only a claim
 /// of that hop. The lines are bytes, since a client may write anything before what a proxy appends.
-pub fn client_address<'a, L>(peer: IpAddr, trusted: &NetworkList, forwarded_for: L) -> Option<IpAddr>
+pub fn client_address<'a, L>(peer: IpAddr, trusted: &Prefixes, forwarded_for: L) -> Option<IpAddr>
 where
     L: IntoIterator<Item = &'a [u8]>,
     L::IntoIter: DoubleEndedIterator,
 {
     let mut client = peer.to_canonical();
-    if !trusted.contain(client) {
+    if !trusted.contains(client) {
         return Some(client);
     }
     let hops = forwarded_for.into_iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b','));
     for hop in hops {
         client = hop_address(hop.trim_ascii())?;
-        if !trusted.contain(client) {
+        if !trusted.contains(client) {
             break;
         }
     }

@@ -13,11 +13,6 @@ use std::net::IpAddr;
 pub struct Prefixes(JointPrefixSet<IpNet>);
 
 impl Prefixes {
-    /// Builds the set. Networks written twice count once.
-    pub fn new(networks: impl IntoIterator<Item = Network>) -> Self {
-        Self(networks.into_iter().map(|network| network.0).collect())
-    }
-
     /// The most specific network that contains `address`.
     pub fn longest(&self, address: IpAddr) -> Option<Network> {
         self.0.get_lpm(&address.to_canonical().into()).map(Network)
@@ -41,6 +36,21 @@ impl Prefixes {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl Extend<Network> for Prefixes {
+    fn extend<I: IntoIterator<Item = Network>>(&mut self, networks: I) {
+        networks.into_iter().for_each(|network| {
+            self.0.insert(network.0);
+        });
+    }
+}
+
+impl FromIterator<Network> for Prefixes {
+    /// Networks that are written twice count once.
+    fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
+        Self(networks.into_iter().map(|network| network.0).collect())
     }
 }
 
@@ -78,7 +88,7 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn set(networks: &[&str]) -> Prefixes {
-        Prefixes::new(networks.iter().map(|text| text.parse::<Network>().unwrap()))
+        Prefixes::from_iter(networks.iter().map(|text| text.parse::<Network>().unwrap()))
     }
 
     fn longest(set: &Prefixes, address: &str) -> Option<String> {
@@ -120,7 +130,7 @@ mod tests {
         assert!(set.contains("255.255.255.255".parse().unwrap()));
         assert!(set.contains("0.0.0.0".parse().unwrap()));
         assert!(!set.contains("1.0.0.0".parse().unwrap()) && !set.contains("fffe::".parse().unwrap()));
-        let all = Prefixes::new(["0.0.0.0/0", "::/0"].map(|text| text.parse::<Network>().unwrap()));
+        let all = Prefixes::from_iter(["0.0.0.0/0", "::/0"].map(|text| text.parse::<Network>().unwrap()));
         assert!(all.contains("203.0.113.9".parse().unwrap()) && all.contains("::".parse().unwrap()));
         assert!(!Prefixes::default().contains("::".parse().unwrap()) && Prefixes::default().is_empty());
     }
@@ -150,7 +160,7 @@ mod tests {
                 Network::around(random_address(state), v4, v6)
             };
             let networks: Vec<Network> = (0..40).map(|_| network(&mut state)).collect();
-            let set = Prefixes::new(networks.iter().copied());
+            let set = Prefixes::from_iter(networks.iter().copied());
             for _ in 0..400 {
                 let address = random_address(&mut state);
                 let around = networks.iter().filter(|network| network.contains(address));
@@ -167,7 +177,7 @@ mod tests {
             let address = IpAddr::V4(Ipv4Addr::from(random(&mut state)));
             Network::around(address, 20 + u8::try_from(number % 13).unwrap(), 0)
         });
-        let set = Prefixes::new(networks.collect::<Vec<_>>());
+        let set = Prefixes::from_iter(networks.collect::<Vec<_>>());
         let addresses: Vec<IpAddr> =
             (0..4_096).map(|_| IpAddr::V4(Ipv4Addr::from(random(&mut state)))).collect();
         let start = std::time::Instant::now();

@@ -13,7 +13,8 @@
 use super::offenders::Offenders;
 use crate::config::ConnectionLimits;
 use crate::record::{ConnectionEvent, ConnectionTotals};
-use crate::request::address::{Network, NetworkList};
+use crate::request::address::Network;
+use crate::request::prefixes::Prefixes;
 use pingora_limits::inflight::{Guard, Inflight};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -160,13 +161,8 @@ impl Permit {
     /// Counts the connection for the address of its client; `false`, and counted, when that has as many as
     /// it may, or has lately had too many that ended in errors. Trusted proxies have no limit of their own: behind one address of theirs are all clients,
     /// and they are the ones to count them.
-    pub(super) fn claim(
-        &mut self,
-        address: IpAddr,
-        limits: &ConnectionLimits,
-        trusted: &NetworkList,
-    ) -> bool {
-        if trusted.contain(address) {
+    pub(super) fn claim(&mut self, address: IpAddr, limits: &ConnectionLimits, trusted: &Prefixes) -> bool {
+        if trusted.contains(address) {
             return true;
         }
         let network = Network::around(address, 32, 64);

@@ -11,7 +11,7 @@ use crate::config::{Config, ConnectionLimits};
 use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
 use crate::record::ConnectionEvent;
-use crate::request::address::NetworkList;
+use crate::request::prefixes::Prefixes;
 use crate::request::proxy_protocol::{LONGEST, MalformedProxyHeader, parse};
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
@@ -171,7 +171,7 @@ impl ConnectionHandler {
         config: &Config,
     ) -> Option<Introduced> {
         if let Service::Doors(site) = &self.service
-            && !config.trusted_proxies.contain(peer.ip().to_canonical())
+            && !config.trusted_proxies.contains(peer.ip().to_canonical())
         {
             site.gateway.tell_of_peer(Some(peer.ip().to_canonical()));
             return None;
@@ -181,7 +181,7 @@ impl ConnectionHandler {
             let refused = || self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);
             // Anybody can write such a header. Only of a proxy that the operator named it is believed, and from others
             // there is nothing else to expect on such a listener.
-            if !config.trusted_proxies.contain(peer.ip()) {
+            if !config.trusted_proxies.contains(peer.ip()) {
                 refused();
                 return None;
             }
@@ -194,7 +194,7 @@ impl ConnectionHandler {
             client = named.unwrap_or(peer);
             // Whoever passes bytes on writes no fields: all that come are of those behind it.
             may_relay = named.is_some() && self.believe_named_proxies;
-            let nobody = NetworkList::default();
+            let nobody = Prefixes::default();
             let trusted = if may_relay || client == peer { &config.trusted_proxies } else { &nobody };
             if !permit.claim(client.ip(), &self.limits(config), trusted) {
                 return None;

@@ -167,7 +167,7 @@ pub(super) fn prove(
         trace.note(|| format!("{address} is no public address, and proves nothing"));
         return Proof::Unchecked.into();
     }
-    if policy.config.trusted_proxies.contain(address) {
+    if policy.config.trusted_proxies.contains(address) {
         trace.note(|| format!("{address} is a trusted proxy's, and proves nothing"));
         return Proof::Unchecked.into();
     }
