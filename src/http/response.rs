@@ -1,6 +1,5 @@
 //! Answers, and the one place that writes the head of an answer.
 
-use super::HttpVersion;
 use bytes::Bytes;
 use std::fmt::Display;
 
@@ -113,14 +112,6 @@ impl<'a> ResponseWriter<'a> {
 fn reason(status: u16) -> &'static str {
     let status = ::http::StatusCode::from_u16(status).ok();
     status.and_then(|status| status.canonical_reason()).unwrap_or_default()
-}
-
-impl HttpVersion {
-    /// Whether a connection of this version goes on behind a message that says nothing of it (RFC 9112 §9.3).
-    #[must_use]
-    pub const fn goes_on(self) -> bool {
-        !matches!(self, Self::Http10)
-    }
 }
 
 #[cfg(test)]

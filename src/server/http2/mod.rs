@@ -37,7 +37,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     site: &Arc<WorkerContext>,
     opened: NewConnection<S>,
     info: ConnectionInfo,
-    mut stage: watch::Receiver<Stage>,
+    mut stop: watch::Receiver<Stage>,
 ) {
     let NewConnection { stream, socket, permit, limits, timeouts, .. } = opened;
     let (client, totals) = (permit.client(), Arc::clone(permit.totals()));
@@ -45,10 +45,10 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));
     let connection = tokio::select! {
         connection = handshake => connection.ok(),
-        () = is_at(&mut stage, Stage::CloseIdle) => None,
+        () = is_at(&mut stop, Stage::CloseIdle) => None,
     };
     if let Some(mut connection) = connection {
-        requests(&mut connection, site, &state, stage).await;
+        requests(&mut connection, site, &state, stop).await;
         state.close();
         // The socket is asked about until then. Whoever waits has no longer.
         let _ = timeout(AMONG_OTHERS, state.endings.all_forgotten()).await;
@@ -62,9 +62,9 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
     connection: &mut Connection<Guarded<S>, Bytes>,
     site: &Arc<WorkerContext>,
     state: &Arc<ConnectionState>,
-    mut stage: watch::Receiver<Stage>,
+    mut stop: watch::Receiver<Stage>,
 ) {
-    let mut closing = stage.clone();
+    let mut closing = stop.clone();
     let (mut is_leaving, mut is_closing) = (false, false);
     loop {
         tokio::select! {
@@ -78,7 +78,7 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
                 }
                 Some(Err(_)) | None => return,
             },
-            () = is_at(&mut stage, Stage::LastRequest), if !is_leaving => {
+            () = is_at(&mut stop, Stage::LastRequest), if !is_leaving => {
                 is_leaving = true;
                 connection.graceful_shutdown();
             }
