@@ -88,7 +88,7 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     fn set(networks: &[&str]) -> Prefixes {
-        Prefixes::from_iter(networks.iter().map(|text| text.parse::<Network>().unwrap()))
+        networks.iter().map(|text| text.parse::<Network>().unwrap()).collect()
     }
 
     fn longest(set: &Prefixes, address: &str) -> Option<String> {
@@ -130,7 +130,8 @@ mod tests {
         assert!(set.contains("255.255.255.255".parse().unwrap()));
         assert!(set.contains("0.0.0.0".parse().unwrap()));
         assert!(!set.contains("1.0.0.0".parse().unwrap()) && !set.contains("fffe::".parse().unwrap()));
-        let all = Prefixes::from_iter(["0.0.0.0/0", "::/0"].map(|text| text.parse::<Network>().unwrap()));
+        let all: Prefixes =
+            ["0.0.0.0/0", "::/0"].map(|text| text.parse::<Network>().unwrap()).into_iter().collect();
         assert!(all.contains("203.0.113.9".parse().unwrap()) && all.contains("::".parse().unwrap()));
         assert!(!Prefixes::default().contains("::".parse().unwrap()) && Prefixes::default().is_empty());
     }
@@ -160,7 +161,7 @@ mod tests {
                 Network::around(random_address(state), v4, v6)
             };
             let networks: Vec<Network> = (0..40).map(|_| network(&mut state)).collect();
-            let set = Prefixes::from_iter(networks.iter().copied());
+            let set: Prefixes = networks.iter().copied().collect();
             for _ in 0..400 {
                 let address = random_address(&mut state);
                 let around = networks.iter().filter(|network| network.contains(address));
@@ -177,7 +178,7 @@ mod tests {
             let address = IpAddr::V4(Ipv4Addr::from(random(&mut state)));
             Network::around(address, 20 + u8::try_from(number % 13).unwrap(), 0)
         });
-        let set = Prefixes::from_iter(networks.collect::<Vec<_>>());
+        let set: Prefixes = networks.collect();
         let addresses: Vec<IpAddr> =
             (0..4_096).map(|_| IpAddr::V4(Ipv4Addr::from(random(&mut state)))).collect();
         let start = std::time::Instant::now();

@@ -40,7 +40,7 @@ impl OwnAddresses {
         }
         // Of several for one network the last counts.
         own.sort_by_key(|(_, (name, _))| Reverse(name.len()));
-        Self { networks: own.into_iter().collect(), shared: Prefixes::from_iter(shared) }
+        Self { networks: own.into_iter().collect(), shared: shared.into_iter().collect() }
     }
 
     /// The crawler that has `address` to itself, by a list that is young enough to say so.

@@ -88,7 +88,7 @@ impl RangeList {
             (None, Some(created)) if !head.is_of(&bytes) => created.min(modified),
             (None, _) => modified,
         };
-        let prefixes = Prefixes::from_iter(read.networks);
+        let prefixes: Prefixes = read.networks.into_iter().collect();
         let mut services: HashMap<Network, Vec<Box<str>>> = HashMap::new();
         for (network, service) in read.services {
             services.entry(network).or_default().push(service);

@@ -280,7 +280,7 @@ fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Network]) -> Opt
 
 /// How many of the old networks the new ones hold, by their first addresses.
 fn kept(old: &[Network], new: &[Network]) -> usize {
-    let new = Prefixes::from_iter(new.iter().copied());
+    let new: Prefixes = new.iter().copied().collect();
     old.iter().filter(|network| new.contains(network.address())).count()
 }
 
