@@ -5,7 +5,6 @@
 //! one that allows everything, which is what a site without one says (RFC 9309 §2.3.1.3).
 
 mod beside;
-mod own_answers;
 mod steps;
 
 use super::args::{Cli, InitArgs};
@@ -91,7 +90,6 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     for (path, text) in &beside {
         write(path, text.as_bytes())?;
     }
-    warnings.extend(own_answers::find(arguments));
     let shown = |path: &Path| path.display().to_string();
     let done = InitReport {
         configuration: if written.is_some() { "kept" } else { "written" },

@@ -8,9 +8,11 @@ mod csv;
 mod detail;
 mod evidence;
 mod moment;
+mod shares;
 mod table;
 
 pub(super) use moment::TimeArgument;
+pub(super) use shares::PurposeShare;
 
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, escape_harmful};

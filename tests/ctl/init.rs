@@ -257,38 +257,6 @@ fn beside_a_configuration_of_the_operators_own_it_says_what_to_add() {
     assert!(folder.join("Caddyfile").exists());
 }
 
-/// nginx refuses two locations for /robots.txt, and another file would be served where there is one.
-#[test]
-fn places_that_answer_robots_txt_themselves_are_found() {
-    let folder = Folder::new();
-    folder.write("rules.txt", "User-agent: *\nDisallow: /private\n");
-    for inside in ["nginx/sites-available", "nginx/sites-enabled"] {
-        fs::create_dir_all(folder.join(inside)).expect("a folder");
-    }
-    let site =
-        "server {\n    # location = /robots.txt { }\n    location = /robots.txt { log_not_found off; }\n}\n";
-    folder.write("nginx/sites-available/site", site);
-    let link = folder.join("nginx/sites-enabled/site");
-    std::os::unix::fs::symlink(folder.join("nginx/sites-available/site"), link).expect("a link");
-    let asked = [
-        "init",
-        "--beside",
-        "nginx",
-        "--robots",
-        "rules.txt",
-        "--proxy-folder",
-        "nginx",
-        "--format",
-        "json",
-        "site",
-    ];
-    let ended = ctl(&folder, &asked).exits(0).json();
-    let warnings = ended["warnings"].as_array().expect("warnings");
-    let found: Vec<&str> = warnings.iter().filter_map(|one| one.as_str()).collect();
-    assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].contains("sites-available/site:3: `location = /robots.txt {"), "{found:?}");
-}
-
 #[test]
 fn beside_a_proxy_what_the_site_publishes_is_taken() {
     let (site, folder) = (Nginx::start(), Folder::new());

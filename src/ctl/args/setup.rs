@@ -31,9 +31,6 @@ pub(in crate::ctl) struct InitArgs {
     /// With --beside: ask this server what the site publishes now [default: the first host, over https, then http]
     #[arg(long, value_name = "URL", requires = "beside", conflicts_with = "origin")]
     pub(in crate::ctl) at: Option<String>,
-    /// With --beside: the folder of the proxy's configuration, to find a /robots.txt of its own in [default: /etc/nginx and so on]
-    #[arg(long, value_name = "DIR", requires = "beside")]
-    pub(in crate::ctl) proxy_folder: Option<PathBuf>,
     /// Block crawlers of this purpose, such as ai-train, or `ai` for every AI purpose; may be repeated
     #[arg(long, value_name = "PURPOSE")]
     pub(in crate::ctl) block: Vec<PurposeSet>,

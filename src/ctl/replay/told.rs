@@ -3,14 +3,12 @@
 use super::judge::Judge;
 use super::lines::LineCounts;
 use crate::ctl::logs::{BrokenLog, EndOfLog};
+use crate::ctl::report::PurposeShare;
 use crate::decide::Notice;
-use crate::identify::Purpose;
 use crate::record::{CountedDecision, EventKind};
-use crate::report::{self, Report, amount, byte_words, grouped};
+use crate::report::{self, Report, amount, grouped};
 use askama::Template;
 use serde::Serialize;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// The whole answer; field names are public API.
 #[derive(Serialize)]
@@ -48,19 +46,6 @@ struct UnreadLines {
     example: Option<String>,
 }
 
-/// What crawlers that fetch for one purpose took; field names are public API.
-#[derive(Serialize)]
-struct PurposeShare {
-    /// A word of the catalogue, or `unknown`.
-    purpose: &'static str,
-    requests: u64,
-    /// Of all requests of the log, people's too.
-    requests_share: f64,
-    /// Null where the log does not say how much was sent.
-    bytes: Option<u64>,
-    bytes_share: Option<f64>,
-}
-
 impl ReplayFields {
     pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], report: &Report, published: bool) -> Self {
         let lines = judge.lines;
@@ -75,7 +60,7 @@ impl ReplayFields {
             violations_after_read: count(&|decided| decided.notice == Some(Notice::Read)),
             published,
             without_address: ends.iter().map(|end| end.seen.read - end.seen.with_address).sum(),
-            purposes: purposes(report, requests(&lines), judge.bytes),
+            purposes: PurposeShare::all(report, requests(&lines), judge.bytes),
             broken: ends.iter().filter_map(|end| end.broken.clone()).collect(),
         }
     }
@@ -115,38 +100,4 @@ impl ReplayFields {
 /// How many requests were read.
 const fn requests(lines: &LineCounts) -> u64 {
     lines.lines - lines.unread - lines.before_since
-}
-
-/// What crawlers took, by what they fetch for, of so many requests and bytes in all.
-fn purposes(report: &Report, requests: u64, bytes: u64) -> Vec<PurposeShare> {
-    let mut purposes: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
-    for entry in report.named() {
-        let purpose = entry.subject.purpose.map_or("unknown", Purpose::as_str);
-        let (requests, sent) = purposes.entry(purpose).or_default();
-        (*requests, *sent) = (*requests + entry.requests, *sent + entry.bytes.unwrap_or_default());
-    }
-    let share = |(purpose, (own, sent)): (&'static str, (u64, u64))| PurposeShare {
-        purpose,
-        requests: own,
-        requests_share: share_of(own, requests),
-        bytes: (bytes > 0).then_some(sent),
-        bytes_share: (bytes > 0).then(|| share_of(sent, bytes)),
-    };
-    let mut purposes: Vec<PurposeShare> = purposes.into_iter().map(share).collect();
-    purposes.sort_by_key(|one| Reverse((one.bytes, one.requests)));
-    purposes
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a share")]
-fn share_of(part: u64, whole: u64) -> f64 {
-    part as f64 / whole.max(1) as f64
-}
-
-impl PurposeShare {
-    /// `, 3.1 GB (40.0 %)`.
-    fn sent(&self) -> String {
-        let sent = self.bytes.zip(self.bytes_share);
-        let sent = sent.map(|(bytes, share)| format!(", {} ({:.1} %)", byte_words(bytes), share * 100.0));
-        sent.unwrap_or_default()
-    }
 }

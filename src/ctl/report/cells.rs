@@ -27,6 +27,24 @@ pub(super) fn pad(text: &str, width: usize, to_the_right: bool) -> String {
     if to_the_right { format!("{blanks}{text}") } else { format!("{text}{blanks}") }
 }
 
+/// Words in lines of at most `width` characters; those behind the first begin with `indent`.
+pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
+    let (mut lines, mut room) = (String::new(), width);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if !lines.is_empty() && length >= room {
+            lines.extend(["\n", indent]);
+            room = width.saturating_sub(indent.len());
+        } else if !lines.is_empty() {
+            lines.push(' ');
+            room -= 1;
+        }
+        lines.push_str(word);
+        room = room.saturating_sub(length);
+    }
+    lines
+}
+
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub(super) struct TableColumn {

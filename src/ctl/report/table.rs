@@ -1,7 +1,8 @@
 //! The report for a person at a terminal: the answer in one sentence, then who, how often and by which rule.
 
-use super::cells::{TableColumn, fit, lines, truncate};
+use super::cells::{TableColumn, fit, lines, truncate, wrapped};
 use super::detail;
+use super::shares::PurposeShare;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::{ERROR, GOOD, STRONG, WARNING};
 use crate::record::{EventKind, timestamp};
@@ -113,7 +114,10 @@ fn totals(report: &Report, summary: &Summary, shape: &TableShape, output: &mut O
     print_wrapped(&totals, shape.width, output)?;
     // A replay tells them beside the whole log.
     if !report.is_replay {
-        purposes(report).iter().try_for_each(|line| output.line(line))?;
+        let bytes = report.named().filter_map(|entry| entry.bytes).sum();
+        let shares = PurposeShare::all(report, summary.requests, bytes);
+        let shares = shares.iter().filter(|_| shares.len() > 1);
+        shares.map(|share| share.words("")).try_for_each(|line| output.line(format!("  {line}")))?;
     }
     if let Some(before) = &report.before {
         let told = format!(
@@ -125,36 +129,6 @@ fn totals(report: &Report, summary: &Summary, shape: &TableShape, output: &mut O
         print_wrapped(&told, shape.width, output)?;
     }
     Ok(())
-}
-
-/// What crawlers took, by purpose, with its share; nothing where all are of one.
-fn purposes(report: &Report) -> Vec<String> {
-    let mut sums: BTreeMap<&str, (u64, Option<u64>)> = BTreeMap::new();
-    for entry in report.named().filter(|entry| entry.requests > 0) {
-        let purpose = entry.subject.purpose.map_or("unknown", |purpose| purpose.as_str());
-        let (requests, bytes) = sums.entry(purpose).or_default();
-        *requests += entry.requests;
-        *bytes = bytes.map_or(entry.bytes, |bytes| Some(bytes + entry.bytes.unwrap_or_default()));
-    }
-    if sums.len() < 2 {
-        return Vec::new();
-    }
-    let all = sums.values().fold((0, 0), |all, sum| (all.0 + sum.0, all.1 + sum.1.unwrap_or_default()));
-    let share = |part: u64, all: u64| {
-        format!("{} %", (u128::from(part) * 100 + u128::from(all) / 2) / u128::from(all.max(1)))
-    };
-    let line = |(purpose, (requests, bytes)): (&&str, &(u64, Option<u64>))| {
-        let sent = bytes.map_or_else(
-            || "-".to_owned(),
-            |bytes| format!("{} ({})", byte_words(bytes), share(bytes, all.1)),
-        );
-        format!(
-            "  {purpose}: {} ({}), {sent}",
-            amount(*requests, "request", "requests"),
-            share(*requests, all.0)
-        )
-    };
-    sums.iter().map(line).collect()
 }
 
 /// Lines that would stop those that took most, to be copied: nothing is cut, and nothing stands beside them.
@@ -313,16 +287,5 @@ pub(super) fn format_minute(time: std::time::SystemTime) -> String {
 
 /// A sentence in lines of at most `width`.
 fn print_wrapped(text: &str, width: usize, output: &mut Output<'_>) -> io::Result<()> {
-    let mut line = String::new();
-    for word in text.split(' ') {
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            output.line(&line)?;
-            "     ".clone_into(&mut line);
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    output.line(line)
+    wrapped(text, width, "      ").lines().try_for_each(|line| output.line(line))
 }

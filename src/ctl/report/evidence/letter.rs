@@ -4,6 +4,7 @@
 #![expect(clippy::trivially_copy_pass_by_ref, reason = "the template calls these with what it borrows")]
 
 use crate::ctl::output::escape_harmful;
+use crate::ctl::report::cells::wrapped;
 use crate::ctl::report::detail;
 use crate::ctl::report::table::format_minute;
 use crate::identify::ProofMethod;
@@ -63,7 +64,8 @@ impl LetterSample {
 
 /// The lines of a letter: its paragraphs in lines of [`WIDTH`], and no line longer than a mail may have.
 pub(super) fn lines(letter: &str) -> Vec<String> {
-    let set = |(at, part): (usize, &str)| if at % 2 == 1 { wrapped(part) } else { part.to_owned() };
+    let set =
+        |(at, part): (usize, &str)| if at % 2 == 1 { wrapped(part, WIDTH, "") } else { part.to_owned() };
     let text: String = letter.split(PARAGRAPH).enumerate().map(set).collect();
     let text = text.replace(IN_A_VALUE, &PARAGRAPH.to_string());
     text.trim_end_matches('\n').split('\n').flat_map(folded).collect()
@@ -79,23 +81,6 @@ fn folded(text: &str) -> Vec<String> {
     }
     parts.push(part);
     parts
-}
-
-fn wrapped(text: &str) -> String {
-    let (mut paragraph, mut width) = (String::new(), 0);
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > WIDTH {
-            paragraph.push('\n');
-            width = 0;
-        } else if width > 0 {
-            paragraph.push(' ');
-            width += 1;
-        }
-        paragraph.push_str(word);
-        width += length;
-    }
-    paragraph
 }
 
 /// Name and site, underlined.
