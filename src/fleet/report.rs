@@ -93,11 +93,9 @@ const ROWS: &str = "
         FROM robots_gateway.read
     UNION ALL SELECT 'versions', json_build_array(site, sha256, since, until)::text FROM robots_gateway.version
     UNION ALL SELECT 'robots', json_build_array(sha256, bytes)::text FROM robots_gateway.robots
-    UNION ALL SELECT 'losses', json_build_array(json_build_array(start, span, kind), sum(count))::text
-        FROM robots_gateway.loss GROUP BY start, span, kind
-    UNION ALL SELECT 'unseen', json_build_array(json_build_array(site, reason), json_build_array(first, last))::text
-        FROM robots_gateway.unseen_reads
-    UNION ALL SELECT 'unclean', json_build_array(since, until)::text FROM robots_gateway.unclean";
+    UNION ALL SELECT 'missing', json_build_object('what', what, 'reason', reason, 'site', site, 'from', since, 'to', until,
+            'count', count)::text
+        FROM robots_gateway.missing";
 
 fn add(rows: &mut ExportedRows, which: &str, row: &str) -> Result<(), serde_json::Error> {
     fn one<T: DeserializeOwned>(to: &mut impl Extend<T>, row: &str) -> Result<(), serde_json::Error> {
@@ -114,8 +112,6 @@ fn add(rows: &mut ExportedRows, which: &str, row: &str) -> Result<(), serde_json
         "reads" => one(&mut rows.reads, row),
         "versions" => one(&mut rows.versions, row),
         "robots" => one(&mut rows.robots, row),
-        "losses" => one(&mut rows.losses, row),
-        "unseen" => one(&mut rows.unseen, row),
-        _ => one::<(i64, i64)>(&mut rows.unclean, row),
+        _ => one(&mut rows.missing, row),
     }
 }

@@ -161,28 +161,16 @@ CREATE TABLE robots_gateway.version (
     PRIMARY KEY (store, site, since, sha256)
 );
 
--- What is missing, and where reads may have gone unseen.
-CREATE TABLE robots_gateway.loss (
-    start bigint NOT NULL,
-    span  bigint NOT NULL,
-    kind  text NOT NULL,
-    slot  smallint NOT NULL,
-    count bigint NOT NULL,
-    PRIMARY KEY (start, span, kind, slot)
-);
-CREATE TABLE robots_gateway.unclean (
-    store text NOT NULL,
-    since bigint NOT NULL,
-    until bigint NOT NULL,
-    PRIMARY KEY (store, since, until)
-);
-CREATE TABLE robots_gateway.unseen_reads (
+-- What is missing, by the stores that told of it: as in a store.
+CREATE TABLE robots_gateway.missing (
     store  text NOT NULL,
-    site   text NOT NULL,
+    what   text NOT NULL,
     reason text NOT NULL,
-    first  bigint NOT NULL,
-    last   bigint NOT NULL,
-    PRIMARY KEY (store, site, reason, first)
+    site   text NOT NULL,
+    since  bigint NOT NULL,
+    until  bigint NOT NULL,
+    count  bigint,
+    PRIMARY KEY (store, what, reason, site, since)
 );
 
 -- What was published: each generation is a whole document.
@@ -324,16 +312,11 @@ BEGIN
         INSERT INTO robots_gateway.version (store, site, sha256, since, until)
         VALUES (p_store, item->>0, item->>1, (item->>2)::bigint, (item->>3)::bigint) ON CONFLICT DO NOTHING;
     END LOOP;
-    INSERT INTO robots_gateway.loss AS known (start, span, kind, slot, count)
-    SELECT (e->0->>0)::bigint, (e->0->>1)::bigint, e->0->>2, own, (e->>1)::bigint
-    FROM jsonb_array_elements(p_rows->'losses') e ORDER BY 1, 2, 3
-    ON CONFLICT (start, span, kind, slot) DO UPDATE SET count = known.count + excluded.count;
-    INSERT INTO robots_gateway.unseen_reads AS known (store, site, reason, first, last)
-    SELECT p_store, e->0->>0, e->0->>1, (e->1->>0)::bigint, (e->1->>1)::bigint
-    FROM jsonb_array_elements(p_rows->'unseen') e
-    ON CONFLICT (store, site, reason, first) DO UPDATE SET last = greatest(known.last, excluded.last);
-    INSERT INTO robots_gateway.unclean (store, since, until)
-    SELECT p_store, (e->>0)::bigint, (e->>1)::bigint FROM jsonb_array_elements(p_rows->'unclean') e ON CONFLICT DO NOTHING;
+    INSERT INTO robots_gateway.missing AS known (store, what, reason, site, since, until, count)
+    SELECT p_store, e->>'what', e->>'reason', e->>'site', (e->>'from')::bigint, (e->>'to')::bigint, (e->>'count')::bigint
+    FROM jsonb_array_elements(p_rows->'missing') e
+    ON CONFLICT (store, what, reason, site, since) DO UPDATE
+    SET until = greatest(known.until, excluded.until), count = known.count + excluded.count;
     RETURN p_last;
 END $$;
 
@@ -526,9 +509,7 @@ BEGIN
     WHERE until = 0 AND store NOT IN (SELECT store FROM robots_gateway.member)
         AND store IN (SELECT store FROM robots_gateway.writer WHERE taken < to_timestamp(oldest));
     DELETE FROM robots_gateway.version WHERE until > 0 AND until < oldest * 1000000;
-    DELETE FROM robots_gateway.unseen_reads WHERE last < oldest * 1000000;
-    DELETE FROM robots_gateway.loss WHERE start + span < oldest;
-    DELETE FROM robots_gateway.unclean WHERE until < oldest * 1000000;
+    DELETE FROM robots_gateway.missing WHERE until < oldest * 1000000;
     DELETE FROM robots_gateway.writer WHERE taken < to_timestamp(oldest)
         AND store NOT IN (SELECT store FROM robots_gateway.member)
         AND store NOT IN (SELECT store FROM robots_gateway.version);

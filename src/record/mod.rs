@@ -45,6 +45,7 @@ mod fleet_part;
 mod journal;
 mod latency;
 mod lines;
+mod missing;
 mod network;
 mod of_log;
 mod operational;
@@ -78,6 +79,7 @@ pub use fleet::{
 pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
+pub use missing::{Missing, MissingWhat, NOT_WRITTEN, RETENTION, SIZE_CAP, UNCLEAN_END, write_missing};
 pub use of_log::{LogTables, WindowCounts};
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
@@ -92,11 +94,10 @@ pub use rows::{
     uptime,
 };
 pub use store::{
-    CrawlerCounts, DecisionCount, ExportedRows, Filter, LossReason, LossRow, MissingCounts, OTHER_PATHS,
-    OutboxBatch, OutboxReader, OutboxState, PartialReads, PathRow, PathTotal, PeriodCount, PresenceRow,
-    ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SeenSpan, SentBytes, SentRow,
-    StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, TimelinePoint, UncleanEndStatus,
-    UnseenRow, VersionRecord, Window, copy_store,
+    CrawlerCounts, DecisionCount, ExportedRows, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState,
+    PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE,
+    SampleEvent, SeenSpan, SentBytes, SentRow, StoreError, StoreErrorKind, StoreOptions, StoreReader,
+    StoreStatus, TimelinePoint, UncleanEndStatus, VersionRecord, Window, copy_store,
 };
 pub use tally::{
     CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,

@@ -16,7 +16,7 @@ mod ends;
 mod error;
 mod housekeeping;
 mod import;
-mod losses;
+mod missing;
 mod open;
 mod outbox;
 mod processes;
@@ -31,10 +31,8 @@ mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
-pub use losses::{LossReason, MissingCounts, PartialReads};
 pub use outbox::{
-    ExportedRows, LossRow, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow,
-    SentRow, UnseenRow,
+    ExportedRows, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow, SentRow,
 };
 pub use reader::{
     DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,

@@ -77,7 +77,7 @@ impl Tally {
         let part = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut parts: Vec<CountBatch> = self.shards().map(part).collect();
         if let Some(first) = parts.first_mut() {
-            first.unseen.extend(self.unseen.take());
+            first.missing.extend(self.unseen.take());
         }
         parts.retain(|part| !part.is_empty());
         if let Some(first) = parts.first_mut() {

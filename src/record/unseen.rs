@@ -3,15 +3,13 @@
 //! Then it cannot be said of a crawler that it read nothing. What showed it is kept with the site and the time, because a
 //! report of next month is to know it, too.
 
+use super::missing::{Missing, MissingWhat};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 /// How often the same is noted of a site, in microseconds.
 const EVERY: i64 = 3_600 * 1_000_000;
-
-/// What shows it where reads found no room in memory.
-pub(super) const LOST: &str = "lost";
 
 /// Names of the catalogue that something in front, a CDN or a cache, sends for all its visitors. So nobody is judged by
 /// them, and of a read of robots.txt under one nobody knows whose it is.
@@ -43,21 +41,11 @@ pub enum Reads {
     Partial,
 }
 
-/// Something showed that reads at a site may go unseen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Unseen {
-    pub(super) site: Box<str>,
-    /// What showed it: a field of the request, a stand-in for the names of visitors, `configured`, or [`LOST`].
-    pub(super) reason: &'static str,
-    /// When, in microseconds.
-    pub(super) at: i64,
-}
-
 /// What is not written yet. Who notes the same again within the hour only reads.
 #[derive(Debug, Default)]
 pub(super) struct UnseenNotes {
     last: RwLock<HashMap<&'static str, HashMap<Box<str>, i64>>>,
-    waiting: Mutex<Vec<Unseen>>,
+    waiting: Mutex<Vec<Missing>>,
 }
 
 impl UnseenNotes {
@@ -68,11 +56,10 @@ impl UnseenNotes {
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         last.entry(reason).or_default().insert(site.into(), at);
         drop(last);
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(Unseen {
-            site: site.into(),
-            reason,
-            at,
-        });
+        self.waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Missing { site: site.into(), ..Missing::new(MissingWhat::Reads, reason, (at, at), None) });
     }
 
     /// When that was noted last, in microseconds.
@@ -86,7 +73,7 @@ impl UnseenNotes {
     }
 
     /// Takes what waits.
-    pub(super) fn take(&self) -> Vec<Unseen> {
+    pub(super) fn take(&self) -> Vec<Missing> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -102,7 +89,7 @@ mod tests {
             notes.note("a", "CF-Ray", at);
         }
         notes.note("b", "CDN-Loop", 5);
-        let at: Vec<_> = notes.take().iter().map(|noted| (noted.site.to_string(), noted.at)).collect();
+        let at: Vec<_> = notes.take().iter().map(|noted| (noted.site.to_string(), noted.from)).collect();
         assert_eq!(at, [("a".to_owned(), 0), ("a".to_owned(), EVERY), ("b".to_owned(), 5)]);
         assert!(notes.take().is_empty());
     }

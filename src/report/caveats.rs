@@ -4,8 +4,8 @@ use super::Report;
 use super::headline::amount;
 use super::question::ReportQuestion;
 use crate::record::{
-    FleetPart, LossReason, MissingCounts, PartialReads, PendingOutbox, SkippedCounts, Window, stand_in,
-    stand_in_advice, timestamp,
+    FleetPart, Missing, MissingWhat, NOT_WRITTEN, PendingOutbox, RETENTION, SIZE_CAP, SkippedCounts,
+    UNCLEAN_END, Window, instant, micros, stand_in, stand_in_advice, timestamp,
 };
 use std::collections::BTreeSet;
 
@@ -23,9 +23,9 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
         );
     }
     found.extend(report.fleet.iter().flat_map(missing_of_fleet));
-    found.extend(PartialReads::sentence(&report.partial_reads));
-    found.extend(report.partial_reads.iter().filter_map(PartialReads::advice));
-    found.extend(MissingCounts::sentences(&report.losses));
+    found.extend(of_reads(&report.partial_reads));
+    found.extend(report.partial_reads.iter().filter_map(advice));
+    found.extend(of_requests(&report.losses));
     for (count, [one, many], what) in [
         (
             report.details_dropped,
@@ -65,110 +65,104 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     found
 }
 
-/// Adds the requests that one store lacks to those that others do, as far as they are of the time.
-pub(super) fn add_missing(all: &mut Vec<MissingCounts>, found: Vec<MissingCounts>, window: &Window) {
-    for MissingCounts { reason, from, to, requests } in found {
-        let (from, to) = (from.max(window.from), to.min(window.to));
-        let same = all.iter_mut().find(|known| known.reason == reason);
-        match same.and_then(|known| Some((known.requests.zip(requests)?, known))) {
-            Some(((ours, theirs), known)) => {
-                (known.from, known.to) = (known.from.min(from), known.to.max(to));
-                known.requests = Some(ours.saturating_add(theirs));
-            }
-            None => all.push(MissingCounts { reason, from, to, requests }),
-        }
-    }
-}
-
-impl MissingCounts {
-    /// What is missing, in whole sentences.
-    fn sentences(all: &[Self]) -> Vec<String> {
-        let mut found: Vec<String> = all.iter().filter_map(Self::sentence).collect();
-        let ends: Vec<String> = all
-            .iter()
-            .filter(|missing| missing.reason == LossReason::UncleanEnd)
-            .map(|end| format!("after {} and before {}", timestamp(end.from), timestamp(end.to)))
-            .collect();
-        if !ends.is_empty() {
-            let more = ends.len().saturating_sub(NAMED);
-            let more = (more > 0).then(|| format!("and {more} times more"));
-            let times = ends.into_iter().take(NAMED).chain(more).collect::<Vec<_>>().join("; ");
-            found.push(format!(
-                "A gateway ended without writing what it had counted last (killed, or stopped while its store was locked), so requests may \
-                 be missing that came {times}."
-            ));
-        }
-        found
-    }
-
-    /// `None` where it is not known how many.
-    fn sentence(&self) -> Option<String> {
-        let requests = amount(self.requests?, "request is", "requests are");
-        let why = match self.reason {
-            LossReason::NotWritten => "the store could not be written",
-            LossReason::SizeCap => "the store was at its size cap, which took the oldest",
-            LossReason::Retention => "they were older than `retention`",
-            LossReason::UncleanEnd => return None,
-        };
-        Some(format!("{requests} missing from the counts: {why}."))
-    }
-}
-
-/// Adds what one store knows of unseen reads to what others do.
-pub(super) fn add_unseen(all: &mut Vec<PartialReads>, found: Vec<PartialReads>, question: &ReportQuestion) {
+/// Adds what one store lacks to what others do, as far as it is of the time and the sites.
+pub(super) fn add_missing(
+    [losses, unseen]: [&mut Vec<Missing>; 2],
+    found: Vec<Missing>,
+    question: &ReportQuestion,
+    window: &Window,
+) {
     let wanted = |site: &str| question.site.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(site));
-    for PartialReads { site, reason, from, to } in found {
-        if !site.is_empty() && !wanted(&site) {
-            continue;
-        }
-        match all.iter_mut().find(|known| known.site == site && known.reason == reason) {
-            Some(known) => (known.from, known.to) = (known.from.min(from), known.to.max(to)),
-            None => all.push(PartialReads { site, reason, from, to }),
+    for mut missing in found.into_iter().filter(|missing| missing.site.is_empty() || wanted(&missing.site)) {
+        let (all, is_alone) = match missing.what {
+            MissingWhat::Details => continue,
+            MissingWhat::Reads => (&mut *unseen, false),
+            MissingWhat::Requests => {
+                missing.from = missing.from.max(micros(window.from));
+                missing.to = missing.to.min(micros(window.to));
+                (&mut *losses, *missing.reason == *UNCLEAN_END)
+            }
+        };
+        match all.iter_mut().find(|known| !is_alone && known.is_like(&missing)) {
+            Some(known) => known.add(&missing),
+            None => all.push(missing),
         }
     }
 }
 
-/// Whether it matters at a site.
-pub(super) fn concerns(all: &[PartialReads], site: &str) -> bool {
-    all.iter().any(|partial| partial.site.is_empty() || *partial.site == *site)
+/// Which requests are missing, in whole sentences.
+fn of_requests(all: &[Missing]) -> Vec<String> {
+    let mut found: Vec<String> = all.iter().filter_map(of_counted).collect();
+    let ends: Vec<String> = all
+        .iter()
+        .filter(|missing| *missing.reason == *UNCLEAN_END)
+        .map(|end| format!("after {} and before {}", time(end.from), time(end.to)))
+        .collect();
+    if !ends.is_empty() {
+        let more = ends.len().saturating_sub(NAMED);
+        let more = (more > 0).then(|| format!("and {more} times more"));
+        let times = ends.into_iter().take(NAMED).chain(more).collect::<Vec<_>>().join("; ");
+        found.push(format!(
+            "A gateway ended without writing what it had counted last (killed, or stopped while its store was locked), so requests may \
+             be missing that came {times}."
+        ));
+    }
+    found
 }
 
-impl PartialReads {
-    /// What cannot be seen, and why; `None` where nothing is missing.
-    fn sentence(all: &[Self]) -> Option<String> {
-        let mut places: Vec<String> = all.iter().take(NAMED).map(Self::place).collect();
-        if let more @ 1.. = all.len().saturating_sub(NAMED) {
-            places.push(format!("{more} more"));
-        }
-        (!places.is_empty()).then(|| {
-            format!(
-                "Some reads of robots.txt may have gone unseen, so a crawler without a read may still have read it: {}.",
-                places.join("; ")
-            )
-        })
-    }
+/// `None` where it is not known how many.
+fn of_counted(missing: &Missing) -> Option<String> {
+    let requests = amount(missing.count?, "request is", "requests are");
+    let why = match &*missing.reason {
+        SIZE_CAP => "the store was at its size cap, which took the oldest",
+        RETENTION => "they were older than `retention`",
+        _ => "the store could not be written",
+    };
+    Some(format!("{requests} missing from the counts: {why}."))
+}
 
-    /// What to do where visitors came under one name.
-    fn advice(&self) -> Option<String> {
-        let advice = stand_in_advice(&self.site, stand_in(&self.reason)?);
-        let mut letters = advice.chars();
-        let first = letters.next()?.to_ascii_uppercase();
-        Some(format!("{first}{}.", letters.as_str()))
-    }
+/// Whether reads may be missing at a site.
+pub(super) fn concerns(all: &[Missing], site: &str) -> bool {
+    all.iter().any(|missing| missing.site.is_empty() || *missing.site == *site)
+}
 
-    fn place(&self) -> String {
-        match &*self.reason {
-            name if stand_in(name).is_some() => format!("all visitors of {} came as `{name}`", self.site),
-            "configured" => format!("the configuration of {} says so (`reads`)", self.site),
-            "lost" => format!("some reads at {} were not recorded: memory had no room for them", self.site),
-            "unclean-end" => format!(
-                "a gateway ended without writing what it had seen last, after {}",
-                timestamp(self.from)
-            ),
-            "removed" => format!("the size cap of the store took reads at {}", self.site),
-            field => format!("requests for {} carried {field}, so a cache in front may answer it", self.site),
-        }
+/// Which reads cannot be seen, and why; `None` where none is missing.
+fn of_reads(all: &[Missing]) -> Option<String> {
+    let mut places: Vec<String> = all.iter().take(NAMED).map(place).collect();
+    if let more @ 1.. = all.len().saturating_sub(NAMED) {
+        places.push(format!("{more} more"));
     }
+    (!places.is_empty()).then(|| {
+        format!(
+            "Some reads of robots.txt may have gone unseen, so a crawler without a read may still have read it: {}.",
+            places.join("; ")
+        )
+    })
+}
+
+/// What to do where visitors came under one name.
+fn advice(missing: &Missing) -> Option<String> {
+    let advice = stand_in_advice(&missing.site, stand_in(&missing.reason)?);
+    let mut letters = advice.chars();
+    let first = letters.next()?.to_ascii_uppercase();
+    Some(format!("{first}{}.", letters.as_str()))
+}
+
+fn place(Missing { reason, site, from, .. }: &Missing) -> String {
+    match &**reason {
+        name if stand_in(name).is_some() => format!("all visitors of {site} came as `{name}`"),
+        "configured" => format!("the configuration of {site} says so (`reads`)"),
+        NOT_WRITTEN => format!("some reads at {site} were not recorded: memory had no room for them"),
+        UNCLEAN_END => {
+            format!("a gateway ended without writing what it had seen last, after {}", time(*from))
+        }
+        SIZE_CAP => format!("the size cap of the store took reads at {site}"),
+        field => format!("requests for {site} carried {field}, so a cache in front may answer it"),
+    }
+}
+
+fn time(micros: i64) -> String {
+    timestamp(instant(micros))
 }
 
 /// What of a fleet's counts is not in its report.

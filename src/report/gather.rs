@@ -14,9 +14,9 @@ use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
-    CountSubject, CountedDecision, DecisionCount, EventKind, Losses, MissingCounts, OTHER_CRAWLERS,
-    OTHER_PATHS, PartialReads, PathCounts, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord,
-    Window, WindowCounts,
+    CountSubject, CountedDecision, DecisionCount, EventKind, Missing, MissingWhat, OTHER_CRAWLERS,
+    OTHER_PATHS, PathCounts, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
+    WindowCounts,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -74,10 +74,11 @@ pub(super) struct Gathered {
     kin: NameReads,
     versions: Vec<VersionRecord>,
     files: RobotsFiles,
-    pub(super) lost: Losses,
-    pub(super) losses: Vec<MissingCounts>,
+    pub(super) details_dropped: u64,
+    pub(super) reads_lost: u64,
+    pub(super) losses: Vec<Missing>,
     pub(super) details_removed: u64,
-    pub(super) unseen: Vec<PartialReads>,
+    pub(super) unseen: Vec<Missing>,
 }
 
 /// Reads all stores.
@@ -102,12 +103,14 @@ pub(super) fn gather(
             ..WindowCounts::default()
         };
         gathered.add(counted, question, window);
-        let lost = store.losses(window)?;
-        gathered.lost.details_dropped += lost.details_dropped;
-        gathered.lost.reads_lost += lost.reads_lost;
+        let missing = store.missing(window)?;
+        let sum =
+            |what| missing.iter().filter(|one| one.what == what).filter_map(|one| one.count).sum::<u64>();
+        gathered.details_dropped += sum(MissingWhat::Details);
+        gathered.reads_lost += sum(MissingWhat::Reads);
         gathered.details_removed += store.removed()?.details;
-        caveats::add_missing(&mut gathered.losses, store.missing(window)?, window);
-        caveats::add_unseen(&mut gathered.unseen, store.unseen_reads(window)?, question);
+        let lists = [&mut gathered.losses, &mut gathered.unseen];
+        caveats::add_missing(lists, missing, question, window);
     }
     gathered.compile_files(window);
     Ok(gathered)

@@ -48,9 +48,9 @@ pub use proved::MethodCounts;
 pub use public::PublicPage;
 pub use question::{CatalogueView, ReportQuestion};
 
-pub use crate::record::{FleetPart, MissingCounts, PartialReads, Reads};
+pub use crate::record::{FleetPart, Missing, Reads};
 
-use crate::record::{StoreError, StoreReader, Window, WindowCounts};
+use crate::record::{StoreError, StoreReader, Window, WindowCounts, write_missing};
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
@@ -66,7 +66,8 @@ pub struct Report {
     /// Whether every read was seen.
     pub reads: Reads,
     /// Where reads may have gone unseen, when, and what shows it.
-    pub partial_reads: Vec<PartialReads>,
+    #[serde(serialize_with = "write_missing")]
+    pub partial_reads: Vec<Missing>,
     /// Targets and events in full that were not recorded within the window, to the hour.
     pub details_dropped: u64,
     /// Reads of robots.txt that were not recorded within the window, to the hour.
@@ -74,7 +75,8 @@ pub struct Report {
     /// Requests that are missing from the counts of the window, to the hour: the sum of `losses`, as far as it is known.
     pub counts_lost: u64,
     /// Why they are missing.
-    pub losses: Vec<MissingCounts>,
+    #[serde(serialize_with = "write_missing")]
+    pub losses: Vec<Missing>,
     /// The answer in a line, where rules were broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -130,15 +132,15 @@ impl Report {
         is_replay: bool,
     ) -> Self {
         let (crawlers, proposals) = gathered.entries(question, &window);
-        let gather::Gathered { lost, losses, details_removed, unseen, .. } = gathered;
+        let gather::Gathered { details_dropped, reads_lost, losses, details_removed, unseen, .. } = gathered;
         let mut report = Self {
             from: window.from,
             to: window.to,
             reads: if unseen.is_empty() { Reads::Complete } else { Reads::Partial },
             partial_reads: unseen,
-            details_dropped: lost.details_dropped,
-            reads_lost: lost.reads_lost,
-            counts_lost: losses.iter().filter_map(|loss| loss.requests).sum(),
+            details_dropped,
+            reads_lost,
+            counts_lost: losses.iter().filter_map(|loss| loss.count).sum(),
             losses,
             title: None,
             headline: String::new(),

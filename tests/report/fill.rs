@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 
 pub(crate) fn writer(path: PathBuf) -> Recorder {
-    let options = StoreOptions { path, retention: DAY * 100, max_bytes: 1 << 30, is_shared: false };
+    let options = StoreOptions { path, retention: DAY * 400, max_bytes: 1 << 30, is_shared: false };
     Recorder::start(&options).expect("a writer")
 }
 

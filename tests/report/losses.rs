@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Adds what a gateway notes when its memory has no room for a disk that does not answer.
-fn lose(place: &ReportPlace, kind: &str, count: u32, ago: Duration) {
+fn lose(place: &ReportPlace, what: &str, count: u32, ago: Duration) {
     let at = (SystemTime::now() - ago).duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
-    let hour = i64::try_from(at - at % 3_600).expect("a time");
+    let hour = i64::try_from((at - at % 3_600) * 1_000_000).expect("a time");
     let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
     store
-        .execute("INSERT INTO loss (start, span, kind, count) VALUES (?1, 3600, ?2, ?3)", (hour, kind, count))
+        .execute(
+            "INSERT INTO missing VALUES (?2, 'not-written', '', ?1, ?1 + 3600000000, ?3)",
+            (hour, what, count),
+        )
         .expect("a row");
 }
 
@@ -25,7 +28,7 @@ fn losses_are_told_and_only_lost_reads_keep_one_from_being_said_to_have_read_not
     stop(gateway);
     let conduct = |place: &ReportPlace| place.json(&[])["crawlers"][0]["conduct"].clone();
     assert_eq!(conduct(&place), "no-read-seen");
-    lose(&place, "counts", 1_234, Duration::ZERO);
+    lose(&place, "requests", 1_234, Duration::ZERO);
     let report = place.json(&[]);
     assert_eq!((&report["counts_lost"], &report["details_dropped"]), (&1_234.into(), &0.into()));
     lose(&place, "details", 9, Duration::ZERO);
@@ -56,7 +59,9 @@ fn unseen(place: &ReportPlace, site: &str, ago: Duration) {
     let at = (SystemTime::now() - ago).duration_since(UNIX_EPOCH).expect("after 1970").as_micros();
     let at = i64::try_from(at).expect("a time");
     let store = Connection::open(place.folder.join("state").join(STORE_FILE)).expect("a store");
-    store.execute("INSERT INTO unseen_reads VALUES (?1, 'lost', ?2, ?2)", (site, at)).expect("a row");
+    store
+        .execute("INSERT INTO missing VALUES ('reads', 'not-written', ?1, ?2, ?2, 1)", (site, at))
+        .expect("a row");
 }
 
 /// What the size cap took is missing in every format of the report.
@@ -117,7 +122,7 @@ fn what_a_killed_gateway_may_not_have_written_is_told_in_every_format() {
     let is_told = || {
         let report = place.json(&[]);
         assert_eq!(
-            (&report["losses"][0]["reason"], &report["losses"][0]["requests"]),
+            (&report["losses"][0]["reason"], &report["losses"][0]["count"]),
             (&"unclean-end".into(), &Value::Null)
         );
         assert!(report["notes"].to_string().contains(told), "{report}");
@@ -152,7 +157,7 @@ fn what_a_locked_store_did_not_take_at_a_stop_is_told_with_its_time() {
         let report = place.json(&[]);
         assert_eq!(report["losses"].as_array().map(Vec::len), Some(1), "{report}");
         let loss = &report["losses"][0];
-        assert_eq!((&loss["reason"], &loss["requests"]), (&"unclean-end".into(), &Value::Null), "{report}");
+        assert_eq!((&loss["reason"], &loss["count"]), (&"unclean-end".into(), &Value::Null), "{report}");
         assert!(loss["from"].as_str() < loss["to"].as_str(), "{report}");
         assert_eq!((&report["reads"], &report["crawlers"]), (&"partial".into(), &json!([])), "{report}");
     };

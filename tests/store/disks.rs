@@ -4,7 +4,7 @@ use crate::load::{send, send_all};
 use crate::place::{StorePlace, fails_with, recovers, status, stop};
 use crate::support::agents::GPTBOT;
 use crate::support::{Folder, get, until};
-use robots_gateway::record::LossReason;
+use robots_gateway::record::UNCLEAN_END;
 use rusqlite::Connection;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -84,13 +84,13 @@ fn what_a_locked_store_does_not_take_at_a_stop_is_told_as_missing_with_its_time(
     let said = gateway.log.text();
     assert!(said.contains("\"counts_lost\":100") && said.contains("these requests are lost"), "{said}");
     drop(held);
-    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    assert_eq!(place.missing(), [(UNCLEAN_END.to_owned(), None)]);
     let gateway = place.start();
     place.settles_at(&before);
-    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    assert_eq!(place.missing(), [(UNCLEAN_END.to_owned(), None)]);
     stop(gateway);
     place.settles_at(&before);
-    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    assert_eq!(place.missing(), [(UNCLEAN_END.to_owned(), None)]);
 }
 
 /// The same of a full disk.
@@ -114,7 +114,7 @@ fn a_gateway_that_stops_on_a_full_disk_says_what_is_lost() {
     let lost = lost["counts_lost"].as_u64().expect("a number");
     disk.empty();
     assert_eq!(place.counted().sum() + lost, 150, "{said}");
-    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    assert_eq!(place.missing(), [(UNCLEAN_END.to_owned(), None)]);
     let gateway = place.start_with(&journal);
     until("it is told", || {
         let ends = status(&gateway)["store"]["unclean_ends"].as_array().map_or(0, Vec::len);
@@ -122,7 +122,7 @@ fn a_gateway_that_stops_on_a_full_disk_says_what_is_lost() {
     });
     let told = gateway.ctl(&["status"]).stdout;
     assert!(told.contains("a gateway ended without writing its last counts"), "{told}");
-    assert_eq!(place.missing(), [(LossReason::UncleanEnd, None)]);
+    assert_eq!(place.missing(), [(UNCLEAN_END.to_owned(), None)]);
     stop(gateway);
 }
 

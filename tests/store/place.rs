@@ -2,7 +2,9 @@
 
 use crate::load::SentLedger;
 use crate::support::{Builder, Daemon, Folder, Nginx, configured, until};
-use robots_gateway::record::{Filter, LossReason, STORE_FILE, StoreReader, Window};
+use robots_gateway::record::{
+    Filter, Missing, MissingWhat, STORE_FILE, StoreReader, UNCLEAN_END, Window, instant,
+};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -112,17 +114,23 @@ impl StorePlace {
         assert!(settled.is_some(), "counted {}, sent {}: {}", last.sum(), sent.sum(), last.difference(sent));
     }
 
-    /// The times of which counts may be missing, as far as they end after `from`.
+    /// Times of which the store tells, from a moment on, that counts may be missing.
     pub(crate) fn unclean_ends(&self, from: SystemTime) -> Vec<(SystemTime, SystemTime)> {
-        let window = Window { from, to: SystemTime::now() + Duration::from_secs(1) };
-        self.reader().unclean_ends(&window).expect("a readable store")
+        let ends = self.missing_since(from).into_iter().filter(|missing| *missing.reason == *UNCLEAN_END);
+        ends.map(|end| (instant(end.from), instant(end.to))).collect()
     }
 
-    /// What the store, and the files beside it, tell as missing from the counts.
-    pub(crate) fn missing(&self) -> Vec<(LossReason, Option<u64>)> {
-        let ever = Window { from: UNIX_EPOCH, to: SystemTime::now() + Duration::from_secs(86_400) };
-        let missing = self.reader().missing(&ever).expect("a readable store");
-        missing.into_iter().map(|missing| (missing.reason, missing.requests)).collect()
+    /// Why the store, and the files beside it, tell that requests are missing, and how many.
+    pub(crate) fn missing(&self) -> Vec<(String, Option<u64>)> {
+        let missing = self.missing_since(UNIX_EPOCH).into_iter();
+        missing.map(|missing| (missing.reason.into(), missing.count)).collect()
+    }
+
+    fn missing_since(&self, from: SystemTime) -> Vec<Missing> {
+        let window = Window { from, to: SystemTime::now() + Duration::from_secs(1) };
+        let mut missing = self.reader().missing(&window).expect("a readable store");
+        missing.retain(|missing| missing.what == MissingWhat::Requests);
+        missing
     }
 
     /// All events in full that the store keeps of a crawler.

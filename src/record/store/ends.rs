@@ -1,12 +1,11 @@
 //! Which processes write the store, and how they ended: one that is killed has counted what it did not write.
 
 use super::error::StoreError;
-use super::reader::{StoreReader, Window};
 use super::sqlite::Sqlite;
 use super::writer::UncleanEndStatus;
 use crate::record::event::timestamp;
-use crate::record::tally::{instant, micros};
-use std::time::SystemTime;
+use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
+use crate::record::tally::instant;
 
 /// A process begins to write.
 pub(super) fn begin(database: &Sqlite, process: &str, now: i64) -> Result<(), StoreError> {
@@ -45,22 +44,7 @@ pub(super) fn unclean(
 
 fn note(database: &Sqlite, since: i64, now: i64) -> Result<UncleanEndStatus, StoreError> {
     let until = now.max(since);
-    database.add_unclean(since, until)?;
+    database.add_missing(&Missing::new(MissingWhat::Requests, UNCLEAN_END, (since, until), None))?;
     let [since, until] = [since, until].map(|at| timestamp(instant(at)));
     Ok(UncleanEndStatus { since, until })
-}
-
-impl StoreReader {
-    /// Times of which counts may be missing, since a gateway ended without writing what it had counted last; also of one
-    /// that no other has found gone yet.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn unclean_ends(&self, window: &Window) -> Result<Vec<(SystemTime, SystemTime)>, StoreError> {
-        let (from, to) = (micros(window.from), micros(window.to));
-        let sql = "SELECT since, until FROM unclean WHERE until >= ?1 AND since < ?2 ORDER BY since";
-        let mut ends: Vec<(i64, i64)> = self.database.rows(sql, [from, to], |row| row.try_into())?;
-        ends.extend(self.gone.iter().filter(|since| **since < to).map(|since| (*since, to)));
-        Ok(ends.into_iter().map(|(since, until)| (instant(since), instant(until))).collect())
-    }
 }

@@ -7,9 +7,9 @@
 
 use super::StoreOptions;
 use super::error::StoreError;
-use super::losses::{self, NotedLoss};
 use super::sqlite::{Sqlite, integer, log_pages, unsigned};
-use crate::record::tally::{DAY, HOUR, MINUTE, start_of};
+use crate::record::missing::{Missing, MissingWhat, RETENTION, SIZE_CAP};
+use crate::record::tally::{DAY, HOUR, MINUTE, begins, start_of};
 
 /// How long roll-ups stay by minute.
 const MINUTES_FOR: i64 = 48 * HOUR;
@@ -80,7 +80,7 @@ fn fold(
 /// Removes what ended before `cutoff`, in seconds: one piece of the first kind that has any.
 fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
     for span in SPANS {
-        let removed = database.transaction(|| remove_counts(database, span, cutoff, NotedLoss::Expired));
+        let removed = database.transaction(|| remove_counts(database, span, cutoff, RETENTION));
         if removed?.is_some() {
             return Ok(true);
         }
@@ -95,12 +95,15 @@ fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
 
 /// Removes the oldest roll-ups of one length that ended by `end`, in seconds, and notes whose counts they were: a report
 /// of that time tells that they are missing. How many requests; `None` where there are no such roll-ups.
-fn remove_counts(database: &Sqlite, span: i64, end: i64, lost: NotedLoss) -> Result<Option<u64>, StoreError> {
+fn remove_counts(database: &Sqlite, span: i64, end: i64, reason: &str) -> Result<Option<u64>, StoreError> {
     let oldest = database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
     let Some(start) = oldest.filter(|start: &i64| start.saturating_add(span) <= end) else { return Ok(None) };
     let sum = "SELECT sum(count) FROM rollup WHERE span = ?1 AND start = ?2";
     let sum = unsigned(database.number(sum, [span, start])?);
-    losses::add(database, lost, (start, span), sum)?;
+    let lasts = span.max(HOUR);
+    let from = start - start.rem_euclid(lasts);
+    let lost = (begins(from), begins(from + lasts));
+    database.add_missing(&Missing::new(MissingWhat::Requests, reason, lost, Some(sum)))?;
     database.run(ROLLUPS.remove, [span, start])?;
     database.run(SENT.remove, [span, start])?;
     Ok(Some(sum))
@@ -111,7 +114,7 @@ const SPANS: [i64; 3] = [DAY, HOUR, MINUTE];
 
 /// What else is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
 /// days longer than everything that names them; what is missing of a time is told for 400 days longer.
-const EXPIRED: [&str; 15] = [
+const EXPIRED: [&str; 13] = [
     "DELETE FROM sent WHERE (span, start) IN
      (SELECT span, start FROM sent WHERE start + span <= ?1 ORDER BY start LIMIT 1)",
     "DELETE FROM path WHERE (subject, day) IN
@@ -120,10 +123,9 @@ const EXPIRED: [&str; 15] = [
      (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)",
     "DELETE FROM presence WHERE day = (SELECT min(day) FROM presence) AND day + 86400 <= ?1",
     "DELETE FROM stranger WHERE day = (SELECT min(day) FROM stranger) AND day + 86400 <= ?1",
-    "DELETE FROM loss WHERE start + span + 34560000 <= ?1",
+    "DELETE FROM missing WHERE until <= (?1 - 34560000) * 1000000",
     "DELETE FROM sample WHERE id IN
      (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
-    "DELETE FROM unseen_reads WHERE last < ?1 * 1000000",
     // The text of a version that somebody is known to have read is kept as long as that is.
     "DELETE FROM version WHERE until > 0 AND until < ?1 * 1000000
      AND lower(hex(substr(sha256, 1, 6))) NOT IN (SELECT version FROM read WHERE last >= ?1 * 1000000)",
@@ -132,7 +134,6 @@ const EXPIRED: [&str; 15] = [
     "DELETE FROM read WHERE last < ?1 * 1000000 AND version NOT IN
      (SELECT lower(hex(substr(sha256, 1, 6))) FROM version WHERE until = 0)",
     "DELETE FROM writer WHERE written < ?1 * 1000000 AND is_open = 0",
-    "DELETE FROM unclean WHERE until < ?1 * 1000000",
     "DELETE FROM subject WHERE used + 259200 < ?1 AND id NOT IN (SELECT subject FROM read)",
     "DELETE FROM decision WHERE used + 259200 < ?1",
 ];
@@ -182,7 +183,7 @@ impl RemovableRows {
                 (DETAILS_REMOVED, rows(gone), gone > 0)
             }
             Self::Counts(span) => {
-                let removed = remove_counts(database, span, today, NotedLoss::Removed)?;
+                let removed = remove_counts(database, span, today, SIZE_CAP)?;
                 (COUNTS_REMOVED, removed.unwrap_or_default(), removed.is_some())
             }
             Self::Reads => {
@@ -246,11 +247,11 @@ const OLDEST: [RemovableRows; 11] = [
 ];
 
 /// The sites and times of the reads that go next, one row for a site and day: there it cannot be said that nothing was read.
-const NOTE_READS: &str = "INSERT INTO unseen_reads (site, reason, first, last)
-     SELECT site, 'removed', oldest.first / 86400000000 * 86400000000, max(oldest.last)
+const NOTE_READS: &str = "INSERT INTO missing (what, reason, site, since, until)
+     SELECT 'reads', 'size-cap', site, oldest.first / 86400000000 * 86400000000, max(oldest.last)
      FROM (SELECT subject, first, last FROM read ORDER BY last LIMIT 500) AS oldest
-     JOIN subject ON subject.id = oldest.subject GROUP BY 1, 3
-     ON CONFLICT DO UPDATE SET last = max(last, excluded.last)";
+     JOIN subject ON subject.id = oldest.subject GROUP BY 3, 4
+     ON CONFLICT DO UPDATE SET until = max(until, excluded.until)";
 
 const REMOVE_READS: &str = "DELETE FROM read WHERE (subject, version, in_force, host, network, chosen) IN
      (SELECT subject, version, in_force, host, network, chosen FROM read ORDER BY last LIMIT 500)";

@@ -36,7 +36,7 @@ fn import(path: &Path, rows: &ExportedRows) -> Result<(), StoreError> {
     database.transaction(|| {
         counts(&database, rows)?;
         versions(&database, rows)?;
-        missing(&database, rows)
+        rows.missing.iter().try_for_each(|missing| database.add_missing(missing))
     })?;
     database.checkpoint()
 }
@@ -81,23 +81,6 @@ fn versions(database: &Sqlite, rows: &ExportedRows) -> Result<(), StoreError> {
         let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, unhex(?2), ?3, ?4)";
         let (site, sha256, since, until) = version;
         database.run(sql, (site, sha256, since, until))?;
-    }
-    Ok(())
-}
-
-fn missing(database: &Sqlite, rows: &ExportedRows) -> Result<(), StoreError> {
-    for ((start, span, kind), count) in &rows.losses {
-        database.add_loss((*start, *span), kind, *count)?;
-    }
-    for (since, until) in &rows.unclean {
-        database.add_unclean(*since, *until)?;
-    }
-    for ((site, reason), (first, last)) in &rows.unseen {
-        database.run(
-            "INSERT INTO unseen_reads (site, reason, first, last) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET last = max(last, excluded.last)",
-            (site, reason, first, last),
-        )?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 
 mod rows;
 
-pub use rows::{ExportedRows, LossRow, PathRow, PresenceRow, ReadRow, RollupRow, SentRow, UnseenRow};
+pub use rows::{ExportedRows, PathRow, PresenceRow, ReadRow, RollupRow, SentRow};
 pub(super) use rows::{RowId, path_counts, word};
 
 use super::error::{StoreError, StoreErrorKind};
@@ -91,8 +91,7 @@ pub(super) fn seal(database: &Sqlite, now: i64) -> Result<bool, StoreError> {
                 }
             }
         }
-        let ends = database.rows("SELECT since, until FROM unclean", (), |row| row.try_into())?;
-        sum.unclean = ends.into_iter().collect();
+        sum.missing.extend(database.unclean_ends()?);
         let open = "SELECT max(last) FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2";
         let last = database.value(open, [first, end])?.unwrap_or(first);
         database.run("DELETE FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2", [first, end])?;
@@ -300,6 +299,7 @@ mod tests {
     use super::super::open::StoreFile;
     use super::super::tests::StoreFolder;
     use super::*;
+    use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
 
     fn store(folder: &StoreFolder) -> Sqlite {
         StoreFile::new(folder.store()).open(false).unwrap().database
@@ -307,7 +307,7 @@ mod tests {
 
     fn count(database: &Sqlite, count: u64, now: i64) {
         let mut rows = ExportedRows::default();
-        rows.losses.push(((0, 3_600, "details".into()), count));
+        rows.missing.push(Missing::new(MissingWhat::Details, NOT_WRITTEN, (0, 1), Some(count)));
         put(database, &rows, now).unwrap();
         seal(database, now).unwrap();
     }
@@ -340,7 +340,7 @@ mod tests {
             outbox
                 .after(after)
                 .unwrap()
-                .map(|batch| (batch.first, batch.last, batch.rows.unwrap().losses[0].1))
+                .map(|batch| (batch.first, batch.last, batch.rows.unwrap().missing[0].count.unwrap()))
         };
         assert_eq!((sent(0), sent(1), sent(2)), (Some((1, 1, 4)), Some((2, 2, 5)), None));
         // It is said again until the member has another id.

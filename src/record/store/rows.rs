@@ -126,24 +126,4 @@ impl Sqlite {
             (subject, version, in_force, host, network, chosen, rules, first, last, count, as_of, at),
         )
     }
-
-    /// Notes what is missing of the period of `span` seconds that begins at `start`.
-    pub(super) fn add_loss(
-        &self,
-        (start, span): (i64, i64),
-        kind: &str,
-        count: u64,
-    ) -> Result<usize, StoreError> {
-        self.run(
-            "INSERT INTO loss (start, span, kind, count) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET count = count + excluded.count",
-            (start, span, kind, integer(count)),
-        )
-    }
-
-    /// Notes that a process ended without writing what it had counted between two instants.
-    pub(super) fn add_unclean(&self, since: i64, until: i64) -> Result<usize, StoreError> {
-        let sql = "INSERT INTO unclean (since, until) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        self.run(sql, [since, until])
-    }
 }

@@ -10,13 +10,6 @@ CREATE TABLE writer (
     is_open  INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
--- Processes that ended without writing what they had counted last: after `since`, and before `until`.
-CREATE TABLE unclean (
-    since INTEGER NOT NULL,
-    until INTEGER NOT NULL,
-    PRIMARY KEY (since, until)
-) WITHOUT ROWID;
-
 -- Counters of the store itself.
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
@@ -153,23 +146,16 @@ CREATE TABLE read (
 ) WITHOUT ROWID;
 CREATE INDEX read_version ON read (version, last);
 
--- What is missing, by the period it is missing of (span in seconds): 'details', 'counts' and 'reads' found no room or
--- could not be written; 'removed' and 'expired' are requests whose counts the size cap or the retention took.
-CREATE TABLE loss (
-    start INTEGER NOT NULL,
-    span  INTEGER NOT NULL,
-    kind  TEXT NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (start, span, kind)
-) WITHOUT ROWID;
-
--- Times in which reads of robots.txt may have gone unseen, by site ('' for all) and what showed it.
-CREATE TABLE unseen_reads (
-    site   TEXT NOT NULL,
+-- What is missing: requests, details or reads, why, at which site ('' for all), and of which time. How much, or NULL where
+-- nobody knows. Of reads it is also what shows that they may have gone unseen.
+CREATE TABLE missing (
+    what   TEXT NOT NULL,
     reason TEXT NOT NULL,
-    first  INTEGER NOT NULL,
-    last   INTEGER NOT NULL,
-    PRIMARY KEY (site, reason, first)
+    site   TEXT NOT NULL,
+    since  INTEGER NOT NULL,
+    until  INTEGER NOT NULL,
+    count  INTEGER,
+    PRIMARY KEY (what, reason, site, since)
 ) WITHOUT ROWID;
 
 -- The time that what is old is removed by, with the boot of the machine and the uptime at which it was that.

@@ -7,7 +7,6 @@
 mod details;
 
 use super::error::StoreError;
-use super::losses::{self, NotedLoss};
 use super::outbox::{self, ExportedRows, ReadRow, RowId, word};
 use super::shares::{NetworkShares, StoredDetail};
 use super::sqlite::{Sqlite, integer};
@@ -15,10 +14,11 @@ use super::{schema, words};
 use crate::identify::Proof;
 use crate::record::bytes::printable;
 use crate::record::hexadecimal;
+use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
 use crate::record::network::NetworkId;
 use crate::record::tally::{
     CountBatch, CountSubject, CountedDecision, DAY, HOUR, InForce, ReadKey, SeenInstants, SeenRead,
-    SubjectCounts, start_of,
+    SubjectCounts, begins, start_of,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -110,11 +110,6 @@ impl Writing<'_> {
     }
 
     fn part(&mut self, part: &CountBatch) -> Result<(), StoreError> {
-        losses::note_unseen(self.database, &part.unseen)?;
-        if let Some(shared) = &mut self.shared {
-            let unseen = part.unseen.iter();
-            shared.unseen.extend(unseen.map(|one| ((word(&one.site), one.reason.into()), (one.at, one.at))));
-        }
         if part.rows_noted > 0 {
             self.database.run(
                 "INSERT INTO meta (name, value) VALUES (?1, ?2)
@@ -124,7 +119,7 @@ impl Writing<'_> {
         }
         part.versions.iter().try_for_each(|version| self.version(version))?;
         part.accounts.iter().try_for_each(|(subject, account)| self.account(subject, account))?;
-        self.losses(part)
+        self.missing(part)
     }
 
     /// A version that is in force already, as another process knows, is no news.
@@ -218,17 +213,18 @@ impl Writing<'_> {
         words::of_decision(decision, |words, line| self.database.decision(words, line, today))
     }
 
-    /// What found no room, by the hour in which that is written.
-    fn losses(&mut self, batch: &CountBatch) -> Result<(), StoreError> {
-        let (missing, hour) = (batch.losses(), (start_of(self.now, HOUR), HOUR));
-        for (lost, count) in [
-            (NotedLoss::Details, missing.details_dropped),
-            (NotedLoss::Reads, missing.reads_lost),
-            (NotedLoss::Requests, missing.counts_lost),
-        ] {
-            losses::add(self.database, lost, hour, count)?;
-            if let Some(shared) = self.shared.as_mut().filter(|_| count > 0) {
-                shared.losses.push(((hour.0, hour.1, <&str>::from(lost).into()), count));
+    fn missing(&mut self, batch: &CountBatch) -> Result<(), StoreError> {
+        let (lost, hour) = (batch.losses(), start_of(self.now, HOUR));
+        let of_hour = |(what, count)| {
+            let when = (begins(hour), begins(hour + HOUR));
+            (count > 0).then(|| Missing::new(what, NOT_WRITTEN, when, Some(count)))
+        };
+        let counted =
+            [(MissingWhat::Details, lost.details_dropped), (MissingWhat::Requests, lost.counts_lost)];
+        for missing in batch.missing.iter().cloned().chain(counted.into_iter().filter_map(of_hour)) {
+            self.database.add_missing(&missing)?;
+            if let Some(shared) = &mut self.shared {
+                shared.missing.push(missing);
             }
         }
         Ok(())

@@ -9,11 +9,11 @@ use super::account::{
     SubjectCounts, Uses, push,
 };
 use super::decision::DecisionRef;
-use super::instant::{DAY, HOUR, MINUTE, start_of};
+use super::instant::{DAY, MINUTE, start_of};
 use super::subject::{CountSubject, SubjectRef};
 use crate::record::event::EventKind;
+use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
 use crate::record::network::NetworkId;
-use crate::record::unseen::{LOST, Unseen};
 use hashbrown::hash_map::EntryRef;
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(in crate::record) struct CountBatch {
     pub(in crate::record) accounts: Map<CountSubject, SubjectCounts>,
     pub(in crate::record) versions: Vec<InForce>,
     /// Where someone else may have answered requests for robots.txt.
-    pub(in crate::record) unseen: Vec<Unseen>,
+    pub(in crate::record) missing: Vec<Missing>,
     /// When rows of what is served were written last, in microseconds; 0 where none were.
     pub(in crate::record) rows_noted: u64,
     room: BatchRoom,
@@ -52,13 +52,13 @@ pub(in crate::record) struct CountedRequest<'a> {
 impl CountBatch {
     pub(in crate::record) fn new(bounds: BatchLimits) -> Self {
         let (accounts, versions, room) = (Map::default(), Vec::new(), BatchRoom::new(bounds));
-        Self { accounts, versions, unseen: Vec::new(), rows_noted: 0, room }
+        Self { accounts, versions, missing: Vec::new(), rows_noted: 0, room }
     }
 
     pub(in crate::record) fn is_empty(&self) -> bool {
         self.accounts.is_empty()
             && self.versions.is_empty()
-            && self.unseen.is_empty()
+            && self.missing.is_empty()
             && self.losses() == Losses::default()
     }
 
@@ -139,13 +139,14 @@ impl CountBatch {
     /// Counts reads as lost, and notes where and when: only there a crawler may have read what nothing tells of.
     fn lose_reads(&mut self, site: &str, seen: SeenInstants) {
         self.room.lose_reads(seen.count);
-        for at in [seen.first, seen.last] {
-            let is_same = |noted: &Unseen| {
-                *noted.site == *site && noted.reason == LOST && start_of(noted.at, HOUR) == start_of(at, HOUR)
-            };
-            if !self.unseen.iter().any(is_same) {
-                self.unseen.push(Unseen { site: site.into(), reason: LOST, at });
-            }
+        let when = (seen.first, seen.last);
+        let lost = Missing {
+            site: site.into(),
+            ..Missing::new(MissingWhat::Reads, NOT_WRITTEN, when, Some(seen.count))
+        };
+        match self.missing.iter_mut().find(|known| known.is_like(&lost)) {
+            Some(known) => known.add(&lost),
+            None => self.missing.push(lost),
         }
     }
 

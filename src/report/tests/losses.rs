@@ -15,8 +15,9 @@ fn a_flood_of_targets_does_not_hide_that_no_read_was_seen() {
     let report = scene.report(&question());
     println!("details_dropped {}, reads {:?}", report.details_dropped, report.reads);
     let ever = Window { from: UNIX_EPOCH, to: SystemTime::now() + DAY };
-    let losses = scene.stores()[0].losses(&ever).unwrap();
-    assert!(losses.details_dropped > 0 && losses.reads_lost == 0, "{losses:?}");
+    let missing = scene.stores()[0].missing(&ever).unwrap();
+    let [details] = &missing[..] else { panic!("{missing:?}") };
+    assert!(details.what == crate::record::MissingWhat::Details && details.count > Some(0), "{details:?}");
     let conduct = |name: &str| {
         report
             .crawlers

@@ -4,11 +4,11 @@ use super::*;
 use crate::decide::VerdictOutcome;
 use crate::decide::VersionId;
 use crate::identify::{Basis, Proof};
-use crate::record::store::LossReason;
+use crate::record::missing::{Missing, MissingWhat, RETENTION, SIZE_CAP};
 use crate::record::store::open::StoreFile;
 use crate::record::store::sqlite::Sqlite;
 use crate::record::store::tests::{SampleRequest, StoreFolder, by_crawler, everything, identity, some_read};
-use crate::record::store::{Filter, MissingCounts, StoreReader, Window};
+use crate::record::store::{Filter, StoreReader, Window};
 use crate::record::{AddressDetail, CompleteRead, ReaderId, Recorder};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -42,7 +42,7 @@ fn number(database: &Sqlite, sql: &str) -> i64 {
 }
 
 /// What the store tells as missing from a moment on.
-fn missing(folder: &StoreFolder, from: SystemTime) -> Vec<MissingCounts> {
+fn missing(folder: &StoreFolder, from: SystemTime) -> Vec<Missing> {
     let ever = Window { from, to: UNIX_EPOCH + Duration::from_secs(2 * NOW) };
     StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap()
 }
@@ -148,11 +148,13 @@ fn retention_takes_what_is_old_and_nothing_else() {
         assert!(oldest < cutoff + 2 * DAY, "{sql}: {oldest}, and {cutoff} was to be kept");
     }
     let left = number(&database, "SELECT sum(count) FROM rollup");
-    let [missing] = missing(&folder, UNIX_EPOCH)[..] else { panic!("it is told what went") };
-    assert_eq!(missing.reason, LossReason::Retention);
-    assert_eq!(missing.requests.unwrap() + u64::try_from(left).unwrap(), sent);
-    assert!(missing.to <= ago(10 * 86_400) && missing.to > ago(12 * 86_400), "{missing:?}");
-    assert_eq!(self::missing(&folder, missing.to), [], "nothing is missing of what is kept");
+    let missing = missing(&folder, UNIX_EPOCH);
+    let [missing] = &missing[..] else { panic!("it is told what went") };
+    assert_eq!(*missing.reason, *RETENTION);
+    assert_eq!(missing.count.unwrap() + u64::try_from(left).unwrap(), sent);
+    let to = crate::record::instant(missing.to);
+    assert!(to <= ago(10 * 86_400) && to > ago(12 * 86_400), "{missing:?}");
+    assert_eq!(self::missing(&folder, to), [], "nothing is missing of what is kept");
     let after = NOW + 100 * 86_400;
     tidy(&database, keep, after);
     for sql in [
@@ -243,8 +245,9 @@ fn the_cap_takes_the_oldest_details_first_and_tells() {
     let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
     let left = number(&database, "SELECT sum(count) FROM rollup");
     assert_eq!(i64::try_from(removed.counts).unwrap() + left, counted);
-    let [missing] = missing(&folder, UNIX_EPOCH)[..] else { panic!("it is told what went") };
-    assert_eq!((missing.reason, missing.requests), (LossReason::SizeCap, Some(removed.counts)));
+    let missing = missing(&folder, UNIX_EPOCH);
+    let [missing] = &missing[..] else { panic!("it is told what went") };
+    assert_eq!((&*missing.reason, missing.count), (SIZE_CAP, Some(removed.counts)));
     assert!(removed.counts >= 900);
     let today = UNIX_EPOCH + Duration::from_secs(now - now % 86_400);
     assert_eq!(self::missing(&folder, today), [], "today's are all there");
@@ -282,8 +285,9 @@ fn the_cap_notes_at_which_sites_it_took_reads() {
     assert!((500..=1_500).contains(&gone), "{gone}");
     let reader = StoreReader::open(&folder.store()).unwrap();
     let window = Window { from: now - Duration::from_secs(60), to: now };
-    let unseen = reader.unseen_reads(&window).unwrap();
-    let noted: Vec<_> = unseen.iter().map(|unseen| (&*unseen.site, &*unseen.reason)).collect();
-    assert!(noted.contains(&("old", "removed")), "{noted:?}");
-    assert_eq!(noted.contains(&("new", "removed")), gone > 700, "{noted:?}");
+    let missing = reader.missing(&window).unwrap();
+    let reads = missing.iter().filter(|missing| missing.what == MissingWhat::Reads);
+    let noted: Vec<_> = reads.map(|missing| (&*missing.site, &*missing.reason)).collect();
+    assert!(noted.contains(&("old", SIZE_CAP)), "{noted:?}");
+    assert_eq!(noted.contains(&("new", SIZE_CAP)), gone > 700, "{noted:?}");
 }

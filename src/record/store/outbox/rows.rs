@@ -1,6 +1,7 @@
 //! Rows as they were written to the store, in a form of their own that other stores understand.
 
 use super::unreadable;
+use crate::record::missing::Missing;
 use crate::record::store::error::StoreError;
 use crate::record::tally::PathCounts;
 use flate2::Compression;
@@ -8,7 +9,7 @@ use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 
 /// What a subject or a decision is called in every store: digits of a digest of all that it is.
@@ -33,12 +34,6 @@ pub type PathRow = ((i64, Box<str>, Box<str>), [u64; 6]);
 /// reader's; what it said, the first and the last instant, how many; and what the policy of the last one was built
 /// from, by the clock of whoever saw it.
 pub type ReadRow = ((Box<str>, Box<str>, i64, Box<str>, Box<str>, Box<str>), (Box<str>, i64, i64, u64, u64));
-
-/// Start, span and kind of what is missing, and how many.
-pub type LossRow = ((i64, i64, Box<str>), u64);
-
-/// Site and reason where reads may have gone unseen, and the first and last instant.
-pub type UnseenRow = ((Box<str>, Box<str>), (i64, i64));
 
 /// Rows of several tables. Words are those of the database.
 ///
@@ -65,11 +60,7 @@ pub struct ExportedRows {
     /// Files in base64, by SHA-256.
     pub robots: BTreeMap<Box<str>, String>,
     /// What is missing.
-    pub losses: Vec<LossRow>,
-    /// Where reads may have gone unseen.
-    pub unseen: Vec<UnseenRow>,
-    /// Since and until of the times within which a process ended without writing what it had counted last.
-    pub unclean: BTreeSet<(i64, i64)>,
+    pub missing: Vec<Missing>,
 }
 
 /// No database of words takes the character that ends them elsewhere.
@@ -122,21 +113,18 @@ impl ExportedRows {
         self.reads.extend(other.reads);
         self.versions.extend(other.versions);
         self.robots.extend(other.robots);
-        self.losses.extend(other.losses);
-        self.unseen.extend(other.unseen);
-        self.unclean.extend(other.unclean);
+        self.missing.extend(other.missing);
     }
 
     /// The same with one row of each thing.
     #[must_use]
     pub fn summed(self) -> Self {
-        let span = |known: &mut (i64, i64), more: (i64, i64)| {
-            *known = (known.0.min(more.0), known.1.max(more.1));
-        };
         Self {
             rollups: by_key(self.rollups, |known, more| *known = known.saturating_add(more)),
             sent: by_key(self.sent, |known, more| *known = known.saturating_add(more)),
-            presence: by_key(self.presence, span),
+            presence: by_key(self.presence, |known, more| {
+                *known = (known.0.min(more.0), known.1.max(more.1));
+            }),
             paths: by_key(self.paths, |known, more| {
                 known.iter_mut().zip(more).for_each(|(known, more)| *known = known.saturating_add(more));
             }),
@@ -145,8 +133,7 @@ impl ExportedRows {
                 (known.1, known.2) = (known.1.min(first), known.2.max(last));
                 (known.3, known.4) = (known.3.saturating_add(count), known.4.max(as_of));
             }),
-            losses: by_key(self.losses, |known, more| *known = known.saturating_add(more)),
-            unseen: by_key(self.unseen, span),
+            missing: Missing::added_up(self.missing),
             ..self
         }
     }

@@ -2,7 +2,6 @@
 
 mod ends;
 
-use super::super::losses::LossReason;
 use super::super::open::StoreFile;
 use super::super::reader::{Filter, StoreReader, Window};
 use super::super::tests::StoreFolder;
@@ -12,6 +11,8 @@ use crate::decide::{RobotsVersion, Verdict, VerdictOutcome, VerdictReason, Versi
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof};
 use crate::record::event::EventKind;
+use crate::record::instant;
+use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
 use crate::record::network::NetworkId;
 use crate::record::tally::{
     CountedRequest, DecisionRef, InForce, ReadKey, SeenInstants, SeenRead, SubjectRef,

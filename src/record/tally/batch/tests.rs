@@ -154,8 +154,8 @@ fn a_read_goes_without_its_host_before_it_is_lost_and_then_its_site_is_noted() {
     }
     assert_eq!(batch.losses(), Losses { reads_lost: 1, ..Losses::default() });
     assert!(batch.accounts[&CountSubject::from(&subject("b"))].reads.contains_key(&of_any_host));
-    let noted: Vec<_> = batch.unseen.iter().map(|unseen| (&*unseen.site, unseen.reason, unseen.at)).collect();
-    assert_eq!(noted, [("example.org", "lost", 60)]);
+    let noted = batch.missing.iter().map(|lost| (&*lost.site, &*lost.reason, lost.from, lost.count));
+    assert_eq!(noted.collect::<Vec<_>>(), [("example.org", "not-written", 60, Some(1))]);
 }
 
 #[test]

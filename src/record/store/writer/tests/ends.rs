@@ -37,13 +37,14 @@ fn what_a_process_that_ends_could_not_write_is_told_as_missing_with_its_time() {
         let ever = Window { from: SystemTime::UNIX_EPOCH, to: SystemTime::now() };
         let told = || {
             let missing = StoreReader::open(&folder.store()).unwrap().missing(&ever).unwrap();
-            missing.iter().map(|missing| (missing.reason, missing.requests)).collect::<Vec<_>>()
+            let requests = missing.into_iter().filter(|missing| missing.what == MissingWhat::Requests);
+            requests.map(|missing| (String::from(missing.reason), missing.count)).collect::<Vec<_>>()
         };
-        assert_eq!(told(), [(LossReason::UncleanEnd, None)], "{knows}");
+        assert_eq!(told(), [(UNCLEAN_END.to_owned(), None)], "{knows}");
         let (found, status) = next_start(&folder);
         assert_eq!((found, status.unclean_ends.len()), (ledger, 1), "{knows}");
         assert!(status.unclean_ends[0].since >= crate::record::timestamp(begun), "{status:?}");
-        assert_eq!(told(), [(LossReason::UncleanEnd, None)], "{knows}");
+        assert_eq!(told(), [(UNCLEAN_END.to_owned(), None)], "{knows}");
         assert_eq!(beside_the_store(&folder), [""; 0]);
         assert_eq!(next_start(&folder).1.unclean_ends, [], "it is told once");
     }
@@ -61,10 +62,11 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
         let ever = Window { from: SystemTime::UNIX_EPOCH, to: now };
         let reader = StoreReader::open(&folder.store()).unwrap();
         let missing = reader.missing(&ever).unwrap();
-        assert!(missing.iter().all(|end| (end.reason, end.requests) == (LossReason::UncleanEnd, None)));
-        let reads = reader.unseen_reads(&ever).unwrap();
-        assert_eq!(reads.len(), missing.len(), "reads may be among what is missing");
-        missing.into_iter().map(|end| (end.from, end.to)).collect::<Vec<_>>()
+        assert!(missing.iter().all(|end| (&*end.reason, end.count) == (UNCLEAN_END, None)));
+        let is_read = |missing: &Missing| missing.what == MissingWhat::Reads;
+        let (reads, requests) = missing.into_iter().partition::<Vec<_>, _>(is_read);
+        assert_eq!(reads.len(), requests.len(), "reads may be among what is missing");
+        requests.into_iter().map(|end| (instant(end.from), instant(end.to))).collect::<Vec<_>>()
     };
     assert_eq!(ends(), [], "it lives");
     let written = SystemTime::now();
