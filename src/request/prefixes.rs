@@ -9,8 +9,17 @@ use prefix_trie::joint::{JointPrefixMap, JointPrefixSet};
 use std::net::IpAddr;
 
 /// Networks, ready to be asked about addresses. IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2) count as IPv4.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Prefixes(JointPrefixSet<IpNet>);
+
+/// By their networks: the set's own comparison ends with the shorter of the two.
+impl PartialEq for Prefixes {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().eq(other.0.iter())
+    }
+}
+
+impl Eq for Prefixes {}
 
 impl Prefixes {
     /// The most specific network that contains `address`.
@@ -117,6 +126,16 @@ mod tests {
             ("2001:db8::1", None),
         ] {
             assert_eq!(longest(&set, address).as_deref(), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn sets_are_equal_that_have_the_same_networks() {
+        let both = ["192.0.2.0/24", "2001:db8::/32"];
+        assert_eq!(set(&both), set(&[both[1], both[0], both[1]]));
+        for others in [&[][..], &both[..1], &both[1..], &["192.0.2.0/25", both[1]]] {
+            assert_ne!(set(&both), set(others), "{others:?}");
+            assert_ne!(set(others), set(&both), "{others:?}");
         }
     }
 
