@@ -263,14 +263,15 @@ impl notify::EventHandler for EventForwarder {
         let is_closed = event.kind == EventKind::Access(AccessKind::Close(AccessMode::Write));
         let is_written = is_closed
             || matches!(event.kind, EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)));
-        // Whoever reads a file in one of the folders, and many do in `/etc`, is not our business. Nor is what is written to
-        // others in there, as a log is all the time.
-        if if is_written { files.is_empty() } else { matches!(event.kind, EventKind::Access(_)) } {
+        let is_read = !is_closed && matches!(event.kind, EventKind::Access(_));
+        // What is written to other files in there changes none of ours, and a log is written all the time. Nor does whoever
+        // reads one, and many do in `/etc`.
+        if is_read || is_written && files.is_empty() {
             return;
         }
-        if is_closed
-            || matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)))
-        {
+        let is_renamed =
+            matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)));
+        if is_closed || is_renamed {
             self.finished.lock().extend(files);
         }
         // One that waits already will do.

@@ -65,17 +65,16 @@ impl Missing {
         (self.what, &self.reason, &self.site) == (other.what, &other.reason, &other.site)
     }
 
+    fn key(&self) -> (MissingWhat, i64, &str, &str) {
+        (self.what, self.from, &self.reason, &self.site)
+    }
+
     /// The same with one row of what begins at the same time.
     #[must_use]
     pub fn added_up(mut all: Vec<Self>) -> Vec<Self> {
-        all.sort_by(|one, other| {
-            let key = |row: &Self| (row.what, row.from);
-            key(one)
-                .cmp(&key(other))
-                .then_with(|| (&one.reason, &one.site).cmp(&(&other.reason, &other.site)))
-        });
+        all.sort_by(|one, other| one.key().cmp(&other.key()));
         all.dedup_by(|more, known| {
-            let is_same = known.is_like(more) && known.from == more.from;
+            let is_same = known.key() == more.key();
             if is_same {
                 known.add(more);
             }

@@ -27,9 +27,9 @@ impl Prefixes {
         self.0.get_lpm(&address.to_canonical().into()).map(Network)
     }
 
-    /// Whether any network contains `address`.
+    /// Whether any network contains `address`. Most operators name none: then nothing is looked up.
     pub fn contains(&self, address: IpAddr) -> bool {
-        self.longest(address).is_some()
+        !self.is_empty() && self.longest(address).is_some()
     }
 
     /// The networks.

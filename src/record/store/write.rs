@@ -122,7 +122,7 @@ impl Writing<'_> {
         self.missing(part)
     }
 
-    /// A version that is in force already, as another process knows, is no news.
+    /// Notes a version, unless it is in force already: another process may have said so before.
     fn version(&mut self, version: &InForce) -> Result<(), StoreError> {
         let InForce { site, bytes, since } = version;
         let digest = bytes.as_ref().map(|bytes| Sha256::digest(bytes).to_vec()).unwrap_or_default();
