@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use strum::EnumCount as _;
 
-/// One line of a log. Its texts stand one behind the other in a [`LogBatch`], so that they go from the thread that reads to the
-/// one that judges without an allocation for each.
+/// One request of a log. Its texts stand one behind the other in a [`LogBatch`], so that they go from the thread that reads to
+/// the one that judges without an allocation for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::ctl) struct LogEntry<T> {
     /// The host that was asked, as the log names it; most logs are of one host and do not.
@@ -29,60 +29,29 @@ pub(in crate::ctl) struct LogEntry<T> {
     pub(in crate::ctl) agent: Option<T>,
 }
 
-/// A text of a batch.
-pub(super) type TextRange = Range<usize>;
-
-/// A line as it is judged.
-#[derive(Clone, Debug)]
-pub(in crate::ctl) enum WalkedLine<T> {
-    /// A request.
-    Entry(LogEntry<T>),
-    /// It could not be read: what was expected, in which column, and how the line begins.
-    Unread { expected: &'static str, column: usize, line: T },
-}
-
-/// Lines with their numbers, and their texts.
+/// Requests, and their texts.
 #[derive(Debug, Default)]
 pub(in crate::ctl) struct LogBatch {
-    text: Vec<u8>,
-    lines: Vec<(u64, WalkedLine<TextRange>)>,
+    pub(super) text: Vec<u8>,
+    pub(super) entries: Vec<LogEntry<Range<usize>>>,
 }
 
 impl LogBatch {
-    /// A batch of so many lines of so many bytes.
-    pub(super) fn with_room(lines: usize, bytes: usize) -> Self {
-        Self { text: Vec::with_capacity(bytes), lines: Vec::with_capacity(lines) }
-    }
-
-    pub(super) fn push(&mut self, number: u64, line: WalkedLine<TextRange>) {
-        self.lines.push((number, line));
-    }
-
     /// Keeps a text that is in pieces.
-    pub(super) fn keep(&mut self, pieces: &[&[u8]]) -> TextRange {
+    fn keep(&mut self, pieces: &[&[u8]]) -> Range<usize> {
         let start = self.text.len();
-        for piece in pieces {
-            self.text.extend_from_slice(piece);
-        }
+        pieces.iter().for_each(|piece| self.text.extend_from_slice(piece));
         start..self.text.len()
     }
 
-    pub(in crate::ctl) fn lines(&self) -> impl Iterator<Item = (u64, WalkedLine<&[u8]>)> {
-        self.lines.iter().map(|(number, line)| (*number, self.shown(line)))
-    }
-
-    fn shown(&self, line: &WalkedLine<TextRange>) -> WalkedLine<&[u8]> {
-        let text = |range: &TextRange| self.text.get(range.clone()).unwrap_or_default();
-        let entry = match line {
-            WalkedLine::Entry(entry) => entry,
-            WalkedLine::Unread { expected, column, line } => {
-                return WalkedLine::Unread { expected, column: *column, line: text(line) };
-            }
-        };
-        let &LogEntry { address, at, status, size, .. } = entry;
-        let request = entry.request.as_ref().map(|(method, target)| (text(method), text(target)));
-        let (host, agent) = (entry.host.as_ref().map(text), entry.agent.as_ref().map(text));
-        WalkedLine::Entry(LogEntry { host, address, at, request, status, size, agent })
+    pub(in crate::ctl) fn entries(&self) -> impl Iterator<Item = LogEntry<&[u8]>> {
+        let text = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or_default();
+        self.entries.iter().map(move |entry| {
+            let &LogEntry { address, at, status, size, .. } = entry;
+            let request = entry.request.as_ref().map(|(method, target)| (text(method), text(target)));
+            let (host, agent) = (entry.host.as_ref().map(text), entry.agent.as_ref().map(text));
+            LogEntry { host, address, at, request, status, size, agent }
+        })
     }
 }
 
@@ -165,43 +134,43 @@ impl<'a> LineFields<'a> {
         apart.or_else(|| time.and_then(time::any)).or_else(|| day.and_then(time::any))
     }
 
-    /// The request. `behind_proxy`: whoever connected is a proxy. `fallback` is the time in front of the line, if any.
+    /// Puts the request, of the time `at`, into a batch. `behind_proxy`: whoever connected is a proxy.
     ///
     /// # Errors
-    /// Which field is missing, or cannot be read.
-    pub(super) fn entry(
+    /// Which field is missing.
+    pub(super) fn keep(
         &self,
         behind_proxy: bool,
-        fallback: Option<i64>,
+        at: Option<i64>,
         batch: &mut LogBatch,
-    ) -> Result<LogEntry<TextRange>, LogField> {
-        let at = self.at.or_else(|| self.time()).or(fallback).ok_or(LogField::Time)?;
+    ) -> Result<LogEntry<Range<usize>>, LogField> {
+        let at = at.ok_or(LogField::Time)?;
         let (peer, forwarded) = self.addresses();
         let is_proxy = behind_proxy || peer.is_none_or(is_private);
-        let address = if is_proxy { forwarded.or(peer) } else { peer };
-        let agent = self.get(LogField::UserAgent).map(|agent| if agent == b"-" { b"" } else { agent });
-        let agent = agent.map(|agent| batch.keep(&[agent]));
-        let asked = self.request();
         let has = |field| self.get(field).is_some();
-        if has(LogField::Method)
-            && ![LogField::RequestLine, LogField::Target, LogField::Path].into_iter().any(has)
-        {
+        let targets = [LogField::RequestLine, LogField::Target, LogField::Path];
+        if has(LogField::Method) && !targets.into_iter().any(has) {
             return Err(LogField::Target);
         }
-        let (named, path) = asked.map_or((None, None), |(method, target, query)| {
-            let (host, path) = split_url(target);
-            // Neither a URL needs one, nor the key of an object in a bucket.
-            let has_slash =
-                path.starts_with(b"/") || (host.is_none() && self.get(LogField::Path) != Some(target));
-            let slash: &[u8] = if has_slash { b"" } else { b"/" };
-            let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
-            (host, Some((batch.keep(&[method]), batch.keep(&[slash, path, mark, query]))))
-        });
-        let host = named.or_else(|| self.host()).map(|host| batch.keep(&[host]));
-        let status = self.get(LogField::Status).filter(|status| is_status(status)).and_then(number);
-        let status = status.and_then(|status| u16::try_from(status).ok());
-        let size = self.get(LogField::Size).and_then(number);
-        Ok(LogEntry { host, address, at, request: path, status, size, agent })
+        let asked = self.request();
+        let named = asked.and_then(|(_, target, _)| host::of_target(target)).map(str::as_bytes);
+        let agent = self.get(LogField::UserAgent).map(|agent| if agent == b"-" { b"" } else { agent });
+        let status = self.get(LogField::Status).filter(|status| is_status(status)).and_then(time::number);
+        Ok(LogEntry {
+            host: named.filter(|host| !host.is_empty()).or_else(|| self.host()).map(|host| batch.keep(&[host])),
+            address: if is_proxy { forwarded.or(peer) } else { peer },
+            at,
+            request: asked.map(|(method, target, query)| {
+                // The key of an object in a bucket has no slash.
+                let is_key = self.get(LogField::Path) == Some(target) && !target.starts_with(b"/") && !is_url(target);
+                let slash: &[u8] = if is_key { b"/" } else { b"" };
+                let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
+                (batch.keep(&[method]), batch.keep(&[slash, target, mark, query]))
+            }),
+            status: status.and_then(|status| u16::try_from(status).ok()),
+            size: self.get(LogField::Size).and_then(time::number),
+            agent: agent.map(|agent| batch.keep(&[agent])),
+        })
     }
 
     /// The host that was asked. What writes for logstash calls the machine of the log `host`.
@@ -252,15 +221,6 @@ pub(super) fn is_status(text: &[u8]) -> bool {
     matches!(text, [b'1'..=b'5', second, third] if second.is_ascii_digit() && third.is_ascii_digit())
 }
 
-/// The host of a whole URL, and what is asked of it.
-fn split_url(target: &[u8]) -> (Option<&[u8]>, &[u8]) {
-    let rest = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"));
-    let Some(rest) = rest else { return (None, target) };
-    let end = memchr::memchr2(b'/', b'?', rest).unwrap_or(rest.len());
-    let (host, path) = rest.split_at_checked(end).unwrap_or((rest, b""));
-    (Some(host).filter(|host| !host.is_empty()), path)
-}
-
 /// The first address of a list, whatever port stands behind it.
 pub(super) fn first_address(list: &[u8]) -> Option<IpAddr> {
     list.split(|byte| matches!(byte, b',' | b' ')).filter(|one| !one.is_empty()).find_map(address)
@@ -290,9 +250,4 @@ fn is_private(address: IpAddr) -> bool {
             address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
         }
     }
-}
-
-fn number(digits: &[u8]) -> Option<u64> {
-    let add = |sum: u64, digit: &u8| sum.checked_mul(10)?.checked_add(u64::from(digit.wrapping_sub(b'0')));
-    digits.iter().all(u8::is_ascii_digit).then(|| digits.iter().try_fold(0, add))?
 }

@@ -80,8 +80,7 @@ impl LogLayout {
             let is_w3c = matches!(separator, b'\t' | b' ');
             let layout = Self::named(table.columns.as_bytes().fields(), Some(separator).filter(|_| !is_w3c));
             let mut cells = Vec::new();
-            let mut fields = LineFields::default();
-            layout.read(line, &mut cells, &mut fields).ok()?;
+            let fields = layout.read(line, &mut cells).ok()?;
             let is_of_table = cells.len() >= layout.fields[0].len() && line.contains(&separator);
             (is_of_table && fields.is_of_columns()).then_some(layout)
         })
@@ -151,8 +150,8 @@ impl LogLayout {
         &self,
         line: &'a [u8],
         cells: &mut Vec<LogCell>,
-        fields: &mut LineFields<'a>,
-    ) -> Result<(), (LogField, usize)> {
+    ) -> Result<LineFields<'a>, (LogField, usize)> {
+        let mut fields = LineFields::default();
         let blank = || if line.contains(&b'\t') { b'\t' } else { b' ' };
         let separator = self.separator.or_else(|| self.is_w3c.then(blank));
         cut(line, separator, cells);
@@ -172,7 +171,7 @@ impl LogLayout {
             }
         }
         if self.is_w3c || !self.head.is_empty() {
-            return Ok(());
+            return Ok(fields);
         }
         if self.request.is_some() && fields.get(LogField::Address).is_none() {
             let front = self
@@ -200,7 +199,7 @@ impl LogLayout {
             let is_dated = fields.at.is_some();
             return Err(if is_dated { (LogField::RequestLine, line.len()) } else { (LogField::Time, 0) });
         }
-        Ok(())
+        Ok(fields)
     }
 
     /// A cell as the client sent it. IIS writes `+` for a blank. `CloudFront` encodes what a URL may not hold, and what was

@@ -1,6 +1,6 @@
 //! Access logs of web servers: from bytes to requests, in order.
 //!
-//! [`LogWalk`] reads logs, in one thread, and hands each line to whoever judges. The format is known by the lines. There are
+//! [`LogWalk`] reads logs, in one thread, and hands each request to whoever judges. The format is known by the lines. There are
 //! three ways to read one: [`layout`] (words and texts in quotes, as most servers write, and tables), [`json`], and [`pattern`],
 //! where the operator says what the lines look like. `formats.toml` has the names of fields and what loggers put in front, and
 //! `entry` makes a request of the fields. What a server escaped is given back as the bytes that the client sent.
@@ -18,13 +18,13 @@ mod time;
 mod walk;
 
 pub(super) use cells::decoded;
-pub(super) use entry::{LogBatch, LogEntry, WalkedLine};
-pub(super) use walk::{BrokenLog, EndOfLog, LogWalk};
+pub(super) use entry::{LogBatch, LogEntry};
+pub(super) use reader::EndOfLog;
+pub(super) use walk::LogWalk;
 
 /// One line of a log by itself.
-pub(super) fn read_line(line: &[u8]) -> LogBatch {
-    let (mut reader, mut batch) = (reader::LogReader::default(), LogBatch::default());
-    reader.learn(line, None);
-    reader.read(line, 1, &mut batch);
-    batch
+pub(super) fn read_line(line: &[u8]) -> (LogBatch, EndOfLog) {
+    let mut reader = reader::LogReader::default();
+    let batch = reader.batch(&[line, b"\n"].concat());
+    (batch, reader.end)
 }

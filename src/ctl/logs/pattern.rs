@@ -5,7 +5,6 @@ use super::entry::LineFields;
 use super::names::{LogField, NamedField, field_named};
 use crate::ctl::VerbFailure;
 use regex::{Captures, Regex};
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -27,18 +26,10 @@ static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$(?:\{
 static LETTER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"%[<>!,\d]*(?:\{([^}]*)\})?(U%q|[A-Za-z%])?").ok());
 
-/// A piece of a format.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum FormatPiece {
-    /// As it stands in each line.
-    Text(Vec<u8>),
-    /// What the server puts in; `None` where it is not needed.
-    Field(Option<NamedField>),
-}
-
-/// A format.
+/// A format: what the server puts in, each behind the text that stands in each line; and the text at the end. `None` of what
+/// is not needed.
 #[derive(Clone, Debug)]
-pub(super) struct LogPattern(Vec<FormatPiece>);
+pub(super) struct LogPattern(Vec<(Vec<u8>, Option<NamedField>)>, Vec<u8>);
 
 impl LogPattern {
     /// The format that an operator names or writes out.
@@ -56,30 +47,20 @@ impl LogPattern {
 
     fn parse(format: &str) -> Result<Self, VerbFailure> {
         let (mut pieces, mut end) = (Vec::new(), 0);
-        let text = |range: Range<usize>| {
-            FormatPiece::Text(format.get(range).unwrap_or_default().as_bytes().to_vec())
-        };
         for found in VARIABLE.iter().flat_map(|variable| variable.captures_iter(format)) {
             let (Some(whole), Some(name)) = (found.get(0), found.get(1).or_else(|| found.get(2))) else {
                 continue;
             };
-            if whole.start() > end {
-                pieces.push(text(end..whole.start()));
+            let text = format.get(end..whole.start()).unwrap_or_default();
+            if text.is_empty() && end > 0 {
+                let what = "--log-format: two fields follow each other without anything between them";
+                return Err(VerbFailure::with_hint(what, "put something between two fields, such as a space"));
             }
-            pieces.push(FormatPiece::Field(field_named(name.as_str().as_bytes())));
+            pieces.push((text.as_bytes().to_vec(), field_named(name.as_str().as_bytes())));
             end = whole.end();
         }
-        if end < format.len() {
-            pieces.push(text(end..format.len()));
-        }
-        if pieces.windows(2).any(|pair| matches!(pair, [FormatPiece::Field(_), FormatPiece::Field(_)])) {
-            let what = "--log-format: two fields follow each other without anything between them";
-            return Err(VerbFailure::with_hint(what, "put something between two fields, such as a space"));
-        }
         let has = |wanted: &[LogField]| {
-            pieces
-                .iter()
-                .any(|piece| matches!(piece, FormatPiece::Field(Some((field, _))) if wanted.contains(field)))
+            pieces.iter().any(|(_, field)| field.is_some_and(|(field, _)| wanted.contains(&field)))
         };
         for (fields, what, write) in [
             (&[LogField::Time, LogField::Day][..], "a time", "$time_local or %t"),
@@ -91,42 +72,32 @@ impl LogPattern {
                 return Err(VerbFailure::with_hint(what, format!("it needs {write}")));
             }
         }
-        Ok(Self(pieces))
+        Ok(Self(pieces, format.get(end..).unwrap_or_default().as_bytes().to_vec()))
     }
 
     /// The fields of a line.
     ///
     /// # Errors
     /// The column where it does not follow the format.
-    pub(super) fn read<'a>(&self, line: &'a [u8], fields: &mut LineFields<'a>) -> Result<(), usize> {
-        let (mut at, mut is_quoted) = (0, false);
-        let mut pieces = self.0.iter().peekable();
-        while let Some(piece) = pieces.next() {
-            let rest = line.get(at..).unwrap_or_default();
-            match (piece, pieces.peek()) {
-                // A line that was cut off has no more.
-                (FormatPiece::Text(_), _) if rest.is_empty() => break,
-                (FormatPiece::Text(text), _) if rest.starts_with(text) => {
-                    at += text.len();
-                    is_quoted = text.ends_with(b"\"");
-                }
-                (FormatPiece::Text(_), _) => return Err(at),
-                (FormatPiece::Field(field), next) => {
-                    let end = match next {
-                        Some(FormatPiece::Text(text)) if is_quoted && text.starts_with(b"\"") => {
-                            quote_end(line, at)
-                        }
-                        Some(FormatPiece::Text(text)) => at + memchr::memmem::find(rest, text).ok_or(at)?,
-                        _ => line.len(),
-                    };
-                    if let Some(field) = field {
-                        fields.put(*field, unescaped(line.get(at..end).unwrap_or_default()));
-                    }
-                    at = end;
-                }
+    pub(super) fn read<'a>(&self, line: &'a [u8]) -> Result<LineFields<'a>, usize> {
+        let (mut at, mut fields) = (0, LineFields::default());
+        let behind = self.0.iter().skip(1).map(|(text, _)| text).chain([&self.1]);
+        for ((before, field), behind) in self.0.iter().zip(behind) {
+            // A line that was cut off has no more.
+            let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) else { break };
+            let rest = rest.strip_prefix(&**before).ok_or(at)?;
+            at += before.len();
+            let end = match (&**before, &**behind) {
+                (_, b"") => line.len(),
+                ([.., b'"'], [b'"', ..]) => quote_end(line, at),
+                _ => at + memchr::memmem::find(rest, behind).ok_or(at)?,
+            };
+            if let Some(field) = field {
+                fields.put(*field, unescaped(line.get(at..end).unwrap_or_default()));
             }
+            at = end;
         }
-        Ok(())
+        Ok(fields)
     }
 }
 
@@ -214,7 +185,7 @@ fn nginx_format(text: &str, name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{LogBatch, WalkedLine};
+    use super::super::entry::LogBatch;
     use super::*;
 
     #[test]
@@ -239,11 +210,10 @@ mod tests {
         ] {
             let pattern = LogPattern::named(format).unwrap_or_else(|error| panic!("{format}: {error:?}"));
             let mut batch = LogBatch::default();
-            let mut fields = LineFields::default();
-            pattern.read(line.as_bytes(), &mut fields).unwrap();
-            let entry = fields.entry(false, None, &mut batch).unwrap();
-            batch.push(1, WalkedLine::Entry(entry));
-            let Some((_, WalkedLine::Entry(entry))) = batch.lines().next() else { panic!("{line}") };
+            let fields = pattern.read(line.as_bytes()).unwrap();
+            let entry = fields.keep(false, fields.time(), &mut batch).unwrap();
+            batch.entries.push(entry);
+            let entry = batch.entries().next().unwrap();
             assert_eq!(entry.at, 1_700_000_000_000_000, "{line}");
             assert_eq!(entry.host, Some(&b"h.example"[..]), "{line}");
             assert_eq!(entry.address, Some("192.0.2.1".parse().unwrap()), "{line}");
@@ -282,6 +252,6 @@ mod tests {
     #[test]
     fn a_line_of_another_format_says_where_it_differs() {
         let pattern = LogPattern::parse(COMBINED).unwrap();
-        assert_eq!(pattern.read(b"192.0.2.1 - - x [14/Nov", &mut LineFields::default()).unwrap_err(), 17);
+        assert_eq!(pattern.read(b"192.0.2.1 - - x [14/Nov").unwrap_err(), 17);
     }
 }

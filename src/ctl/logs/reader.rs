@@ -1,12 +1,18 @@
 //! One log: which format its lines have, and each line as a request.
 
 use super::cells::LogCell;
-use super::entry::{LineFields, LogBatch, WalkedLine};
+use super::entry::{LineFields, LogBatch};
 use super::json;
 use super::layout::LogLayout;
 use super::names::{LogField, remedy, without_prefix};
 use super::pattern::LogPattern;
-use crate::report::amount;
+use crate::ctl::output::escape_harmful;
+use crate::record::printable;
+use crate::report::{amount, grouped};
+use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::io;
 use std::sync::Arc;
 
 /// How many lines are looked at to find out the format.
@@ -17,6 +23,9 @@ const ENOUGH: usize = 5;
 
 /// How much of a line that could not be read is shown.
 const SHOWN: usize = 200;
+
+/// Longer lines are no requests: servers take some tens of kilobytes of a request's head.
+pub(super) const LONGEST_LINE: usize = 1 << 17;
 
 /// What a line lacks, or `None` where it is no JSON, and in which column.
 type LineFault = (Option<LogField>, usize);
@@ -35,12 +44,15 @@ pub(super) struct LogReader {
     /// The field `uri` has queries. nginx's has none, since it is a path that nginx may have rewritten.
     uri_is_target: bool,
     cells: Vec<LogCell>,
-    pub(super) seen: SeenOfLog,
+    /// How many lines were looked at, blank ones too.
+    number: u64,
+    pub(super) end: EndOfLog,
 }
 
-/// What the lines of a log had.
+/// What the lines of a log had, and how its reading ended.
 #[derive(Clone, Debug, Default)]
-pub(in crate::ctl) struct SeenOfLog {
+pub(in crate::ctl) struct EndOfLog {
+    name: String,
     /// Lines that are neither blank nor comments.
     pub(in crate::ctl) lines: u64,
     /// Those that were read, and of these those with a request, a `User-Agent` and an address.
@@ -48,16 +60,40 @@ pub(in crate::ctl) struct SeenOfLog {
     with_request: u64,
     with_agent: u64,
     pub(in crate::ctl) with_address: u64,
-    /// What the first line that could not be read lacks.
+    /// The first line that could not be read: where, and what was expected.
+    pub(in crate::ctl) unread: Option<String>,
+    /// What it lacks.
     lacking: Option<LogField>,
     /// How the log begins, for what that says of its server.
     start: Vec<u8>,
+    pub(in crate::ctl) broken: Option<BrokenLog>,
+}
+
+/// A log that could not be read to its end; field names are public API.
+#[derive(Clone, Debug, Serialize, thiserror::Error)]
+#[error("{}: cannot be read on after {} lines: {}", escape_harmful(.log), grouped(*.lines), escape_harmful(.error))]
+pub(in crate::ctl) struct BrokenLog {
+    log: String,
+    /// Lines that were read of it.
+    lines: u64,
+    error: String,
+}
+
+/// A line without what loggers put around it.
+enum BareLine<'a> {
+    Text(Cow<'a, [u8]>),
+    Object(Value),
 }
 
 impl LogReader {
-    /// Learns what lines the log has from how it begins, unless it is known by lines before. A `pattern` is the operator's word.
-    pub(super) fn learn(&mut self, sample: &[u8], pattern: Option<&Arc<LogPattern>>) {
-        if self.seen.read > 0 || self.layout.is_known || self.pattern.is_some() {
+    pub(super) fn of(name: String, pattern: Option<&Arc<LogPattern>>) -> Self {
+        let end = EndOfLog { name, ..EndOfLog::default() };
+        Self { end, pattern: pattern.cloned(), ..Self::default() }
+    }
+
+    /// Learns what lines the log has from how it begins, unless it is known by lines before.
+    fn learn(&mut self, sample: &[u8]) {
+        if self.end.read > 0 || self.layout.is_known {
             return;
         }
         let lines = sample.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
@@ -65,25 +101,24 @@ impl LogReader {
         let is_text = |line: &[u8]| line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | 0x1B));
         let lines = lines.filter(|line| !line.is_empty() && is_text(line)).take(LOOKED_AT);
         let lines: Vec<&[u8]> = lines.collect();
-        let bare: Vec<Vec<u8>> = lines.iter().map(|line| bare(line)).collect();
-        self.has_prefix = lines.iter().any(|line| without_prefix(line).0 != *line);
-        self.pattern = pattern.cloned();
-        self.layout = LogLayout::of(&bare.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        if self.seen.start.is_empty() {
-            self.seen.start = sample.get(..sample.len().min(2_048)).unwrap_or_default().to_vec();
+        self.has_prefix = lines.iter().any(|line| line.starts_with(b"{") || without_prefix(line).0 != *line);
+        let bare: Vec<BareLine<'_>> = lines.iter().filter_map(|line| Some(self.bare(line).ok()?.0)).collect();
+        let text = |line: &BareLine<'_>| if let BareLine::Text(text) = line { Some(text.to_vec()) } else { None };
+        let texts: Vec<Vec<u8>> = bare.iter().filter_map(text).collect();
+        self.layout = LogLayout::of(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        if self.end.start.is_empty() {
+            self.end.start = sample.get(..sample.len().min(2_048)).unwrap_or_default().to_vec();
         }
         // Whoever connects is a proxy where it is one address for several clients, or where every request came with the header.
         let (mut peers, mut clients, mut read) = (Vec::new(), Vec::new(), 0);
         for line in bare {
-            self.fields(&line, None, |reader, fields, _| {
-                let Ok(Some(fields)) = fields else { return };
-                read += 1;
-                reader.uri_is_target |= fields.has_query_in_uri();
-                if let (Some(peer), Some(client)) = fields.addresses() {
-                    peers.push(peer);
-                    clients.push(client);
-                }
-            });
+            let Ok(Some(fields)) = self.fields(&line) else { continue };
+            read += 1;
+            self.uri_is_target |= fields.has_query_in_uri();
+            if let (Some(peer), Some(client)) = fields.addresses() {
+                peers.push(peer);
+                clients.push(client);
+            }
         }
         let has_all = read >= ENOUGH && clients.len() == read;
         peers.dedup();
@@ -91,84 +126,93 @@ impl LogReader {
         self.behind_proxy = clients.len() > 1 && (peers.len() == 1 || has_all);
     }
 
-    /// Hands on the fields of a line without what loggers put around it, with the time that they gave it; `None` of a head.
-    fn fields<R>(
-        &mut self,
-        line: &[u8],
-        before: Option<i64>,
-        then: impl FnOnce(&mut Self, Result<Option<&mut LineFields<'_>>, LineFault>, Option<i64>) -> R,
-    ) -> R {
-        let (line, at) = if self.has_prefix { without_prefix(line) } else { (line, None) };
-        let at = at.or(before);
-        if line.starts_with(b"{") && self.pattern.is_none() {
-            return match json::parse(line) {
-                Err(error) => then(self, Err((None, error.column())), at),
-                Ok(object) => match json::wrapped(&object) {
-                    Some((inner, time)) => {
-                        // What stands in front of it is not to be seen in the lines of the log.
-                        let (inner, own) = without_prefix(&inner);
-                        self.fields(inner, own.or(time).or(at), then)
-                    }
-                    None => then(self, Ok(Some(&mut json::fields(&object))), at),
-                },
-            };
+    /// The line that the server wrote, with the time that a logger gave it.
+    fn bare<'l>(&self, line: &'l [u8]) -> Result<(BareLine<'l>, Option<i64>), LineFault> {
+        let may_have_prefix = self.has_prefix && !line.starts_with(b"{");
+        let (line, at) = if may_have_prefix { without_prefix(line) } else { (line, None) };
+        if !line.starts_with(b"{") || self.pattern.is_some() {
+            return Ok((BareLine::Text(Cow::Borrowed(line)), at));
+        }
+        let object = json::parse(line).map_err(|error| (None, error.column()))?;
+        let Some((inner, time)) = json::wrapped(&object) else { return Ok((BareLine::Object(object), at)) };
+        let (inner, own) = self.bare(&inner)?;
+        let inner = match inner {
+            BareLine::Text(text) => BareLine::Text(Cow::Owned(text.into_owned())),
+            BareLine::Object(object) => BareLine::Object(object),
+        };
+        Ok((inner, own.or(time).or(at)))
+    }
+
+    /// The fields of a line; `None` of a head.
+    fn fields<'l>(&mut self, line: &'l BareLine<'_>) -> Result<Option<LineFields<'l>>, LineFault> {
+        let line = match line {
+            BareLine::Object(object) => return Ok(Some(json::fields(object))),
+            BareLine::Text(text) => &**text,
+        };
+        if let Some(pattern) = &self.pattern {
+            return pattern.read(line).map(Some).map_err(|column| (Some(LogField::RequestLine), column));
         }
         if line.starts_with(b"#") || self.layout.is_head(line) {
             self.layout = LogLayout::named_by(line).unwrap_or_else(|| std::mem::take(&mut self.layout));
-            return then(self, Ok(None), at);
+            return Ok(None);
         }
-        let mut fields = LineFields::default();
-        let read = match &self.pattern {
-            Some(pattern) => pattern.read(line, &mut fields).map_err(|at| (LogField::RequestLine, at)),
-            None => self.layout.read(line, &mut self.cells, &mut fields),
-        };
-        let read = read.map(|()| Some(&mut fields)).map_err(|(field, column)| (Some(field), column));
-        then(self, read, at)
+        let fields = self.layout.read(line, &mut self.cells);
+        fields.map(Some).map_err(|(field, column)| (Some(field), column))
     }
 
-    /// Reads a line, without its end, into a batch.
-    pub(super) fn read(&mut self, line: &[u8], number: u64, batch: &mut LogBatch) {
-        let fault = self.fields(line, None, |reader, fields, at| {
-            let Some(fields) = fields? else { return Ok(()) };
-            if reader.uri_is_target {
-                fields.take_uri_for_target();
+    /// The requests of some lines, each with its end.
+    pub(super) fn batch(&mut self, lines: &[u8]) -> LogBatch {
+        self.learn(lines);
+        let mut batch = LogBatch { text: Vec::with_capacity(lines.len()), ..LogBatch::default() };
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', lines) {
+            let line = lines.get(start..end).unwrap_or_default();
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            start = end + 1;
+            self.number += 1;
+            if line.len() > LONGEST_LINE {
+                self.unread("a line of at most 128 KiB", LONGEST_LINE, line);
+            } else if !line.is_empty()
+                && let Err((field, column)) = self.line(line, &mut batch)
+            {
+                self.end.lacking = self.end.lacking.or(field);
+                self.unread(field.map_or("JSON", expected), column + 1, line);
             }
-            let entry = fields.entry(reader.behind_proxy, at, batch).map_err(|field| (Some(field), 0))?;
-            let seen = &mut reader.seen;
-            seen.lines += 1;
-            seen.read += 1;
-            seen.with_request += u64::from(entry.request.is_some());
-            seen.with_agent += u64::from(entry.agent.as_ref().is_some_and(|agent| !agent.is_empty()));
-            seen.with_address += u64::from(entry.address.is_some());
-            batch.push(number, WalkedLine::Entry(entry));
-            Ok(())
-        });
-        let Err((field, column)) = fault else { return };
-        self.seen.lacking = self.seen.lacking.or(field);
-        self.unread(field.map_or("JSON", expected), column + 1, line, number, batch);
+        }
+        batch
+    }
+
+    fn line(&mut self, line: &[u8], batch: &mut LogBatch) -> Result<(), LineFault> {
+        let (line, before) = self.bare(line)?;
+        let Some(mut fields) = self.fields(&line)? else { return Ok(()) };
+        if self.uri_is_target {
+            fields.take_uri_for_target();
+        }
+        let at = fields.at.or_else(|| fields.time()).or(before);
+        let entry = fields.keep(self.behind_proxy, at, batch).map_err(|field| (Some(field), 0))?;
+        let end = &mut self.end;
+        end.lines += 1;
+        end.read += 1;
+        end.with_request += u64::from(entry.request.is_some());
+        end.with_agent += u64::from(entry.agent.as_ref().is_some_and(|agent| !agent.is_empty()));
+        end.with_address += u64::from(entry.address.is_some());
+        batch.entries.push(entry);
+        Ok(())
+    }
+
+    /// Notes why the log cannot be read on.
+    pub(super) fn breaks_off(&mut self, error: &io::Error) {
+        let (log, lines, error) = (self.end.name.clone(), self.number, error.to_string());
+        self.end.broken = Some(BrokenLog { log, lines, error });
     }
 
     /// Notes a line that cannot be read.
-    pub(super) fn unread(
-        &mut self,
-        expected: &'static str,
-        column: usize,
-        line: &[u8],
-        number: u64,
-        batch: &mut LogBatch,
-    ) {
-        self.seen.lines += 1;
-        let line = batch.keep(&[line.get(..SHOWN).unwrap_or(line)]);
-        batch.push(number, WalkedLine::Unread { expected, column, line });
+    fn unread(&mut self, expected: &str, column: usize, line: &[u8]) {
+        self.end.lines += 1;
+        let (name, number, line) = (&self.end.name, self.number, line.get(..SHOWN).unwrap_or(line));
+        let told = || format!("{name}:{number}:{column}: expected {expected}: {}", printable(line));
+        self.end.unread.get_or_insert_with(told);
     }
-}
-
-/// The line that the server wrote.
-fn bare(line: &[u8]) -> Vec<u8> {
-    let line = without_prefix(line).0;
-    let object = json::parse(line).ok().filter(|_| line.starts_with(b"{"));
-    let inner = object.as_ref().and_then(json::wrapped);
-    inner.map_or_else(|| line.to_vec(), |(inner, _)| bare(&inner))
 }
 
 const fn expected(field: LogField) -> &'static str {
@@ -179,12 +223,13 @@ const fn expected(field: LogField) -> &'static str {
     }
 }
 
-impl SeenOfLog {
+impl EndOfLog {
     /// Why nothing of this log can be judged, and what to do about it; `None` where something can.
     pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
         if is_of_errors(&self.start) {
             let remedy = "name the access log, which `access_log` (nginx) or `CustomLog` (Apache) names in the configuration";
-            return Some(("it is an error log, which has no User-Agents".to_owned(), remedy));
+            let name = escape_harmful(&self.name);
+            return Some((format!("{name}: it is an error log, which has no User-Agents"), remedy));
         }
         if self.lines == 0 || self.with_agent > 0 && self.with_request > 0 {
             return None;
@@ -219,7 +264,8 @@ impl SeenOfLog {
             ),
             _ => ("none of them looks like a line of an access log", format),
         };
-        Some((format!("{}: {what}", amount(self.lines, "line", "lines")), remedy))
+        let lines = amount(self.lines, "line", "lines");
+        Some((format!("{}: {lines}: {what}", escape_harmful(&self.name)), remedy))
     }
 }
 
@@ -234,26 +280,22 @@ fn is_of_errors(start: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry::LogEntry;
     use super::*;
 
-    /// Reads a log; of each line `address host target status agent`.
+    /// Reads a log; of each request `address host target status agent`.
     fn shown(log: &str) -> Vec<String> {
-        let (mut reader, mut batch) = (LogReader::default(), LogBatch::default());
-        reader.learn(log.as_bytes(), None);
-        log.lines().for_each(|line| reader.read(line.as_bytes(), 1, &mut batch));
+        let (mut reader, log) = (LogReader::default(), format!("{log}\n"));
+        let batch = reader.batch(log.as_bytes());
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let shown = |(_, line): (u64, WalkedLine<&[u8]>)| {
-            let entry = match line {
-                WalkedLine::Entry(entry) => entry,
-                WalkedLine::Unread { expected, column, .. } => return format!("{column}: {expected}"),
-            };
+        let shown = |entry: LogEntry<&[u8]>| {
             let agent = entry.agent.map_or_else(|| "not logged".to_owned(), text);
             let target = entry.request.map_or_else(|| "none".to_owned(), |request| text(request.1));
             let host = entry.host.map_or_else(|| "-".to_owned(), text);
             let address = entry.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
             format!("{address} {host} {target} {} {agent}", entry.status.unwrap_or_default())
         };
-        batch.lines().map(shown).collect()
+        batch.entries().map(shown).chain(reader.end.unread).collect()
     }
 
     /// What stands in front says nothing of it.
@@ -303,7 +345,7 @@ mod tests {
             "192.0.2.1 - - [yesterday] \"GET / HTTP/1.1\" 200 1",
             "{\"time\":\"soon\"}",
         ] {
-            assert!(shown(line)[0].contains(": "), "{line}: {:?}", shown(line));
+            assert!(shown(line)[0].contains(": expected "), "{line}: {:?}", shown(line));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Where a log comes from: a file, perhaps compressed, or standard input.
 
-use super::entry::{LogBatch, WalkedLine};
-use super::reader::LogReader;
+use super::walk::read_log;
 use crate::ctl::VerbFailure;
 use flate2::bufread::MultiGzDecoder;
 use indicatif::ProgressBar;
@@ -75,16 +74,11 @@ fn first_time(path: &Path) -> Option<i64> {
     if !std::fs::metadata(path).is_ok_and(|file| file.is_file()) {
         return None;
     }
-    let mut start = Vec::new();
-    // A file that is broken further on has its first time all the same.
-    let _ = open(path, &ProgressBar::hidden()).ok()?.take(PEEK).read_to_end(&mut start);
-    let (mut reader, mut batch) = (LogReader::default(), LogBatch::default());
-    reader.learn(&start, None);
-    let lines =
-        start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
-    lines.for_each(|line| reader.read(line, 0, &mut batch));
-    batch.lines().find_map(|(_, line)| match line {
-        WalkedLine::Entry(entry) => Some(entry.at),
-        WalkedLine::Unread { .. } => None,
-    })
+    let mut start = open(path, &ProgressBar::hidden()).ok()?.take(PEEK);
+    let mut first = None;
+    read_log(String::new(), &mut start, None, |batch| {
+        first = batch.entries().map(|entry| entry.at).next();
+        first.is_none()
+    });
+    first
 }

@@ -36,7 +36,7 @@ pub(super) fn common(text: &[u8]) -> Option<i64> {
     let year = at(7..11).and_then(|year| i16::try_from(year).ok()).filter(|year| *year >= 1970)?;
     let when =
         DateTime::new(year, month, small(0..2)?, small(12..14)?, small(15..17)?, small(18..20)?, 0).ok()?;
-    let offset = at(22..24)? * 3_600 + at(24..26)? * 60;
+    let offset = i64::try_from(at(22..24)? * 3_600 + at(24..26)? * 60).ok()?;
     let utc = Offset::UTC.to_timestamp(when).ok()?.as_microsecond();
     match sign {
         b'+' => Some(utc - offset * 1_000_000),
@@ -85,8 +85,10 @@ fn seconds(number: f64) -> Option<i64> {
     Some((number * scale).round() as i64)
 }
 
-fn number(digits: &[u8]) -> Option<i64> {
-    digits.iter().try_fold(0, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
+/// A number of decimal digits.
+pub(super) fn number(digits: &[u8]) -> Option<u64> {
+    let add = |sum: u64, digit: &u8| sum.checked_mul(10)?.checked_add(u64::from(digit.wrapping_sub(b'0')));
+    digits.iter().all(u8::is_ascii_digit).then(|| digits.iter().try_fold(0, add))?
 }
 
 #[cfg(test)]
