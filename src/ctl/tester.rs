@@ -1,7 +1,6 @@
 //! What an operator tries on the page of a running gateway: a request as `explain` takes it, and a robots.txt as `lint` does.
 
 use super::explain::{explain, facts, invalid_target};
-use super::logs::WalkedLine;
 use super::trial::TrialPolicy;
 use super::{lint, logs};
 use crate::ctl::args::Format;
@@ -52,15 +51,12 @@ impl TesterInput {
     }
 
     fn explained(&self, policy: &Policy) -> Result<String, String> {
-        let batch = logs::read_line(self.line.trim().as_bytes());
-        let entry = match batch.lines().next().filter(|_| !self.line.is_empty()) {
-            Some((_, WalkedLine::Entry(entry))) => Some(entry),
-            Some((_, WalkedLine::Unread { expected, .. })) => {
-                return Err(format!("the line of a log cannot be read: expected {expected}"));
-            }
-            None if self.line.is_empty() => None,
-            None => return Err("the line of a log cannot be read: expected a request".to_owned()),
-        };
+        let (batch, end) = logs::read_line(self.line.trim().as_bytes());
+        let entry = batch.entries().next();
+        if entry.is_none() && !self.line.is_empty() {
+            let told = end.unread.unwrap_or_else(|| "expected a request".to_owned());
+            return Err(format!("the line of a log cannot be read: {told}"));
+        }
         let address = Some(self.address.trim()).filter(|text| !text.is_empty()).map(|text| {
             text.parse::<IpAddr>()
                 .map_err(|_| format!("invalid address `{text}`: expected one such as 192.0.2.7"))

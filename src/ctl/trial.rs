@@ -2,9 +2,9 @@
 
 use super::args::{Cli, ExplainArgs};
 use super::{VerbFailure, which_config};
-use crate::config::{Config, RobotsConfig};
+use crate::config::RobotsConfig;
 use crate::identify::Purpose;
-use crate::policy::{self, Policy, RobotsFile, Site, Unfit};
+use crate::policy::{Policy, RobotsFile, Site, Unfit};
 use crate::request::host;
 use crate::robots::ParseLimits;
 use std::path::Path;
@@ -39,14 +39,8 @@ impl TrialPolicy {
         is_batch: bool,
     ) -> Result<Self, VerbFailure> {
         let brings_rules = robots.is_some() || is_batch || !block.is_empty();
-        let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
-        if file.is_none() && !brings_rules {
-            return Err(no_rules());
-        }
-        let config = which_config::load(cli, file.clone())?;
-        let limits = ParseLimits { max_bytes: config.robots_max_size };
-        let config = if robots.is_some() { without_files(config) } else { blocking(config, block) };
-        let policy = policy::trial(config, SystemTime::now())?;
+        let policy = policy(cli, robots, block, brings_rules)?;
+        let limits = ParseLimits { max_bytes: policy.config.robots_max_size };
         let site = asked_site(&policy, site_name, brings_rules)?;
         let named = site_name.map(|name| host::normalise(name).into_owned());
         let host = named.unwrap_or_else(|| site.config.name.clone());
@@ -59,32 +53,35 @@ impl TrialPolicy {
             }
             None => (*site).clone(),
         };
-        let has_rules = file.is_some() || robots.is_some();
+        let has_rules = cli.config.is_some() || robots.is_some() || !brings_rules;
         Ok(Self { policy, site, host, limits, has_rules })
     }
 }
 
-/// Why nothing can be judged.
-pub(super) fn no_rules() -> VerbFailure {
-    VerbFailure::with_hint("no rules to judge by", "name them with --robots FILE or --config FILE")
-}
-
-/// `--robots` replaces the sites' own files, which need not even be there.
-fn without_files(mut config: Config) -> Config {
+/// The policy of the configuration, or one around the rules that are given.
+pub(super) fn policy(
+    cli: &Cli,
+    robots: Option<&Path>,
+    block: &[Purpose],
+    brings_rules: bool,
+) -> Result<Policy, VerbFailure> {
+    let file = cli.config.clone().or_else(|| cli.config_file().filter(|_| !brings_rules));
+    if file.is_none() && !brings_rules {
+        let hint = "name them with --robots FILE or --config FILE";
+        return Err(VerbFailure::with_hint("no rules to judge by", hint));
+    }
+    let mut config = which_config::load(cli, file)?;
     for site in &mut config.sites {
-        site.robots = RobotsConfig::none();
+        if robots.is_some() {
+            // They replace the sites' own files, which need not even be there.
+            site.robots = RobotsConfig::none();
+        } else {
+            // In the order of the configuration, which is that of the file that is served.
+            let known = &mut site.robots.block;
+            known.extend(block.iter().filter(|one| !known.contains(one)).copied().collect::<Vec<_>>());
+        }
     }
-    config
-}
-
-/// The same configuration with these purposes shut out of every site, too.
-pub(super) fn blocking(mut config: Config, block: &[Purpose]) -> Config {
-    for robots in config.sites.iter_mut().map(|site| &mut site.robots) {
-        // In the order of the configuration, which is that of the file that is served.
-        let missing: Vec<Purpose> = block.iter().copied().filter(|one| !robots.block.contains(one)).collect();
-        robots.block.extend(missing);
-    }
-    config
+    Ok(crate::policy::trial(config, SystemTime::now())?)
 }
 
 fn asked_site(policy: &Policy, name: Option<&str>, brings_rules: bool) -> Result<Arc<Site>, VerbFailure> {

@@ -4,7 +4,6 @@
 //! away from `*`. Requests come from access logs, all of them, or from the store, which knows the most frequent
 //! targets of each crawler and says how much they are of all.
 
-mod flips;
 mod requests;
 mod rules;
 mod text;
@@ -15,8 +14,7 @@ use super::replay::Sites;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
 use crate::record::{STORE_FILE, StoreReader};
-use flips::{Flip, Flips, LostPages};
-use requests::JudgedRequests;
+use requests::{Flip, JudgedRequests, LostPages, PastRequests};
 use rules::{RuleChange, changed};
 use serde::Serialize;
 use std::time::SystemTime;
@@ -37,11 +35,30 @@ struct Difference {
     losses: Vec<LostPages>,
 }
 
-impl Difference {
-    /// Fails where requests were to be looked at, and none could be judged, or not all be read: that nothing is
-    /// told then does not mean that nothing would change.
-    fn is_an_answer(&self) -> Result<(), VerbFailure> {
-        let Some(requests) = &self.requests else { return Ok(()) };
+pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> VerbResult {
+    let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
+    let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
+    let new = with_new_file(old, &sites.policy, arguments)?;
+    let mut past = PastRequests::of(&sites.policy, old, &new);
+    if let Some(since) = arguments.since {
+        past.of_store(&store(cli)?, since.resolve(SystemTime::now()))?;
+    } else if !arguments.logs.is_empty() {
+        past.of_logs(&sites, arguments)?;
+    }
+    let version = |site: &Site| site.version().map(|version| version.to_string());
+    let difference = Difference {
+        site: old.config.name.clone(),
+        old_version: version(old),
+        new_version: version(&new),
+        rules: changed(&old.rules.current().robots, &new.rules.current().robots),
+        losses: past.losses(),
+        flips: past.flips(if output.is_json() { usize::MAX } else { arguments.top }),
+        requests: Some(past.told).filter(|told| !told.source.is_empty()),
+    };
+    output.show(&difference, text::print)?;
+    output.flush()?;
+    // That nothing is told then does not mean that nothing would change.
+    if let Some(requests) = &difference.requests {
         if !requests.broken.is_empty() {
             let hint = "the result covers only the lines before";
             return Err(VerbFailure::with_hint(requests.broken.join("; "), hint));
@@ -52,42 +69,7 @@ impl Difference {
                 "no request could be judged, so it is not known whether any would be judged differently";
             return Err(VerbFailure::with_hint(what, hint));
         }
-        Ok(())
     }
-}
-
-/// One site under two files.
-struct SitePair<'a> {
-    policy: &'a Policy,
-    old: &'a Site,
-    new: &'a Site,
-}
-
-pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> VerbResult {
-    let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
-    let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
-    let new = with_new_file(old, &sites.policy, arguments)?;
-    let pair = SitePair { policy: &sites.policy, old, new: &new };
-    let found = match arguments.since {
-        Some(since) => Some(requests::of_store(&pair, &store(cli)?, since.resolve(SystemTime::now()))?),
-        None if arguments.logs.is_empty() => None,
-        None => Some(requests::of_logs(&pair, &sites, arguments)?),
-    };
-    let (requests, flips) =
-        found.map_or_else(|| (None, Flips::default()), |(requests, flips)| (Some(requests), flips));
-    let version = |site: &Site| site.version().map(|version| version.to_string());
-    let difference = Difference {
-        site: old.config.name.clone(),
-        old_version: version(old),
-        new_version: version(&new),
-        rules: changed(&old.rules.current().robots, &new.rules.current().robots),
-        requests,
-        losses: flips.losses(),
-        flips: flips.sorted(if output.is_json() { usize::MAX } else { arguments.top }),
-    };
-    output.show(&difference, text::print)?;
-    output.flush()?;
-    difference.is_an_answer()?;
     Ok(if difference.losses.is_empty() { VerbOutcome::Fine } else { VerbOutcome::Objection })
 }
 

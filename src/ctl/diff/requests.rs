@@ -1,22 +1,50 @@
-//! Requests of the past, judged by both files: from access logs, or from the store, which keeps the targets of each crawler
-//! and day up to a number.
+//! Requests of the past that two files judge differently, by crawler and target: from access logs, or from the store, which
+//! keeps the targets of each crawler and day up to a number.
 
-use super::SitePair;
-use super::flips::{FileVerdict, Flips, said};
 use crate::ctl::VerbFailure;
 use crate::ctl::args::DiffArgs;
 use crate::ctl::explain::facts;
 use crate::ctl::logs::{EndOfLog, LogWalk, decoded};
 use crate::ctl::replay::{LineCounts, Sites, notice_time};
-use crate::decide::NoticeTime;
-use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof, Recognised};
-use crate::policy::{JudgedClient, Site};
-use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader};
+use crate::decide::{NoticeTime, Verdict, VerdictOutcome};
+use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof, Purpose, Recognised};
+use crate::policy::{JudgedClient, Policy, Site};
+use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader, printable};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
+
+/// How many bytes are kept of what is told apart, and how many of each beside its target. A site with more has a new
+/// robots.txt altogether.
+const BYTES: usize = 128 << 20;
+const OF_ONE: usize = 256;
+
+/// One kind of request; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub(super) struct Flip {
+    pub(super) client: &'static str,
+    pub(super) crawler: Option<String>,
+    pub(super) purpose: Option<&'static str>,
+    pub(super) target: String,
+    pub(super) from: &'static str,
+    pub(super) to: &'static str,
+    /// The line of the rule that decided, in the old file and in the new.
+    pub(super) old_line: Option<u32>,
+    pub(super) new_line: Option<u32>,
+    pub(super) count: u64,
+}
+
+/// What a search engine would lose; field names are public API.
+#[derive(Debug, Serialize)]
+pub(super) struct LostPages {
+    pub(super) crawler: String,
+    pub(super) pages: u64,
+    pub(super) requests: u64,
+}
 
 /// The requests that were judged by both files; field names are public API.
 #[derive(Debug, Default, Serialize)]
@@ -40,76 +68,155 @@ pub(super) struct JudgedRequests {
     unlisted: u64,
 }
 
-/// Judges the requests of logs.
-pub(super) fn of_logs(
-    pair: &SitePair<'_>,
-    sites: &Sites,
-    arguments: &DiffArgs,
-) -> Result<(JudgedRequests, Flips), VerbFailure> {
-    let (mut lines, mut flips) = (LineCounts::default(), Flips::default());
-    let ends = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?.each(|_, _, line| {
-        let Some((entry, _, facts)) = sites.request(&line, i64::MIN, &mut lines) else { return Ok(()) };
-        let sender = |site: &Site| site.recognise(pair.policy, facts.user_agent.as_deref());
-        let is_judged = flips.judge(pair, &facts, sender, notice_time(entry.at), 1);
-        lines.judged += u64::from(is_judged);
-        Ok(())
-    })?;
-    if let Some((what, remedy)) = ends.iter().find_map(EndOfLog::fault) {
-        return Err(VerbFailure::with_hint(what, remedy));
-    }
-    let LineCounts { judged, unread, without_user_agent, other_hosts, .. } = lines;
-    let broken = ends.iter().filter_map(|end| Some(end.broken.as_ref()?.to_string())).collect();
-    let (flipped, unlisted) = (flips.requests(), flips.unlisted);
-    let requests = JudgedRequests {
-        source: "log",
-        judged,
-        share: 1.0,
-        flipped,
-        unread,
-        without_user_agent,
-        other_hosts,
-        broken,
-        unlisted,
-    };
-    Ok((requests, flips))
+/// One site under two files, and the requests that they judge differently.
+pub(super) struct PastRequests<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) old: &'a Site,
+    pub(super) new: &'a Site,
+    pub(super) told: JudgedRequests,
+    /// By what they are, with no count.
+    flips: HashMap<Flip, u64>,
+    bytes: usize,
 }
 
-/// Judges what the store remembers since then.
-pub(super) fn of_store(
-    pair: &SitePair<'_>,
-    store: &StoreReader,
-    since: SystemTime,
-) -> Result<(JudgedRequests, Flips), VerbFailure> {
-    // A clock that was ahead has dated what it counted later than now.
-    let last = store.last()?;
-    let window = store.window(since, SystemTime::now().max(last.unwrap_or(since)))?;
-    let filter = Filter { site: Some(pair.old.config.name.clone()), ..Filter::default() };
-    let (mut flips, mut judged, mut named) = (Flips::default(), 0, 0);
-    for path in &store.paths(&window, &filter, usize::MAX)? {
-        // A visit in disguise is judged by neither.
-        if path.subject.client == ClientKind::Browser {
-            continue;
+impl<'a> PastRequests<'a> {
+    pub(super) fn of(policy: &'a Policy, old: &'a Site, new: &'a Site) -> Self {
+        Self { policy, old, new, told: JudgedRequests::default(), flips: HashMap::new(), bytes: 0 }
+    }
+
+    /// Judges the requests of logs.
+    pub(super) fn of_logs(&mut self, sites: &Sites, arguments: &DiffArgs) -> Result<(), VerbFailure> {
+        let mut lines = LineCounts::default();
+        let ends = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?.each(|entry| {
+            if let Some((_, facts)) = sites.request(entry, i64::MIN, &mut lines) {
+                let policy = self.policy;
+                let sender = |site: &Site| site.recognise(policy, facts.user_agent.as_deref());
+                self.judge(&facts, sender, notice_time(entry.at), 1);
+            }
+            Ok(())
+        })?;
+        if let Some((what, remedy)) = ends.iter().find_map(EndOfLog::fault) {
+            return Err(VerbFailure::with_hint(what, remedy));
         }
-        let count = path.counts.requests();
-        judged += count;
-        if path.target == OTHER_PATHS {
-            continue;
+        let LineCounts { without_user_agent, other_hosts, .. } = lines;
+        self.told = JudgedRequests {
+            source: "log",
+            share: 1.0,
+            unread: ends.iter().map(EndOfLog::unread_lines).sum(),
+            without_user_agent,
+            other_hosts,
+            broken: ends.iter().filter_map(|end| Some(end.broken.as_ref()?.to_string())).collect(),
+            ..std::mem::take(&mut self.told)
+        };
+        Ok(())
+    }
+
+    /// Judges what the store remembers since then.
+    pub(super) fn of_store(&mut self, store: &StoreReader, since: SystemTime) -> Result<(), VerbFailure> {
+        // A clock that was ahead has dated what it counted later than now.
+        let last = store.last()?;
+        let window = store.window(since, SystemTime::now().max(last.unwrap_or(since)))?;
+        let filter = Filter { site: Some(self.old.config.name.clone()), ..Filter::default() };
+        let mut others = 0;
+        for path in &store.paths(&window, &filter, usize::MAX)? {
+            let count = path.counts.requests();
+            // Bytes that are no UTF-8 stand there by their numbers.
+            let target = decoded(path.target.as_bytes(), b"\\x");
+            if path.subject.client == ClientKind::Browser {
+                // A visit in disguise is judged by neither.
+            } else if path.target == OTHER_PATHS {
+                others += count;
+            } else if let Some(facts) = facts("", &target, None, None) {
+                let identity = identity(&self.policy.identifier, &path.subject);
+                let sender = |_: &Site| Recognised::new(Arc::clone(&identity), Arc::clone(&identity));
+                self.judge(&facts, sender, NoticeTime::default(), count);
+            }
         }
-        named += count;
-        let identity = identity(&pair.policy.identifier, &path.subject);
-        // Bytes that are no UTF-8 stand there by their numbers.
-        let target = decoded(path.target.as_bytes(), b"\\x");
-        if let Some(facts) = facts("", &target, None, None) {
-            let sender = |_: &Site| Recognised::new(Arc::clone(&identity), Arc::clone(&identity));
-            flips.judge(pair, &facts, sender, NoticeTime::default(), count);
+        self.told.share = share(self.told.judged, self.told.judged + others);
+        self.told.judged += others;
+        self.told.source = "store";
+        Ok(())
+    }
+
+    /// Judges requests by both files, and counts them where these say two things.
+    fn judge(
+        &mut self,
+        facts: &RequestFacts<'_>,
+        sender: impl Fn(&Site) -> Recognised,
+        now: NoticeTime,
+        count: u64,
+    ) {
+        let target = RequestTarget::new(&facts.target, self.old.config.path_parameters);
+        let by = |site: &'a Site| {
+            let (policy, rules, recognised) = (self.policy, &site.rules, sender(site));
+            let client = JudgedClient { policy, site, rules, facts, target: &target, recognised, now };
+            client.judge(|_| Proof::Unchecked.into(), |_, _| Vec::new())
+        };
+        let (was, is) = (by(self.old), by(self.new));
+        if was.verdict.is_judged() || is.verdict.is_judged() {
+            self.told.judged += count;
+        }
+        let ((from, old_line), (to, new_line)) = (said(&was.verdict), said(&is.verdict));
+        if from == to {
+            return;
+        }
+        self.told.flipped += count;
+        let who = if is.identity.client.is_judged() { is.identity } else { was.identity };
+        let key = Flip {
+            client: who.client.as_str(),
+            crawler: who.crawler.as_deref().map(str::to_owned),
+            purpose: who.purpose.map(Purpose::as_str),
+            target: printable(&facts.target),
+            from,
+            to,
+            old_line,
+            new_line,
+            count: 0,
+        };
+        if let Some(known) = self.flips.get_mut(&key) {
+            *known += count;
+        } else if self.bytes < BYTES {
+            self.bytes += key.target.len() + OF_ONE;
+            self.flips.insert(key, count);
+        } else {
+            self.told.unlisted += count;
         }
     }
-    let (flipped, unlisted) = (flips.requests(), flips.unlisted);
-    let share = share(named, judged);
-    Ok((
-        JudgedRequests { source: "store", judged, share, flipped, unlisted, ..JudgedRequests::default() },
-        flips,
-    ))
+
+    /// The `top` most frequent.
+    pub(super) fn flips(&self, top: usize) -> Vec<Flip> {
+        let mut flips: Vec<(&Flip, u64)> = self.flips.iter().map(|(flip, count)| (flip, *count)).collect();
+        flips.sort_by_key(|(flip, count)| (Reverse(*count), &flip.crawler, &flip.target, flip.to));
+        flips.iter().take(top).map(|(flip, count)| Flip { count: *count, ..(*flip).clone() }).collect()
+    }
+
+    /// What search engines would lose, most first.
+    pub(super) fn losses(&self) -> Vec<LostPages> {
+        let is_lost = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
+        let mut losses: BTreeMap<&str, LostPages> = BTreeMap::new();
+        for (flip, count) in self.flips.iter().filter(|(flip, _)| is_lost(flip)) {
+            let name = flip.crawler.as_deref().unwrap_or_default();
+            let none = || LostPages { crawler: name.to_owned(), pages: 0, requests: 0 };
+            let lost = losses.entry(name).or_insert_with(none);
+            (lost.pages, lost.requests) = (lost.pages + 1, lost.requests + count);
+        }
+        let mut losses: Vec<LostPages> = losses.into_values().collect();
+        losses.sort_by_key(|loss| Reverse((loss.requests, loss.pages)));
+        losses
+    }
+}
+
+/// What a verdict says, and the line of the rule that says it. A variant is disallowed only in another spelling, and does not
+/// count as a violation.
+fn said(verdict: &Verdict<'_>) -> (&'static str, Option<u32>) {
+    let word = match verdict.outcome {
+        _ if !verdict.is_judged() => return ("allowed", None),
+        VerdictOutcome::Allow | VerdictOutcome::Stale(_) => "allowed",
+        VerdictOutcome::Variant => "variant",
+        VerdictOutcome::Violation(_) => "disallowed",
+    };
+    let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
+    (word, rule.map(|rule| rule.line))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -119,44 +226,13 @@ fn share(part: u64, whole: u64) -> f64 {
 
 /// Who a subject is: as the catalogue knows it, or by its name alone.
 fn identity(identifier: &Identifier, subject: &CountSubject) -> Arc<Identity> {
-    let &CountSubject { client, purpose, .. } = subject;
-    let known = subject.crawler.as_deref().and_then(|name| identifier.catalogue().get(name));
-    let by_name = |name: &str| {
-        identifier.by_token(known.and_then(|known| known.tokens.first()).map_or(name, |token| token))
+    let &CountSubject { client, purpose, ref crawler, .. } = subject;
+    let known = crawler.as_deref().and_then(|name| identifier.catalogue().get(name));
+    let (tokens, basis) = match (known, crawler) {
+        (Some(known), _) => (Arc::clone(&known.tokens), Basis::Catalogue),
+        (None, Some(name)) => (Arc::from([Box::from(&**name)]), Basis::OperatorToken),
+        (None, None) => (Arc::default(), Basis::Structure),
     };
-    let named = subject.crawler.as_deref().map(by_name);
-    let own_tokens = known.map(|known| Arc::clone(&known.tokens));
-    Arc::new(Identity {
-        client,
-        crawler: subject.crawler.as_deref().map(Into::into),
-        purpose: purpose.filter(|_| named.is_some()),
-        tokens: own_tokens.or_else(|| Some(Arc::clone(&named.as_ref()?.tokens))).unwrap_or_default(),
-        star: known.is_none_or(|known| known.star),
-        basis: named.map_or(Basis::Structure, |named| named.basis),
-    })
-}
-
-impl Flips {
-    /// Judges requests by both files, and counts them where these say two things; whether one of them judges the client.
-    fn judge(
-        &mut self,
-        pair: &SitePair<'_>,
-        facts: &RequestFacts<'_>,
-        sender: impl Fn(&Site) -> Recognised,
-        now: NoticeTime,
-        count: u64,
-    ) -> bool {
-        let target = RequestTarget::new(&facts.target, pair.old.config.path_parameters);
-        let by = |site: &Site| {
-            let (policy, rules, recognised) = (pair.policy, &site.rules, sender(site));
-            let client = JudgedClient { policy, site, rules, facts, target: &target, recognised, now };
-            let judged = client.judge(|_| Proof::Unchecked.into(), |_, _| Vec::new());
-            (judged.verdict.is_judged().then(|| said(&judged.verdict)), judged.identity)
-        };
-        let ((old, was), (new, is)) = (by(pair.old), by(pair.new));
-        let identity = if is.client.is_judged() { is } else { was };
-        let said = |verdict: Option<FileVerdict>| verdict.unwrap_or(("allowed", None));
-        self.add(&identity, &facts.target, said(old), said(new), count);
-        old.is_some() || new.is_some()
-    }
+    let (crawler, star) = (crawler.as_deref().map(Into::into), known.is_none_or(|known| known.star));
+    Arc::new(Identity { client, crawler, purpose, tokens, star, basis })
 }

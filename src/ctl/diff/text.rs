@@ -1,6 +1,6 @@
 //! The difference for people: what hurts first.
 
-use super::flips::{Flip, LostPages};
+use super::requests::{Flip, LostPages};
 use super::rules::{RuleChange, RuleLine};
 use super::{Difference, text};
 use crate::ctl::output::Output;

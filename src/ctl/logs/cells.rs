@@ -170,7 +170,10 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
         };
         let (byte, length) = match (hex, rest) {
             (Some(hex), _) => hex,
-            (_, [b'\\', letter, ..]) => (control(*letter), 2),
+            (_, [b'\\', letter, ..]) => {
+                let control = b"nrtvbf".iter().zip(b"\n\r\t\x0B\x08\x0C").find(|(name, _)| *name == letter);
+                (control.map_or(*letter, |(_, control)| *control), 2)
+            }
             (_, [b'"', b'"', ..]) => (b'"', 2),
             _ => (*first, 1),
         };
@@ -178,19 +181,6 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
         rest = rest.get(length..).unwrap_or_default();
     }
     Cow::Owned(whole)
-}
-
-/// What the letter behind a backslash stands for.
-const fn control(letter: u8) -> u8 {
-    match letter {
-        b'n' => b'\n',
-        b't' => b'\t',
-        b'r' => b'\r',
-        b'v' => 0x0B,
-        b'b' => 0x08,
-        b'f' => 0x0C,
-        other => other,
-    }
 }
 
 /// A text with the bytes that `mark` and two hexadecimal digits stand for.
@@ -229,8 +219,7 @@ pub(super) fn percent_decoded(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     }
     // As forms are encoded, a blank is a plus.
     let is_form = text.contains(&b'+') && !has(&text, &[b"%20", b"%2520"]);
-    let blanks = |byte: &u8| if is_form && *byte == b'+' { b' ' } else { *byte };
-    let once = decoded(&text.iter().map(blanks).collect::<Vec<u8>>(), b"%");
+    let once = decoded(&if is_form { Cow::Owned(with_blanks(&text)) } else { text }, b"%");
     Cow::Owned(if is_encoded(&once) { decoded(&once, b"%") } else { once })
 }
 

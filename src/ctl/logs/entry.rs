@@ -157,12 +157,16 @@ impl<'a> LineFields<'a> {
         let agent = self.get(LogField::UserAgent).map(|agent| if agent == b"-" { b"" } else { agent });
         let status = self.get(LogField::Status).filter(|status| is_status(status)).and_then(time::number);
         Ok(LogEntry {
-            host: named.filter(|host| !host.is_empty()).or_else(|| self.host()).map(|host| batch.keep(&[host])),
+            host: named
+                .filter(|host| !host.is_empty())
+                .or_else(|| self.host())
+                .map(|host| batch.keep(&[host])),
             address: if is_proxy { forwarded.or(peer) } else { peer },
             at,
             request: asked.map(|(method, target, query)| {
                 // The key of an object in a bucket has no slash.
-                let is_key = self.get(LogField::Path) == Some(target) && !target.starts_with(b"/") && !is_url(target);
+                let is_key =
+                    self.get(LogField::Path) == Some(target) && !target.starts_with(b"/") && !is_url(target);
                 let slash: &[u8] = if is_key { b"/" } else { b"" };
                 let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
                 (batch.keep(&[method]), batch.keep(&[slash, target, mark, query]))

@@ -1,8 +1,8 @@
 //! What the columns of a log hold, told by what stands in them in its first lines.
 
 use super::cells::Enclosure;
-use super::entry::{first_address, is_status, request_line};
-use super::names::{LogField, NamedField};
+use super::entry::{first_address, request_line};
+use super::names::{AGENTS, LOOKS, LogField, NamedField};
 use super::time;
 use bstr::ByteSlice as _;
 use std::net::IpAddr;
@@ -19,20 +19,29 @@ pub(super) struct CellColumn<'a> {
 }
 
 impl CellColumn<'_> {
-    /// Whether three in four of the texts that say something are like that, and one does.
-    fn is_like(&self, is_like: fn(&[u8]) -> bool) -> bool {
-        let like = self.texts.iter().filter(|text| !is_nothing(text) && is_like(text)).count();
-        like > 0 && like * 4 >= self.said() * 3
+    fn said(&self) -> impl Iterator<Item = &[u8]> {
+        self.texts.iter().copied().filter(|text| !text.is_empty() && *text != b"-")
     }
 
-    /// How many of the texts say something.
-    fn said(&self) -> usize {
-        self.texts.iter().filter(|text| !is_nothing(text)).count()
+    /// Whether three in four of the texts that say something are like that, and one does.
+    fn is_like(&self, is_like: impl Fn(&[u8]) -> bool) -> bool {
+        let like = self.said().filter(|text| is_like(text)).count();
+        like > 0 && like * 4 >= self.said().count() * 3
+    }
+
+    /// Whether they look like what `formats.toml` calls so.
+    fn looks(&self, like: &str) -> bool {
+        LOOKS.get(like).is_some_and(|look| self.is_like(|text| look.is_match(text)))
     }
 
     /// How much all texts together are like a `User-Agent`.
     fn likeness_to_agent(&self) -> i32 {
-        self.texts.iter().map(|text| likeness_to_agent(text)).sum()
+        let likeness = |text: &[u8]| {
+            let agent =
+                AGENTS.iter().find(|(look, _)| look.is_match(text)).map_or(0, |(_, likeness)| *likeness);
+            if first_address(text).is_some() { -2 } else { agent }
+        };
+        self.said().map(likeness).sum()
     }
 
     const fn is_behind(&self) -> bool {
@@ -75,8 +84,8 @@ impl CellGuess<'_> {
                 column.is_like(|text| request_line(text).is_some())
             });
             whole.or_else(|| {
-                self.assign(LogField::Target, |_, column| column.is_like(|text| text.starts_with(b"/")))?;
-                self.assign(LogField::Method, |_, column| column.is_like(is_common_method))
+                self.assign(LogField::Target, |_, column| column.looks("path"))?;
+                self.assign(LogField::Method, |_, column| column.looks("method"))
             })
         }?;
         // What is passed on by loggers may have its time in front of the line alone.
@@ -110,15 +119,16 @@ impl CellGuess<'_> {
         // Far behind it balancers write those of the servers behind them.
         let near = |column: &CellColumn<'_>| behind(column) && (column.place.1 < 5 || !has_request);
         let status = self
-            .assign(LogField::Status, |_, column| near(column) && column.is_like(is_status))
-            .or_else(|| self.assign(LogField::Status, |at, column| at > time && column.is_like(is_status)));
+            .assign(LogField::Status, |_, column| near(column) && column.looks("status"))
+            .or_else(|| self.assign(LogField::Status, |at, column| at > time && column.looks("status")));
         let Some(status) = status else { return };
-        let is_number = |at: usize| self.columns.get(at).is_some_and(|column| column.is_like(is_digits));
+        let is_number = |at: usize| self.columns.get(at).is_some_and(|column| column.looks("number"));
         let is_front = self.columns.get(status).is_some_and(|column| !column.is_behind()) && has_request;
         let size = if is_front {
             // The status of the server behind, bytes of the request, bytes of the answer; or the last alone.
-            let is_blank =
-                |at: usize| self.columns.get(at).is_some_and(|column| column.said() * 4 < column.texts.len());
+            let is_blank = |at: usize| {
+                self.columns.get(at).is_some_and(|column| column.said().count() * 4 < column.texts.len())
+            };
             (status + 1..self.columns.len())
                 .take_while(|at| is_number(*at) || is_blank(*at))
                 .filter(|at| is_number(*at))
@@ -163,31 +173,19 @@ impl CellGuess<'_> {
     fn host(&mut self, address: Option<usize>, time: usize) {
         let (is_table, has_request) = (self.is_table, self.has_request);
         self.assign(LogField::Host, |at, column| {
-            let is_named = column.is_like(is_host_name);
+            let is_named = column.looks("host");
             match address {
                 _ if is_table || !has_request => is_named,
                 _ if column.is_behind() || column.enclosure == Enclosure::Braces => {
-                    is_named && column.said() * 2 > column.texts.len()
+                    is_named && column.said().count() * 2 > column.texts.len()
                 }
-                Some(1) if at == 0 => is_named || column.is_like(is_label),
+                Some(1) if at == 0 => is_named || column.looks("label"),
                 // A name alone is that of the client.
                 Some(address) if address < time || time == 0 => is_named && (at <= address + 1 || at > time),
                 _ => false,
             }
         });
     }
-}
-
-fn is_nothing(text: &[u8]) -> bool {
-    text.is_empty() || text == b"-"
-}
-
-fn is_digits(text: &[u8]) -> bool {
-    text.iter().all(u8::is_ascii_digit)
-}
-
-fn is_common_method(text: &[u8]) -> bool {
-    matches!(text, b"GET" | b"HEAD" | b"POST" | b"PUT" | b"OPTIONS" | b"DELETE" | b"PATCH")
 }
 
 /// A time with its colons: there are many other numbers.
@@ -206,52 +204,4 @@ fn is_forwarded_for(text: &[u8]) -> bool {
         std::str::from_utf8(one).is_ok_and(|one| one.parse::<IpAddr>().is_ok())
     };
     text.split(|byte| *byte == b',').any(is_bare)
-}
-
-/// Whether a text is a name of the DNS with a dot, perhaps with a port.
-pub(super) fn is_host_name(text: &[u8]) -> bool {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
-    without_port(text).is_some_and(|name| {
-        let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
-        let is_word = last.len() > 1 && last.iter().all(u8::is_ascii_alphabetic);
-        is_word && name.contains(&b'.') && name.iter().all(is_name)
-    })
-}
-
-/// Whether a text is one label of a name, in small letters: numbers and what identifies a request are none.
-pub(super) fn is_label(text: &[u8]) -> bool {
-    without_port(text).is_some_and(|name| {
-        let is_name = |byte: &u8| {
-            byte.is_ascii_lowercase()
-                || matches!(byte, b'-' | b'_')
-                || (name.len() < text.len() && byte.is_ascii_digit())
-        };
-        name.first().is_some_and(u8::is_ascii_lowercase) && name.iter().all(is_name)
-    })
-}
-
-/// A name without the port that may stand behind it.
-fn without_port(text: &[u8]) -> Option<&[u8]> {
-    let Some((name, port)) = text.split_once_str(b":") else { return Some(text) };
-    (!port.is_empty() && is_digits(port)).then_some(name)
-}
-
-/// How much a text is like a `User-Agent`: a product, and perhaps a comment (RFC 9110 §10.1.5).
-fn likeness_to_agent(text: &[u8]) -> i32 {
-    let is_other = [&b"http://"[..], b"https://", b"/", b"HTTP/"].iter().any(|start| text.starts_with(start));
-    if is_nothing(text) {
-        return 0;
-    } else if is_other || first_address(text).is_some() {
-        return -2;
-    }
-    let (product, behind) = text.split_at(text.find_byte(b'/').unwrap_or(text.len()));
-    let is_product =
-        product.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ') && !product.is_empty();
-    if text.starts_with(b"Mozilla/") {
-        3
-    } else if is_product && behind.get(1).is_some_and(u8::is_ascii_digit) {
-        2
-    } else {
-        i32::from(text.find(b"(+http").is_some() || text.find(b"bot").is_some())
-    }
 }

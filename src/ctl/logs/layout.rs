@@ -4,8 +4,8 @@
 //! operators put fields in front of it, into it and behind it. Others are tables.
 
 use super::cells::{Enclosure, LogCell, cut, decoded, percent_decoded, unescaped, with_blanks};
-use super::entry::{LineFields, first_address, request_line};
-use super::guess::{CellColumn, CellGuess, CellPlace, is_host_name, is_label, is_time};
+use super::entry::{LineFields, request_line};
+use super::guess::{CellColumn, CellGuess, CellPlace, is_time};
 use super::names::{FORMATS, LogField, NamedField, field_named};
 use super::time;
 use bstr::ByteSlice as _;
@@ -159,28 +159,10 @@ impl LogLayout {
             let Some(Some((field, trust))) = self.fields.get(list).and_then(|fields| fields.get(at)) else {
                 continue;
             };
-            let text = cell.text(line);
-            // In front of the address of this line may stand no host.
-            if *field != LogField::Host
-                || list > 0
-                || self.request.is_none()
-                || is_host_name(text)
-                || is_label(text)
-            {
-                fields.put((*field, *trust), self.decoded(*field, cell, line, separator));
-            }
+            fields.put((*field, *trust), self.decoded(*field, cell, line, separator));
         }
         if self.is_w3c || !self.head.is_empty() {
             return Ok(fields);
-        }
-        if self.request.is_some() && fields.get(LogField::Address).is_none() {
-            let front = self
-                .placed(cells)
-                .filter(|(cell, (list, _))| *list == 0 && cell.enclosure != Enclosure::Brackets);
-            let found = front.map(|(cell, _)| cell.text(line)).find(|text| first_address(text).is_some());
-            if let Some(address) = found {
-                fields.put((LogField::Address, 1), Cow::Borrowed(address));
-            }
         }
         let is_missing = self.request_at(cells).is_none() || self.fields.iter().all(Vec::is_empty);
         let mut pairs = 0;

@@ -19,12 +19,12 @@ mod walk;
 
 pub(super) use cells::decoded;
 pub(super) use entry::{LogBatch, LogEntry};
-pub(super) use reader::EndOfLog;
+pub(super) use reader::{BrokenLog, EndOfLog};
 pub(super) use walk::LogWalk;
 
 /// One line of a log by itself.
 pub(super) fn read_line(line: &[u8]) -> (LogBatch, EndOfLog) {
-    let mut reader = reader::LogReader::default();
+    let mut reader = reader::LogReader::of("line".to_owned(), None);
     let batch = reader.batch(&[line, b"\n"].concat());
     (batch, reader.end)
 }

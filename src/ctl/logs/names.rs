@@ -46,6 +46,9 @@ pub(super) struct LogFormats {
     pub(super) wrappers: Vec<String>,
     prefixes: Vec<String>,
     names: BTreeMap<LogField, String>,
+    pub(super) letters: BTreeMap<String, String>,
+    looks: BTreeMap<String, String>,
+    agents: Vec<(String, i32)>,
     pub(super) tables: Vec<KnownTable>,
     remedies: Vec<LogRemedy>,
 }
@@ -74,10 +77,20 @@ static NAMES: LazyLock<HashMap<&[u8], NamedField>> = LazyLock::new(|| {
     FORMATS.names.iter().flat_map(named).collect()
 });
 
-static PREFIXES: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    let compiled = |prefix: &String| Regex::new(&format!("^(?s-u:{prefix})")).ok();
-    FORMATS.prefixes.iter().filter_map(compiled).collect()
-});
+static PREFIXES: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| FORMATS.prefixes.iter().filter_map(|prefix| regex(&format!("^(?:{prefix})"))).collect());
+
+/// What the texts of a field look like.
+pub(super) static LOOKS: LazyLock<HashMap<&str, Regex>> =
+    LazyLock::new(|| FORMATS.looks.iter().filter_map(|(what, look)| Some((&**what, regex(look)?))).collect());
+
+/// What a `User-Agent` looks like, and how much that says.
+pub(super) static AGENTS: LazyLock<Vec<(Regex, i32)>> =
+    LazyLock::new(|| FORMATS.agents.iter().filter_map(|(look, says)| Some((regex(look)?, *says))).collect());
+
+fn regex(pattern: &str) -> Option<Regex> {
+    Regex::new(&format!("(?s-u){pattern}")).ok()
+}
 
 /// What stands under a name, which is in small letters and digits alone.
 pub(super) fn field_of(spoken: &[u8]) -> Option<NamedField> {
@@ -127,6 +140,7 @@ mod tests {
     fn the_file_can_be_read_and_each_name_stands_once() {
         let formats: LogFormats = toml::from_str(include_str!("formats.toml")).unwrap();
         assert_eq!(PREFIXES.len(), formats.prefixes.len());
+        assert_eq!((LOOKS.len(), AGENTS.len()), (formats.looks.len(), formats.agents.len()));
         let mut seen = HashSet::new();
         for name in formats.names.values().flat_map(|names| names.split_ascii_whitespace()) {
             assert!(seen.insert(name), "{name}");

@@ -2,7 +2,7 @@
 
 use super::cells::{quote_end, unescaped};
 use super::entry::LineFields;
-use super::names::{LogField, NamedField, field_named};
+use super::names::{FORMATS, LogField, NamedField, field_named};
 use crate::ctl::VerbFailure;
 use regex::{Captures, Regex};
 use std::path::PathBuf;
@@ -54,7 +54,10 @@ impl LogPattern {
             let text = format.get(end..whole.start()).unwrap_or_default();
             if text.is_empty() && end > 0 {
                 let what = "--log-format: two fields follow each other without anything between them";
-                return Err(VerbFailure::with_hint(what, "put something between two fields, such as a space"));
+                return Err(VerbFailure::with_hint(
+                    what,
+                    "put something between two fields, such as a space",
+                ));
             }
             pieces.push((text.as_bytes().to_vec(), field_named(name.as_str().as_bytes())));
             end = whole.end();
@@ -106,40 +109,27 @@ fn as_nginx(format: &str) -> Result<String, VerbFailure> {
     let mut fault = None;
     let format = format.replace("\\\"", "\"").replace("\\t", "\t");
     let variable = |found: &Captures<'_>| {
-        let (name, letter) =
-            (found.get(1).map(|name| name.as_str()), found.get(2).map_or("", |letter| letter.as_str()));
-        let name = match (letter, name) {
-            ("", _) => {
-                fault = Some(VerbFailure("--log-format: expected a letter behind each `%`".to_owned()));
-                ""
-            }
+        let [argument, letter] = [1, 2].map(|group| found.get(group).map(|text| text.as_str()));
+        match (letter.unwrap_or_default(), argument) {
             ("%", None) => return "%".to_owned(),
             ("i", Some(header)) => return format!("${{http {header}}}"),
+            // Apache writes brackets around it.
+            ("t", None) => return "[${time_local}]".to_owned(),
+            ("", _) => {
+                fault = Some(VerbFailure("--log-format: expected a letter behind each `%`".to_owned()))
+            }
             // What is written of a time by itself, such as its zone, would be lost without a word.
             ("t", Some(part)) if !is_whole_time(part) => {
                 let hint = "write the whole time as one field, such as %t or %{%Y-%m-%dT%H:%M:%S%z}t";
-                fault = Some(VerbFailure::with_hint(
-                    format!("--log-format: `%{{{part}}}t` is a part of a time"),
-                    hint,
-                ));
-                ""
+                let what = format!("--log-format: `%{{{part}}}t` is a part of a time");
+                fault = Some(VerbFailure::with_hint(what, hint));
             }
-            ("t", Some(_)) => "time",
-            // Apache writes brackets around it.
-            ("t", None) => return "[${time_local}]".to_owned(),
-            ("h" | "a", _) => "remote_addr",
-            (_, Some(_)) => "",
-            ("r", _) => "request",
-            ("m", _) => "request_method",
-            ("U%q", _) => "request_uri",
-            ("U", _) => "path",
-            ("q", _) => "query",
-            ("v" | "V", _) => "server_name",
-            ("s", _) => "status",
-            ("b" | "B" | "O", _) => "size",
-            _ => "",
-        };
-        format!("${{{name}}}")
+            (letter @ ("t" | "h" | "a"), _) | (letter, None) => {
+                return format!("${{{}}}", FORMATS.letters.get(letter).map_or("", String::as_str));
+            }
+            _ => {}
+        }
+        "${}".to_owned()
     };
     let translated = LETTER.as_ref().map(|letter| letter.replace_all(&format, variable).into_owned());
     fault.map_or_else(|| Ok(translated.unwrap_or_default()), Err)

@@ -56,10 +56,10 @@ pub(in crate::ctl) struct EndOfLog {
     /// Lines that are neither blank nor comments.
     pub(in crate::ctl) lines: u64,
     /// Those that were read, and of these those with a request, a `User-Agent` and an address.
-    pub(in crate::ctl) read: u64,
+    read: u64,
     with_request: u64,
     with_agent: u64,
-    pub(in crate::ctl) with_address: u64,
+    with_address: u64,
     /// The first line that could not be read: where, and what was expected.
     pub(in crate::ctl) unread: Option<String>,
     /// What it lacks.
@@ -103,7 +103,8 @@ impl LogReader {
         let lines: Vec<&[u8]> = lines.collect();
         self.has_prefix = lines.iter().any(|line| line.starts_with(b"{") || without_prefix(line).0 != *line);
         let bare: Vec<BareLine<'_>> = lines.iter().filter_map(|line| Some(self.bare(line).ok()?.0)).collect();
-        let text = |line: &BareLine<'_>| if let BareLine::Text(text) = line { Some(text.to_vec()) } else { None };
+        let text =
+            |line: &BareLine<'_>| if let BareLine::Text(text) = line { Some(text.to_vec()) } else { None };
         let texts: Vec<Vec<u8>> = bare.iter().filter_map(text).collect();
         self.layout = LogLayout::of(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
         if self.end.start.is_empty() {
@@ -224,6 +225,16 @@ const fn expected(field: LogField) -> &'static str {
 }
 
 impl EndOfLog {
+    /// Lines that could not be read.
+    pub(in crate::ctl) const fn unread_lines(&self) -> u64 {
+        self.lines - self.read
+    }
+
+    /// Requests of clients whose address it does not name.
+    pub(in crate::ctl) const fn without_address(&self) -> u64 {
+        self.read - self.with_address
+    }
+
     /// Why nothing of this log can be judged, and what to do about it; `None` where something can.
     pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
         if is_of_errors(&self.start) {
@@ -306,11 +317,7 @@ mod tests {
             ["x {a|curl/8.5.0} \"y\" z", "\"a\" \"b\" \"c\" \"d\" \"curl/8.5.0 (x; y)\"", "curl/8.5.0"]
         {
             let log = format!("{}{good}", format!("{noise}\n").repeat(LOOKED_AT));
-            assert_eq!(
-                shown(&log).last().map(String::as_str),
-                Some("192.0.2.1 - / 200 curl/8.5.0"),
-                "{noise}"
-            );
+            assert_eq!(shown(&log)[0], "192.0.2.1 - / 200 curl/8.5.0", "{noise}");
         }
     }
 

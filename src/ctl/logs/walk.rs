@@ -105,10 +105,13 @@ fn fill(source: &mut impl BufRead, text: &mut Vec<u8>) -> io::Result<()> {
 
 /// How far the logs have been read, for a person who waits: on a terminal only, on standard error.
 fn progress(logs: &[PathBuf]) -> ProgressBar {
-    let length = |path: &PathBuf| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
+    let length = |path: &PathBuf| {
+        std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
+    };
     let total: Option<u64> = logs.iter().map(length).sum();
     let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(RATE));
     // The template is this program's own, and a fault in it shows as the default style.
-    let style = ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+    let style =
+        ProgressStyle::with_template("{wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

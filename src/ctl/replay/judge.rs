@@ -3,12 +3,12 @@
 use super::lines::LineCounts;
 use super::notice_time;
 use super::sites::Sites;
-use crate::ctl::logs::{LogEntry, WalkedLine};
+use crate::ctl::logs::LogEntry;
 use crate::decide::{NoticeTime, Read, VerdictReason};
 use crate::enforce::{Action, Mode, enforce_pace};
 use crate::identify::{ClientKind, Identity, Proof};
 use crate::policy::{JudgedClient, JudgedRequest, Site, pace_in_force};
-use crate::record::{Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant, printable};
+use crate::record::{Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 
@@ -26,8 +26,6 @@ pub(super) struct Judge<'a> {
     pub(super) counts: LogTables,
     /// What was sent to everybody, people too.
     pub(super) bytes: u64,
-    /// The first line that could not be read: where, what was expected, and the line.
-    pub(super) unread: Option<String>,
 }
 
 impl<'a> Judge<'a> {
@@ -42,29 +40,16 @@ impl<'a> Judge<'a> {
             lines: LineCounts::default(),
             counts: LogTables::default(),
             bytes: 0,
-            unread: None,
         }
     }
 
-    /// Judges a line; where it is an event and events are wanted, as a line of the journal.
-    pub(super) fn line(&mut self, log: &str, number: u64, line: &WalkedLine<&[u8]>) -> Option<Vec<u8>> {
-        if let WalkedLine::Unread { expected, column, line } = line {
-            let unread = || format!("{log}:{number}:{column}: expected {expected}: {}", printable(line));
-            self.unread.get_or_insert_with(unread);
-        }
-        let (entry, site, facts) = self.sites.request(line, self.since, &mut self.lines)?;
+    /// Judges a request; where it is an event and events are wanted, as a line of the journal.
+    pub(super) fn request(&mut self, entry: &LogEntry<&[u8]>) -> Option<Vec<u8>> {
+        let sites = self.sites;
+        let (site, ref facts) = sites.request(entry, self.since, &mut self.lines)?;
         self.counts.span(entry.at);
         self.bytes = self.bytes.saturating_add(entry.size.unwrap_or_default());
-        self.request(entry, site, &facts)
-    }
-
-    fn request(
-        &mut self,
-        entry: &LogEntry<&[u8]>,
-        site: &'a Site,
-        facts: &RequestFacts<'_>,
-    ) -> Option<Vec<u8>> {
-        let (policy, now) = (&self.sites.policy, notice_time(entry.at));
+        let (policy, now) = (&sites.policy, notice_time(entry.at));
         let recognised = site.recognise(policy, facts.user_agent.as_deref());
         match recognised.identity.client {
             ClientKind::App => self.lines.apps += 1,

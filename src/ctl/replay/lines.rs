@@ -5,7 +5,8 @@ use serde::Serialize;
 /// How many lines of each kind there are; field names are public API.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(in crate::ctl) struct LineCounts {
-    pub(in crate::ctl) lines: u64,
+    /// Those that could not be read, too.
+    pub(super) lines: u64,
     pub(super) before_since: u64,
     /// Of a host that none of the sites has.
     pub(in crate::ctl) other_hosts: u64,
@@ -17,10 +18,7 @@ pub(in crate::ctl) struct LineCounts {
     pub(super) apps: u64,
     pub(super) exempt: u64,
     pub(super) off: u64,
-    pub(in crate::ctl) judged: u64,
+    pub(super) judged: u64,
     /// Requests for robots.txt, whoever made them.
     pub(super) robots_txt: u64,
-    /// Told beside them, with an example.
-    #[serde(skip)]
-    pub(in crate::ctl) unread: u64,
 }

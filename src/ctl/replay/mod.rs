@@ -37,14 +37,15 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     let mut judge = Judge::new(&sites, arguments.published, since, arguments.events.is_some());
     let ends = read(walk, arguments, &mut judge, output)?;
     let faults: Vec<(String, &str)> = ends.iter().filter_map(EndOfLog::fault).collect();
-    let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.seen.lines > 0);
+    let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.lines > 0);
     if is_any_read && arguments.events.as_deref() != Some(Path::new("-")) {
         print(cli, arguments, &judge, &ends, &sites, output)?;
         output.flush()?;
     }
     if let Some((_, remedy)) = faults.first() {
         let whats: Vec<&str> = faults.iter().map(|(what, _)| what.as_str()).collect();
-        let example = judge.unread.map(|example| format!("\n  the first: {}", escape_harmful(&example)));
+        let example = ends.iter().find_map(|end| end.unread.as_deref());
+        let example = example.map(|example| format!("\n  the first: {}", escape_harmful(example)));
         return Err(VerbFailure::with_hint(whats.join("\n") + &example.unwrap_or_default(), *remedy));
     }
     let broken: Vec<String> = ends.iter().filter_map(|end| Some(end.broken.as_ref()?.to_string())).collect();
@@ -64,7 +65,7 @@ fn read(
     let are_data = arguments.events.as_deref() == Some(Path::new("-"));
     let named = arguments.events.as_deref().filter(|_| !are_data);
     let mut file = named.map(events_file).transpose()?;
-    let ends = walk.each(|log, number, line| match (judge.line(log, number, &line), &mut file) {
+    let ends = walk.each(|entry| match (judge.request(entry), &mut file) {
         (None, _) => Ok(()),
         (Some(event), Some(file)) => file.write_all(&event),
         (Some(event), None) => output.bytes(&event),

@@ -1,18 +1,18 @@
 //! The sites a log is judged for, as if in enforce mode, and which of them a line belongs to.
 
 use super::lines::LineCounts;
+use crate::ctl::VerbFailure;
 use crate::ctl::args::Cli;
-use crate::ctl::logs::{LogEntry, WalkedLine};
-use crate::ctl::trial::{TrialPolicy, blocking, no_rules};
-use crate::ctl::{VerbFailure, which_config};
+use crate::ctl::logs::LogEntry;
+use crate::ctl::trial::{self, TrialPolicy};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
-use crate::policy::{self, Policy, Site};
+use crate::policy::{Policy, Site};
 use crate::record::VersionRecord;
 use crate::request::{RequestFacts, host};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 /// Policy and sites. The modes of crawlers and of kinds of client stay as configured: enforce mode leaves them.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(in crate::ctl) struct Sites {
 }
 
 impl Sites {
-    /// The sites of the configuration, or those that `robots` and `name` leave of them.
+    /// The sites of the configuration, or the one that `robots`, `name` and `block` leave of them.
     pub(in crate::ctl) fn load(
         cli: &Cli,
         robots: Option<&Path>,
@@ -35,10 +35,14 @@ impl Sites {
     ) -> Result<Self, VerbFailure> {
         // To say what a block would do needs no rules.
         let is_bare = cli.config.is_none() && !block.is_empty();
-        if robots.is_none() && name.is_none() && !is_bare {
-            return Self::configured(cli, block);
+        if robots.is_some() || name.is_some() || is_bare {
+            return Self::of_one(cli, robots, name, block);
         }
-        Self::of_one(cli, robots, name, block)
+        let policy = trial::policy(cli, None, block, false)?;
+        let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
+        let default = all.iter().position(|site| site.config.hosts.is_empty());
+        let hostless = default.or_else(|| (all.len() == 1).then_some(0));
+        Ok(Self { policy, all, hostless, takes_all: false })
     }
 
     /// One site alone: the named one, or the default one, or the only one.
@@ -53,35 +57,20 @@ impl Sites {
         Ok(Self { policy, all: vec![enforcing(&site)], hostless: Some(0), takes_all })
     }
 
-    fn configured(cli: &Cli, block: &[Purpose]) -> Result<Self, VerbFailure> {
-        let path = cli.config_file().ok_or_else(no_rules)?;
-        let config = blocking(which_config::load(cli, Some(path))?, block);
-        let policy = policy::trial(config, SystemTime::now())?;
-        let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
-        let default = all.iter().position(|site| site.config.hosts.is_empty());
-        let hostless = default.or_else(|| (all.len() == 1).then_some(0));
-        Ok(Self { policy, all, hostless, takes_all: false })
-    }
-
-    /// The request of a line, and the site that it is judged for. `None`, and counted as what it is, of other lines.
+    /// A request, and the site that it is judged for. `None`, and counted as what it is, of what is not judged.
     pub(in crate::ctl) fn request<'l>(
         &self,
-        line: &'l WalkedLine<&[u8]>,
+        entry: &'l LogEntry<&[u8]>,
         since: i64,
         lines: &mut LineCounts,
-    ) -> Option<(&'l LogEntry<&'l [u8]>, &Site, RequestFacts<'l>)> {
+    ) -> Option<(&Site, RequestFacts<'l>)> {
         lines.lines += 1;
-        let WalkedLine::Entry(entry) = line else {
-            lines.unread += 1;
-            return None;
-        };
-        let (site, facts) = (self.of(entry.host), entry.facts());
-        let kind = match (site, facts) {
+        let kind = match (self.of(entry.host), entry.facts()) {
             _ if entry.at < since => &mut lines.before_since,
             (None, _) => &mut lines.other_hosts,
             (_, None) => &mut lines.no_request,
             _ if entry.agent.is_none() => &mut lines.without_user_agent,
-            (Some(site), Some(facts)) => return Some((entry, site, facts)),
+            (Some(site), Some(facts)) => return Some((site, facts)),
         };
         *kind += 1;
         None

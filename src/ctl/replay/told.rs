@@ -48,19 +48,20 @@ struct UnreadLines {
 
 impl ReplayFields {
     pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], report: &Report, published: bool) -> Self {
-        let lines = judge.lines;
+        let unread = ends.iter().map(EndOfLog::unread_lines).sum();
+        let lines = LineCounts { lines: judge.lines.lines + unread, ..judge.lines };
         let is_disallowed =
             |decided: &CountedDecision| !matches!(decided.kind, EventKind::Pace | EventKind::Allowed);
         let count = |is_so: &dyn Fn(&CountedDecision) -> bool| judge.counts.count_of(is_so);
         Self {
             lines,
-            unread: UnreadLines { count: lines.unread, example: judge.unread.clone() },
+            unread: UnreadLines { count: unread, example: ends.iter().find_map(|end| end.unread.clone()) },
             refused: count(&|decided| is_disallowed(decided) && decided.action.keeps_out()),
             forwarded: count(&|decided| is_disallowed(decided) && !decided.action.keeps_out()),
             violations_after_read: count(&|decided| decided.notice == Some(Notice::Read)),
             published,
-            without_address: ends.iter().map(|end| end.seen.read - end.seen.with_address).sum(),
-            purposes: PurposeShare::all(report, requests(&lines), judge.bytes),
+            without_address: ends.iter().map(EndOfLog::without_address).sum(),
+            purposes: PurposeShare::all(report, judge.lines.lines - lines.before_since, judge.bytes),
             broken: ends.iter().filter_map(|end| end.broken.clone()).collect(),
         }
     }
@@ -68,7 +69,7 @@ impl ReplayFields {
     /// The answer in one line.
     pub(super) fn headline(&self) -> String {
         let (all, LineCounts { judged, robots_txt, browsers, apps, exempt, off, .. }) =
-            (requests(&self.lines), self.lines);
+            (self.lines.lines - self.lines.before_since - self.unread.count, self.lines);
         let requests = amount(all, "request", "requests");
         if all > 0 && judged + robots_txt + browsers + apps + exempt + off == 0 {
             return format!("none of {requests} could be judged; see what was left out");
@@ -95,9 +96,4 @@ impl ReplayFields {
         ];
         left_out.into_iter().filter(|(count, _)| *count > 0)
     }
-}
-
-/// How many requests were read.
-const fn requests(lines: &LineCounts) -> u64 {
-    lines.lines - lines.unread - lines.before_since
 }
