@@ -40,7 +40,9 @@ impl LogBatch {
     /// Keeps a text that is in pieces.
     fn keep(&mut self, pieces: &[&[u8]]) -> Range<usize> {
         let start = self.text.len();
-        pieces.iter().for_each(|piece| self.text.extend_from_slice(piece));
+        for piece in pieces {
+            self.text.extend_from_slice(piece);
+        }
         start..self.text.len()
     }
 

@@ -116,7 +116,7 @@ fn as_nginx(format: &str) -> Result<String, VerbFailure> {
             // Apache writes brackets around it.
             ("t", None) => return "[${time_local}]".to_owned(),
             ("", _) => {
-                fault = Some(VerbFailure("--log-format: expected a letter behind each `%`".to_owned()))
+                fault = Some(VerbFailure("--log-format: expected a letter behind each `%`".to_owned()));
             }
             // What is written of a time by itself, such as its zone, would be lost without a word.
             ("t", Some(part)) if !is_whole_time(part) => {
