@@ -34,6 +34,7 @@ replay: ## Say what blocking AI training would have refused: LOG=access.log; BLO
 # What of SQLite the store does not use, 0.4 MB: search in texts, R-trees, statistics of tables, and checks of its callers.
 package dist: export LIBSQLITE3_FLAGS = -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 \
 	-USQLITE_ENABLE_RTREE -USQLITE_ENABLE_STAT4 -USQLITE_ENABLE_DBSTAT_VTAB -USQLITE_SOUNDEX -USQLITE_ENABLE_API_ARMOR
+package dist: export CARGO_PROFILE_RELEASE_LTO = fat
 # Relocations in 10 KB in place of 590: glibc has read them since 2.36, the oldest that is supported.
 PACKED := -C link-arg=-Wl,-z,pack-relative-relocs
 package: export RUSTFLAGS = $(PACKED)
@@ -75,11 +76,11 @@ test: ## Run all tests
 
 soak: ## Run the long models: 100,000 steps of fair notice, alone and in a fleet, 1,000 sites from origins, ten million requests of crawlers that keep their delay, a million made-up crawlers; some minutes
 	@.ci/dependencies test
-	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --release --locked --test store -- --nocapture model
-	ROBOTS_GATEWAY_SITES=$${ROBOTS_GATEWAY_SITES:-1000} $(CARGO) test --release --locked --test gateway -- --nocapture many_origins
-	ROBOTS_GATEWAY_REQUESTS=$${ROBOTS_GATEWAY_REQUESTS:-10000000} $(CARGO) test --release --locked --test pace -- --nocapture
-	ROBOTS_GATEWAY_REQUESTS=$${ROBOTS_GATEWAY_REQUESTS:-1000000} $(CARGO) test --release --locked --test gateway -- --nocapture made_up_crawlers
-	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --release --locked --test fleet -- --nocapture oracle waiting
+	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --profile soak --locked --test store -- --nocapture model
+	ROBOTS_GATEWAY_SITES=$${ROBOTS_GATEWAY_SITES:-1000} $(CARGO) test --profile soak --locked --test gateway -- --nocapture many_origins
+	ROBOTS_GATEWAY_REQUESTS=$${ROBOTS_GATEWAY_REQUESTS:-10000000} $(CARGO) test --profile soak --locked --test pace -- --nocapture
+	ROBOTS_GATEWAY_REQUESTS=$${ROBOTS_GATEWAY_REQUESTS:-1000000} $(CARGO) test --profile soak --locked --test gateway -- --nocapture made_up_crawlers
+	ROBOTS_GATEWAY_STEPS=$${ROBOTS_GATEWAY_STEPS:-100000} $(CARGO) test --profile soak --locked --test fleet -- --nocapture oracle waiting
 
 sizes: ## Simulate fleets: what they cost their database, how soon members serve what is published; ARGS=converging for a part
 	@.ci/dependencies test

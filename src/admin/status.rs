@@ -1,6 +1,7 @@
 //! What a running gateway says of itself.
 
 use super::Admin;
+use crate::config::ConfigError;
 use crate::control::{
     AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus,
     StatusReport,
@@ -103,14 +104,12 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
 /// changed robots.txt from coming into force.
 fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<String> {
     let last = reloader.last()?;
-    let of_a_site = |path: &str| {
-        let sites = policy.sites().iter();
-        sites.flat_map(|site| site.config.robots.files()).any(|robots| robots.to_str() == Some(path))
-    };
-    let all = last.errors.iter().find(|fault| !of_a_site(&fault.path))?;
-    let is_own = |path: &str| site.config.robots.files().any(|robots| robots.to_str() == Some(path));
-    let waits = last.errors.iter().find(|fault| is_own(&fault.path));
-    Some(waits.map_or_else(|| all.to_string(), |waits| format!("{all}; {waits}")))
+    let is_of = |site: &Site, fault: &ConfigError| site.config.robots.files().any(|file| file == fault.path);
+    let of_a_site = |fault: &ConfigError| policy.sites().iter().any(|site| is_of(site, fault));
+    let all = last.errors.iter().find(|fault| !of_a_site(fault))?;
+    let waits = last.errors.iter().find(|fault| is_of(site, fault));
+    let told = [Some(all), waits].into_iter().flatten().map(ConfigError::in_one_line);
+    Some(told.collect::<Vec<_>>().join("; "))
 }
 
 fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {

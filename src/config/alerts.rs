@@ -1,10 +1,8 @@
 //! `[alerts]`: whom the gateway tells of what needs a look.
 
-use super::error::rebase;
-use super::faults::Faults;
 use super::values::{DurationValue, WrittenAs};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where alerts go, and how often the gateway looks for one.
@@ -21,20 +19,6 @@ pub struct AlertsConfig {
     pub ca: Option<PathBuf>,
 }
 
-/// A look reads the store.
-const SHORTEST: Duration = Duration::from_secs(1);
-
 const fn default_interval() -> Duration {
     Duration::from_secs(30)
-}
-
-impl AlertsConfig {
-    pub(super) fn rebase(&mut self, base: &Path) {
-        rebase(base, self.ca.iter_mut().chain([&mut self.webhook_file]));
-    }
-
-    pub(super) fn check(&self, faults: &mut Faults<'_>) {
-        let message = "`every` is too short: expected `1s` or more";
-        faults.require(self.every >= SHORTEST, "alerts.every", message, "the default is \"30s\"");
-    }
 }

@@ -7,6 +7,7 @@ use super::origin_url::OriginUrl;
 use super::{Config, defaults, listener, modes};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 impl Config {
     pub(super) fn complete(&mut self, arguments: &Arguments, faults: &mut Faults<'_>) {
@@ -20,12 +21,10 @@ impl Config {
     /// What can be told whatever else is wrong.
     pub(super) fn check_tables(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
         self.check_admin(arguments, faults);
-        self.check_numbers(arguments, faults);
-        self.limits.check(faults);
-        self.verify.check(faults);
+        self.check_threads(arguments, faults);
+        self.check_numbers(faults);
+        self.check_times(faults);
         self.catalogue.check(faults);
-        self.alerts.iter().for_each(|alerts| alerts.check(faults));
-        self.public.iter().for_each(|public| public.check(faults));
         self.fleet.iter().for_each(|fleet| fleet.check(faults));
         for (at, exception) in self.exempt.iter().enumerate() {
             let message = "an exception without `address` exempts everybody";
@@ -131,25 +130,61 @@ impl Config {
         faults.require(is_secret, "admin_token", message, "write a secret, or remove the key");
     }
 
-    /// How large and how old files may at least become. A journal that is rotated with every line, or into files without
-    /// number, is none.
-    fn check_numbers(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
-        let asked = "is below 500KiB, which RFC 9309 §2.5 asks for at least";
-        let is_large = self.robots_max_size >= defaults::ROBOTS_MAX_SIZE;
-        for (is_fine, key, what, hint) in [
-            (is_large, "robots_max_size", asked, "write `500KiB` or more"),
+    /// A journal that is rotated with every line, or into files without number, is none. Browsers send about twenty fields,
+    /// and their heads with cookies fit into 4 KiB: less would refuse people. The most bounds what one head may take of
+    /// memory and time.
+    fn check_numbers(&self, faults: &mut Faults<'_>) {
+        let limits = &self.limits;
+        for (key, number, range) in [
+            ("limits.connections", limits.connections, 1..=1_000_000),
+            ("limits.connections_per_address", limits.connections_per_address, 1..=1_000_000),
             (
-                self.store_max_size >= defaults::STORE_MAX_SIZE_MIN,
-                "store_max_size",
-                "is below 16MiB",
-                "write `16MiB` or more",
+                "limits.requests_per_connection",
+                limits.requests_per_connection as usize,
+                1..=u32::MAX as usize,
             ),
-            (self.journal_max_size >= 1 << 10, "journal_max_size", "is below 1KiB", "write `1KiB` or more"),
-            (self.retention >= defaults::RETENTION_MIN, "retention", "is below a day", "write `1d` or more"),
-            (self.journal_keep <= 1_000, "journal_keep", "is above 1000", "write a number from 0 to 1000"),
+            ("limits.header_fields", limits.header_fields, 32..=10_000),
+            ("limits.h2_streams", limits.h2_streams as usize, 1..=u32::MAX as usize),
+            ("limits.h2_requests", limits.h2_requests, 1..=1_000_000),
+            ("limits.h2_requests_per_address", limits.h2_requests_per_address, 1..=1_000_000),
+            ("limits.h2_resets", limits.h2_resets as usize, 1..=u32::MAX as usize),
+            ("limits.h2_control_frames", limits.h2_control_frames as usize, 1..=u32::MAX as usize),
+            ("journal_keep", self.journal_keep, 0..=1_000),
         ] {
-            faults.require(is_fine, key, format!("`{key}` {what}"), hint);
+            let fit = format!("a number from {} to {}", range.start(), range.end());
+            faults.within(key, &number, range, &fit);
         }
+        for (key, size, least, fit) in [
+            ("robots_max_size", self.robots_max_size as u64, 500 << 10, "`500KiB` or more (RFC 9309 §2.5)"),
+            ("store_max_size", self.store_max_size, 16 << 20, "`16MiB` or more"),
+            ("journal_max_size", self.journal_max_size, 1 << 10, "`1KiB` or more"),
+        ] {
+            faults.within(key, &size, least.., fit);
+        }
+        let fit = "a size from `4KiB` to `1MiB`";
+        faults.within("limits.header_size", &limits.header_size, 4 << 10..=1 << 20, fit);
+    }
+
+    /// A page for everybody takes reading all counts that are kept. A lease that is shorter would run out in the time that
+    /// a database takes to start again.
+    fn check_times(&self, faults: &mut Faults<'_>) {
+        let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
+        for (key, time, least, fit) in [
+            ("retention", Some(self.retention), 24 * 60 * minute, "`1d` or more"),
+            ("catalogue.every", Some(self.catalogue.every), minute, "`1m` or more"),
+            ("alerts.every", self.alerts.as_ref().map(|alerts| alerts.every), second, "`1s` or more"),
+            ("public.every", self.public.as_ref().map(|public| public.every), minute, "`1m` or more"),
+            ("fleet.lease", self.fleet.as_ref().map(|fleet| fleet.lease), 10 * second, "`10s` or more"),
+        ] {
+            if let Some(time) = time {
+                faults.within(key, &time, least.., fit);
+            }
+        }
+        let fit = "a time from `1ms` to `1m`; to ask no name server, write `dns = false`";
+        faults.within("verify.timeout", &self.verify.timeout, Duration::from_millis(1)..=minute, fit);
+    }
+
+    fn check_threads(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
         let threads = self.threads;
         if !(1..=1_024).contains(&threads) {
             let (option, key) =

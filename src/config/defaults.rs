@@ -38,13 +38,9 @@ pub const JOURNAL_RATE: JournalRate = JournalRate { lines: 100, period: Duration
 /// How long counts, events, reads and former versions are kept: a season, which is as long as an abuse
 /// report takes to be answered.
 pub const RETENTION: Duration = Duration::from_secs(90 * 86_400);
-/// Below this a report of the last day would have holes.
-pub const RETENTION_MIN: Duration = Duration::from_secs(86_400);
 /// Cap of the store: 90 days of 300 crawlers with a thousand paths a day each stay far below it on most
 /// sites, and it is nothing beside the logs of a site that needs more.
 pub const STORE_MAX_SIZE: u64 = 1024 * 1024 * 1024;
-/// Below this there is no room for the counts of a busy day.
-pub const STORE_MAX_SIZE_MIN: u64 = 16 * 1024 * 1024;
 /// For how long a member of a fleet that falls silent still counts as serving what it served: a database may take that
 /// long to start again, or to hand over to a standby.
 pub const FLEET_LEASE: Duration = Duration::from_secs(300);

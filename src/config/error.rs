@@ -1,17 +1,20 @@
 //! What is wrong with a configuration, said so that it can be mended: file, line, column, remedy.
 
 use super::user_info::without_user_info;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// One fault of one file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// One fault of one file; field names are public API.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{}{message}{}", self.place(), hint.as_ref().map(|hint| format!("\n  hint: {hint}")).unwrap_or_default())]
 pub struct ConfigError {
     /// The file, as the operator named it.
     pub path: PathBuf,
-    /// Line and column of the fault, both counted from 1; `None` where the whole file is meant.
-    pub position: Option<(usize, usize)>,
+    /// The line, counted from 1; `None` where the whole file is meant.
+    pub line: Option<usize>,
+    /// The column in characters, counted from 1.
+    pub column: Option<usize>,
     /// What is wrong. One line, no full stop, and no password of a URL.
     pub message: String,
     /// What to do about it.
@@ -20,23 +23,30 @@ pub struct ConfigError {
 
 impl ConfigError {
     fn place(&self) -> String {
-        match (self.path.display(), self.position) {
+        match (self.path.display(), self.line, self.column) {
             _ if self.path.as_os_str().is_empty() => String::new(),
-            (path, Some((line, column))) => format!("{path}:{line}:{column}: "),
-            (path, None) => format!("{path}: "),
+            (path, Some(line), Some(column)) => format!("{path}:{line}:{column}: "),
+            (path, ..) => format!("{path}: "),
         }
+    }
+
+    /// Place, fault and remedy in one line, as a log has it.
+    #[must_use]
+    pub fn in_one_line(&self) -> String {
+        let hint = self.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        format!("{}{}{hint}", self.place(), self.message)
     }
 
     /// A fault of the whole file, or of something that is no file.
     pub fn whole(path: &Path, message: impl Into<String>) -> Self {
         let message = without_user_info(&message.into()).into_owned();
-        Self { path: path.to_owned(), position: None, message, hint: None }
+        Self { path: path.to_owned(), line: None, column: None, message, hint: None }
     }
 
     /// A fault at a span of bytes of `text`.
     pub fn at(path: &Path, text: &str, span: Option<Range<usize>>, message: impl Into<String>) -> Self {
-        let position = span.map(|span| position(text, span.start));
-        Self { position, ..Self::whole(path, message) }
+        let (line, column) = span.map(|span| position(text, span.start)).unzip();
+        Self { line, column, ..Self::whole(path, message) }
     }
 
     /// The same fault with a remedy.
@@ -74,16 +84,14 @@ pub(super) const CREDENTIAL: &str = "credential:";
 
 /// Makes `path` relative to the folder `base` of the file that it is written in, or finds it among what the service
 /// manager hands over. Where that hands nothing over the name stays as it is, which no file has.
-pub(super) fn rebase<'p>(base: &Path, paths: impl IntoIterator<Item = &'p mut PathBuf>) {
-    for path in paths {
-        let name = path.to_str().and_then(|path| path.strip_prefix(CREDENTIAL));
-        let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
-        *path = match (name, folder) {
-            (Some(name), Some(folder)) => folder.join(Path::new(name).file_name().unwrap_or_default()),
-            (Some(_), None) => continue,
-            (None, _) => base.join(&*path),
-        };
-    }
+pub(super) fn rebase(base: &Path, path: &mut PathBuf) {
+    let name = path.to_str().and_then(|path| path.strip_prefix(CREDENTIAL));
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    *path = match (name, folder) {
+        (Some(name), Some(folder)) => folder.join(Path::new(name).file_name().unwrap_or_default()),
+        (Some(_), None) => return,
+        (None, _) => base.join(&*path),
+    };
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::error::ConfigError;
 use crate::identify::nearest_first;
 use crate::robots::nearest;
 use serde::de::DeserializeOwned;
-use std::ops::Range;
+use std::ops::{Range, RangeBounds};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue, Deserializer};
@@ -59,8 +59,6 @@ impl<'a> Faults<'a> {
                 Err(error) => error,
             };
             let span = error.span().unwrap_or_default();
-            let document = rest.as_ref().unwrap_or(&self.document);
-            let span = element_at_fault::<T>(document, &span).unwrap_or(span);
             // What was left out is missed, and that is no fault of the file.
             let missing =
                 error.message().strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
@@ -128,6 +126,19 @@ impl<'a> Faults<'a> {
         }
     }
 
+    /// A value that is not within `range`; `fit` says what is.
+    pub(super) fn within<T: PartialOrd>(
+        &mut self,
+        key: &str,
+        value: &T,
+        range: impl RangeBounds<T>,
+        fit: &str,
+    ) {
+        let name = key.rsplit('.').next().unwrap_or(key);
+        let message = format!("`{name}` is out of range");
+        self.require(range.contains(value), key, message, &format!("write {fit}"));
+    }
+
     /// Whether the file has `key`.
     pub(super) fn has(&self, key: &str) -> bool {
         self.place(key).is_some()
@@ -167,7 +178,7 @@ impl<'a> Faults<'a> {
     /// Those found, in the order of the file.
     pub(super) fn take(&mut self) -> Vec<ConfigError> {
         let mut found = std::mem::take(&mut self.found);
-        found.sort_by_key(|error| error.position);
+        found.sort_by_key(|error| (error.line, error.column));
         found
     }
 }
@@ -193,52 +204,6 @@ fn leave_out_of_value(key: &str, value: &mut DeValue<'_>, span: &Range<usize>) -
             }
             array.iter_mut().find_map(|element| leave_out_of_value(key, element.get_mut(), span))
         }
-        _ => None,
-    }
-}
-
-/// The first element of the array at `span` that makes reading `T` fail there. What is made of a text has lost its own place,
-/// and the fault is told of the array.
-fn element_at_fault<T: DeserializeOwned>(
-    document: &Spanned<DeTable<'_>>,
-    span: &Range<usize>,
-) -> Option<Range<usize>> {
-    let spans = array_at(document.clone().get_mut(), span)?.iter().map(Spanned::span).collect::<Vec<_>>();
-    let fails_with = |length: usize| {
-        let mut shorter = document.clone();
-        if let Some(array) = array_at(shorter.get_mut(), span) {
-            *array = std::mem::replace(array, DeArray::new()).into_iter().take(length).collect();
-        }
-        T::deserialize(Deserializer::from(shorter))
-            .err()
-            .is_some_and(|error| error.span().as_ref() == Some(span))
-    };
-    if fails_with(0) {
-        return None;
-    }
-    // Reading ends at the first fault: all beginnings of the array with it fail, and all without it do not.
-    let (mut good, mut bad) = (0, spans.len());
-    while good + 1 < bad {
-        let middle = good.midpoint(bad);
-        *(if fails_with(middle) { &mut bad } else { &mut good }) = middle;
-    }
-    spans.get(good).cloned()
-}
-
-fn array_at<'t, 'a>(table: &'t mut DeTable<'a>, span: &Range<usize>) -> Option<&'t mut DeArray<'a>> {
-    table.iter_mut().find_map(|(_, value)| array_in(value, span))
-}
-
-fn array_in<'t, 'a>(value: &'t mut Spanned<DeValue<'a>>, span: &Range<usize>) -> Option<&'t mut DeArray<'a>> {
-    let is_it = value.span() == *span;
-    match value.get_mut() {
-        DeValue::Array(array) => {
-            if is_it {
-                return Some(array);
-            }
-            array.iter_mut().find_map(|element| array_in(element, span))
-        }
-        DeValue::Table(table) => array_at(table, span),
         _ => None,
     }
 }

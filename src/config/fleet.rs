@@ -1,11 +1,10 @@
 //! `[fleet]`: the database by which several gateways are one.
 
 use super::defaults;
-use super::error::rebase;
 use super::faults::Faults;
 use super::values::{DurationValue, Ed25519Value, WrittenAs};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Membership in a fleet.
@@ -41,24 +40,15 @@ const fn default_settle() -> Duration {
     defaults::FLEET_SETTLE
 }
 
-/// A lease that is shorter would run out in the time that a database takes to start again.
-const SHORTEST_LEASE: Duration = Duration::from_secs(10);
-
 /// The longest name of a member.
 const LONGEST_NAME: usize = 200;
 
 impl FleetConfig {
-    pub(super) fn rebase(&mut self, base: &Path) {
-        rebase(base, self.password_file.iter_mut().chain(&mut self.ca_file));
-    }
-
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
         check_url(&self.database, faults);
         let is_fit = (1..=LONGEST_NAME).contains(&self.name.len()) && !self.name.contains(char::is_control);
         let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
         faults.require(is_fit, "fleet.name", message, "without the key the name of the host is taken");
-        let message = "`lease` is too short: expected `10s` or more";
-        faults.require(self.lease >= SHORTEST_LEASE, "fleet.lease", message, "the default is \"5m\"");
     }
 }
 
@@ -121,7 +111,7 @@ mod tests {
             ("database = \"postgresql://gateway:s3/cret@db.example/robots\"", "holds a password"),
             ("database = \"postgresql://db.example/robots?PASSWORD=s3cret\"", "holds a password"),
             ("database = \"postgresql://db.example/robots?p%61ssword=s3cret\"", "holds a password"),
-            ("database = \"postgresql:///x\"\nlease = \"1s\"", "`lease` is too short"),
+            ("database = \"postgresql:///x\"\nlease = \"1s\"", "`lease` is out of range"),
             ("database = \"postgresql:///x\"\npublisher_key = \"AAAA\"", "expected a public key of Ed25519"),
             ("database = \"postgresql:///x\"\nname = \"\"", "expected 1 to 200 characters"),
         ] {

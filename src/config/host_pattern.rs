@@ -1,15 +1,14 @@
 //! Host names of a site as an operator writes them: exact, or with a leading `*.`. And the other name that most sites
 //! have: with `www.` in front, or without.
 
+use super::values::from_text;
 use crate::request::host;
-use serde::Deserialize;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// `example.org`, or `*.example.org` for every name below it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HostPattern {
     /// One host.
     Exact(Box<str>),
@@ -57,13 +56,7 @@ impl fmt::Display for HostPattern {
     }
 }
 
-impl TryFrom<String> for HostPattern {
-    type Error = HostPatternError;
-
-    fn try_from(text: String) -> Result<Self, HostPatternError> {
-        text.parse()
-    }
-}
+from_text!(HostPattern);
 
 impl FromStr for HostPattern {
     type Err = HostPatternError;

@@ -1,7 +1,6 @@
 //! `[limits]`: how much of the gateway one client, and all of them, may take. `[timeouts]`: how long clients and origins
 //! may take.
 
-use super::faults::Faults;
 use super::values::{DurationValue, SizeValue, WrittenAs};
 use serde::Deserialize;
 use std::time::Duration;
@@ -71,32 +70,6 @@ impl Default for ConnectionLimits {
             // A client that measures its line sends one `PING` a second at most.
             h2_control_frames: 200,
         }
-    }
-}
-
-impl ConnectionLimits {
-    /// Reports each limit that is out of range, at its place in the file.
-    pub(super) fn check(&self, faults: &mut Faults<'_>) {
-        // Browsers send about twenty fields, and their heads with cookies fit into 4 KiB: less would refuse people. The most
-        // bounds what one head may take of memory and time.
-        for (key, value, range) in [
-            ("connections", self.connections, 1..=1_000_000),
-            ("connections_per_address", self.connections_per_address, 1..=1_000_000),
-            ("requests_per_connection", self.requests_per_connection as usize, 1..=u32::MAX as usize),
-            ("header_fields", self.header_fields, 32..=10_000),
-            ("h2_streams", self.h2_streams as usize, 1..=u32::MAX as usize),
-            ("h2_requests", self.h2_requests, 1..=1_000_000),
-            ("h2_requests_per_address", self.h2_requests_per_address, 1..=1_000_000),
-            ("h2_resets", self.h2_resets as usize, 1..=u32::MAX as usize),
-            ("h2_control_frames", self.h2_control_frames as usize, 1..=u32::MAX as usize),
-        ] {
-            let (key, message) = (format!("limits.{key}"), format!("`{value}` is out of range"));
-            let hint = format!("write a number from {} to {}", range.start(), range.end());
-            faults.require(range.contains(&value), &key, message, &hint);
-        }
-        let is_fine = (4 * 1024..=1024 * 1024).contains(&self.header_size);
-        let hint = "write a size from `4KiB` to `1MiB`";
-        faults.require(is_fine, "limits.header_size", "`header_size` is out of range", hint);
     }
 }
 

@@ -2,13 +2,12 @@
 
 use super::Config;
 use super::arguments::Arguments;
-use super::error::rebase;
 use super::faults::Faults;
 use super::host_pattern::HostPattern;
 use super::values::{ListenValue, WrittenAs};
 use serde::Deserialize;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// An address to listen on, and what is spoken there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -58,12 +57,6 @@ pub struct CertificateConfig {
     pub certificate: PathBuf,
     /// Its private key, in PEM.
     pub key: PathBuf,
-}
-
-impl CertificateConfig {
-    pub(super) fn rebase(&mut self, base: &Path) {
-        rebase(base, [&mut self.certificate, &mut self.key]);
-    }
 }
 
 /// Tells of listeners that lack what they depend on, and of addresses that are listened on twice.

@@ -229,7 +229,8 @@ impl Config {
         let mut config: Self = faults.read();
         // What several keys say together can be told once each of them is understood.
         if faults.is_empty() {
-            config.rebase(path.and_then(Path::parent).unwrap_or_else(|| Path::new("")));
+            let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
+            config.paths().into_iter().for_each(|path| rebase(base, path));
             config.complete_sites(&mut faults);
             config.overlay(arguments, &mut faults);
             config.complete(arguments, &mut faults);
@@ -245,19 +246,25 @@ impl Config {
         Ok(config)
     }
 
-    /// Makes paths relative to the folder `base` of the file that they are written in.
-    fn rebase(&mut self, base: &Path) {
-        let own =
-            [&mut self.state_dir, &mut self.control].into_iter().filter(|path| !path.as_os_str().is_empty());
-        rebase(base, own.chain(self.authorize.iter_mut().filter_map(|doors| doors.secret_file.as_mut())));
-        self.certificates.iter_mut().for_each(|pair| pair.rebase(base));
-        self.alerts.iter_mut().for_each(|alerts| alerts.rebase(base));
-        self.public.iter_mut().for_each(|public| public.rebase(base));
-        self.fleet.iter_mut().for_each(|fleet| fleet.rebase(base));
-        self.verify.rebase(base);
-        self.crawlers.values_mut().chain(self.purposes.values_mut()).for_each(|set| set.rebase(base));
-        self.catalogue.rebase(base);
-        self.sites.iter_mut().for_each(|site| site.rebase(base));
+    /// Every path that the file names, relative to the folder that it lies in.
+    fn paths(&mut self) -> Vec<&mut PathBuf> {
+        let own = [&mut self.state_dir, &mut self.control].into_iter();
+        let mut paths: Vec<&mut PathBuf> = own.filter(|path| !path.as_os_str().is_empty()).collect();
+        paths.extend(self.authorize.iter_mut().filter_map(|doors| doors.secret_file.as_mut()));
+        paths.extend(self.certificates.iter_mut().flat_map(|pair| [&mut pair.certificate, &mut pair.key]));
+        let alerts = self.alerts.iter_mut();
+        paths.extend(alerts.flat_map(|alerts| alerts.ca.iter_mut().chain([&mut alerts.webhook_file])));
+        paths.extend(self.public.iter_mut().map(|public| &mut public.folder));
+        let fleet = self.fleet.iter_mut();
+        paths.extend(fleet.flat_map(|fleet| fleet.password_file.iter_mut().chain(&mut fleet.ca_file)));
+        paths.extend(self.verify.ca.iter_mut().chain(self.verify.ranges.values_mut().flatten()));
+        let named = self.crawlers.values_mut().chain(self.purposes.values_mut());
+        paths.extend(named.filter_map(NamedSetting::file_mut));
+        paths.extend(&mut self.catalogue.file);
+        for SiteConfig { origin, robots, .. } in &mut self.sites {
+            paths.extend(origin.ca.iter_mut().chain(&mut robots.file).chain(&mut robots.additions));
+        }
+        paths
     }
 
     /// Every exception, with the key that it is written at.

@@ -1,16 +1,16 @@
 //! `[crawlers.NAME]` and `[purposes.NAME]`: what is set for a crawler, or for all that fetch for one purpose.
 
-use super::error::rebase;
 use super::faults::Faults;
 use super::site::refusal_status;
-use super::values::{ListedAs, PurposeValue, RateValue, TextOrTable, ValueError};
+use super::values::{ListedAs, PurposeValue, RateValue, TextOrTable, ValueError, from_text};
 use super::{Config, Exception, OriginUrl};
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, SetByName};
 use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::str::FromStr;
 
 /// What is set for a crawler, or for all that fetch for one purpose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -50,14 +50,15 @@ pub enum ActionConfig {
 }
 
 /// The address of a page, as it stands in a header field.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageUrl(pub Box<str>);
 
-impl TryFrom<String> for PageUrl {
-    type Error = ValueError;
+from_text!(PageUrl);
 
-    fn try_from(text: String) -> Result<Self, ValueError> {
+impl FromStr for PageUrl {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let uri = text.parse::<http::Uri>().ok().filter(|uri| uri.authority().is_some());
         let is_page = uri.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
         if is_page && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"".contains(&byte)) {
@@ -77,9 +78,10 @@ impl NamedSetting {
         }
     }
 
-    pub(super) fn rebase(&mut self, base: &Path) {
-        if let Some(ActionConfig::Answer { body, .. }) = &mut self.action {
-            rebase(base, [body]);
+    pub(super) const fn file_mut(&mut self) -> Option<&mut PathBuf> {
+        match &mut self.action {
+            Some(ActionConfig::Answer { body, .. }) => Some(body),
+            _ => None,
         }
     }
 }

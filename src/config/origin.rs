@@ -1,11 +1,10 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
-use super::error::rebase;
 use super::faults::Faults;
 use super::origin_url::{OriginError, OriginUrl};
 use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs, from_value};
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -175,10 +174,6 @@ impl Origin {
             faults.require(is_fine, key, message, "write both, or remove `server_name`");
         }
         health.check(&format!("{key}.health"), faults);
-    }
-
-    pub(super) fn rebase(&mut self, base: &Path) {
-        rebase(base, &mut self.ca);
     }
 }
 

@@ -1,14 +1,13 @@
 //! Where one server of an origin is reached, as the operator writes it.
 
 use super::user_info::without_user_info;
-use serde::Deserialize;
+use super::values::from_text;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Where one server of an origin is reached. Names are resolved while the gateway runs.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OriginUrl {
     /// A server that listens on TCP.
     Tcp {
@@ -76,13 +75,7 @@ const fn default_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
 }
 
-impl TryFrom<String> for OriginUrl {
-    type Error = OriginError;
-
-    fn try_from(text: String) -> Result<Self, OriginError> {
-        text.parse()
-    }
-}
+from_text!(OriginUrl);
 
 impl FromStr for OriginUrl {
     type Err = OriginError;

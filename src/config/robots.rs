@@ -1,11 +1,10 @@
 //! What a site's robots.txt is made of: `robots = …`.
 
 use super::defaults;
-use super::error::rebase;
 use super::faults::Faults;
 use super::origin_url::OriginUrl;
 use super::values::{
-    DurationValue, PurposeValue, TableOrText, TextOrTable, ValueError, WrittenAs, from_value,
+    DurationValue, PurposeValue, TableOrText, TextOrTable, ValueError, WrittenAs, from_text, from_value,
 };
 use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
@@ -56,13 +55,11 @@ pub enum RobotsFrom {
 }
 
 /// The host that an origin is asked for: a name, with a port where it has one, as it stands in a Host field (RFC 9110 §7.2).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsHost(pub Box<str>);
 
 /// Where a robots.txt is fetched that is not the origin's own.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsUrl {
     /// The server.
     pub server: OriginUrl,
@@ -140,10 +137,6 @@ impl RobotsConfig {
         }
     }
 
-    pub(super) fn rebase(&mut self, base: &Path) {
-        rebase(base, self.file.iter_mut().chain(&mut self.additions));
-    }
-
     /// Notes what is wrong with what is written as `key`.
     pub(super) fn check(&self, key: &str, faults: &mut Faults<'_>) {
         let is_written = |name: &str, faults: &Faults<'_>| faults.has(&format!("{key}.{name}"));
@@ -154,9 +147,8 @@ impl RobotsConfig {
         let message = "`every`, `host` and `url` say how the origin is asked, and it is not";
         let hint = "write `from = \"origin\"`, or remove them";
         faults.require(!asks || self.origin().is_some(), key, message, hint);
-        let is_fine = (Duration::from_secs(1)..=RAREST).contains(&self.every);
-        let message = "`every` is below 1s or above 24h, for which RFC 9309 §2.4 lets a copy be used";
-        faults.require(is_fine, &format!("{key}.every"), message, "write a time such as `10m`");
+        let fit = "a time from `1s` to `24h`, for which RFC 9309 §2.4 lets a copy be used";
+        faults.within(&format!("{key}.every"), &self.every, Duration::from_secs(1)..=RAREST, fit);
         for (at, purpose) in self.block.iter().enumerate() {
             let is_new = !self.block.iter().take(at).any(|before| before == purpose);
             let message = format!("`{purpose}` is twice in `block`");
@@ -174,10 +166,12 @@ fn purposes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Purpose>, 
     Ok(sets.into_iter().flat_map(|set| set.0.purposes()).collect())
 }
 
-impl TryFrom<String> for RobotsHost {
-    type Error = ValueError;
+from_text!(RobotsHost, RobotsUrl);
 
-    fn try_from(text: String) -> Result<Self, ValueError> {
+impl FromStr for RobotsHost {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
         if !text.is_empty() && text.bytes().all(is_plain) {
             return Ok(Self(text.to_ascii_lowercase().into()));
@@ -186,10 +180,10 @@ impl TryFrom<String> for RobotsHost {
     }
 }
 
-impl TryFrom<String> for RobotsUrl {
-    type Error = ValueError;
+impl FromStr for RobotsUrl {
+    type Err = ValueError;
 
-    fn try_from(text: String) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let wrong = || {
             ValueError::new(format!(
                 "invalid URL `{text}`: expected the URL of a robots.txt, such as `https://example.org/robots.txt`"
@@ -247,8 +241,8 @@ mod tests {
             ("robots = { block = [\"ai-trian\"] }", ":3:21: ", "invalid purpose `ai-trian`"),
             ("robots = { block = [\"seo\", \"seo\"] }", ":3:28: ", "`seo` is twice in `block`"),
             ("robots = { from = \"orign\" }", ":3:19: ", "`origin`"),
-            ("robots = { from = \"origin\", every = \"25h\" }", ":3:37: ", "above 24h"),
-            ("robots = { from = \"origin\", every = \"0s\" }", ":3:37: ", "below 1s"),
+            ("robots = { from = \"origin\", every = \"25h\" }", ":3:37: ", "from `1s` to `24h`"),
+            ("robots = { from = \"origin\", every = \"0s\" }", ":3:37: ", "from `1s` to `24h`"),
             ("robots = { file = \"r\", every = \"1h\" }", ":3:10: ", "how the origin is asked"),
             ("robots = { from = \"origin\", host = \"a b\" }", ":3:36: ", "invalid host `a b`"),
             (

@@ -1,9 +1,10 @@
 //! `robots_tags`: what forwarded answers say to robots of themselves, by path and by whom they are for.
 
-use super::values::{PurposeValue, ValueError};
+use super::values::{PurposeValue, ValueError, from_text};
 use crate::identify::Identity;
 use crate::robots::{ParseLimits, Robots};
 use serde::Deserialize;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Rules such as `noindex` for answers under a path, or to crawlers of a purpose.
@@ -20,15 +21,16 @@ pub struct RobotsTag {
 }
 
 /// `noindex`, or `max-snippet:20`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TagRule(Box<str>);
 
-impl TryFrom<String> for TagRule {
-    type Error = ValueError;
+from_text!(TagRule, TagPath);
 
-    fn try_from(text: String) -> Result<Self, ValueError> {
-        let (name, value) = text.split_once(':').unwrap_or((&text, "0"));
+impl FromStr for TagRule {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (name, value) = text.split_once(':').unwrap_or((text, "0"));
         let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
             && name
                 .bytes()
@@ -42,14 +44,13 @@ impl TryFrom<String> for TagRule {
 }
 
 /// A pattern of paths as in robots.txt, matched by the same engine.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Debug)]
 pub(super) struct TagPath(Box<str>, Arc<Robots>);
 
-impl TryFrom<String> for TagPath {
-    type Error = ValueError;
+impl FromStr for TagPath {
+    type Err = ValueError;
 
-    fn try_from(text: String) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let is_pattern = text.starts_with(['/', '*']) && text.bytes().all(|byte| byte > b' ' && byte != b'#');
         if !is_pattern {
             let expected = "expected a pattern as in robots.txt, such as `/drafts/` or `/*.pdf$`";

@@ -10,7 +10,6 @@ use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices,
 use crate::record::Reads;
 use crate::request::target::PathParameters;
 use serde::{Deserialize, Deserializer};
-use std::path::Path;
 
 /// The name of the site without hosts.
 const DEFAULT_SITE: &str = "default";
@@ -113,11 +112,6 @@ impl SiteConfig {
     pub const fn choices(&self) -> SiteChoices {
         let Self { variants, contradicted, crawl_delay, .. } = *self;
         SiteChoices { variants, contradicted, crawl_delay }
-    }
-
-    pub(super) fn rebase(&mut self, base: &Path) {
-        self.origin.rebase(base);
-        self.robots.rebase(base);
     }
 
     /// Fills in what follows from the rest, and notes what is wrong with what is written as `key`.

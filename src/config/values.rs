@@ -18,87 +18,74 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// A duration such as `"24h"`, `"1m"`, `"200ms"`, `"0s"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DurationValue(pub Duration);
 
 /// A size such as `"500KiB"`, `"100MiB"`, `"1GiB"` or `"4096B"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeValue(pub u64);
 
 /// An address to listen on: `"127.0.0.1:8080"`, `"[::]:80"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenValue(pub SocketAddr);
 
 /// An address to listen on, or `"off"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdminValue(pub Option<SocketAddr>);
 
 /// A network: `"10.0.0.0/8"`, `"192.0.2.1"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkValue(pub Network);
 
 /// A purpose, or `ai` for all of them that are AI's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PurposeValue(pub(super) PurposeSet);
 
-impl TryFrom<String> for PurposeValue {
-    type Error = UnknownWord;
+impl FromStr for PurposeValue {
+    type Err = UnknownWord;
 
-    fn try_from(text: String) -> Result<Self, UnknownWord> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         text.parse().map(Self)
     }
 }
 
 /// A rate: `"100/s"`, `"60/m"`, or `"off"` for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateValue(pub Option<JournalRate>);
 
 /// The name of a field that is taken out of requests.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
 pub(super) struct FieldToRemove(FieldPattern);
 
 /// The name of a field that is passed on.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
 pub(super) struct FieldToKeep(FieldPattern);
 
-impl TryFrom<String> for FieldToRemove {
-    type Error = FieldPatternError;
+impl FromStr for FieldToRemove {
+    type Err = FieldPatternError;
 
-    fn try_from(text: String) -> Result<Self, FieldPatternError> {
-        FieldPattern::to_remove(&text).map(Self)
+    fn from_str(text: &str) -> Result<Self, FieldPatternError> {
+        FieldPattern::to_remove(text).map(Self)
     }
 }
 
-impl TryFrom<String> for FieldToKeep {
-    type Error = FieldPatternError;
+impl FromStr for FieldToKeep {
+    type Err = FieldPatternError;
 
-    fn try_from(text: String) -> Result<Self, FieldPatternError> {
-        FieldPattern::to_keep(&text).map(Self)
+    fn from_str(text: &str) -> Result<Self, FieldPatternError> {
+        FieldPattern::to_keep(text).map(Self)
     }
 }
 
 /// A public key of Ed25519, as `openssl` writes it.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
 pub(super) struct Ed25519Value([u8; 32]);
 
 /// How such a key begins (RFC 8410 §4).
 const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
 
-impl TryFrom<String> for Ed25519Value {
-    type Error = ValueError;
+impl FromStr for Ed25519Value {
+    type Err = ValueError;
 
-    fn try_from(written: String) -> Result<Self, ValueError> {
-        let key = || STANDARD.decode(&written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
+    fn from_str(written: &str) -> Result<Self, ValueError> {
+        let key = || STANDARD.decode(written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
         let message = "expected a public key of Ed25519; write the line between the first and the last one of \
                        `openssl pkey -in key.pem -pubout`";
         key().map(Self).ok_or_else(|| ValueError::new(message.to_owned()))
@@ -262,6 +249,33 @@ impl<V> ListedAs<V> {
     }
 }
 
+/// A type that is made of a text. A fault is found while `toml` has the text in hand, so it has the place of an element of an
+/// array, too.
+pub(super) struct TextVisitor<T>(pub(super) PhantomData<T>);
+
+impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for TextVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+macro_rules! from_text {
+    ($($value:ty),*) => {$(
+        impl<'de> serde::Deserialize<'de> for $value {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str($crate::config::values::TextVisitor(std::marker::PhantomData))
+            }
+        }
+    )*};
+}
+pub(super) use from_text;
+
 macro_rules! from_value {
     ($($value:ty => $plain:ty),*) => {$(
         impl From<$value> for $plain {
@@ -285,19 +299,8 @@ impl From<SizeValue> for usize {
     }
 }
 
-macro_rules! from_string {
-    ($($value:ty),*) => {$(
-        impl TryFrom<String> for $value {
-            type Error = ValueError;
-
-            fn try_from(text: String) -> Result<Self, ValueError> {
-                text.parse()
-            }
-        }
-    )*};
-}
-
-from_string!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, RateValue);
+from_text!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, RateValue, PurposeValue);
+from_text!(FieldToRemove, FieldToKeep, Ed25519Value);
 
 #[cfg(test)]
 mod tests {

@@ -1,18 +1,14 @@
 //! The `[verify]` table: how the gateway finds out whether a client is the crawler it says it is.
 
 use super::defaults;
-use super::error::rebase;
-use super::faults::Faults;
 use super::user_info::without_user_info;
-use super::values::{DurationValue, ListedAs, ValueError, WrittenAs, from_value};
+use super::values::{DurationValue, ListedAs, ValueError, WrittenAs, from_text, from_value};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
-
-/// A name server that takes longer has gone; questions to it would only pile up.
-const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How the names of crawlers are verified.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -77,28 +73,18 @@ impl VerifyOptions {
         let (addresses, timeout) = (self.resolvers.clone(), self.timeout);
         self.dns.then_some(NameServers { addresses, timeout })
     }
-
-    pub(super) fn rebase(&mut self, base: &Path) {
-        rebase(base, self.ca.iter_mut().chain(self.ranges.values_mut().flatten()));
-    }
-
-    pub(super) fn check(&self, faults: &mut Faults<'_>) {
-        let message = "`timeout` is out of range: expected more than 0 and at most a minute";
-        let is_fine = !self.timeout.is_zero() && self.timeout <= LONGEST_TIMEOUT;
-        faults.require(is_fine, "verify.timeout", message, "to ask no name server, write `dns = false`");
-    }
 }
 
 /// A folder that holds the lists.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
 pub(super) struct MirrorValue(String);
 
-impl TryFrom<String> for MirrorValue {
-    type Error = ValueError;
+from_text!(MirrorValue, ResolverValue, RefreshValue);
 
-    fn try_from(url: String) -> Result<Self, ValueError> {
-        mirror_folder(&url).map(Self).map_err(ValueError::new)
+impl FromStr for MirrorValue {
+    type Err = ValueError;
+
+    fn from_str(url: &str) -> Result<Self, ValueError> {
+        mirror_folder(url).map(Self).map_err(ValueError::new)
     }
 }
 
@@ -145,14 +131,13 @@ fn is_near(rest: &str) -> bool {
 }
 
 /// A name server: `"192.0.2.53:53"`, or an address alone for port 53.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResolverValue(SocketAddr);
 
-impl TryFrom<String> for ResolverValue {
-    type Error = ValueError;
+impl FromStr for ResolverValue {
+    type Err = ValueError;
 
-    fn try_from(text: String) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let alone = || text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
         text.parse::<SocketAddr>().or_else(|_| alone()).map(Self).map_err(|_| {
             ValueError::new(format!(
@@ -163,14 +148,13 @@ impl TryFrom<String> for ResolverValue {
 }
 
 /// How often to fetch: `"24h"`, or `"off"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RefreshValue(Option<Duration>);
 
-impl TryFrom<String> for RefreshValue {
-    type Error = ValueError;
+impl FromStr for RefreshValue {
+    type Err = ValueError;
 
-    fn try_from(text: String) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         if text == "off" {
             return Ok(Self(None));
         }

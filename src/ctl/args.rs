@@ -307,3 +307,68 @@ pub(super) struct ExplainArgs {
           conflicts_with_all = ["user_agent", "token", "target"])]
     pub(super) batch: Option<PathBuf>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Arguments;
+    use crate::config::tests::{assert_is, text};
+    use clap::{Arg, Command, CommandFactory as _};
+    use std::fmt::Write as _;
+
+    const GUIDE: &str = "docs/cli.md";
+    /// What stands before the tables in the guide, which are its end.
+    const MARK: &str = "<!-- The tables are made of the types of the program. -->\n";
+
+    fn row(argument: &Arg) -> String {
+        let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+        let is_hidden = argument.is_hide_default_value_set() || !argument.get_action().takes_values();
+        let defaults = argument.get_default_values().iter().filter(|_| !is_hidden);
+        let defaults: Vec<_> = defaults.map(|value| format!("`{}`", value.display())).collect();
+        let words = argument.get_possible_values();
+        let words = words.iter().filter(|word| !word.is_hide_set() && argument.get_action().takes_values());
+        let words: Vec<_> = words.map(|word| format!("`{}`", word.get_name())).collect();
+        let listed = |what: &str, of: &[String]| {
+            if of.is_empty() { String::new() } else { format!("; {what}: {}", of.join(", ")) }
+        };
+        let told = format!("{help}{}{}", listed("one of", &words), listed("default", &defaults));
+        format!(
+            "| `{}` | {} |\n",
+            argument,
+            told.replace('|', "\\|").replace(" [default: ", "; default: ").replace(']', "")
+        )
+    }
+
+    /// The options and arguments of a command and of its verbs, but for those that every verb has.
+    fn tables(command: &Command, name: &str, page: &mut String) {
+        let is_own = |argument: &&Arg| {
+            let is_common = argument.get_help_heading() == Some(COMMON) && name != "gatewayctl";
+            !is_common
+                && !argument.is_hide_set()
+                && !["help", "version"].contains(&argument.get_id().as_str())
+        };
+        let rows: String = command.get_arguments().filter(is_own).map(row).collect();
+        if !rows.is_empty() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = write!(page, "\n### {name}\n\n{about}.\n\n| option | meaning |\n|---|---|\n{rows}");
+        }
+        for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set())
+        {
+            tables(verb, &format!("{name} {}", verb.get_name()), page);
+        }
+    }
+
+    /// `GOLDEN=write cargo test --lib reference_of_the_command_line` writes it anew.
+    #[test]
+    fn the_reference_of_the_command_line_is_that_of_the_types() {
+        let mut page = String::new();
+        for (mut command, name) in [(Arguments::command(), "robots-gateway"), (Cli::command(), "gatewayctl")]
+        {
+            command.build();
+            tables(&command, name, &mut page);
+        }
+        let guide = text(GUIDE);
+        let before = guide.split_once(MARK).map_or(&*guide, |(before, _)| before);
+        assert_is(GUIDE, &format!("{before}{MARK}{page}"));
+    }
+}

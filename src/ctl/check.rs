@@ -58,8 +58,8 @@ pub(super) fn seen(cli: &Cli, path: &Path, config: &Config) -> Vec<FileFinding> 
 fn error(error: &ConfigError) -> FileFinding {
     FileFinding {
         path: error.path.display().to_string(),
-        line: error.position.map(|(line, _)| line),
-        column: error.position.map(|(_, column)| column),
+        line: error.line,
+        column: error.column,
         severity: Severity::Error,
         code: "configuration",
         message: error.message.clone(),
@@ -70,7 +70,7 @@ fn error(error: &ConfigError) -> FileFinding {
 
 /// The line of an error, where its file can still be read and the line may be shown.
 fn excerpt(error: &ConfigError) -> Option<Excerpt> {
-    let (line, column) = error.position?;
+    let (line, column) = error.line.zip(error.column)?;
     let file = reading::read(&error.path, MOST_BYTES).ok()?;
     let text = std::str::from_utf8(&file.bytes).ok()?;
     let line = std::str::from_utf8(line_of(&file.bytes, line)?).ok()?;

@@ -39,5 +39,5 @@ fn print(report: &ReloadReport, output: &mut Output<'_>) -> io::Result<()> {
     if !report.restart.is_empty() {
         output.line(format!("in effect when the gateway is started again: {}", report.restart.join(", ")))?;
     }
-    report.errors.iter().try_for_each(|fault| output.line(format!("error: {fault}")))
+    report.errors.iter().try_for_each(|fault| output.line(format!("error: {}", fault.in_one_line())))
 }

@@ -4,11 +4,9 @@
 use super::Site;
 use super::reload::Trigger;
 use crate::config::{Config, ConfigError, KeyChange};
-use crate::record::RowsError;
 use crate::robots::{Finding, Robots};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::fmt;
 
 /// What came of a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +35,7 @@ pub struct ReloadReport {
     pub restart: Vec<String>,
     /// Every fault found. A robots.txt with a fault keeps its own site's last good version; a fault of
     /// the configuration or the catalogue keeps the whole policy.
-    pub errors: Vec<ReportedFault>,
+    pub errors: Vec<ConfigError>,
 }
 
 impl ReloadReport {
@@ -61,7 +59,11 @@ impl ReloadReport {
         match self.result {
             ReloadResult::Refused if !repeated => {
                 for fault in &self.errors {
-                    tracing::error!(?trigger, "reload refused, the last good policy is kept: {}", fault);
+                    tracing::error!(
+                        ?trigger,
+                        "reload refused, the last good policy is kept: {}",
+                        fault.in_one_line()
+                    );
                 }
             }
             ReloadResult::Refused => {}
@@ -90,46 +92,6 @@ pub struct SiteChange {
     pub warnings: Vec<String>,
     /// From when on the version in force binds everyone, and who has read it already.
     pub notice: String,
-}
-
-/// A fault as it stands in a report.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReportedFault {
-    /// The file.
-    pub path: String,
-    /// The line, from 1.
-    pub line: Option<usize>,
-    /// The column, from 1.
-    pub column: Option<usize>,
-    /// What is wrong, and what to do about it.
-    pub message: String,
-}
-
-impl fmt::Display for ReportedFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.line, self.column) {
-            (Some(line), Some(column)) => write!(out, "{}:{line}:{column}: {}", self.path, self.message),
-            _ => write!(out, "{}: {}", self.path, self.message),
-        }
-    }
-}
-
-impl From<&ConfigError> for ReportedFault {
-    fn from(error: &ConfigError) -> Self {
-        let hint = error.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
-        Self {
-            path: error.path.display().to_string(),
-            line: error.position.map(|(line, _)| line),
-            column: error.position.map(|(_, column)| column),
-            message: format!("{}{hint}", error.message),
-        }
-    }
-}
-
-impl From<&RowsError> for ReportedFault {
-    fn from(error: &RowsError) -> Self {
-        Self { path: error.path().display().to_string(), line: None, column: None, message: error.reason() }
-    }
 }
 
 impl SiteChange {

@@ -2,12 +2,14 @@
 
 use super::hosts::Hosts;
 use super::site::SiteRobots;
-use super::{FleetGeneration, Policy, ReloadResult, Reloader, ReportedFault, Site, Trigger};
+use super::{FleetGeneration, Policy, ReloadResult, Reloader, Site, Trigger};
+use crate::config::ConfigError;
 use crate::decide::NoticeTime;
 use crate::record::{
     FileBytes, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, SaidRows, UnlearntNews,
 };
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -56,7 +58,7 @@ impl Reloader {
         next: &mut Policy,
         previous: &Policy,
         is_forced: bool,
-    ) -> Result<Option<ReportedFault>, ReportedFault> {
+    ) -> Result<Option<ConfigError>, ConfigError> {
         let standing = &self.reads.fleet;
         if !standing.has_begun() {
             return Ok(None);
@@ -80,7 +82,7 @@ fn of_site(site: &Site) -> OfferedFiles {
     hosts.map(|host| (host, BTreeSet::from([file.clone()]))).collect()
 }
 
-fn waits(policy: &Policy, behind: &[String]) -> ReportedFault {
+fn waits(policy: &Policy, behind: &[String]) -> ConfigError {
     let whom = match behind.len() {
         0 => "the database of the fleet, which cannot be asked".to_owned(),
         1..=4 => behind.join(", "),
@@ -93,8 +95,7 @@ fn waits(policy: &Policy, behind: &[String]) -> ReportedFault {
          its lease has run out; `gatewayctl fleet forget NAME` has it wait for that member no longer, and `gatewayctl \
          reload --now` for none"
     );
-    let path = policy.config.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-    ReportedFault { path, line: None, column: None, message }
+    ConfigError::whole(policy.config.path.as_deref().unwrap_or_else(|| Path::new("")), message)
 }
 
 impl Policy {
@@ -142,7 +143,7 @@ impl Reloader {
             files.entry(host).or_default().extend(file);
         }
         self.reads.fleet.speak(&mut files);
-        let error = self.last().and_then(|last| last.errors.first().map(ToString::to_string));
+        let error = self.last().and_then(|last| last.errors.first().map(ConfigError::in_one_line));
         OwnFiles {
             files,
             past: self.history.ended_here(),

@@ -35,7 +35,7 @@ mod watch;
 
 pub use actions::SetAction;
 pub use certificates::{Certificates, ShownCertificate};
-pub use changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange};
+pub use changes::{ReloadReport, ReloadResult, SiteChange};
 pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::{COPIES, keep_copies};
 pub use exceptions::Exceptions;

@@ -3,7 +3,7 @@
 //! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`overrides`), and what is
 //! in force is told, meanwhile.
 
-use super::changes::{ReloadReport, ReloadResult, ReportedFault, SiteChange, hold_back, is_among};
+use super::changes::{ReloadReport, ReloadResult, SiteChange, hold_back, is_among};
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
 use super::robots_file::RobotsFile;
@@ -44,7 +44,7 @@ pub struct LastReload {
     /// What came of it.
     pub result: ReloadResult,
     /// Everything it refused.
-    pub errors: Vec<ReportedFault>,
+    pub errors: Vec<ConfigError>,
 }
 
 /// Rebuilds the policy from the files it came from.
@@ -257,7 +257,7 @@ impl Reloader {
         options: LoadOptions,
         is_forced: bool,
         are_unchanged: &dyn Fn() -> bool,
-    ) -> Result<(PolicySwap, Vec<ReportedFault>), ReloadError> {
+    ) -> Result<(PolicySwap, Vec<ConfigError>), ReloadError> {
         let (previous, now) = (self.current.get(), SystemTime::now());
         let loaded = Config::load(&self.arguments).and_then(|mut config| {
             let waiting = hold_back(&self.started, &mut config);
@@ -270,11 +270,11 @@ impl Reloader {
         }
         Ok(match loaded {
             Ok(LoadedPolicy { mut policy, unfit }) => {
-                let faults = unfit.iter().chain(&policy.evidence.faults);
-                let mut errors: Vec<ReportedFault> = faults.map(ReportedFault::from).collect();
+                let mut errors = unfit;
+                errors.extend_from_slice(&policy.evidence.faults);
                 let adopted = self.offered(&mut policy, &previous, is_forced).and_then(|waits| {
                     errors.extend(waits);
-                    self.adopt(policy).map_err(|error| ReportedFault::from(&error))
+                    self.adopt(policy).map_err(|error| ConfigError::whole(error.path(), error.reason()))
                 });
                 let swap = adopted.unwrap_or_else(|fault| {
                     errors.push(fault);
@@ -282,10 +282,10 @@ impl Reloader {
                 });
                 (swap, errors)
             }
-            Err(ConfigErrors(errors)) => {
-                let mut faults: Vec<ReportedFault> = errors.iter().map(ReportedFault::from).collect();
-                faults.extend(changes_held_back(&previous, errors.first()));
-                (PolicySwap { former: Arc::clone(&previous), current: previous }, faults)
+            Err(ConfigErrors(mut errors)) => {
+                let held_back = changes_held_back(&previous, errors.first());
+                errors.extend(held_back);
+                (PolicySwap { former: Arc::clone(&previous), current: previous }, errors)
             }
         })
     }
@@ -316,7 +316,7 @@ impl Reloader {
         Ok(PolicySwap { former, current: self.current.get() })
     }
 
-    fn report(&self, previous: &Policy, current: &Policy, errors: &[ReportedFault]) -> ReloadReport {
+    fn report(&self, previous: &Policy, current: &Policy, errors: &[ConfigError]) -> ReloadReport {
         let changed = differs(previous, current);
         let result = match (errors.is_empty(), changed) {
             (false, _) => ReloadResult::Refused,
@@ -334,7 +334,7 @@ impl Reloader {
 }
 
 /// Each robots.txt that changed, and cannot come into force while another file holds everything up.
-fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ReportedFault> {
+fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ConfigError> {
     let Some(error) = error else { return Vec::new() };
     let changed = |site: &Arc<Site>| {
         let path = site.config.robots.file().filter(|_| !site.config.robots.is_composed())?;
@@ -344,7 +344,7 @@ fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<Repo
             file.id,
             error.path.display()
         );
-        Some(ReportedFault { path: path.display().to_string(), line: None, column: None, message })
+        Some(ConfigError::whole(path, message))
     };
     previous.sites().iter().filter_map(changed).collect()
 }

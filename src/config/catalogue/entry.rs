@@ -345,12 +345,20 @@ mod tests {
         ] {
             let errors = errors(&format!("[[crawler]]\nname = \"{name}\"\n"));
             assert_eq!(errors.len(), 1, "{errors:#?}");
-            assert!(errors[0].message.contains(part) && errors[0].position == Some((2, 8)), "{}", errors[0]);
+            assert!(
+                errors[0].message.contains(part) && (errors[0].line, errors[0].column) == (Some(2), Some(8)),
+                "{}",
+                errors[0]
+            );
         }
         let own = "[[control]]\ntoken = \"Own-X\"\noperator = \"Own\"\ngoverns = \"use\"\n";
         for token in ["Applebot-Extended", "own-x"] {
             let errors = errors(&format!("{own}[[crawler]]\nname = \"Zorkel\"\ntokens = [\"{token}\"]\n"));
-            assert_eq!((errors.len(), errors[0].position), (1, Some((7, 11))), "{errors:#?}");
+            assert_eq!(
+                (errors.len(), errors[0].line, errors[0].column),
+                (1, Some(7), Some(11)),
+                "{errors:#?}"
+            );
         }
         let signed = "[[crawler]]\nname = \"Zörkel\"\nsigns = [\"Zoerkel\"]\n";
         assert_eq!(

@@ -1,12 +1,11 @@
 //! `catalogue`: where an operator's own crawlers are, and those that somebody publishes.
 
-use crate::config::error::rebase;
 use crate::config::faults::Faults;
 use crate::config::values::{DurationValue, Ed25519Value, TableOrText, TextOrTable, WrittenAs, from_value};
 use crate::config::verify::check_fetched_url;
 use serde::Deserialize;
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -26,9 +25,6 @@ pub struct CatalogueConfig {
     #[serde(with = "WrittenAs::<DurationValue>")]
     pub every: Duration,
 }
-
-/// Whoever publishes catalogues need not be asked more often.
-const SHORTEST: Duration = Duration::from_secs(60);
 
 impl Default for CatalogueConfig {
     fn default() -> Self {
@@ -57,10 +53,6 @@ impl CatalogueConfig {
         self.url.as_deref().zip(self.public_key)
     }
 
-    pub(in crate::config) fn rebase(&mut self, base: &Path) {
-        rebase(base, &mut self.file);
-    }
-
     pub(in crate::config) fn check(&self, faults: &mut Faults<'_>) {
         let (url, key) = (self.url.as_deref(), self.public_key);
         let is_whole = url.is_some() == key.is_some()
@@ -72,7 +64,5 @@ impl CatalogueConfig {
         {
             faults.push_at(Some("catalogue.url"), message, "whoever publishes the catalogue names it");
         }
-        let message = "`every` is too short: expected `1m` or more";
-        faults.require(self.every >= SHORTEST, "catalogue.every", message, "the default is \"24h\"");
     }
 }

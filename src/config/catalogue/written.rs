@@ -1,5 +1,6 @@
 //! The fields of a catalogue file as they are written: values that refuse a bad one while they are read.
 
+use crate::config::values::from_text;
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
     ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, UnknownWord, nearest_first, token_is_legal,
@@ -7,6 +8,7 @@ use crate::identify::{
 use jiff::civil::Date;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use strum::VariantArray;
 
 /// A file: crawlers, control tokens and words.
@@ -99,28 +101,28 @@ fn among<T: Copy + Into<&'static str>>(all: &[T], written: &str) -> Result<T, Un
 macro_rules! written {
     ($($(#[$doc:meta])* $name:ident($value:ty) = $read:expr;)*) => {$(
         $(#[$doc])*
-        #[derive(Deserialize)]
-        #[serde(try_from = "String")]
         pub(super) struct $name(pub(super) $value);
 
-        impl TryFrom<String> for $name {
-            type Error = String;
+        impl FromStr for $name {
+            type Err = String;
 
-            fn try_from(text: String) -> Result<Self, String> {
-                let read: fn(String) -> Result<$value, String> = $read;
+            fn from_str(text: &str) -> Result<Self, String> {
+                let read: fn(&str) -> Result<$value, String> = $read;
                 read(text).map(Self)
             }
         }
+
+        from_text!($name);
     )*};
 }
 
 written! {
     /// What gives a crawler away.
-    WrittenSign(Sign) = |text| Sign::parse(&text).map_err(|error| format!("sign `{text}`: {error}"));
+    WrittenSign(Sign) = |text| Sign::parse(text).map_err(|error| format!("sign `{text}`: {error}"));
     /// A name by which robots.txt can call it.
     ProductToken(Box<str>) = |text| {
         let wrong = "expected letters, digits, `-`, `_`, `.`, `!` and single spaces";
-        if token_is_legal(&text) { Ok(text.into()) } else { Err(format!("invalid product token `{text}`: {wrong}")) }
+        if token_is_legal(text) { Ok(text.into()) } else { Err(format!("invalid product token `{text}`: {wrong}")) }
     };
     /// An address of the web.
     WebUrl(Box<str>) = |text| {
@@ -134,7 +136,7 @@ written! {
     };
     /// The end of a host's name.
     HostSuffix(Box<str>) = |text| {
-        if is_suffix(&text) {
+        if is_suffix(text) {
             return Ok(text.into());
         }
         Err(format!("invalid host suffix `{text}`: expected one such as `.example.com`"))
@@ -149,7 +151,7 @@ written! {
     };
     /// Where an agent publishes its keys; nowhere where the text is empty.
     WrittenAgent(Option<SignatureAgent>) = |text| {
-        let agent = SignatureAgent::parse(&text);
+        let agent = SignatureAgent::parse(text);
         if text.is_empty() || agent.is_some() {
             return Ok(agent);
         }
@@ -167,8 +169,7 @@ fn is_suffix(text: &str) -> bool {
 }
 
 /// A list of words, by its place among [`Mark::LISTS`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ListName(usize);
 
 impl ListName {
@@ -177,12 +178,14 @@ impl ListName {
     }
 }
 
-impl TryFrom<String> for ListName {
-    type Error = String;
+from_text!(ListName);
 
-    fn try_from(name: String) -> Result<Self, String> {
+impl FromStr for ListName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
         let lists = Mark::LISTS.map(<&str>::from);
-        let unknown = || format!("unknown field `{name}`, expected one of {}", nearest_first(&name, lists));
+        let unknown = || format!("unknown field `{name}`, expected one of {}", nearest_first(name, lists));
         lists.iter().position(|list| *list == name).map(Self).ok_or_else(unknown)
     }
 }

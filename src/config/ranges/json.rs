@@ -29,7 +29,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
     };
     let document: Document = parsed.map_err(|error| ConfigError {
         path: path.to_owned(),
-        position: Some((error.line().max(1), error.column().max(1))),
+        line: Some(error.line().max(1)),
+        column: Some(error.column().max(1)),
         message: without_place(&error),
         hint: None,
     })?;

@@ -253,7 +253,7 @@ fn newer_version(media_type: &str) -> Option<&str> {
 
 /// The fault of a list that lies nowhere yet.
 fn fault_of(fault: &ConfigError) -> String {
-    match fault.position {
+    match fault.line.zip(fault.column) {
         Some((line, column)) => format!("line {line}, column {column}: {}", fault.message),
         None => fault.message.clone(),
     }
