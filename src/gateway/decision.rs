@@ -14,7 +14,7 @@ use super::robots_fields::{self, AddedField};
 use super::signed::{ACCEPT_SIGNATURE, signer};
 use super::{Gateway, Incoming, forwarding, malformed, partial_reads, robots_txt};
 use crate::decide::{Read, SiteRules, VerdictReason};
-use crate::enforce::{Action, Contradicted, Mode, Refusal};
+use crate::enforce::{Action, Mode, Refusal};
 use crate::http::Response;
 use crate::identify::{ClientKind, Identity, Proof, ProofMethod};
 use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, SetAction, Site, judge};
@@ -307,7 +307,7 @@ fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option
     };
     let diverted = judged.set.filter(|_| judged.action == Action::Divert).map(Arc::clone);
     let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
-    let kind = recorded.then(|| kind(judged, site));
+    let kind = recorded.then(|| judged.kind(site));
     let labels = (policy.config.verdict_headers || input.decided_for != DecidedFor::Client)
         .then(|| VerdictLabels::of(judged, too_fast));
     let added = robots_fields::fields(policy, site, &judged.identity, target.judged());
@@ -332,14 +332,6 @@ fn unjudged(
 /// Whom a read of robots.txt counts for.
 pub(super) fn reader<'a>(facts: &'a RequestFacts<'_>, identity: &'a Identity, proof: Proof) -> ReaderId<'a> {
     ReaderId::new(&facts.host, identity, proof, facts.address)
-}
-
-/// What a request is recorded as. A site that takes no notice of borrowed names has no event for them.
-pub(super) fn kind(judged: &JudgedRequest<'_>, site: &Site) -> EventKind {
-    match EventKind::of(&judged.verdict, judged.proof) {
-        EventKind::Spoof if site.config.contradicted == Contradicted::Ignore => EventKind::Allowed,
-        kind => kind,
-    }
 }
 
 /// What there is to count and to tell; it has no id yet.

@@ -1,12 +1,11 @@
 //! Requests that come faster than their crawler was asked to come.
 
-use super::decision::{JudgeInput, kind, reader};
+use super::decision::JudgeInput;
 use super::{DecidedFor, Gateway};
 use crate::decide::{PaceExcess, PaceLimit};
-use crate::enforce::{Action, Refusal, RefusalPolicy, enforce_pace};
+use crate::enforce::{Refusal, RefusalPolicy};
 use crate::http::Response;
 use crate::policy::JudgedRequest;
-use crate::record::EventKind;
 
 /// A request that is one too many.
 #[derive(Clone, Copy, Debug)]
@@ -37,20 +36,11 @@ impl TooFast {
 }
 
 impl Gateway {
-    /// Counts a request that would be forwarded, where its client has a pace to keep. One that is too many has another
-    /// verdict and, where the site enforces that, another action. What is only forwarded, and is a violation or the like
-    /// already, stays that: a request is counted as one thing.
+    /// Has the client of a request keep its pace, where it has one.
     pub(super) fn keep_pace(&self, input: JudgeInput<'_>, judged: &mut JudgedRequest<'_>) -> Option<TooFast> {
         let JudgeInput { facts, site, target, decided_for, uptime, .. } = input;
-        let pace = judged.pace?;
-        let who = reader(facts, &judged.identity, judged.proof);
         let is_counted = decided_for != DecidedFor::RefusalPage;
-        let excess = self.pace.admit(&who, &pace.limit, target.judged(), uptime, is_counted).err()?;
-        let action = enforce_pace(judged.mode, site.config.crawl_delay, &judged.identity, target);
-        if action == Action::Forward && kind(judged, site) != EventKind::Allowed {
-            return None;
-        }
-        (judged.action, judged.verdict) = (action, pace.verdict(&judged.verdict));
-        Some(TooFast { limit: pace.limit, excess })
+        let (limit, excess) = judged.keep_pace(&self.pace, site, facts, target, uptime, is_counted)?;
+        Some(TooFast { limit, excess })
     }
 }

@@ -6,16 +6,17 @@
 
 use super::{Policy, SetAction, Site};
 use crate::decide::{
-    DeclaredPace, NoticeTime, Read, SiteRules, Verdict, VerdictInput, VerdictOutcome, decide, declared_pace,
+    DeclaredPace, NoticeTime, PaceExcess, PaceLimit, Read, SiteRules, Verdict, VerdictInput, VerdictOutcome,
+    decide, declared_pace,
 };
-use crate::enforce::{Action, Mode, enforce};
+use crate::enforce::{Action, Contradicted, Mode, enforce, enforce_pace};
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, KnownProof, Proof, ProofMethod, Recognised};
-use crate::record::{AddressDetail, Occurrence};
+use crate::record::{AddressDetail, EventKind, Occurrence, PaceBook, ReaderId};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What the stages made of a request.
 #[derive(Clone, Debug)]
@@ -146,6 +147,39 @@ pub struct JudgedClient<'p, 'a> {
     pub recognised: Recognised,
     /// When.
     pub now: NoticeTime,
+}
+
+impl JudgedRequest<'_> {
+    /// What it is recorded as. A site that takes no notice of borrowed names has no event for them.
+    pub fn kind(&self, site: &Site) -> EventKind {
+        match EventKind::of(&self.verdict, self.proof) {
+            EventKind::Spoof if site.config.contradicted == Contradicted::Ignore => EventKind::Allowed,
+            kind => kind,
+        }
+    }
+
+    /// Counts a request that would be forwarded, where its client has a pace to keep. One that is too many has another
+    /// verdict and, where the site enforces that, another action. What is only forwarded, and is a violation or the like
+    /// already, stays that: a request is counted as one thing.
+    pub fn keep_pace(
+        &mut self,
+        book: &PaceBook,
+        site: &Site,
+        facts: &RequestFacts<'_>,
+        target: &RequestTarget<'_>,
+        now: Duration,
+        is_counted: bool,
+    ) -> Option<(PaceLimit, PaceExcess)> {
+        let pace = self.pace?;
+        let who = ReaderId::new(&facts.host, &self.identity, self.proof, facts.address);
+        let excess = book.admit(&who, &pace.limit, target.judged(), now, is_counted).err()?;
+        let action = enforce_pace(self.mode, site.config.crawl_delay, &self.identity, target);
+        if action == Action::Forward && self.kind(site) != EventKind::Allowed {
+            return None;
+        }
+        (self.action, self.verdict) = (action, pace.verdict(&self.verdict));
+        Some((pace.limit, excess))
+    }
 }
 
 impl<'p> JudgedClient<'p, '_> {

@@ -285,6 +285,14 @@ fn the_operator_may_say_what_the_lines_look_like() {
     assert_eq!(as_json(&folder, &["access.log", "--log-format", format]), wanted);
     folder.write("nginx.conf", format!("http {{ log_format bars '{format}'; }}"));
     assert_eq!(as_json(&folder, &["access.log", "--log-format", "nginx.conf:bars"]), wanted);
+    for (lacks, told) in [
+        ("$status|$time_iso8601|$remote_addr|$x|$request|$y", "none of them has a User-Agent"),
+        ("$status|$x|$remote_addr|$http_user_agent|$request|$y", "no time was found in any of them"),
+        ("$status|$time_iso8601|$remote_addr|$http_user_agent|$x|$y", "none of them has a User-Agent"),
+    ] {
+        let ended = replay(&folder, &["access.log", "--log-format", lacks]).exits(2);
+        assert!(ended.stderr.contains(told), "{lacks}: {}", ended.stderr);
+    }
     let ended = replay(&folder, &["access.log", "--log-format", "nginx.conf:other"]).exits(2);
     assert!(ended.stderr.contains("no log_format is called `other` in nginx.conf"), "{}", ended.stderr);
 }

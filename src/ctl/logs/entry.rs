@@ -248,8 +248,7 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
-            let [first, second, ..] = address.octets();
-            let is_shared = first == 100 && (64..128).contains(&second);
+            let is_shared = matches!(address.octets(), [100, 64..128, ..]);
             address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
         }
         IpAddr::V6(address) => {

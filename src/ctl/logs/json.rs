@@ -10,71 +10,61 @@ use std::borrow::Cow;
 /// How deep objects may stand in each other.
 const DEEPEST: usize = 6;
 
-/// Where bytes that are no text stand in an object that was mended: a private range of Unicode, which [`put`] turns back.
-const RAW: u32 = 0xF700;
+/// An object, and whether each letter of its texts is one byte.
+pub(super) type ReadObject = (Value, bool);
 
-/// Reads an object. Some log formats write bytes that are no UTF-8, `\x22` for a quote and `\xC3` for a byte of a letter.
+/// Reads an object. Some log formats write bytes that are no UTF-8, and `\x22` for a quote and `\xC3` for a byte of a letter: then
+/// all bytes of the line are read as the letters of the same number.
 ///
 /// # Errors
 /// What is wrong with the line.
-pub(super) fn parse(line: &[u8]) -> Result<Value, serde_json::Error> {
-    serde_json::from_slice(line).or_else(|_| serde_json::from_str(&mended(line)))
+pub(super) fn parse(line: &[u8]) -> Result<ReadObject, serde_json::Error> {
+    let by_bytes = || line.iter().map(|byte| char::from(*byte)).collect::<String>().replace("\\x", "\\u00");
+    match serde_json::from_slice(line) {
+        Ok(object) => Ok((object, false)),
+        Err(_) => Ok((serde_json::from_str(&by_bytes())?, true)),
+    }
 }
 
-fn mended(line: &[u8]) -> String {
-    let mut text = String::with_capacity(line.len());
-    for chunk in line.utf8_chunks() {
-        text.push_str(chunk.valid());
-        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(RAW + u32::from(*byte))));
+/// The bytes that the client sent.
+fn given_back(text: &str, is_by_bytes: bool) -> Cow<'_, [u8]> {
+    if is_by_bytes && !text.is_ascii() {
+        return text.chars().filter_map(|letter| u8::try_from(letter).ok()).collect();
     }
-    for high in "89abcdefABCDEF".chars() {
-        text = text.replace(&format!("\\x{high}"), &format!("\\uf7{high}"));
-    }
-    text.replace("\\x", "\\u00")
-}
-
-/// The bytes that the client sent, of a text that may have been mended.
-fn given_back(text: &str) -> Cow<'_, [u8]> {
-    let raw =
-        |letter: char| u8::try_from(u32::from(letter).checked_sub(RAW)?).ok().filter(|byte| !byte.is_ascii());
-    if !text.chars().any(|letter| raw(letter).is_some()) {
-        return Cow::Borrowed(text.as_bytes());
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    for letter in text.chars() {
-        match raw(letter) {
-            Some(byte) => bytes.push(byte),
-            None => bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-    Cow::Owned(bytes)
+    Cow::Borrowed(text.as_bytes())
 }
 
 /// The line of a server that a logger has put in an object, and the logger's time. A sentence about a request is none.
-pub(super) fn wrapped(object: &Value) -> Option<(Cow<'_, [u8]>, Option<i64>)> {
+pub(super) fn wrapped((object, is_by_bytes): &ReadObject) -> Option<(Cow<'_, [u8]>, Option<i64>)> {
     let text = |key: &String| object.get(key)?.as_str();
     let is_of_server = |text: &&str| text.starts_with('{') || text.contains(" HTTP/");
     let line = FORMATS.lines.iter().filter_map(text).find(is_of_server)?;
     Some((
-        given_back(line.trim_end()),
+        given_back(line.trim_end(), *is_by_bytes),
         FORMATS.times.iter().filter_map(text).find_map(|time| time::any(time.as_bytes())),
     ))
 }
 
 /// The fields of an object.
-pub(super) fn fields(object: &Value) -> LineFields<'_> {
+pub(super) fn fields((object, is_by_bytes): &ReadObject) -> LineFields<'_> {
     let mut fields = LineFields::default();
-    read(object, &mut fields, &mut Vec::new(), 0);
+    read(object, *is_by_bytes, &mut fields, &mut Vec::new(), 0);
     fields
 }
 
 /// Reads what stands under a name, which is the keys that lead to it, joined.
-fn read<'a>(value: &'a Value, fields: &mut LineFields<'a>, name: &mut Vec<u8>, depth: usize) {
+fn read<'a>(
+    value: &'a Value,
+    is_by_bytes: bool,
+    fields: &mut LineFields<'a>,
+    name: &mut Vec<u8>,
+    depth: usize,
+) {
     match value {
-        Value::String(text) => put(given_back(text), fields, name),
+        Value::String(text) => put(given_back(text, is_by_bytes), fields, name),
         Value::Number(number) => put(Cow::Owned(number.to_string().into_bytes()), fields, name),
         // Of several values the first: a header that came in several lines is joined by few loggers.
-        Value::Array(list) => list.iter().for_each(|value| read(value, fields, name, depth)),
+        Value::Array(list) => list.iter().for_each(|value| read(value, is_by_bytes, fields, name, depth)),
         Value::Object(object) => {
             // Where all header fields are logged, the one that is not there was not sent.
             if matches!(name.as_slice(), b"requestheaders" | b"reqheaders" | b"httprequestheaders") {
@@ -92,7 +82,7 @@ fn read<'a>(value: &'a Value, fields: &mut LineFields<'a>, name: &mut Vec<u8>, d
                     let trust = usize::from(key != "@version");
                     fields.put((LogField::Logstash, trust), Cow::Borrowed(key.as_bytes()));
                 }
-                read(value, fields, name, depth + 1);
+                read(value, is_by_bytes, fields, name, depth + 1);
                 name.truncate(length);
             }
         }

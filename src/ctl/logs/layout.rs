@@ -75,24 +75,19 @@ impl LogLayout {
 
     /// The table without a head that a line is of: the target begins with a slash, and the time is one, where its names say so.
     fn known(line: &[u8]) -> Option<Self> {
-        FORMATS.tables.iter().find_map(|table| {
-            let separator = u8::try_from(table.separator).ok()?;
-            let is_w3c = matches!(separator, b'\t' | b' ');
-            let layout = Self::named(table.columns.as_bytes().fields(), Some(separator).filter(|_| !is_w3c));
-            let mut cells = Vec::new();
+        FORMATS.tables.iter().find_map(|head| {
+            let (layout, mut cells) = (Self::named_by(head.as_bytes())?, Vec::new());
             let fields = layout.read(line, &mut cells).ok()?;
-            let is_of_table = cells.len() >= layout.fields[0].len() && line.contains(&separator);
-            (is_of_table && fields.is_of_columns()).then_some(layout)
+            let is_of_table = cells.len() >= layout.fields[0].len() && fields.is_of_columns();
+            is_of_table.then_some(layout)
         })
     }
 
     fn guessed(lines: &[&[u8]], separator: Option<u8>) -> Option<Self> {
-        let cut_up = |line: &&'_ [u8]| {
-            let mut cells = Vec::new();
-            cut(line, separator, &mut cells);
-            cells
-        };
-        let rows: Vec<(&[u8], Vec<LogCell>)> = lines.iter().map(|line| (*line, cut_up(line))).collect();
+        let mut rows: Vec<(&[u8], Vec<LogCell>)> = lines.iter().map(|line| (*line, Vec::new())).collect();
+        for (line, cells) in &mut rows {
+            cut(line, separator, cells);
+        }
         let pairs = |(line, cells): &(&[u8], Vec<LogCell>)| {
             cells.iter().filter(|cell| of_pair(cell, line).is_some()).count()
         };
@@ -217,15 +212,13 @@ fn of_pair<'a>(cell: &LogCell, line: &'a [u8]) -> Option<(NamedField, &'a [u8])>
     Some((field_named(key)?, value))
 }
 
-/// Which of the texts in quotes is the request, in most of the lines.
+/// Which of the texts in quotes is the request, in most of the lines; of equal ones the first.
 fn request_of(rows: &[(&[u8], Vec<LogCell>)]) -> Option<usize> {
-    let mut counts = [0_u32; 8];
-    for (line, cells) in rows {
+    let is_request = |nth: usize, (line, cells): &(&[u8], Vec<LogCell>)| {
         let mut quoted = cells.iter().filter(|cell| cell.enclosure == Enclosure::Quotes);
-        let found = quoted.position(|cell| request_line(cell.text(line)).is_some());
-        found.and_then(|place| counts.get_mut(place)).into_iter().for_each(|count| *count += 1);
-    }
-    // Of equal ones the first.
-    let most = counts.into_iter().enumerate().rev().max_by_key(|(_, count)| *count);
-    most.filter(|(_, count)| *count > 0).map(|(place, _)| place)
+        quoted.nth(nth).is_some_and(|cell| request_line(cell.text(line)).is_some())
+    };
+    let count = |nth| rows.iter().filter(|row| is_request(nth, row)).count();
+    let most = (0..8).rev().map(|nth| (count(nth), nth)).max_by_key(|(count, _)| *count);
+    most.filter(|(count, _)| *count > 0).map(|(_, nth)| nth)
 }

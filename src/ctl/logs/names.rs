@@ -49,21 +49,16 @@ pub(super) struct LogFormats {
     pub(super) letters: BTreeMap<String, String>,
     looks: BTreeMap<String, String>,
     agents: Vec<(String, i32)>,
-    pub(super) tables: Vec<KnownTable>,
+    pub(super) tables: Vec<String>,
     remedies: Vec<LogRemedy>,
 }
 
-/// The columns of a log that has no head.
 #[derive(Debug, Deserialize)]
-pub(super) struct KnownTable {
-    pub(super) separator: char,
-    pub(super) columns: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct LogRemedy {
-    any: Vec<String>,
-    remedy: String,
+pub(super) struct LogRemedy {
+    start: String,
+    pub(super) remedy: String,
+    #[serde(default)]
+    pub(super) is_other: bool,
 }
 
 pub(super) static FORMATS: LazyLock<LogFormats> =
@@ -126,9 +121,8 @@ pub(super) fn without_prefix(mut line: &[u8]) -> (&[u8], Option<i64>) {
 }
 
 /// How to have a server log what it does not; its log begins with `start`.
-pub(super) fn remedy(start: &[u8]) -> Option<&'static str> {
-    let has = |mark: &String| memchr::memmem::find(start, mark.as_bytes()).is_some();
-    FORMATS.remedies.iter().find(|known| known.any.iter().any(has)).map(|known| &*known.remedy)
+pub(super) fn remedy(start: &[u8]) -> Option<&'static LogRemedy> {
+    FORMATS.remedies.iter().find(|known| regex(&known.start).is_some_and(|mark| mark.is_match(start)))
 }
 
 #[cfg(test)]
@@ -140,6 +134,7 @@ mod tests {
     fn the_file_can_be_read_and_each_name_stands_once() {
         let formats: LogFormats = toml::from_str(include_str!("formats.toml")).unwrap();
         assert_eq!(PREFIXES.len(), formats.prefixes.len());
+        assert!(formats.remedies.iter().all(|known| regex(&known.start).is_some()));
         assert_eq!((LOOKS.len(), AGENTS.len()), (formats.looks.len(), formats.agents.len()));
         let mut seen = HashSet::new();
         for name in formats.names.values().flat_map(|names| names.split_ascii_whitespace()) {

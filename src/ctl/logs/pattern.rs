@@ -2,7 +2,7 @@
 
 use super::cells::{quote_end, unescaped};
 use super::entry::LineFields;
-use super::names::{FORMATS, LogField, NamedField, field_named};
+use super::names::{FORMATS, NamedField, field_named};
 use crate::ctl::VerbFailure;
 use regex::{Captures, Regex};
 use std::path::PathBuf;
@@ -61,19 +61,6 @@ impl LogPattern {
             }
             pieces.push((text.as_bytes().to_vec(), field_named(name.as_str().as_bytes())));
             end = whole.end();
-        }
-        let has = |wanted: &[LogField]| {
-            pieces.iter().any(|(_, field)| field.is_some_and(|(field, _)| wanted.contains(&field)))
-        };
-        for (fields, what, write) in [
-            (&[LogField::Time, LogField::Day][..], "a time", "$time_local or %t"),
-            (&[LogField::RequestLine, LogField::Target, LogField::Path], "a request", "$request or %r"),
-            (&[LogField::UserAgent], "a User-Agent", "$http_user_agent or %{User-Agent}i"),
-        ] {
-            if !has(fields) {
-                let what = format!("--log-format: the format has no field with {what}");
-                return Err(VerbFailure::with_hint(what, format!("it needs {write}")));
-            }
         }
         Ok(Self(pieces, format.get(end..).unwrap_or_default().as_bytes().to_vec()))
     }
@@ -225,11 +212,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_format_lacks_is_named() {
+    fn what_is_wrong_with_a_format_is_named() {
         for (format, what) in [
-            ("$remote_addr \"$request\" \"$http_user_agent\"", "a time"),
-            ("[$time_local] \"$http_user_agent\"", "a request"),
-            ("[$time_local] \"$request\"", "a User-Agent"),
             ("[$time_local] $request$http_user_agent", "two fields"),
             ("%{%z}t %r", "a part of a time"),
             ("%t %r %", "a letter"),

@@ -10,7 +10,6 @@ use crate::ctl::output::escape_harmful;
 use crate::record::printable;
 use crate::report::{amount, grouped};
 use serde::Serialize;
-use serde_json::Value;
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
@@ -82,7 +81,7 @@ pub(in crate::ctl) struct BrokenLog {
 /// A line without what loggers put around it.
 enum BareLine<'a> {
     Text(Cow<'a, [u8]>),
-    Object(Value),
+    Object(json::ReadObject),
 }
 
 impl LogReader {
@@ -237,56 +236,38 @@ impl EndOfLog {
 
     /// Why nothing of this log can be judged, and what to do about it; `None` where something can.
     pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
-        if is_of_errors(&self.start) {
-            let remedy = "name the access log, which `access_log` (nginx) or `CustomLog` (Apache) names in the configuration";
-            let name = escape_harmful(&self.name);
-            return Some((format!("{name}: it is an error log, which has no User-Agents"), remedy));
-        }
-        if self.lines == 0 || self.with_agent > 0 && self.with_request > 0 {
+        let known = remedy(&self.start);
+        let is_other = known.is_some_and(|known| known.is_other);
+        if !is_other && (self.lines == 0 || self.with_agent > 0 && self.with_request > 0) {
             return None;
         }
-        let has = |mark: &str| memchr::memmem::find(&self.start, mark.as_bytes()).is_some();
-        // One value over several lines, or all in one.
-        let is_document = [&b"{\n"[..], b"[\n", b"[{"].iter().any(|mark| self.start.starts_with(mark));
-        let of_server = if is_document {
-            Some("write one object a line: `jq -c '.[]' FILE | gatewayctl replay -`")
-        } else {
-            remedy(&self.start)
-        };
-        let format = of_server.unwrap_or(
-            "say what the lines look like with --log-format, as in nginx's log_format or Apache's LogFormat",
-        );
+        let known = known.map(|known| &*known.remedy);
         let (what, remedy) = match self.lacking {
-            _ if self.with_request > 0 => (
+            _ if is_other || self.with_request > 0 => (
                 "none of them has a User-Agent, so no request can be judged",
-                of_server.unwrap_or(
+                known.unwrap_or(
                     "nginx: `access_log PATH combined`; Apache: `CustomLog PATH combined`; others: switch on a field with the \
                      request's User-Agent",
                 ),
             ),
-            Some(LogField::Time) => ("no time was found in any of them", format),
-            Some(LogField::Target) if has("\"uri\"") => (
-                "none of them has the path that the client asked for",
-                "`uri` is what nginx made of the path; log $request_uri or $request as well",
-            ),
             Some(LogField::Target) => (
                 "none of them has the path that the client asked for",
-                "log the path as the client sent it, with its query",
+                "log the path as the client sent it, with its query; for nginx that is $request_uri or $request, not $uri",
             ),
-            _ => ("none of them looks like a line of an access log", format),
+            lacking => (
+                if lacking == Some(LogField::Time) {
+                    "no time was found in any of them"
+                } else {
+                    "none of them looks like a line of an access log"
+                },
+                known.unwrap_or(
+                    "say what the lines look like with --log-format, as in nginx's log_format or Apache's LogFormat",
+                ),
+            ),
         };
         let lines = amount(self.lines, "line", "lines");
         Some((format!("{}: {lines}: {what}", escape_harmful(&self.name)), remedy))
     }
-}
-
-/// Whether a log begins with a line of nginx's error log, `2025/12/19 13:40:30 [error] 7#7: …`, or of Apache's, `[Fri Dec 19 …
-/// 2025] [core:error] …`.
-fn is_of_errors(start: &[u8]) -> bool {
-    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let has = |mark: &str| memchr::memmem::find(line, mark.as_bytes()).is_some();
-    let is_nginx = line.get(19..21) == Some(b" [") && line.get(4) == Some(&b'/') && has("#");
-    is_nginx || (line.starts_with(b"[") && (has("] [pid ") || has("] [client ")))
 }
 
 #[cfg(test)]

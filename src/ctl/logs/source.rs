@@ -17,7 +17,7 @@ const BUFFER: usize = 1 << 18;
 /// Opens a log; `-` is standard input. `progress` goes on by what is read of it, compressed as it may be.
 ///
 /// # Errors
-/// When it cannot be opened, or is packed in a way that is not known here.
+/// When it cannot be opened.
 pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn BufRead + Send>> {
     let whole: Box<dyn Read + Send> = if path == Path::new("-") {
         Box::new(io::stdin())
@@ -29,16 +29,10 @@ pub(super) fn open(path: &Path, progress: &ProgressBar) -> io::Result<Box<dyn Bu
         Box::new(file)
     };
     let mut whole = BufReader::with_capacity(BUFFER, progress.wrap_read(whole));
-    let packed = |how: &str| {
-        let told = format!("it is compressed by {how}; unpack it: `{how} -dc FILE | gatewayctl replay -`");
-        Err(io::Error::new(io::ErrorKind::Unsupported, told))
-    };
     // By its first bytes, whatever the file is called (RFC 1952 §2.3.1, RFC 8878 §3.1.1).
     let unpacked: Box<dyn Read + Send> = match *whole.fill_buf()? {
         [0x1F, 0x8B, ..] => Box::new(MultiGzDecoder::new(whole)),
         [0x28, 0xB5, 0x2F, 0xFD, ..] => Box::new(zstd::stream::read::Decoder::with_buffer(whole)?),
-        [b'B', b'Z', b'h', ..] => return packed("bzip2"),
-        [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => return packed("xz"),
         _ => return Ok(Box::new(whole)),
     };
     Ok(Box::new(BufReader::with_capacity(BUFFER, unpacked)))

@@ -3,23 +3,23 @@
 use super::lines::LineCounts;
 use super::notice_time;
 use super::sites::Sites;
+use crate::ctl::args::ReplayArgs;
 use crate::ctl::logs::LogEntry;
 use crate::decide::{NoticeTime, Read, VerdictReason};
-use crate::enforce::{Action, Mode, enforce_pace};
+use crate::enforce::Mode;
 use crate::identify::{ClientKind, Identity, Proof};
-use crate::policy::{JudgedClient, JudgedRequest, Site, pace_in_force};
-use crate::record::{Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant};
+use crate::policy::JudgedClient;
+use crate::record::{Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant, micros};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
+use std::time::SystemTime;
 
 /// Judges lines, and counts what came of them.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     sites: &'a Sites,
-    /// The rules were published all the time, says the operator: whoever fetched robots.txt had read them.
-    is_published: bool,
+    arguments: &'a ReplayArgs,
     since: i64,
-    with_events: bool,
     book: ReadBook,
     windows: PaceBook,
     pub(super) lines: LineCounts,
@@ -29,12 +29,12 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(sites: &'a Sites, is_published: bool, since: i64, with_events: bool) -> Self {
+    pub(super) fn new(sites: &'a Sites, arguments: &'a ReplayArgs) -> Self {
+        let since = arguments.since.map(|since| micros(since.resolve(SystemTime::now())));
         Self {
             sites,
-            is_published,
-            since,
-            with_events,
+            arguments,
+            since: since.unwrap_or(i64::MIN),
             book: ReadBook::default(),
             windows: PaceBook::default(),
             lines: LineCounts::default(),
@@ -72,7 +72,7 @@ impl<'a> Judge<'a> {
                 if facts.method == "GET" && matches!(entry.status, Some(200 | 304)) {
                     let reader = reader(facts, &judged.identity, judged.proof);
                     let rules = site.rules.current().rules;
-                    let version = site.version().filter(|_| self.is_published);
+                    let version = site.version().filter(|_| self.arguments.published);
                     self.counts.fetch(number, entry.at, &reader, version.map(|version| (version, rules)));
                     if version.is_some() {
                         self.book.note(reader, Read { rules, as_of: NoticeTime::default(), at: now });
@@ -84,40 +84,16 @@ impl<'a> Judge<'a> {
             _ if judged.mode == Mode::Off => self.lines.off += 1,
             _ => {
                 self.lines.judged += 1;
-                let kind = self.kind_by_pace(facts, site, &target, &mut judged, now);
+                let pace = judged.keep_pace(&self.windows, site, facts, &target, now.0, true);
+                let kind = if pace.is_some() { EventKind::Pace } else { judged.kind(site) };
                 let occurrence = judged.occurrence(facts, site, instant(entry.at));
                 self.counts.count(number, entry.at, &occurrence, kind, entry.size.unwrap_or_default());
                 // What the gateway would have written to its journal.
-                let is_event = self.with_events && kind != EventKind::Allowed;
+                let is_event = self.arguments.events.is_some() && kind != EventKind::Allowed;
                 return is_event.then(|| Event::of(kind, &occurrence).line(entry.status).into_bytes());
             }
         }
         None
-    }
-
-    /// What a request is counted as, once its client's pace is known. What is disallowed already stays that.
-    fn kind_by_pace(
-        &mut self,
-        facts: &RequestFacts<'_>,
-        site: &'a Site,
-        target: &RequestTarget<'_>,
-        judged: &mut JudgedRequest<'a>,
-        now: NoticeTime,
-    ) -> EventKind {
-        let kind = EventKind::of(&judged.verdict, judged.proof);
-        let may_be_slowed =
-            judged.action == Action::Forward && judged.verdict.is_judged() && !target.is_acme_challenge();
-        // By the version in force: a log does not say which others there were.
-        let pace = pace_in_force(&self.sites.policy, &site.rules, &judged.identity);
-        let Some(pace) = pace.filter(|_| may_be_slowed) else { return kind };
-        let who = reader(facts, &judged.identity, judged.proof);
-        let is_exceeded = self.windows.admit(&who, &pace.limit, target.judged(), now.0, true).is_err();
-        if !is_exceeded || kind != EventKind::Allowed {
-            return kind;
-        }
-        judged.verdict = pace.verdict(&judged.verdict);
-        judged.action = enforce_pace(judged.mode, site.config.crawl_delay, &judged.identity, target);
-        EventKind::Pace
     }
 }
 

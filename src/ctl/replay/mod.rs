@@ -20,25 +20,32 @@ use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::decide::NoticeTime;
 use crate::identify::{Purpose, PurposeSet};
-use crate::record::micros;
 use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, Series, amount, html, purpose_label};
 use judge::Judge;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use told::{ReplayFields, ReplayReport};
 
 pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let block = PurposeSet::all_of(&arguments.block);
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &block)?;
     let walk = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?;
-    let since = arguments.since.map_or(i64::MIN, |since| micros(since.resolve(SystemTime::now())));
-    let mut judge = Judge::new(&sites, arguments.published, since, arguments.events.is_some());
-    let ends = read(walk, arguments, &mut judge, output)?;
+    let mut judge = Judge::new(&sites, arguments);
+    let are_data = arguments.events.as_deref() == Some(Path::new("-"));
+    let named = arguments.events.as_deref().filter(|_| !are_data);
+    let mut file = named.map(events_file).transpose()?;
+    let ends = walk.each(|entry| match (judge.request(entry), &mut file) {
+        (None, _) => Ok(()),
+        (Some(event), Some(file)) => file.write_all(&event),
+        (Some(event), None) => output.bytes(&event),
+    });
+    let ends = ends.and_then(|ends| file.as_mut().map_or(Ok(()), BufWriter::flush).map(|()| ends));
+    let ends = ends.map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
     let faults: Vec<(String, &str)> = ends.iter().filter_map(EndOfLog::fault).collect();
     let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.lines > 0);
-    if is_any_read && arguments.events.as_deref() != Some(Path::new("-")) {
+    if is_any_read && !are_data {
         print(cli, arguments, &judge, &ends, &sites, output)?;
         output.flush()?;
     }
@@ -53,29 +60,6 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
         return Ok(VerbOutcome::Fine);
     }
     Err(VerbFailure::with_hint(broken.join("; "), "the report is of the lines before"))
-}
-
-/// Judges all lines, and writes the events where they are wanted.
-fn read(
-    walk: LogWalk,
-    arguments: &ReplayArgs,
-    judge: &mut Judge<'_>,
-    output: &mut Output<'_>,
-) -> Result<Vec<EndOfLog>, VerbFailure> {
-    let are_data = arguments.events.as_deref() == Some(Path::new("-"));
-    let named = arguments.events.as_deref().filter(|_| !are_data);
-    let mut file = named.map(events_file).transpose()?;
-    let ends = walk.each(|entry| match (judge.request(entry), &mut file) {
-        (None, _) => Ok(()),
-        (Some(event), Some(file)) => file.write_all(&event),
-        (Some(event), None) => output.bytes(&event),
-    });
-    let ends = ends.map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
-    if let Some((file, path)) = file.as_mut().zip(named) {
-        file.flush().map_err(|error| VerbFailure(format!("{}: {error}", path.display())))?;
-    }
-    output.flush()?;
-    Ok(ends)
 }
 
 /// The file that `--events` names: a new one, an empty one or a pipe, and never one that holds anything.

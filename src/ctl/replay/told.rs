@@ -68,10 +68,10 @@ impl ReplayFields {
 
     /// The answer in one line.
     pub(super) fn headline(&self) -> String {
-        let (all, LineCounts { judged, robots_txt, browsers, apps, exempt, off, .. }) =
-            (self.lines.lines - self.lines.before_since - self.unread.count, self.lines);
+        let LineCounts { lines, before_since, other_hosts, no_request, without_user_agent, .. } = self.lines;
+        let all = lines - before_since - self.unread.count;
         let requests = amount(all, "request", "requests");
-        if all > 0 && judged + robots_txt + browsers + apps + exempt + off == 0 {
+        if all > 0 && all == other_hosts + no_request + without_user_agent {
             return format!("none of {requests} could be judged; see what was left out");
         }
         format!("enforce mode would have refused {} of {requests}", grouped(self.refused))
