@@ -5,7 +5,6 @@
 
 mod cells;
 mod csv;
-mod detail;
 mod evidence;
 mod moment;
 mod shares;

@@ -144,7 +144,7 @@ fn the_store_remembers_what_was_asked_for() {
 
 /// Violations by crawler and target, as a replay tells them one by one.
 fn violations(folder: &Folder, robots: &str, log: &str) -> BTreeMap<(String, String), i64> {
-    let ended = ctl(folder, &["replay", log, "--robots", robots, "--events", "-"]).exits(0);
+    let ended = ctl(folder, &["replay", log, "--robots", robots, "--events"]).exits(0);
     let mut found = BTreeMap::new();
     for line in ended.stdout.lines() {
         let event: Value = serde_json::from_str(line).expect("an event");

@@ -288,7 +288,7 @@ fn the_operator_may_say_what_the_lines_look_like() {
     for (lacks, told) in [
         ("$status|$time_iso8601|$remote_addr|$x|$request|$y", "none of them has a User-Agent"),
         ("$status|$x|$remote_addr|$http_user_agent|$request|$y", "no time was found in any of them"),
-        ("$status|$time_iso8601|$remote_addr|$http_user_agent|$x|$y", "none of them has a User-Agent"),
+        ("$status|$time_iso8601|$remote_addr|$http_user_agent|$x|$y", "none of them looks like a line"),
     ] {
         let ended = replay(&folder, &["access.log", "--log-format", lacks]).exits(2);
         assert!(ended.stderr.contains(told), "{lacks}: {}", ended.stderr);

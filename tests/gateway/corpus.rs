@@ -292,7 +292,7 @@ fn line_and_judgement(event: &Value) -> String {
 /// same requests.
 fn compare_with_replay<'a>(log: &Path, robots: &Path, recorded: impl Iterator<Item = &'a Value>) {
     let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-    let ended = ctl(["replay", &text(log), "--robots", &text(robots), "--events", "-"]).exits(0);
+    let ended = ctl(["replay", &text(log), "--robots", &text(robots), "--events"]).exits(0);
     let mut balance: BTreeMap<String, i64> = BTreeMap::new();
     let replayed = json_lines(&ended.stdout);
     for event in &replayed {

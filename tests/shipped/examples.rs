@@ -50,7 +50,7 @@ fn journal() -> String {
     ];
     std::fs::write(folder.path().join("access.log"), log.concat()).unwrap();
     std::fs::write(folder.path().join("robots.txt"), "User-agent: *\nDisallow: /private\n").unwrap();
-    let arguments = ["replay", "access.log", "--robots", "robots.txt", "--events", "-"];
+    let arguments = ["replay", "access.log", "--robots", "robots.txt", "--events"];
     let output = Command::new(TOOL).args(arguments).current_dir(folder.path()).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }

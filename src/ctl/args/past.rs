@@ -39,9 +39,9 @@ pub(in crate::ctl) struct ReplayArgs {
     #[arg(long, value_parser = formats(REPORT), default_value = "text")]
     // The option of all verbs gets its value; here it is said that there are more.
     pub(in crate::ctl) format: Format,
-    /// Write each violation as a line of JSON, in the journal's form, to a file or standard output (-)
-    #[arg(long, value_name = "FILE")]
-    pub(in crate::ctl) events: Option<PathBuf>,
+    /// Write each violation as a line of JSON, in the journal's form; only with --format json the report follows
+    #[arg(long)]
+    pub(in crate::ctl) events: bool,
 }
 
 #[derive(Debug, Args)]

@@ -29,14 +29,22 @@ pub(in crate::ctl) struct LogEntry<T> {
     pub(in crate::ctl) agent: Option<T>,
 }
 
+/// Few lines of a log are shorter.
+const SHORTEST: usize = 64;
+
 /// Requests, and their texts.
 #[derive(Debug, Default)]
 pub(in crate::ctl) struct LogBatch {
-    pub(super) text: Vec<u8>,
+    text: Vec<u8>,
     pub(super) entries: Vec<LogEntry<Range<usize>>>,
 }
 
 impl LogBatch {
+    /// A batch of so many bytes.
+    pub(super) fn with_room(bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes), entries: Vec::with_capacity(bytes / SHORTEST) }
+    }
+
     /// Keeps a text that is in pieces.
     fn keep(&mut self, pieces: &[&[u8]]) -> Range<usize> {
         let start = self.text.len();

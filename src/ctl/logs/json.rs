@@ -46,10 +46,8 @@ pub(super) fn wrapped((object, is_by_bytes): &ReadObject) -> Option<(Cow<'_, [u8
 }
 
 /// The fields of an object.
-pub(super) fn fields((object, is_by_bytes): &ReadObject) -> LineFields<'_> {
-    let mut fields = LineFields::default();
-    read(object, *is_by_bytes, &mut fields, &mut Vec::new(), 0);
-    fields
+pub(super) fn fields<'a>((object, is_by_bytes): &'a ReadObject, fields: &mut LineFields<'a>) {
+    read(object, *is_by_bytes, fields, &mut Vec::new(), 0);
 }
 
 /// Reads what stands under a name, which is the keys that lead to it, joined.
@@ -121,8 +119,9 @@ mod tests {
         ];
         for (line, sent) in cases {
             let object = parse(line).unwrap();
-            let fields = fields(&object);
-            let uri = [LogField::Path, LogField::Target].into_iter().find_map(|field| fields.get(field));
+            let mut read = LineFields::default();
+            fields(&object, &mut read);
+            let uri = [LogField::Path, LogField::Target].into_iter().find_map(|field| read.get(field));
             assert_eq!(uri, Some(sent), "{}", line.escape_ascii());
         }
     }

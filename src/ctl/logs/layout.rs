@@ -4,7 +4,7 @@
 //! operators put fields in front of it, into it and behind it. Others are tables.
 
 use super::cells::{Enclosure, LogCell, cut, decoded, percent_decoded, unescaped, with_blanks};
-use super::entry::{LineFields, request_line};
+use super::entry::{LineFields, first_address, request_line};
 use super::guess::{CellColumn, CellGuess, CellPlace, is_time};
 use super::names::{FORMATS, LogField, NamedField, field_named};
 use super::time;
@@ -76,8 +76,9 @@ impl LogLayout {
     /// The table without a head that a line is of: the target begins with a slash, and the time is one, where its names say so.
     fn known(line: &[u8]) -> Option<Self> {
         FORMATS.tables.iter().find_map(|head| {
-            let (layout, mut cells) = (Self::named_by(head.as_bytes())?, Vec::new());
-            let fields = layout.read(line, &mut cells).ok()?;
+            let layout = Self::named_by(head.as_bytes())?;
+            let (mut cells, mut fields) = (Vec::new(), LineFields::default());
+            layout.read(line, &mut cells, &mut fields).ok()?;
             let is_of_table = cells.len() >= layout.fields[0].len() && fields.is_of_columns();
             is_of_table.then_some(layout)
         })
@@ -145,8 +146,8 @@ impl LogLayout {
         &self,
         line: &'a [u8],
         cells: &mut Vec<LogCell>,
-    ) -> Result<LineFields<'a>, (LogField, usize)> {
-        let mut fields = LineFields::default();
+        fields: &mut LineFields<'a>,
+    ) -> Result<(), (LogField, usize)> {
         let blank = || if line.contains(&b'\t') { b'\t' } else { b' ' };
         let separator = self.separator.or_else(|| self.is_w3c.then(blank));
         cut(line, separator, cells);
@@ -154,10 +155,14 @@ impl LogLayout {
             let Some(Some((field, trust))) = self.fields.get(list).and_then(|fields| fields.get(at)) else {
                 continue;
             };
-            fields.put((*field, *trust), self.decoded(*field, cell, line, separator));
+            // Lines without the host in front begin with the address.
+            let is_front = list == 0 && self.request.is_some() && *field == LogField::Host;
+            let is_client = is_front && first_address(cell.text(line)).is_some();
+            let named = if is_client { (LogField::Address, 1) } else { (*field, *trust) };
+            fields.put(named, self.decoded(*field, cell, line, separator));
         }
         if self.is_w3c || !self.head.is_empty() {
-            return Ok(fields);
+            return Ok(());
         }
         let is_missing = self.request_at(cells).is_none() || self.fields.iter().all(Vec::is_empty);
         let mut pairs = 0;
@@ -176,7 +181,7 @@ impl LogLayout {
             let is_dated = fields.at.is_some();
             return Err(if is_dated { (LogField::RequestLine, line.len()) } else { (LogField::Time, 0) });
         }
-        Ok(fields)
+        Ok(())
     }
 
     /// A cell as the client sent it. IIS writes `+` for a blank. `CloudFront` encodes what a URL may not hold, and what was

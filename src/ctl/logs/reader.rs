@@ -112,7 +112,10 @@ impl LogReader {
         // Whoever connects is a proxy where it is one address for several clients, or where every request came with the header.
         let (mut peers, mut clients, mut read) = (Vec::new(), Vec::new(), 0);
         for line in bare {
-            let Ok(Some(fields)) = self.fields(&line) else { continue };
+            let mut fields = LineFields::default();
+            if !matches!(self.fields(&line, &mut fields), Ok(true)) {
+                continue;
+            }
             read += 1;
             self.uri_is_target |= fields.has_query_in_uri();
             if let (Some(peer), Some(client)) = fields.addresses() {
@@ -143,27 +146,31 @@ impl LogReader {
         Ok((inner, own.or(time).or(at)))
     }
 
-    /// The fields of a line; `None` of a head.
-    fn fields<'l>(&mut self, line: &'l BareLine<'_>) -> Result<Option<LineFields<'l>>, LineFault> {
+    /// Reads the fields of a line, unless it is a head; whether it did.
+    fn fields<'l>(&mut self, line: &'l BareLine<'_>, fields: &mut LineFields<'l>) -> Result<bool, LineFault> {
         let line = match line {
-            BareLine::Object(object) => return Ok(Some(json::fields(object))),
+            BareLine::Object(object) => {
+                json::fields(object, fields);
+                return Ok(true);
+            }
             BareLine::Text(text) => &**text,
         };
         if let Some(pattern) = &self.pattern {
-            return pattern.read(line).map(Some).map_err(|column| (Some(LogField::RequestLine), column));
-        }
-        if line.starts_with(b"#") || self.layout.is_head(line) {
+            pattern.read(line, fields).map_err(|column| (Some(LogField::RequestLine), column))?;
+        } else if line.starts_with(b"#") || self.layout.is_head(line) {
             self.layout = LogLayout::named_by(line).unwrap_or_else(|| std::mem::take(&mut self.layout));
-            return Ok(None);
+            return Ok(false);
+        } else {
+            let read = self.layout.read(line, &mut self.cells, fields);
+            read.map_err(|(field, column)| (Some(field), column))?;
         }
-        let fields = self.layout.read(line, &mut self.cells);
-        fields.map(Some).map_err(|(field, column)| (Some(field), column))
+        Ok(true)
     }
 
     /// The requests of some lines, each with its end.
     pub(super) fn batch(&mut self, lines: &[u8]) -> LogBatch {
         self.learn(lines);
-        let mut batch = LogBatch { text: Vec::with_capacity(lines.len()), ..LogBatch::default() };
+        let mut batch = LogBatch::with_room(lines.len());
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', lines) {
             let line = lines.get(start..end).unwrap_or_default();
@@ -184,7 +191,10 @@ impl LogReader {
 
     fn line(&mut self, line: &[u8], batch: &mut LogBatch) -> Result<(), LineFault> {
         let (line, before) = self.bare(line)?;
-        let Some(mut fields) = self.fields(&line)? else { return Ok(()) };
+        let mut fields = LineFields::default();
+        if !self.fields(&line, &mut fields)? {
+            return Ok(());
+        }
         if self.uri_is_target {
             fields.take_uri_for_target();
         }

@@ -89,7 +89,7 @@ impl<'a> Judge<'a> {
                 let occurrence = judged.occurrence(facts, site, instant(entry.at));
                 self.counts.count(number, entry.at, &occurrence, kind, entry.size.unwrap_or_default());
                 // What the gateway would have written to its journal.
-                let is_event = self.arguments.events.is_some() && kind != EventKind::Allowed;
+                let is_event = self.arguments.events && kind != EventKind::Allowed;
                 return is_event.then(|| Event::of(kind, &occurrence).line(entry.status).into_bytes());
             }
         }

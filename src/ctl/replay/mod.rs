@@ -22,9 +22,6 @@ use crate::decide::NoticeTime;
 use crate::identify::{Purpose, PurposeSet};
 use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, Series, amount, html, purpose_label};
 use judge::Judge;
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write as _};
-use std::path::Path;
 use std::time::Duration;
 use told::{ReplayFields, ReplayReport};
 
@@ -33,19 +30,11 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &block)?;
     let walk = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?;
     let mut judge = Judge::new(&sites, arguments);
-    let are_data = arguments.events.as_deref() == Some(Path::new("-"));
-    let named = arguments.events.as_deref().filter(|_| !are_data);
-    let mut file = named.map(events_file).transpose()?;
-    let ends = walk.each(|entry| match (judge.request(entry), &mut file) {
-        (None, _) => Ok(()),
-        (Some(event), Some(file)) => file.write_all(&event),
-        (Some(event), None) => output.bytes(&event),
-    });
-    let ends = ends.and_then(|ends| file.as_mut().map_or(Ok(()), BufWriter::flush).map(|()| ends));
+    let ends = walk.each(|entry| judge.request(entry).map_or(Ok(()), |event| output.bytes(&event)));
     let ends = ends.map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
     let faults: Vec<(String, &str)> = ends.iter().filter_map(EndOfLog::fault).collect();
     let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.lines > 0);
-    if is_any_read && !are_data {
+    if is_any_read && (!arguments.events || output.is_json()) {
         print(cli, arguments, &judge, &ends, &sites, output)?;
         output.flush()?;
     }
@@ -60,20 +49,6 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
         return Ok(VerbOutcome::Fine);
     }
     Err(VerbFailure::with_hint(broken.join("; "), "the report is of the lines before"))
-}
-
-/// The file that `--events` names: a new one, an empty one or a pipe, and never one that holds anything.
-fn events_file(path: &Path) -> Result<BufWriter<File>, VerbFailure> {
-    if std::fs::metadata(path).is_ok_and(|there| there.is_file() && there.len() > 0) {
-        let hint = "name another file with --events, or move this one away; replay overwrites nothing";
-        return Err(VerbFailure::with_hint(
-            format!("{}: is there already, and not empty", path.display()),
-            hint,
-        ));
-    }
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(|error| VerbFailure(format!("{}: {error}", path.display())))?;
-    Ok(BufWriter::new(file))
 }
 
 /// The moment of a line, on the clock that notice runs by: a log has no other one.
@@ -139,12 +114,9 @@ fn if_blocked(report: &Report, block: &[Purpose]) -> String {
         let name = blocked.crawler.as_deref().unwrap_or("others");
         format!("{} of {name}", amount(blocked.requests, "request", "requests"))
     };
-    let mut told: Vec<String> = met.iter().take(NAMED).map(one).collect();
-    if let Some(rest) = met.get(NAMED..).filter(|rest| !rest.is_empty()) {
-        let requests = rest.iter().map(|blocked| blocked.requests).sum();
-        let crawlers = amount(rest.len() as u64, "other crawler", "other crawlers");
-        told.push(format!("{} of {crawlers}", amount(requests, "request", "requests")));
-    }
-    let told = if told.is_empty() { "no request of this log".to_owned() } else { told.join(", ") };
+    let more = met.len().checked_sub(NAMED).filter(|more| *more > 0);
+    let more = more.map(|more| amount(more as u64, "other crawler", "other crawlers"));
+    let told = met.iter().take(NAMED).map(one).chain(more).collect::<Vec<_>>().join(", ");
+    let told = if told.is_empty() { "no request of this log" } else { &told };
     format!("if you had blocked {}: {told}", purposes.join(" and "))
 }

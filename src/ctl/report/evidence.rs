@@ -5,11 +5,12 @@
 
 mod letter;
 
-use super::table::format_minute;
+use super::cells::truncate;
+use super::table::{TableShape, format_minute};
 use crate::ctl::output::Output;
 use crate::identify::Proof;
 use crate::record::{EventKind, SampleEvent};
-use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion};
+use crate::report::{CaseVersion, Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion};
 use askama::Template;
 use letter::LetterSample;
 use std::io;
@@ -17,19 +18,42 @@ use std::io;
 /// Requests shown in full.
 const SAMPLES: usize = 40;
 
+/// One element of a report in full: who it was, what it did, and by which rules.
+#[derive(Template)]
+#[template(path = "element.txt", config = "src/ctl/report/evidence/askama.toml")]
+struct CrawlerElement<'a> {
+    entry: &'a ReportEntry,
+    /// Those of its site, where they are known.
+    versions: Option<Vec<&'a CaseVersion>>,
+    /// How many rules are told one by one.
+    top: usize,
+}
+
 #[derive(Template)]
 #[template(path = "letter.txt", config = "src/ctl/report/evidence/askama.toml")]
 struct Letter<'a> {
     name: &'a str,
     case: &'a CrawlerCase,
-    own: Vec<&'a ReportEntry>,
+    /// The elements that bear the name by right.
+    own: Vec<String>,
     /// How many requests only bore the name, where any did.
     borrowed: Option<u64>,
     /// The first violation, where it was kept in full.
     first: Option<LetterSample>,
     samples: Vec<LetterSample>,
-    /// How many rules are told one by one.
-    top: usize,
+}
+
+/// Tells an element at a terminal.
+pub(super) fn write_element(
+    entry: &ReportEntry,
+    shape: &TableShape,
+    output: &mut Output<'_>,
+) -> io::Result<()> {
+    let element =
+        CrawlerElement { entry, versions: None, top: shape.top }.render().map_err(io::Error::other)?;
+    output.line("")?;
+    let lines = letter::lines(&element, shape.width.min(letter::WIDTH));
+    lines.iter().try_for_each(|line| output.line(truncate(line, shape.width)))
 }
 
 pub(super) fn write(
@@ -46,6 +70,11 @@ pub(super) fn write(
         let minute = format_minute(sample.time);
         own.iter().any(|entry| entry.first_violation.is_some_and(|first| format_minute(first) == minute))
     });
+    let element = |entry: &&ReportEntry| {
+        let versions = Some(case.versions_of(entry).collect());
+        CrawlerElement { entry, versions, top: question.top }.render()
+    };
+    let own = own.iter().map(element).collect::<Result<_, _>>().map_err(io::Error::other)?;
     let letter = Letter {
         first: first.and_then(|sample| LetterSample::of(sample)),
         name: case.report.crawlers.first().map_or(asked, |entry| entry.subject.name()),
@@ -57,7 +86,8 @@ pub(super) fn write(
             .skip(samples.len().saturating_sub(SAMPLES))
             .filter_map(|sample| LetterSample::of(sample))
             .collect(),
-        top: question.top,
     };
-    letter::lines(&letter.render().map_err(io::Error::other)?).iter().try_for_each(|line| output.line(line))
+    letter::lines(&letter.render().map_err(io::Error::other)?, letter::WIDTH)
+        .iter()
+        .try_for_each(|line| output.line(line))
 }

@@ -1,7 +1,7 @@
 //! The report for a person at a terminal: the answer in one sentence, then who, how often and by which rule.
 
 use super::cells::{TableColumn, fit, lines, truncate, wrapped};
-use super::detail;
+use super::evidence::write_element;
 use super::shares::PurposeShare;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::{ERROR, GOOD, STRONG, WARNING};
@@ -82,7 +82,7 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
         print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
     }
     if shape.in_full {
-        report.crawlers.iter().take(shape.top).try_for_each(|entry| detail::write(entry, shape, output))?;
+        report.crawlers.iter().take(shape.top).try_for_each(|entry| write_element(entry, shape, output))?;
         return proposals(report, several, output);
     }
     if report.crawlers.is_empty() {

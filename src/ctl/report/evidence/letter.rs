@@ -5,11 +5,10 @@
 
 use crate::ctl::output::escape_harmful;
 use crate::ctl::report::cells::wrapped;
-use crate::ctl::report::detail;
-use crate::ctl::report::table::format_minute;
+use crate::ctl::report::table::{format_minute, format_violations};
 use crate::identify::ProofMethod;
 use crate::record::{EventKind, SampleEvent, timestamp};
-use crate::report::{CaseVersion, CrawlerCase, ReadOf, ReportEntry, RuleCount, grouped};
+use crate::report::{CaseVersion, ReadOf, ReportEntry, RuleCount, grouped};
 use serde_json::Value;
 use std::fmt::{self, Write};
 use std::time::SystemTime;
@@ -17,7 +16,7 @@ use std::time::SystemTime;
 pub(super) use crate::record::hexadecimal;
 
 /// Lines of prose; mail is read at 80 columns.
-const WIDTH: usize = 76;
+pub(super) const WIDTH: usize = 76;
 
 /// The longest line, in bytes: 998 is what mail may have (RFC 5322 §2.1.1), and a reply puts marks before it.
 const LONGEST: usize = 960;
@@ -62,10 +61,10 @@ impl LetterSample {
     }
 }
 
-/// The lines of a letter: its paragraphs in lines of [`WIDTH`], and no line longer than a mail may have.
-pub(super) fn lines(letter: &str) -> Vec<String> {
+/// The lines of a letter: its paragraphs in lines of `width`, and no line longer than a mail may have.
+pub(super) fn lines(letter: &str, width: usize) -> Vec<String> {
     let set =
-        |(at, part): (usize, &str)| if at % 2 == 1 { wrapped(part, WIDTH, "") } else { part.to_owned() };
+        |(at, part): (usize, &str)| if at % 2 == 1 { wrapped(part, width, "") } else { part.to_owned() };
     let text: String = letter.split(PARAGRAPH).enumerate().map(set).collect();
     let text = text.replace(IN_A_VALUE, &PARAGRAPH.to_string());
     text.trim_end_matches('\n').split('\n').flat_map(folded).collect()
@@ -99,8 +98,19 @@ pub(super) fn minute(time: &SystemTime) -> String {
     format_minute(*time)
 }
 
+/// Seconds as a person says them.
 pub(super) fn delay(seconds: &f64) -> String {
-    detail::seconds(*seconds)
+    match *seconds {
+        value @ ..1.0 => format!("{:.0} ms", value * 1_000.0),
+        value @ ..10.0 => format!("{value:.1} s"),
+        value @ ..120.0 => format!("{value:.0} s"),
+        value @ ..7_200.0 => format!("{:.0} min", value / 60.0),
+        value => format!("{:.0} h", value / 3_600.0),
+    }
+}
+
+pub(super) fn violations(count: &u64, entry: &ReportEntry) -> String {
+    format_violations(*count, entry.is_hypothetical())
 }
 
 pub(super) fn number(count: &u64) -> String {
@@ -140,15 +150,12 @@ pub(super) fn read(read: &ReadOf) -> String {
     format!("reads: {}, first {first}, last {last}", grouped(read.count))
 }
 
-/// Reads of versions that were replaced before the window, or that another gateway or a former retention knew.
-pub(super) fn reads_before(case: &CrawlerCase, entry: &ReportEntry) -> Vec<ReadOf> {
+/// Reads of versions that were replaced before the window, or that another gateway or a former retention knew; in a report
+/// all.
+pub(super) fn other_reads(entry: &ReportEntry, versions: &Option<Vec<&CaseVersion>>) -> Vec<ReadOf> {
     let mut reads = entry.reads_of.clone();
-    reads.retain(|read| case.versions_of(entry).all(|version| version.id != Some(read.version)));
+    reads.retain(|read| versions.iter().flatten().all(|version| version.id != Some(read.version)));
     reads
-}
-
-pub(super) fn has_no_version(case: &CrawlerCase, entry: &ReportEntry) -> bool {
-    case.versions_of(entry).next().is_none() && entry.reads_of.is_empty()
 }
 
 /// Rules that allow what is stale, and those that disallow. A stale request stands beside the version in force, which may
