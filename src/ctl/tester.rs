@@ -54,7 +54,7 @@ impl TesterInput {
         let (batch, end) = logs::read_line(self.line.trim().as_bytes());
         let entry = batch.entries().next();
         if entry.is_none() && !self.line.is_empty() {
-            let told = end.unread.unwrap_or_else(|| "expected a request".to_owned());
+            let told = end.example.unwrap_or_else(|| "expected a request".to_owned());
             return Err(format!("the line of a log cannot be read: {told}"));
         }
         let address = Some(self.address.trim()).filter(|text| !text.is_empty()).map(|text| {

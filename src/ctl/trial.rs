@@ -4,11 +4,10 @@ use super::args::{Cli, ExplainArgs};
 use super::{VerbFailure, which_config};
 use crate::config::RobotsConfig;
 use crate::identify::Purpose;
-use crate::policy::{Policy, RobotsFile, Site, Unfit};
+use crate::policy::{NoSite, Policy, RobotsFile, Site, Unfit};
 use crate::request::host;
 use crate::robots::ParseLimits;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 /// A policy and the site of it that is asked.
@@ -41,8 +40,11 @@ impl TrialPolicy {
         let brings_rules = robots.is_some() || is_batch || !block.is_empty();
         let policy = policy(cli, robots, block, brings_rules)?;
         let limits = ParseLimits { max_bytes: policy.config.robots_max_size };
-        let site = asked_site(&policy, site_name, brings_rules)?;
         let named = site_name.map(|name| host::normalise(name).into_owned());
+        let site = match (policy.asked_site(named.as_deref()), policy.sites()) {
+            (Err(NoSite::Several), [first, ..]) if brings_rules => first,
+            (site, _) => site.map_err(|none| VerbFailure::with_hint(none, "name one with --site HOST"))?,
+        };
         let host = named.unwrap_or_else(|| site.config.name.clone());
         let site = match robots {
             Some(path) => {
@@ -51,7 +53,7 @@ impl TrialPolicy {
                 let file = RobotsFile::named(path).map_err(unfit)?;
                 site.composed_of(&policy, Some(file), &robots).map_err(unfit)?
             }
-            None => (*site).clone(),
+            None => (**site).clone(),
         };
         let has_rules = cli.config.is_some() || robots.is_some() || !brings_rules;
         Ok(Self { policy, site, host, limits, has_rules })
@@ -82,16 +84,4 @@ pub(super) fn policy(
         }
     }
     Ok(crate::policy::trial(config, SystemTime::now())?)
-}
-
-fn asked_site(policy: &Policy, name: Option<&str>, brings_rules: bool) -> Result<Arc<Site>, VerbFailure> {
-    let first = || policy.sites().first().filter(|_| policy.sites().len() == 1 || brings_rules);
-    let found = match name {
-        Some(name) => policy.site(&host::normalise(name)),
-        None => policy.sites().iter().find(|site| site.config.hosts.is_empty()).or_else(first),
-    };
-    found.cloned().ok_or_else(|| match name {
-        Some(name) => VerbFailure(format!("no site serves `{name}`")),
-        None => VerbFailure::with_hint("several sites, and none is the default", "name one with --site HOST"),
-    })
 }

@@ -102,7 +102,7 @@ impl<'a> PastRequests<'a> {
         self.told = JudgedRequests {
             source: "log",
             share: 1.0,
-            unread: ends.iter().map(EndOfLog::unread_lines).sum(),
+            unread: ends.iter().map(|end| end.unread).sum(),
             without_user_agent,
             other_hosts,
             broken: ends.iter().filter_map(|end| Some(end.broken.as_ref()?.to_string())).collect(),

@@ -2,8 +2,8 @@
 
 use super::names::{LogField, NamedField};
 use super::time;
-use crate::request::target::origin_form;
-use crate::request::{RequestFacts, Scheme, host};
+use crate::ctl::explain::facts;
+use crate::request::{RequestFacts, host};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -69,13 +69,11 @@ impl LogEntry<&[u8]> {
     /// The request as the stages behind see it; `None` where its target is no path.
     pub(in crate::ctl) fn facts(&self) -> Option<RequestFacts<'_>> {
         let (method, target) = self.request?;
+        let agent = self.agent.filter(|agent| !agent.is_empty());
         Some(RequestFacts {
-            scheme: Scheme::Http,
             method: std::str::from_utf8(method).ok().filter(|method| !method.is_empty())?,
             host: host::normalise(std::str::from_utf8(self.host.unwrap_or_default()).unwrap_or_default()),
-            target: origin_form(target)?,
-            user_agent: self.agent.filter(|agent| !agent.is_empty()).map(Cow::Borrowed),
-            address: self.address,
+            ..facts("", target, agent, self.address)?
         })
     }
 }

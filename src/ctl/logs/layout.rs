@@ -7,6 +7,7 @@ use super::cells::{Enclosure, LogCell, cut, decoded, percent_decoded, unescaped,
 use super::entry::{LineFields, first_address, request_line};
 use super::guess::{CellColumn, CellGuess, CellPlace, is_time};
 use super::names::{FORMATS, LogField, NamedField, field_named};
+use super::reader::LineFault;
 use super::time;
 use bstr::ByteSlice as _;
 use std::borrow::Cow;
@@ -147,7 +148,7 @@ impl LogLayout {
         line: &'a [u8],
         cells: &mut Vec<LogCell>,
         fields: &mut LineFields<'a>,
-    ) -> Result<(), (LogField, usize)> {
+    ) -> Result<(), LineFault> {
         let blank = || if line.contains(&b'\t') { b'\t' } else { b' ' };
         let separator = self.separator.or_else(|| self.is_w3c.then(blank));
         cut(line, separator, cells);

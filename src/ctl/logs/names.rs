@@ -30,6 +30,8 @@ pub(super) enum LogField {
     Size,
     UserAgent,
     Rewritten,
+    /// A whole object.
+    Json,
     /// A key of logstash's own, `@version` or `@timestamp`.
     Logstash,
 }

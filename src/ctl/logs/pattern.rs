@@ -2,7 +2,8 @@
 
 use super::cells::{quote_end, unescaped};
 use super::entry::LineFields;
-use super::names::{FORMATS, NamedField, field_named};
+use super::names::{FORMATS, LogField, NamedField, field_named};
+use super::reader::LineFault;
 use crate::ctl::VerbFailure;
 use regex::{Captures, Regex};
 use std::path::PathBuf;
@@ -69,18 +70,18 @@ impl LogPattern {
     ///
     /// # Errors
     /// The column where it does not follow the format.
-    pub(super) fn read<'a>(&self, line: &'a [u8], fields: &mut LineFields<'a>) -> Result<(), usize> {
+    pub(super) fn read<'a>(&self, line: &'a [u8], fields: &mut LineFields<'a>) -> Result<(), LineFault> {
         let mut at = 0;
         let behind = self.0.iter().skip(1).map(|(text, _)| text).chain([&self.1]);
         for ((before, field), behind) in self.0.iter().zip(behind) {
             // A line that was cut off has no more.
             let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) else { break };
-            let rest = rest.strip_prefix(&**before).ok_or(at)?;
+            let rest = rest.strip_prefix(&**before).ok_or((LogField::RequestLine, at))?;
             at += before.len();
             let end = match (&**before, &**behind) {
                 (_, b"") => line.len(),
                 ([.., b'"'], [b'"', ..]) => quote_end(line, at),
-                _ => at + memchr::memmem::find(rest, behind).ok_or(at)?,
+                _ => at + memchr::memmem::find(rest, behind).ok_or((LogField::RequestLine, at))?,
             };
             if let Some(field) = field {
                 fields.put(*field, unescaped(line.get(at..end).unwrap_or_default()));
@@ -227,6 +228,6 @@ mod tests {
     #[test]
     fn a_line_of_another_format_says_where_it_differs() {
         let pattern = LogPattern::parse(COMBINED).unwrap();
-        assert_eq!(pattern.read(b"192.0.2.1 - - x [14/Nov", &mut LineFields::default()).unwrap_err(), 17);
+        assert_eq!(pattern.read(b"192.0.2.1 - - x [14/Nov", &mut LineFields::default()).unwrap_err().1, 17);
     }
 }

@@ -26,8 +26,8 @@ const SHOWN: usize = 200;
 /// Longer lines are no requests: servers take some tens of kilobytes of a request's head.
 pub(super) const LONGEST_LINE: usize = 1 << 17;
 
-/// What a line lacks, or `None` where it is no JSON, and in which column.
-type LineFault = (Option<LogField>, usize);
+/// What a line lacks, and in which column.
+pub(super) type LineFault = (LogField, usize);
 
 /// Reads the lines of one log.
 #[derive(Debug, Default)]
@@ -52,15 +52,14 @@ pub(super) struct LogReader {
 #[derive(Clone, Debug, Default)]
 pub(in crate::ctl) struct EndOfLog {
     name: String,
-    /// Lines that are neither blank nor comments.
-    pub(in crate::ctl) lines: u64,
-    /// Those that were read, and of these those with a request, a `User-Agent` and an address.
-    read: u64,
+    /// Lines that were read, and of these those with a request, with a `User-Agent`, and without an address.
+    pub(in crate::ctl) read: u64,
     with_request: u64,
     with_agent: u64,
-    with_address: u64,
-    /// The first line that could not be read: where, and what was expected.
-    pub(in crate::ctl) unread: Option<String>,
+    pub(in crate::ctl) without_address: u64,
+    /// Lines that could not be, and the first of them: where, and what was expected.
+    pub(in crate::ctl) unread: u64,
+    pub(in crate::ctl) example: Option<String>,
     /// What it lacks.
     lacking: Option<LogField>,
     /// How the log begins, for what that says of its server.
@@ -136,7 +135,7 @@ impl LogReader {
         if !line.starts_with(b"{") || self.pattern.is_some() {
             return Ok((BareLine::Text(Cow::Borrowed(line)), at));
         }
-        let object = json::parse(line).map_err(|error| (None, error.column()))?;
+        let object = json::parse(line).map_err(|error| (LogField::Json, error.column()))?;
         let Some((inner, time)) = json::wrapped(&object) else { return Ok((BareLine::Object(object), at)) };
         let (inner, own) = self.bare(&inner)?;
         let inner = match inner {
@@ -156,13 +155,12 @@ impl LogReader {
             BareLine::Text(text) => &**text,
         };
         if let Some(pattern) = &self.pattern {
-            pattern.read(line, fields).map_err(|column| (Some(LogField::RequestLine), column))?;
+            pattern.read(line, fields)?;
         } else if line.starts_with(b"#") || self.layout.is_head(line) {
             self.layout = LogLayout::named_by(line).unwrap_or_else(|| std::mem::take(&mut self.layout));
             return Ok(false);
         } else {
-            let read = self.layout.read(line, &mut self.cells, fields);
-            read.map_err(|(field, column)| (Some(field), column))?;
+            self.layout.read(line, &mut self.cells, fields)?;
         }
         Ok(true)
     }
@@ -182,8 +180,8 @@ impl LogReader {
             } else if !line.is_empty()
                 && let Err((field, column)) = self.line(line, &mut batch)
             {
-                self.end.lacking = self.end.lacking.or(field);
-                self.unread(field.map_or("JSON", expected), column + 1, line);
+                self.end.lacking = self.end.lacking.or(Some(field));
+                self.unread(expected(field), column + 1, line);
             }
         }
         batch
@@ -199,13 +197,12 @@ impl LogReader {
             fields.take_uri_for_target();
         }
         let at = fields.at.or_else(|| fields.time()).or(before);
-        let entry = fields.keep(self.behind_proxy, at, batch).map_err(|field| (Some(field), 0))?;
+        let entry = fields.keep(self.behind_proxy, at, batch).map_err(|field| (field, 0))?;
         let end = &mut self.end;
-        end.lines += 1;
         end.read += 1;
         end.with_request += u64::from(entry.request.is_some());
         end.with_agent += u64::from(entry.agent.as_ref().is_some_and(|agent| !agent.is_empty()));
-        end.with_address += u64::from(entry.address.is_some());
+        end.without_address += u64::from(entry.address.is_none());
         batch.entries.push(entry);
         Ok(())
     }
@@ -218,15 +215,16 @@ impl LogReader {
 
     /// Notes a line that cannot be read.
     fn unread(&mut self, expected: &str, column: usize, line: &[u8]) {
-        self.end.lines += 1;
+        self.end.unread += 1;
         let (name, number, line) = (&self.end.name, self.number, line.get(..SHOWN).unwrap_or(line));
         let told = || format!("{name}:{number}:{column}: expected {expected}: {}", printable(line));
-        self.end.unread.get_or_insert_with(told);
+        self.end.example.get_or_insert_with(told);
     }
 }
 
 const fn expected(field: LogField) -> &'static str {
     match field {
+        LogField::Json => "JSON",
         LogField::Time => "a time",
         LogField::Target | LogField::Path => "a path with its query",
         _ => "a request such as \"GET / HTTP/1.1\"",
@@ -234,21 +232,11 @@ const fn expected(field: LogField) -> &'static str {
 }
 
 impl EndOfLog {
-    /// Lines that could not be read.
-    pub(in crate::ctl) const fn unread_lines(&self) -> u64 {
-        self.lines - self.read
-    }
-
-    /// Requests of clients whose address it does not name.
-    pub(in crate::ctl) const fn without_address(&self) -> u64 {
-        self.read - self.with_address
-    }
-
     /// Why nothing of this log can be judged, and what to do about it; `None` where something can.
     pub(in crate::ctl) fn fault(&self) -> Option<(String, &'static str)> {
         let known = remedy(&self.start);
-        let is_other = known.is_some_and(|known| known.is_other);
-        if !is_other && (self.lines == 0 || self.with_agent > 0 && self.with_request > 0) {
+        let (is_other, lines) = (known.is_some_and(|known| known.is_other), self.read + self.unread);
+        if !is_other && (lines == 0 || self.with_agent > 0 && self.with_request > 0) {
             return None;
         }
         let known = known.map(|known| &*known.remedy);
@@ -275,7 +263,7 @@ impl EndOfLog {
                 ),
             ),
         };
-        let lines = amount(self.lines, "line", "lines");
+        let lines = amount(lines, "line", "lines");
         Some((format!("{}: {lines}: {what}", escape_harmful(&self.name)), remedy))
     }
 }
@@ -297,7 +285,7 @@ mod tests {
             let address = entry.address.map_or_else(|| "-".to_owned(), |address| address.to_string());
             format!("{address} {host} {target} {} {agent}", entry.status.unwrap_or_default())
         };
-        batch.entries().map(shown).chain(reader.end.unread).collect()
+        batch.entries().map(shown).chain(reader.end.example).collect()
     }
 
     /// What stands in front says nothing of it.

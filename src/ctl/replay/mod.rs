@@ -33,14 +33,14 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     let ends = walk.each(|entry| judge.request(entry).map_or(Ok(()), |event| output.bytes(&event)));
     let ends = ends.map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
     let faults: Vec<(String, &str)> = ends.iter().filter_map(EndOfLog::fault).collect();
-    let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.lines > 0);
+    let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.read > 0);
     if is_any_read && (!arguments.events || output.is_json()) {
         print(cli, arguments, &judge, &ends, &sites, output)?;
         output.flush()?;
     }
     if let Some((_, remedy)) = faults.first() {
         let whats: Vec<&str> = faults.iter().map(|(what, _)| what.as_str()).collect();
-        let example = ends.iter().find_map(|end| end.unread.as_deref());
+        let example = ends.iter().find_map(|end| end.example.as_deref());
         let example = example.map(|example| format!("\n  the first: {}", escape_harmful(example)));
         return Err(VerbFailure::with_hint(whats.join("\n") + &example.unwrap_or_default(), *remedy));
     }

@@ -48,19 +48,19 @@ struct UnreadLines {
 
 impl ReplayFields {
     pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], report: &Report, published: bool) -> Self {
-        let unread = ends.iter().map(EndOfLog::unread_lines).sum();
+        let unread = ends.iter().map(|end| end.unread).sum();
         let lines = LineCounts { lines: judge.lines.lines + unread, ..judge.lines };
         let is_disallowed =
             |decided: &CountedDecision| !matches!(decided.kind, EventKind::Pace | EventKind::Allowed);
         let count = |is_so: &dyn Fn(&CountedDecision) -> bool| judge.counts.count_of(is_so);
         Self {
             lines,
-            unread: UnreadLines { count: unread, example: ends.iter().find_map(|end| end.unread.clone()) },
+            unread: UnreadLines { count: unread, example: ends.iter().find_map(|end| end.example.clone()) },
             refused: count(&|decided| is_disallowed(decided) && decided.action.keeps_out()),
             forwarded: count(&|decided| is_disallowed(decided) && !decided.action.keeps_out()),
             violations_after_read: count(&|decided| decided.notice == Some(Notice::Read)),
             published,
-            without_address: ends.iter().map(EndOfLog::without_address).sum(),
+            without_address: ends.iter().map(|end| end.without_address).sum(),
             purposes: PurposeShare::all(report, judge.lines.lines - lines.before_since, judge.bytes),
             broken: ends.iter().filter_map(|end| end.broken.clone()).collect(),
         }

@@ -152,9 +152,9 @@ pub(super) fn read(read: &ReadOf) -> String {
 
 /// Reads of versions that were replaced before the window, or that another gateway or a former retention knew; in a report
 /// all.
-pub(super) fn other_reads(entry: &ReportEntry, versions: &Option<Vec<&CaseVersion>>) -> Vec<ReadOf> {
+pub(super) fn other_reads(entry: &ReportEntry, versions: &[&CaseVersion]) -> Vec<ReadOf> {
     let mut reads = entry.reads_of.clone();
-    reads.retain(|read| versions.iter().flatten().all(|version| version.id != Some(read.version)));
+    reads.retain(|read| versions.iter().all(|version| version.id != Some(read.version)));
     reads
 }
 
