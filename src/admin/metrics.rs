@@ -8,11 +8,12 @@ use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::policy::{OriginState, Policy, ReloadCounts};
 use crate::process::ProcessUsage;
-use crate::record::{ConnectionEvent, LatencySnapshot, SiteTotals};
+use crate::record::{AlertTotals, ConnectionEvent, LatencySnapshot, SiteTotals};
 use http::{Response, StatusCode};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
@@ -285,7 +286,8 @@ fn recording(text: &mut Exposition, admin: &Admin) {
 }
 
 fn alerts(text: &mut Exposition, admin: &Admin) {
-    let (sent, lost, waiting) = admin.alerts.snapshot();
+    let AlertTotals { sent, lost, waiting } = &*admin.alerts;
+    let [sent, lost, waiting] = [sent, lost, waiting].map(|count| count.load(Ordering::Relaxed));
     text.counter("alerts_total", "Alerts for the webhook, by what became of them.")
         .by("result", [("sent", sent), ("lost", lost)]);
     text.gauge("alerts_waiting", "Alerts that wait for the webhook.").value(waiting);

@@ -9,7 +9,7 @@ use crate::config::{DurationValue, FleetConfig};
 use crate::fleet::{FleetCounts, counts};
 use crate::policy::Policy;
 use crate::record::{FleetPart, StoreError, StoreErrorKind, StoreReader};
-use crate::report::html::{self, Frame, Link, PageError};
+use crate::report::html::{self, Frame, Link};
 use crate::report::{CatalogueView, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
 use std::path::{Path, PathBuf};
@@ -119,16 +119,12 @@ impl LivePage {
             None => (StoreReader::open(&self.store).map_err(|error| unreadable(&error))?, None),
         };
         store.give_up_after(self.limit).map_err(|error| unreadable(&error))?;
-        let stores = [store];
-        let report = Report::of(&stores, &question).map_err(|error| unreadable(&error))?;
+        let report = Report::of(&[store], &question).map_err(|error| unreadable(&error))?;
         let report = match part {
             Some(part) => report.of_fleet(part),
             None => report,
         };
-        html::page(&stores, &question, &report, frame).map_err(|error| match error {
-            PageError::Store(error) => unreadable(&error),
-            PageError::Template(_) => broken(),
-        })
+        html::page(&question, &report, &[], frame).map_err(|_| broken())
     }
 
     /// What the fleet's database has, if it answers in time.

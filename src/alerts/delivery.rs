@@ -1,23 +1,20 @@
 //! Sending alerts: signed, tried again, and never more than a bounded number.
 
-use super::look::{AlertKind, Condition};
+use super::look::{Alert, AlertKind};
 use crate::policy::{Webhook, root_certs};
-use crate::record::{AlertTotals, hexadecimal, timestamp};
+use crate::record::{AlertTotals, hexadecimal};
 use ring::hmac;
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 use ureq::tls::TlsConfig;
 
-/// How many alerts wait at most; the oldest goes first.
-const MOST_WAITING: usize = 100;
-
-/// How many alerts a receiver gets in an hour at most: names of crawlers are made by clients.
-const MOST_IN_AN_HOUR: usize = 60;
+/// How many alerts wait, and how many a receiver gets in an hour, at most: names of crawlers are made by clients.
+const MOST: usize = 60;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// How often one is tried: over a good ten minutes.
@@ -32,90 +29,55 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The field that an alert is signed in.
 const SIGNATURE: &str = "X-Robots-Gateway-Signature";
 
-struct QueuedAlert {
-    id: String,
-    body: Vec<u8>,
-    attempts: u32,
-}
-
-impl QueuedAlert {
-    fn of(condition: &Condition, now: SystemTime, gateway: Option<&str>) -> Self {
-        let time = timestamp(now);
-        let digest = Sha256::digest(format!("{time}\t{}", condition.key()));
-        let id = hexadecimal(digest.get(..16).unwrap_or_default());
-        let alert = json!({
-            "v": 1,
-            "id": id,
-            "time": time,
-            "kind": <&str>::from(condition.kind),
-            "gateway": gateway,
-            "site": condition.site,
-            "crawler": condition.crawler,
-            "text": condition.text,
-            "details": condition.details,
-        });
-        Self { id, body: alert.to_string().into_bytes(), attempts: 0 }
-    }
-}
-
 pub(super) struct Delivery {
-    queue: VecDeque<QueuedAlert>,
+    /// What waits, and how often it was tried.
+    queue: VecDeque<(Alert, u32)>,
     /// When the first of them is tried next.
     due: Instant,
     /// When alerts of the last hour were made.
-    made: VecDeque<Instant>,
+    made: Vec<Instant>,
     totals: Arc<AlertTotals>,
 }
 
 impl Delivery {
     pub(super) fn new(totals: Arc<AlertTotals>) -> Self {
-        Self { queue: VecDeque::new(), due: Instant::now(), made: VecDeque::new(), totals }
+        Self { queue: VecDeque::new(), due: Instant::now(), made: Vec::new(), totals }
     }
 
     /// Puts an alert into the queue.
-    pub(super) fn add(&mut self, condition: &Condition, now: SystemTime, gateway: Option<&str>) {
+    pub(super) fn add(&mut self, alert: Alert) {
         self.made.retain(|made| made.elapsed() < HOUR);
-        if self.made.len() >= MOST_IN_AN_HOUR {
-            let kind = <&str>::from(condition.kind);
-            tracing::warn!(kind, "an alert was left out: there were {MOST_IN_AN_HOUR} in an hour");
-            return self.totals.lost(1);
+        if self.made.len().max(self.queue.len()) >= MOST {
+            let kind = <&str>::from(alert.kind);
+            tracing::warn!(kind, "an alert was left out: there were {MOST} in an hour, or as many wait");
+            self.totals.lost.fetch_add(1, Ordering::Relaxed);
+            return;
         }
-        self.made.push_back(Instant::now());
-        if self.queue.len() >= MOST_WAITING {
-            self.queue.pop_front();
-            self.totals.lost(1);
-        }
-        self.queue.push_back(QueuedAlert::of(condition, now, gateway));
-        self.totals.waiting(self.queue.len());
+        self.made.push(Instant::now());
+        self.queue.push_back((alert, 0));
     }
 
     /// Sends what waits, unless the receiver is to be left alone, because it did not take one.
     pub(super) fn send(&mut self, webhook: &Webhook, ca: Option<&Path>) {
-        if self.queue.is_empty() || Instant::now() < self.due {
-            return;
-        }
-        let receiver = WebhookClient::new(webhook, ca);
-        while let Some(alert) = self.queue.front_mut() {
-            let taken = receiver.as_ref().map_err(Clone::clone).and_then(|receiver| receiver.take(alert));
-            match taken {
-                Ok(()) => self.totals.sent(),
-                Err(why) => {
-                    alert.attempts += 1;
-                    let (id, attempts) = (&alert.id, alert.attempts);
-                    if attempts == 1 {
-                        tracing::warn!(id, "an alert could not be sent, and is tried again: {why}");
-                    }
-                    if attempts < MOST_ATTEMPTS {
-                        self.due = Instant::now() + FIRST_PAUSE * (1 << (attempts - 1));
-                        break;
-                    }
-                    self.totals.lost(1);
-                    tracing::error!(id, "an alert was given up after {MOST_ATTEMPTS} attempts: {why}");
+        while let Some((alert, attempts)) = self.queue.front_mut().filter(|_| Instant::now() >= self.due) {
+            let taken = take(webhook, ca, alert);
+            if let Err(why) = &taken {
+                let id = &*alert.id;
+                *attempts += 1;
+                if *attempts == 1 {
+                    tracing::warn!(id, "an alert could not be sent, and is tried again: {why}");
                 }
+                if *attempts < MOST_ATTEMPTS {
+                    self.due = Instant::now() + FIRST_PAUSE * (1 << (*attempts - 1));
+                    break;
+                }
+                tracing::error!(id, "an alert was given up after {MOST_ATTEMPTS} attempts: {why}");
             }
+            let count = if taken.is_ok() { &self.totals.sent } else { &self.totals.lost };
+            count.fetch_add(1, Ordering::Relaxed);
             self.queue.pop_front();
         }
-        self.totals.waiting(self.queue.len());
+        self.totals.waiting.store(self.queue.len() as u64, Ordering::Relaxed);
     }
 }
 
@@ -125,43 +87,30 @@ impl Delivery {
 /// Why the receiver did not take it.
 pub fn send_test(webhook: &Webhook, ca: Option<&Path>, gateway: Option<&str>) -> Result<(), String> {
     let text = "This is a test: alerts of this gateway arrive here.".to_owned();
-    let condition = Condition::new(AlertKind::Test, "", text, Value::Null);
-    WebhookClient::new(webhook, ca)?.take(&QueuedAlert::of(&condition, SystemTime::now(), gateway))
+    take(webhook, ca, &Alert::new(AlertKind::Test, text, Value::Null).told(SystemTime::now(), gateway))
 }
 
-/// Who takes alerts.
-struct WebhookClient<'a> {
-    agent: ureq::Agent,
-    webhook: &'a Webhook,
-}
-
-impl<'a> WebhookClient<'a> {
-    fn new(webhook: &'a Webhook, ca: Option<&Path>) -> Result<Self, String> {
-        let certificates = TlsConfig::builder().root_certs(root_certs(ca)?).build();
-        let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
-            .max_redirects(0)
-            .tls_config(certificates)
-            .http_status_as_error(false)
-            .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .into();
-        Ok(Self { agent, webhook })
+/// Has the receiver take an alert.
+fn take(webhook: &Webhook, ca: Option<&Path>, alert: &Alert) -> Result<(), String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(PATIENCE))
+        .max_redirects(0)
+        .tls_config(TlsConfig::builder().root_certs(root_certs(ca)?).build())
+        .http_status_as_error(false)
+        .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .into();
+    let body = serde_json::to_vec(alert).map_err(|error| error.to_string())?;
+    let mut request = agent.post(&*webhook.url).header("Content-Type", "application/json");
+    if let Some(secret) = &webhook.secret {
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), &body);
+        request = request.header(SIGNATURE, format!("sha256={}", hexadecimal(tag.as_ref())));
     }
-
-    fn take(&self, alert: &QueuedAlert) -> Result<(), String> {
-        let mut request = self.agent.post(&*self.webhook.url).header("Content-Type", "application/json");
-        if let Some(secret) = &self.webhook.secret {
-            let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
-            let tag = hexadecimal(hmac::sign(&key, &alert.body).as_ref());
-            request = request.header(SIGNATURE, format!("sha256={tag}"));
-        }
-        let status = request.send(&alert.body[..]).map_err(|error| why(&error))?.status().as_u16();
-        match status {
-            200..300 => Ok(()),
-            300..400 => Err(format!("the receiver redirects (status {status}), which is not followed")),
-            _ => Err(format!("the receiver answered with status {status}")),
-        }
+    let status = request.send(&body[..]).map_err(|error| why(&error))?.status().as_u16();
+    match status {
+        200..300 => Ok(()),
+        300..400 => Err(format!("the receiver redirects (status {status}), which is not followed")),
+        _ => Err(format!("the receiver answered with status {status}")),
     }
 }
 

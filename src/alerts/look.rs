@@ -1,11 +1,13 @@
-//! Looks at status, store, certificates and catalogue once, and finds the conditions that an operator has to know.
+//! Looks at status, store, certificates and catalogue once, and finds what an operator has to know.
 
 use super::WatchedGateway;
-use crate::control::StatusReport;
+use crate::control::{CertificateStatus, OriginStatus, StatusReport};
 use crate::policy::Policy;
-use crate::record::{StoreError, StoreReader};
+use crate::record::{StoreError, StoreReader, hexadecimal, timestamp};
 use crate::report::{CatalogueView, Conduct, Report, ReportEntry, ReportQuestion};
+use serde::Serialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
@@ -21,29 +23,20 @@ const ERRORS: u64 = 2;
 /// How many visits in disguise in an hour are told of.
 const HIDDEN: u64 = 100;
 
-/// What a condition is about; the word is the `kind` of an alert, and public API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+/// What an alert is about; the word is public API. `docs/alerts.md` says of each when there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum AlertKind {
-    /// A crawler breaks rules that it has read.
     IgnoresRules,
-    /// Somebody uses a crawler's name.
     Impersonation,
-    /// A crawler's own addresses come with a browser's header.
     Hidden,
-    /// A file or configuration was refused, and the former one is kept.
     Refused,
-    /// A server of an origin answers no requests.
     OriginFailing,
-    /// Something that should have been recorded was not.
     Losses,
-    /// The report cannot be made, so nothing is known of crawlers.
     ReportFailing,
-    /// A certificate runs out, or has.
     Certificate,
-    /// The catalogue of crawlers is old.
     Catalogue,
-    /// Somebody asked for it.
     Test,
 }
 
@@ -63,84 +56,89 @@ impl AlertKind {
     }
 }
 
-/// Something that holds now, and that an operator should know of.
-#[derive(Clone, Debug)]
-pub(super) struct Condition {
+/// Something that holds now, and that an operator should know of: as JSON what the receiver gets.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Alert {
+    v: u32,
+    pub(super) id: String,
+    time: String,
     pub(super) kind: AlertKind,
+    gateway: Option<String>,
     pub(super) site: Option<String>,
     pub(super) crawler: Option<String>,
-    /// What else tells it from others of its kind.
-    pub(super) subject: String,
     /// One sentence.
-    pub(super) text: String,
-    pub(super) details: Value,
+    text: String,
+    details: Value,
+    /// What else tells it from others of its kind.
+    #[serde(skip)]
+    subject: String,
 }
 
-impl Condition {
-    pub(super) fn new(kind: AlertKind, subject: &str, text: String, details: Value) -> Self {
-        Self { kind, site: None, crawler: None, subject: subject.to_owned(), text, details }
+impl Alert {
+    pub(super) fn new(kind: AlertKind, text: String, details: Value) -> Self {
+        let (id, time, subject) = Default::default();
+        Self { v: 1, id, time, kind, gateway: None, site: None, crawler: None, text, details, subject }
     }
 
     /// What is the same as long as it is the same condition.
     pub(super) fn key(&self) -> String {
-        let part = |part: &Option<String>| part.clone().unwrap_or_default();
-        [<&str>::from(self.kind), &part(&self.site), &part(&self.crawler), &self.subject].join("\t")
+        let [site, crawler] = [&self.site, &self.crawler].map(|part| part.as_deref().unwrap_or_default());
+        [self.kind.into(), site, crawler, &self.subject].join("\t")
+    }
+
+    /// The same as it is sent.
+    pub(super) fn told(mut self, now: SystemTime, gateway: Option<&str>) -> Self {
+        self.time = timestamp(now);
+        let digest = Sha256::digest(format!("{}\t{}", self.time, self.key()));
+        self.id = hexadecimal(digest.get(..16).unwrap_or_default());
+        self.gateway = gateway.map(str::to_owned);
+        self
     }
 }
 
-/// How many records were lost by the time of the last look: only an increase is news.
-#[derive(Debug, Default)]
-pub(super) struct Look {
-    lost: u64,
+/// What holds now. `lost` is how many records were lost by the time of the last look: only an increase is news.
+pub(super) fn look(watched: &WatchedGateway, policy: &Policy, lost: &mut u64) -> Vec<Alert> {
+    let (status, now) = ((watched.status)(), SystemTime::now());
+    let mut found = refusals(&status);
+    found.extend(status.origins.iter().filter_map(origin));
+    // Lines beyond `journal_rate` were left out as they should be.
+    found.extend(losses(&status, watched.journal.status().beyond_rate, lost));
+    found.extend(status.certificates.iter().filter_map(certificate));
+    let stale = policy.stale_catalogue(now);
+    found.extend(stale.map(|stale| Alert::new(AlertKind::Catalogue, stale, Value::Null)));
+    found.extend(crawlers(watched, policy, now).unwrap_or_else(|error| {
+        let text = format!(
+            "The report of the last hour cannot be made, so there are no alerts about crawlers: {error}"
+        );
+        vec![Alert::new(AlertKind::ReportFailing, text, json!({ "error": error.to_string() }))]
+    }));
+    found
 }
 
-impl Look {
-    pub(super) fn conditions(
-        &mut self,
-        watched: &WatchedGateway,
-        policy: &Policy,
-        now: SystemTime,
-    ) -> Vec<Condition> {
-        let status = (watched.status)();
-        let mut found = refusals(&status);
-        found.extend(origins(&status));
-        found.extend(self.losses(watched, &status));
-        found.extend(age(policy, &status, now));
-        found.extend(crawlers(watched, policy, now).unwrap_or_else(|error| {
-            let text = format!(
-                "The report of the last hour cannot be made, so there are no alerts about crawlers: {error}"
-            );
-            vec![Condition::new(AlertKind::ReportFailing, "", text, json!({ "error": error.to_string() }))]
-        }));
-        found
-    }
-
-    fn losses(&mut self, watched: &WatchedGateway, status: &StatusReport) -> Option<Condition> {
-        // Lines beyond `journal_rate` were left out as they should be.
-        let details = status.details_dropped.saturating_sub(watched.journal.status().beyond_rate);
-        let lines = status.access_log.map_or(0, |log| log.lines_lost);
-        let counts = status.counts_lost;
-        let lost = counts.saturating_add(details).saturating_add(lines);
-        let grew = lost > std::mem::replace(&mut self.lost, lost);
-        let text = match &status.store.error {
-            Some(error) => format!("The store cannot be written, and counts wait in memory: {error}"),
-            None if grew => format!(
-                "Records were lost: {counts} counts, {details} details, {lines} lines of the access log."
-            ),
-            None => return None,
-        };
-        let details = json!({
-            "counts_lost": counts,
-            "details_dropped": details,
-            "access_log_lines_lost": lines,
-            "store_error": status.store.error,
-        });
-        Some(Condition::new(AlertKind::Losses, "", text, details))
-    }
+fn losses(status: &StatusReport, beyond_rate: u64, lost: &mut u64) -> Option<Alert> {
+    let details = status.details_dropped.saturating_sub(beyond_rate);
+    let lines = status.access_log.map_or(0, |log| log.lines_lost);
+    let (counts, error) = (status.counts_lost, &status.store.error);
+    let now = counts.saturating_add(details).saturating_add(lines);
+    let grew = now > std::mem::replace(lost, now);
+    let text = match error {
+        Some(error) => format!("The store cannot be written, and counts wait in memory: {error}"),
+        None if grew => {
+            format!("Records were lost: {counts} counts, {details} details, {lines} lines of the access log.")
+        }
+        None => return None,
+    };
+    let details = json!({
+        "counts_lost": counts,
+        "details_dropped": details,
+        "access_log_lines_lost": lines,
+        "store_error": error,
+    });
+    Some(Alert::new(AlertKind::Losses, text, details))
 }
 
 /// A fault of the configuration is every site's, and is told once.
-fn refusals(status: &StatusReport) -> Vec<Condition> {
+fn refusals(status: &StatusReport) -> Vec<Alert> {
     let mut faults: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for site in &status.sites {
         if let Some(error) = &site.error {
@@ -151,92 +149,73 @@ fn refusals(status: &StatusReport) -> Vec<Condition> {
         let text = format!("A file was refused, and the last good one is kept: {error}");
         let site = if let [one] = sites[..] { Some(one.to_owned()) } else { None };
         let details = json!({ "error": error, "sites": sites });
-        Condition { site, ..Condition::new(AlertKind::Refused, error, text, details) }
+        Alert { site, subject: error.to_owned(), ..Alert::new(AlertKind::Refused, text, details) }
     });
     told.collect()
 }
 
-fn origins(status: &StatusReport) -> impl Iterator<Item = Condition> + '_ {
-    let failing = status.origins.iter().filter(|origin| {
-        let (errors, since) = (origin.errors, origin.failing_since.is_some());
-        (since && errors >= ERRORS) || (!since && origin.error.is_some())
-    });
-    failing.map(|origin| {
-        let (site, server, why) =
-            (&origin.site, &origin.server, origin.error.as_deref().unwrap_or("it does not answer"));
-        let text = format!("The origin {server} of site {site} fails: {why}.");
-        let details =
-            json!({ "server": server, "error": why, "since": origin.failing_since, "errors": origin.errors });
-        let site = Some(site.clone());
-        Condition { site, ..Condition::new(AlertKind::OriginFailing, server, text, details) }
-    })
+fn origin(origin: &OriginStatus) -> Option<Alert> {
+    let (OriginStatus { site, server, error, errors, .. }, since) = (origin, origin.failing_since.is_some());
+    if !(since && *errors >= ERRORS || !since && error.is_some()) {
+        return None;
+    }
+    let why = error.as_deref().unwrap_or("it does not answer");
+    let text = format!("The origin {server} of site {site} fails: {why}.");
+    let alert = Alert::new(AlertKind::OriginFailing, text, json!(origin));
+    Some(Alert { site: Some(site.clone()), subject: server.clone(), ..alert })
 }
 
-fn age(policy: &Policy, status: &StatusReport, now: SystemTime) -> Vec<Condition> {
-    let certificates = status.certificates.iter().filter_map(|certificate| {
-        let trouble = certificate.trouble.as_ref()?;
-        let file = &certificate.certificate;
-        let text = format!("The certificate {file} {trouble}.");
-        let details = json!({ "certificate": file, "expires": certificate.expires });
-        Some(Condition::new(AlertKind::Certificate, file, text, details))
-    });
-    let catalogue =
-        policy.stale_catalogue(now).map(|stale| Condition::new(AlertKind::Catalogue, "", stale, Value::Null));
-    certificates.chain(catalogue).collect()
+fn certificate(certificate: &CertificateStatus) -> Option<Alert> {
+    let (file, trouble) = (&certificate.certificate, certificate.trouble.as_ref()?);
+    let alert =
+        Alert::new(AlertKind::Certificate, format!("The certificate {file} {trouble}."), json!(certificate));
+    Some(Alert { subject: file.clone(), ..alert })
 }
 
-/// Crawlers that ignore rules they have read, and names that are borrowed, in the last hour.
-fn crawlers(
-    watched: &WatchedGateway,
-    policy: &Policy,
-    now: SystemTime,
-) -> Result<Vec<Condition>, StoreError> {
+/// What crawlers did in the last hour.
+fn crawlers(watched: &WatchedGateway, policy: &Policy, now: SystemTime) -> Result<Vec<Alert>, StoreError> {
     let from = now.checked_sub(WINDOW).unwrap_or(SystemTime::UNIX_EPOCH);
     let known = CatalogueView::of(policy.identifier.catalogue());
     let question = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), 1, known);
     let store = StoreReader::open(&watched.store)?;
     store.give_up_after(LIMIT)?;
-    let stores = [store];
-    let report = Report::of(&stores, &question)?;
-    let hidden = report.crawlers.iter().filter_map(hidden);
-    Ok(report.crawlers.iter().filter_map(conduct).chain(hidden).collect())
+    let report = Report::of(&[store], &question)?;
+    Ok(report.crawlers.iter().flat_map(deeds).collect())
 }
 
-/// A crawler that comes in disguise; a few such visits may be of somebody who looks at a page.
-fn hidden(entry: &ReportEntry) -> Option<Condition> {
-    let (site, name) = (&*entry.subject.site, entry.subject.crawler.as_deref()?);
-    let requests: u64 = entry.hidden.values().sum();
-    let words = entry.hidden_words().filter(|_| requests >= HIDDEN)?;
-    let text = format!("{name} at {site}: {words}, in the last hour. Nobody is judged for them.");
-    let details = json!({ "requests": requests, "as": entry.hidden });
-    let (site, crawler) = (Some(site.to_owned()), Some(name.to_owned()));
-    Some(Condition { site, crawler, ..Condition::new(AlertKind::Hidden, "", text, details) })
-}
-
-fn conduct(entry: &ReportEntry) -> Option<Condition> {
-    let (site, name) = (&*entry.subject.site, entry.subject.crawler.as_deref()?);
-    if !entry.subject.is_crawler() || entry.requests == 0 {
-        return None;
-    }
-    let details = json!({
-        "proof": entry.subject.proof.as_str(),
-        "requests": entry.requests,
-        "violations": entry.violations,
-        "refused": entry.refused,
-        "target": entry.paths.first().map(|path| &path.target),
-    });
-    let (requests, violations) = (entry.requests, entry.violations);
-    let (kind, text) = if entry.subject.is_borrowed() {
+/// Crawlers that ignore rules they have read, names that are borrowed, and crawlers in disguise; a few visits in disguise may
+/// be of somebody who looks at a page.
+fn deeds(entry: &ReportEntry) -> Vec<Alert> {
+    let (site, requests, subject) = (&entry.subject.site, entry.requests, &entry.subject);
+    let Some(name) = subject.crawler.as_deref() else { return Vec::new() };
+    let is_judged = subject.is_crawler() && requests > 0;
+    let hidden: u64 = entry.hidden.values().sum();
+    let mut found = Vec::new();
+    let mut tell = |kind, text, details| {
+        let (site, crawler) = (Some(site.to_string()), Some(name.to_owned()));
+        found.push(Alert { site, crawler, ..Alert::new(kind, text, details) });
+    };
+    let details = || {
+        json!({
+            "proof": subject.proof.as_str(),
+            "requests": requests,
+            "violations": entry.violations,
+            "refused": entry.refused,
+            "target": entry.paths.first().map(|path| &path.target),
+        })
+    };
+    if is_judged && subject.is_borrowed() {
         let text =
             format!("Someone is impersonating {name} at {site}: {requests} requests in the last hour.");
-        (AlertKind::Impersonation, text)
-    } else if entry.conduct == Conduct::Ignored {
-        let broken = format!("{violations} requests in the last hour");
+        tell(AlertKind::Impersonation, text, details());
+    } else if is_judged && entry.conduct == Conduct::Ignored {
+        let broken = format!("{} requests in the last hour", entry.violations);
         let text = format!("{name} ignores the robots.txt of {site}, which it has read: {broken}.");
-        (AlertKind::IgnoresRules, text)
-    } else {
-        return None;
-    };
-    let (site, crawler) = (Some(site.to_owned()), Some(name.to_owned()));
-    Some(Condition { site, crawler, ..Condition::new(kind, "", text, details) })
+        tell(AlertKind::IgnoresRules, text, details());
+    }
+    if let Some(words) = entry.hidden_words().filter(|_| hidden >= HIDDEN) {
+        let text = format!("{name} at {site}: {words}, in the last hour. Nobody is judged for them.");
+        tell(AlertKind::Hidden, text, json!({ "requests": hidden, "as": entry.hidden }));
+    }
+    found
 }

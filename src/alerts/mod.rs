@@ -12,7 +12,7 @@ use crate::control::StatusReport;
 use crate::policy::Reloader;
 use crate::record::{AlertTotals, Journal, replace_file};
 use delivery::Delivery;
-use look::{Condition, Look};
+use look::Alert;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -47,36 +47,26 @@ pub struct WatchedGateway {
 /// When the system gives no thread.
 pub fn watch(watched: WatchedGateway, totals: Arc<AlertTotals>) -> io::Result<()> {
     let turns = move || {
-        let (mut looked, mut look, mut memory) = (None, Look::default(), None);
+        // When it looked last, what was lost by then, and what was told.
+        let (mut looked, mut lost, mut memory) = (None::<Instant>, 0, None);
         let mut delivery = Delivery::new(totals);
         loop {
-            turn(&watched, &mut looked, &mut look, &mut memory, &mut delivery);
+            let policy = watched.reloader.current();
+            if let Some((options, webhook)) = policy.config.alerts.as_ref().zip(policy.webhook.as_ref()) {
+                if looked.is_none_or(|looked| looked.elapsed() >= options.every) {
+                    looked = Some(Instant::now());
+                    let (now, found) = (SystemTime::now(), look::look(&watched, &policy, &mut lost));
+                    let memory = memory.get_or_insert_with(|| AlertMemory::open(&policy.config.state_dir));
+                    let gateway = policy.config.fleet.as_ref().map(|fleet| &*fleet.name);
+                    let news = memory.news(found, now).into_iter();
+                    news.for_each(|alert| delivery.add(alert.told(now, gateway)));
+                }
+                delivery.send(webhook, options.ca.as_deref());
+            }
             std::thread::sleep(TURN);
         }
     };
     std::thread::Builder::new().name("alerts".to_owned()).spawn(turns).map(drop)
-}
-
-fn turn(
-    watched: &WatchedGateway,
-    looked: &mut Option<Instant>,
-    look: &mut Look,
-    memory: &mut Option<AlertMemory>,
-    delivery: &mut Delivery,
-) {
-    let policy = watched.reloader.current();
-    let config = &policy.config;
-    let Some((options, webhook)) = config.alerts.as_ref().zip(policy.webhook.as_ref()) else { return };
-    if looked.is_none_or(|looked| looked.elapsed() >= options.every) {
-        *looked = Some(Instant::now());
-        let now = SystemTime::now();
-        let memory = memory.get_or_insert_with(|| AlertMemory::open(&config.state_dir));
-        let gateway = config.fleet.as_ref().map(|fleet| &*fleet.name);
-        for condition in memory.news(look.conditions(watched, &policy, now), now) {
-            delivery.add(&condition, now, gateway);
-        }
-    }
-    delivery.send(webhook, options.ca.as_deref());
 }
 
 /// What was found, and told.
@@ -103,19 +93,18 @@ impl AlertMemory {
         Self { held: serde_json::from_slice(&text).unwrap_or_default(), path }
     }
 
-    /// Those of the `conditions` of a look that are to be told. One that has to be found twice is forgotten by a look that
-    /// does not find it.
-    fn news(&mut self, mut conditions: Vec<Condition>, now: SystemTime) -> Vec<Condition> {
+    /// What is to be told of what a look `found`. What has to be found twice is forgotten by a look that does not find it.
+    fn news(&mut self, mut found: Vec<Alert>, now: SystemTime) -> Vec<Alert> {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
-        let found: BTreeSet<String> = conditions.iter().map(Condition::key).collect();
+        let keys: BTreeSet<String> = found.iter().map(Alert::key).collect();
         // A wall clock that was set back forgets nothing early.
         let is_quiet = |held: &Held| now.saturating_sub(held.last) <= held.quiet;
-        self.held.retain(|key, held| if held.is_told { is_quiet(held) } else { found.contains(key) });
-        conditions.retain(|condition| {
-            let (key, quiet) = (condition.key(), condition.kind.quiet().as_secs());
+        self.held.retain(|key, held| if held.is_told { is_quiet(held) } else { keys.contains(key) });
+        found.retain(|alert| {
+            let (key, quiet) = (alert.key(), alert.kind.quiet().as_secs());
             let is_full = self.held.len() >= MOST;
             let Some(held) = self.held.get_mut(&key) else {
-                let is_told = !condition.kind.needs_two_looks();
+                let is_told = !alert.kind.needs_two_looks();
                 if !is_full {
                     self.held.insert(key, Held { is_told, last: now, quiet });
                 }
@@ -124,14 +113,14 @@ impl AlertMemory {
             held.last = now;
             !std::mem::replace(&mut held.is_told, true)
         });
-        if !conditions.is_empty() {
+        if !found.is_empty() {
             let text = serde_json::to_vec(&self.held).map_err(io::Error::other);
             if let Err(error) = text.and_then(|text| replace_file(&self.path, &text)) {
                 let file = self.path.display();
                 tracing::warn!(%file, "cannot save which alerts were sent, so they may be sent again after a restart: {error}");
             }
         }
-        conditions
+        found
     }
 }
 
@@ -141,9 +130,10 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn condition(kind: AlertKind, crawler: &str) -> Condition {
-        let (text, crawler) = (String::new(), Some(crawler.to_owned()));
-        Condition { kind, site: None, crawler, subject: String::new(), text, details: Value::Null }
+    fn condition(kind: AlertKind, crawler: &str) -> Alert {
+        let mut alert = Alert::new(kind, String::new(), Value::Null);
+        alert.crawler = Some(crawler.to_owned());
+        alert
     }
 
     fn at(seconds: u64) -> SystemTime {

@@ -79,7 +79,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
             as_table(&report, arguments.top, arguments.all || arguments.crawler.is_some(), output)?;
         }
         Format::Html => {
-            output.ready_line(&html::page(&stores, &question, &report, &html::Frame::default())?)?;
+            output.ready_line(&html::page(&question, &report, &[], &html::Frame::default())?)?;
         }
     }
     Ok(VerbOutcome::Fine)
@@ -168,8 +168,8 @@ fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {
 
 /// Says which names there are, where the one that was asked for is none of them.
 fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
-    let all = stores.iter().filter_map(|store| store.presence(&Filter::default()).ok()).flatten();
-    let subjects: Vec<_> = all.map(|presence| presence.subject).collect();
+    let all = stores.iter().filter_map(|store| store.subjects(&Filter::default()).ok()).flatten();
+    let subjects: Vec<_> = all.map(|(_, subject)| subject).collect();
     let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();
     let is_site = |site: &str| sites.iter().any(|known| known.eq_ignore_ascii_case(site));
     if let Some(site) = question.site.as_deref().filter(|site| !is_site(site)) {

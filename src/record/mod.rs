@@ -34,6 +34,7 @@
 //! The main thread reads and writes rows, too, when the gateway starts and stops.
 
 mod access;
+mod activity;
 mod alerts;
 mod bytes;
 mod connections;
@@ -66,6 +67,7 @@ mod unseen;
 pub mod word;
 
 pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord, ShownBytes};
+pub use activity::{Activities, Activity, Stretch, top_paths};
 pub use alerts::AlertTotals;
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
@@ -80,7 +82,7 @@ pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use missing::{Missing, MissingWhat, NOT_WRITTEN, RETENTION, SIZE_CAP, UNCLEAN_END, write_missing};
-pub use of_log::{LogTables, WindowCounts};
+pub use of_log::LogTables;
 pub use operational::{LogFormat, LogOptions, start_log};
 pub use origins::{ORIGIN_FAULTS, OriginTotals};
 pub use pace::PaceBook;
@@ -94,10 +96,10 @@ pub use rows::{
     uptime,
 };
 pub use store::{
-    CrawlerCounts, DecisionCount, ExportedRows, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState,
-    PathRow, PathTotal, PeriodCount, PresenceRow, ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE,
-    SampleEvent, SeenSpan, SentBytes, SentRow, StoreError, StoreErrorKind, StoreOptions, StoreReader,
-    StoreStatus, TimelinePoint, UncleanEndStatus, VersionRecord, Window, copy_store,
+    CrawlerCounts, ExportedRows, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, PathRow,
+    PresenceRow, ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SentRow, StoreError,
+    StoreErrorKind, StoreOptions, StoreReader, StoreStatus, UncleanEndStatus, VersionRecord, Window,
+    copy_store,
 };
 pub use tally::{
     CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,

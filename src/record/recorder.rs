@@ -10,8 +10,8 @@ use super::store::{
     CrawlerCounts, Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn,
 };
 use super::tally::{
-    CountSubject, CountedRequest, DecisionRef, InForce, KeptEvent, ReadKey, SeenInstants, SeenRead,
-    SubjectRef, Tally, is_known, micros,
+    CountSubject, CountedRequest, InForce, KeptEvent, ReadKey, SeenInstants, SeenRead, SubjectRef, Tally,
+    is_known, micros,
 };
 use crate::decide::{NoticeTime, Read, VersionId};
 use crate::identify::{Identity, Proof};
@@ -84,12 +84,8 @@ impl Recorder {
     /// [`Self::keep`] when its request is over.
     #[must_use = "an event that is wanted in full is kept by `keep`"]
     pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<FullEvent> {
-        let subject = SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof);
-        let decision = DecisionRef::of(occurrence, kind);
-        let (is_known, at) = (is_known(occurrence.identity), micros(occurrence.now));
-        let target = &occurrence.facts.target;
-        let network = NetworkId::of(occurrence.facts.address);
-        let entry = CountedRequest { subject, is_known, decision, target, at, network };
+        let entry = CountedRequest::of(occurrence, kind);
+        let CountedRequest { subject, is_known, decision, at, network, .. } = entry;
         let is_wanted = self.tally.shard(subject).count(&entry);
         let may_be_kept = occurrence.addresses != AddressDetail::None;
         is_wanted.then(|| {

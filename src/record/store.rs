@@ -34,10 +34,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use outbox::{
     ExportedRows, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow, SentRow,
 };
-pub use reader::{
-    DecisionCount, Filter, PathTotal, PeriodCount, ReadTotal, RemovedCounts, SampleEvent, SeenSpan,
-    SentBytes, StoreReader, TimelinePoint, VersionRecord, Window,
-};
+pub use reader::{Filter, ReadTotal, RemovedCounts, SampleEvent, StoreReader, VersionRecord, Window};
 pub use write::OTHER as OTHER_PATHS;
 pub use writer::{CrawlerCounts, StoreStatus, UncleanEndStatus};
 

@@ -38,6 +38,8 @@ const ROOM: BatchLimits = BatchLimits {
     samples: 16_384 / SHARDS,
     reads: 65_536 / SHARDS,
     robots: 32 * 1024 * 1024,
+    lengths: &[MINUTE, HOUR, DAY],
+    day: DAY,
 };
 
 /// Counts of the running process that are not written yet.

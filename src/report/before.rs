@@ -3,7 +3,7 @@
 use super::headline::grouped;
 use super::question::ReportQuestion;
 use super::time;
-use crate::record::{EventKind, StoreError, StoreReader, Window};
+use crate::record::{CountedDecision, EventKind, StoreError, StoreReader, Window};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -56,18 +56,18 @@ pub(super) fn of(
     }
     let (mut all, mut crawlers) = (CountsBefore::default(), BTreeMap::new());
     for store in stores {
-        for total in store.totals(&before, &question.filter())? {
-            let subject = &total.subject;
-            if subject.is_crawler() && !subject.is_borrowed() {
-                let name = subject.crawler.as_deref().unwrap_or_default().to_ascii_lowercase();
-                let own: &mut CountsBefore = crawlers.entry(name).or_default();
-                for counts in [own, &mut all] {
-                    let is_of = |is: bool| if is { total.count } else { 0 };
-                    counts.requests += total.count;
-                    counts.violations += is_of(total.decision.kind == EventKind::Violation);
-                    let is_pace = total.decision.kind == EventKind::Pace;
-                    counts.refused += is_of(total.decision.action.keeps_out() && !is_pace);
-                }
+        for (subject, activity) in store.counts(&before, &question.filter())? {
+            if !subject.is_crawler() || subject.is_borrowed() {
+                continue;
+            }
+            let name = subject.crawler.as_deref().unwrap_or_default().to_ascii_lowercase();
+            let own: &mut CountsBefore = crawlers.entry(name).or_default();
+            let is_pace = |decision: &CountedDecision| decision.kind == EventKind::Pace;
+            for counts in [own, &mut all] {
+                counts.requests += activity.requests(|_| true);
+                counts.violations += activity.requests(|decision| decision.kind == EventKind::Violation);
+                counts.refused +=
+                    activity.requests(|decision| decision.action.keeps_out() && !is_pace(decision));
             }
         }
     }

@@ -1,8 +1,6 @@
 //! The course of a window: violations by crawler over time, for charts.
 
 use super::Report;
-use super::question::ReportQuestion;
-use crate::record::{EventKind, StoreError, StoreReader, TimelinePoint};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -28,57 +26,23 @@ pub struct TimelineCurve {
     pub counts: Vec<u64>,
 }
 
-/// Violations that were counted elsewhere than in a store, for [`ViolationTimeline::of_series`].
-#[derive(Clone, Debug, Default)]
-pub struct Series {
-    /// How long the stretches are at whose starts the points stand.
-    pub grain: Duration,
-    /// The counts. What is no violation of a crawler under its own name is left out.
-    pub points: Vec<TimelinePoint>,
-}
-
 impl ViolationTimeline {
     /// The course of `report`'s window, in at most `stretches` stretches, of its `curves` worst crawlers and
     /// the others together.
-    ///
-    /// # Errors
-    /// When a store cannot be read.
-    pub fn of(
-        stores: &[StoreReader],
-        question: &ReportQuestion,
-        report: &Report,
-        stretches: u32,
-        curves: usize,
-    ) -> Result<Self, StoreError> {
-        let mut grain = Duration::ZERO;
-        for store in stores {
-            grain = grain.max(store.grain(&report.window())?);
-        }
-        let step = step(report, grain, stretches);
-        let mut points = Vec::new();
-        for store in stores {
-            points.extend(store.series(&report.window(), &question.filter(), step)?);
-        }
-        Ok(Self::in_steps(&points, report, step, curves))
-    }
-
-    /// The same of a series.
-    pub fn of_series(series: &Series, report: &Report, stretches: u32, curves: usize) -> Self {
-        Self::in_steps(&series.points, report, step(report, series.grain, stretches), curves)
-    }
-
-    fn in_steps(points: &[TimelinePoint], report: &Report, step: Duration, curves: usize) -> Self {
+    pub fn of(report: &Report, stretches: u32, curves: usize) -> Self {
+        let broken = || report.named().filter(|entry| entry.violations > 0);
+        let grain = broken().flat_map(|entry| &entry.stretches).map(|stretch| stretch.length).max();
+        let step = step(report, Duration::from_secs(grain.unwrap_or_default().unsigned_abs()), stretches);
         let (first, count) = grid(report, step);
         let mut sums: BTreeMap<Box<str>, Vec<u64>> = BTreeMap::new();
-        for point in points {
-            let subject = &point.subject;
-            if !subject.is_crawler() || subject.is_borrowed() || point.kind != EventKind::Violation {
-                continue;
-            }
-            let at = seconds(point.start).saturating_sub(first) / step.as_secs();
-            let counts = sums.entry(subject.name().into()).or_insert_with(|| vec![0; count]);
-            if let Some(sum) = usize::try_from(at).ok().and_then(|at| counts.get_mut(at)) {
-                *sum += point.count;
+        for entry in broken() {
+            let counts = sums.entry(entry.subject.name().into()).or_insert_with(|| vec![0; count]);
+            for stretch in &entry.stretches {
+                let at = u64::try_from(stretch.start).unwrap_or_default().saturating_sub(first);
+                let place = usize::try_from(at / step.as_secs()).unwrap_or(usize::MAX);
+                if let Some(sum) = counts.get_mut(place) {
+                    *sum += stretch.violations;
+                }
             }
         }
         let starts = (0..count as u64).map(|at| at * step.as_secs() + first);

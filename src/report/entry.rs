@@ -6,7 +6,7 @@ use super::headline::amount;
 use super::optional_time;
 use super::proved::MethodCounts;
 use crate::decide::{Notice, VersionId};
-use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, word};
+use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, Stretch, word};
 use crate::robots::unmarked;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -90,9 +90,9 @@ pub struct ReportEntry {
     /// Which versions it read, oldest first, over all that is kept.
     #[serde(skip)]
     pub reads_of: Vec<ReadOf>,
-    /// Its requests over the window, in stretches of equal length.
+    /// How many of its requests came when, in the order of time.
     #[serde(skip)]
-    pub course: Vec<f64>,
+    pub stretches: Vec<Stretch>,
 }
 
 impl ReportEntry {

@@ -4,11 +4,11 @@
 //! delivery: somebody who gave that name, with that proof, read the file. What is done with a page cannot be seen from a
 //! site, so that none of this is ever a violation.
 
-use super::pace::{MinuteCounts, Pace};
+use super::pace::{self, MinuteCounts};
 use super::question::CatalogueView;
 use super::time;
 use crate::decide::{NO_GROUP, VersionId};
-use crate::record::{CountSubject, ReadTotal, VersionRecord, word};
+use crate::record::{CountSubject, ReadTotal, Stretch, VersionRecord, word};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -87,7 +87,7 @@ impl RobotsFiles {
         subject: &CountSubject,
         known: &CatalogueView,
         reads: &[ReadTotal],
-        pace: &Pace,
+        stretches: &[Stretch],
     ) -> CrawlDelay {
         let (named, star) = known.tokens(subject);
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
@@ -98,8 +98,11 @@ impl RobotsFiles {
             .chain(named.iter().map(|token| &**token))
             .collect();
         let group = self.in_force.get(&subject.site).and_then(|robots| robots.group(&tokens, star));
-        let declared = group.and_then(|group| group.crawl_delay());
-        CrawlDelay { declared, observed: pace.median(), per_minute: pace.minute_counts() }
+        CrawlDelay {
+            declared: group.and_then(|group| group.crawl_delay()),
+            observed: pace::median(stretches),
+            per_minute: MinuteCounts::of(stretches),
+        }
     }
 
     /// What was said to a subject in what it read: by version, the first that it read first.

@@ -6,25 +6,21 @@ use super::conduct::{Conduct, ConductFacts, conduct};
 use super::entry::{PathCount, ReadOf, ReportEntry};
 use super::files::RobotsFiles;
 use super::kin::NameReads;
-use super::pace::Pace;
+use super::pace;
 use super::proved::MethodCounts;
 use super::question::ReportQuestion;
-use super::rules::{DecisionTimes, rules};
+use super::rules::rules;
 use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
-    CountSubject, CountedDecision, DecisionCount, EventKind, Missing, MissingWhat, OTHER_CRAWLERS,
-    OTHER_PATHS, PathCounts, ReadTotal, SeenSpan, StoreError, StoreReader, VersionRecord, Window,
-    WindowCounts,
+    Activities, Activity, CountSubject, CountedDecision, EventKind, Missing, MissingWhat, OTHER_CRAWLERS,
+    ReadTotal, SeenInstants, StoreError, StoreReader, VersionRecord, Window, instant, top_paths,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
-
-/// How many stretches an element's course has.
-const COURSE: u32 = 48;
 
 /// What one element stands for. A name that was a crawler's and becomes a tool's has two. Upper and lower
 /// case are one, as they are in robots.txt (RFC 9309 §2.2.1): whoever reads as `FooBot` is `FOOBOT`.
@@ -48,28 +44,20 @@ impl From<&CountSubject> for ElementKey {
 /// All that the stores tell of one key.
 #[derive(Debug, Default)]
 struct GatheredActivity {
+    did: Activity,
     purpose: Option<Purpose>,
     /// How its name was written, with the requests that wrote it so.
     spellings: BTreeMap<Box<str>, u64>,
-    totals: HashMap<Arc<CountedDecision>, DecisionTimes>,
-    paths: HashMap<String, PathCounts>,
-    seen: Option<(SystemTime, SystemTime)>,
-    /// `None` where nothing was counted: beside another proxy, or of a log without them.
-    bytes: Option<u64>,
-    pace: Pace,
-    is_hypothetical: bool,
     /// Requests with a browser's header from its own addresses, by what the header says.
     hidden: BTreeMap<Box<str>, u64>,
-    other_fetch: Option<SystemTime>,
-    reads: Vec<ReadTotal>,
 }
 
 /// Everything that was asked for, added up.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     accounts: BTreeMap<ElementKey, GatheredActivity>,
-    /// What is counted of browsers: visits in disguise of the crawler that is named.
-    hidden: Vec<DecisionCount>,
+    /// What browsers did: visits in disguise of the crawler that is named.
+    hidden: Vec<(Arc<CountSubject>, Activity)>,
     /// Reads by anyone at the sites in question.
     kin: NameReads,
     versions: Vec<VersionRecord>,
@@ -92,17 +80,9 @@ pub(super) fn gather(
     let top = if stores.len() == 1 { question.top } else { usize::MAX };
     let filter = question.filter();
     for store in stores {
-        let counted = WindowCounts {
-            presence: store.presence(&filter)?,
-            totals: store.totals(window, &filter)?,
-            paths: store.paths(window, &filter, top)?,
-            stretches: store.stretches(window, &filter)?,
-            sent: store.sent(window, &filter)?,
-            reads: store.reads(&question.filter_of_reads())?,
-            versions: store.versions(question.site.as_deref())?,
-            ..WindowCounts::default()
-        };
-        gathered.add(counted, question, window);
+        gathered.add(store.activities(window, &filter, top)?);
+        gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
+        gathered.versions.extend(store.versions(question.site.as_deref())?);
         let missing = store.missing(window)?;
         let sum =
             |what| missing.iter().filter(|one| one.what == what).filter_map(|one| one.count).sum::<u64>();
@@ -116,10 +96,19 @@ pub(super) fn gather(
     Ok(gathered)
 }
 
-/// Adds up what was counted elsewhere.
-pub(super) fn add_up(counted: WindowCounts, question: &ReportQuestion, window: &Window) -> Gathered {
-    let mut gathered = Gathered::default();
-    gathered.add(counted, question, window);
+/// Adds up what was counted of a log.
+pub(super) fn add_up(
+    counted: Activities,
+    versions: Vec<VersionRecord>,
+    question: &ReportQuestion,
+    window: &Window,
+) -> Gathered {
+    let mut gathered = Gathered { versions, ..Gathered::default() };
+    let mut counted = counted;
+    for activity in counted.values_mut() {
+        gathered.take_reads(std::mem::take(&mut activity.reads), question, window);
+    }
+    gathered.add(counted);
     gathered.compile_files(window);
     gathered
 }
@@ -141,43 +130,18 @@ fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &Versio
 }
 
 impl Gathered {
-    fn add(&mut self, counted: WindowCounts, question: &ReportQuestion, window: &Window) {
-        let is_hidden = |subject: &CountSubject| subject.client == ClientKind::Browser;
-        let seen = counted.presence.into_iter().filter(|span| !is_hidden(&span.subject));
-        for SeenSpan { subject, first, last } in seen {
-            let seen = &mut self.account(&subject).seen;
-            *seen = Some(seen.map_or((first, last), |known| (known.0.min(first), known.1.max(last))));
-        }
-        let (hidden, totals) =
-            counted.totals.into_iter().partition::<Vec<_>, _>(|total| is_hidden(&total.subject));
-        self.hidden.extend(hidden);
-        for total in totals {
-            let account = self.account(&total.subject);
-            if let Some(name) = total.subject.crawler.as_deref() {
-                *account.spellings.entry(name.into()).or_default() += total.count;
+    fn add(&mut self, counted: Activities) {
+        for (subject, activity) in counted {
+            if subject.client == ClientKind::Browser {
+                self.hidden.push((subject, activity));
+                continue;
             }
-            let met = DecisionTimes { count: total.count, first: total.first, last: total.last };
-            account.totals.entry(total.decision).and_modify(|known| known.add(met)).or_insert(met);
+            let account = self.account(&subject);
+            if let Some(name) = subject.crawler.as_deref() {
+                *account.spellings.entry(name.into()).or_default() += activity.requests(|_| true);
+            }
+            account.did.add(activity);
         }
-        for path in counted.paths.into_iter().filter(|path| !is_hidden(&path.subject)) {
-            self.account(&path.subject).paths.entry(path.target).or_default().add(&path.counts);
-        }
-        for stretch in counted.stretches.iter().filter(|stretch| !is_hidden(&stretch.subject)) {
-            self.account(&stretch.subject).pace.add(stretch);
-        }
-        for sent in counted.sent.iter().filter(|sent| !is_hidden(&sent.subject)) {
-            let bytes = &mut self.account(&sent.subject).bytes;
-            *bytes = Some(bytes.unwrap_or_default().saturating_add(sent.bytes));
-        }
-        for subject in &counted.hypothetical {
-            self.account(subject).is_hypothetical = true;
-        }
-        for (subject, last) in &counted.other_fetches {
-            let account = self.account(subject);
-            account.other_fetch = account.other_fetch.max(Some(*last));
-        }
-        self.take_reads(counted.reads, question, window);
-        self.versions.extend(counted.versions);
     }
 
     fn account(&mut self, subject: &CountSubject) -> &mut GatheredActivity {
@@ -203,25 +167,30 @@ impl Gathered {
                     .is_none_or(|set| read.subject.purpose.is_some_and(|own| set.contains(own)))
             {
                 let subject = Arc::clone(&read.subject);
-                self.account(&subject).reads.push(read);
+                self.account(&subject).did.reads.push(read);
             }
         }
     }
 
     /// Visits in disguise are told beside what the crawler did under its own name, where it was proved to be that.
     fn take_hidden(&mut self) {
-        for total in std::mem::take(&mut self.hidden) {
-            let own = ElementKey { client: ClientKind::Crawler, ..ElementKey::from(&*total.subject) };
+        for (subject, activity) in std::mem::take(&mut self.hidden) {
+            if activity.decisions.is_empty() {
+                continue;
+            }
+            let own = ElementKey { client: ClientKind::Crawler, ..ElementKey::from(&*subject) };
             let is_own = |key: &&ElementKey| {
                 (&key.site, &key.crawler, key.proof) == (&own.site, &own.crawler, own.proof)
             };
             let known = self.accounts.keys().find(is_own).cloned();
             let account = self.accounts.entry(known.unwrap_or(own)).or_default();
-            if let Some(name) = &total.subject.crawler {
+            if let Some(name) = &subject.crawler {
                 account.spellings.entry(name.clone()).or_default();
             }
-            for family in &total.decision.group {
-                *account.hidden.entry(family.clone()).or_default() += total.count;
+            for (decision, seen) in &activity.decisions {
+                for family in &decision.group {
+                    *account.hidden.entry(family.clone()).or_default() += seen.count;
+                }
             }
         }
     }
@@ -230,21 +199,17 @@ impl Gathered {
     fn compile_files(&mut self, window: &Window) {
         self.accounts.retain(|_, account| account.is_of(window));
         self.take_hidden();
-        let reads = self.accounts.values().flat_map(|account| &account.reads);
+        let reads = self.accounts.values().flat_map(|account| &account.did.reads);
         let read: HashSet<VersionId> = reads.map(|read| read.version).collect();
         let in_force = in_force(&self.versions, window.to).into_values();
         self.files = RobotsFiles::new(in_force, &self.versions, |id| read.contains(&id));
     }
 
     /// The elements of the report, in its order: those that count against nobody are last.
-    pub(super) fn entries(
-        &mut self,
-        question: &ReportQuestion,
-        window: &Window,
-    ) -> (Vec<ReportEntry>, Vec<Proposal>) {
+    pub(super) fn entries(&mut self, question: &ReportQuestion) -> (Vec<ReportEntry>, Vec<Proposal>) {
         let accounts = std::mem::take(&mut self.accounts);
         let mut entries: Vec<ReportEntry> =
-            accounts.into_iter().map(|(key, account)| self.entry(key, account, question, window)).collect();
+            accounts.into_iter().map(|(key, account)| self.entry(key, account, question)).collect();
         entries.sort_by_key(|entry| {
             let deeds = (entry.violations_after_read, entry.violations, entry.requests);
             (entry.subject.is_borrowed(), Reverse(deeds))
@@ -253,23 +218,20 @@ impl Gathered {
         (entries, proposals)
     }
 
-    fn entry(
-        &self,
-        key: ElementKey,
-        mut account: GatheredActivity,
-        question: &ReportQuestion,
-        window: &Window,
-    ) -> ReportEntry {
+    fn entry(&self, key: ElementKey, account: GatheredActivity, question: &ReportQuestion) -> ReportEntry {
         let ElementKey { site, client, proof, .. } = key;
         let subject =
             CountSubject { site, crawler: account.spelling(), client, purpose: account.purpose, proof };
-        let requests = account.sum(|_| true);
-        let violations = account.sum(|decision| decision.kind == EventKind::Violation);
-        let stale = account.sum(|decision| decision.kind == EventKind::Stale);
-        let after_read = account.sum(|decision| decision.notice == Some(Notice::Read));
-        let kin_read = self.kin.read(&subject, &question.known);
-        let violated = account.violated();
+        let (violated, reads_of) = (account.violated(), account.reads_of());
+        let GatheredActivity { mut did, hidden, .. } = account;
+        let stretches = pace::whole(std::mem::take(&mut did.stretches));
+        let of_kind = |kind: EventKind| did.requests(|decision| decision.kind == kind);
         let is_pace = |decision: &CountedDecision| decision.kind == EventKind::Pace;
+        let (requests, violations, stale) =
+            (did.requests(|_| true), of_kind(EventKind::Violation), of_kind(EventKind::Stale));
+        let after_read = did.requests(|decision| decision.notice == Some(Notice::Read));
+        let kin_read = self.kin.read(&subject, &question.known);
+        let other_fetch = did.other_fetch.map(instant);
         let facts = ConductFacts {
             requests,
             violations,
@@ -277,43 +239,44 @@ impl Gathered {
             after_read,
             proof: subject.proof,
             is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
-            a_read_was_seen: kin_read.is_some() || account.other_fetch.is_some() || !account.reads.is_empty(),
+            a_read_was_seen: kin_read.is_some() || other_fetch.is_some() || !did.reads.is_empty(),
             reads_may_be_missing: caveats::concerns(&self.unseen, &subject.site),
         };
-        let crawl_delay = self.files.delay(&subject, &question.known, &account.reads, &account.pace);
-        let reads_of = account.reads_of();
-        let last = account.reads.iter().max_by_key(|read| read.last);
+        let last = did.reads.iter().max_by_key(|read| read.last);
         ReportEntry {
-            conduct: if account.is_hypothetical { Conduct::Hypothetical } else { conduct(&facts) },
+            conduct: if did.is_hypothetical { Conduct::Hypothetical } else { conduct(&facts) },
             requests,
             reads: reads_of.iter().map(|read| read.count).sum(),
             last_read: last.map(|read| read.last),
             last_read_version: last.map(|read| read.version),
             violations,
             stale,
-            variants: account.sum(|decision| decision.kind == EventKind::Variant),
-            spoofed: account.sum(|decision| decision.kind == EventKind::Spoof),
-            too_fast: account.sum(is_pace),
-            slowed: account.sum(|decision| is_pace(decision) && decision.action == Action::Refuse),
-            refused: account.sum(|decision| !is_pace(decision) && decision.action.keeps_out()),
-            bytes: account.bytes,
-            hidden: std::mem::take(&mut account.hidden),
-            first_seen: account.seen.map(|(first, _)| first),
-            last_seen: account.seen.map(|(_, last)| last),
-            first_violation: violated.map(|(first, _)| first),
-            last_violation: violated.map(|(_, last)| last),
-            crawl_delay,
-            rules: rules(&account.totals),
-            paths: account.paths(question.top),
-            told: self.files.told(&subject, &question.known, &account.reads),
+            variants: of_kind(EventKind::Variant),
+            spoofed: of_kind(EventKind::Spoof),
+            too_fast: of_kind(EventKind::Pace),
+            slowed: did.requests(|decision| is_pace(decision) && decision.action == Action::Refuse),
+            refused: did.requests(|decision| !is_pace(decision) && decision.action.keeps_out()),
+            bytes: did.bytes,
+            hidden,
+            first_seen: did.seen.map(|seen| instant(seen.first)),
+            last_seen: did.seen.map(|seen| instant(seen.last)),
+            first_violation: violated.map(|seen| instant(seen.first)),
+            last_violation: violated.map(|seen| instant(seen.last)),
+            crawl_delay: self.files.delay(&subject, &question.known, &did.reads, &stretches),
+            rules: rules(&did.decisions),
+            told: self.files.told(&subject, &question.known, &did.reads),
             violations_after_read: after_read,
             reads_of,
-            course: account.pace.course(window, COURSE),
+            stretches,
             kin_read,
-            other_fetch: account.other_fetch,
+            other_fetch,
             reads_may_be_missing: facts.reads_may_be_missing,
             subject,
-            proof_by: MethodCounts::of(&account.totals),
+            proof_by: MethodCounts::of(&did.decisions),
+            paths: top_paths(did.paths, question.top)
+                .into_iter()
+                .map(|(target, counts)| PathCount { target, counts })
+                .collect(),
         }
     }
 }
@@ -323,7 +286,7 @@ impl GatheredActivity {
     /// last.
     fn is_of(&self, window: &Window) -> bool {
         let overlaps = |read: &ReadTotal| read.first < window.to && read.last >= window.from;
-        !self.totals.is_empty() || self.reads.iter().any(overlaps)
+        !self.did.decisions.is_empty() || self.did.reads.iter().any(overlaps)
     }
 
     /// The name as most requests wrote it.
@@ -332,41 +295,21 @@ impl GatheredActivity {
         most.map(|(name, _)| name.clone())
     }
 
-    fn sum(&self, admits: impl Fn(&CountedDecision) -> bool) -> u64 {
-        self.totals.iter().filter(|(decision, _)| admits(decision)).map(|(_, met)| met.count).sum()
-    }
-
     /// When the first and the last violation came. Nobody broke a rule before it was first seen, whatever the minute
     /// begins with.
-    fn violated(&self) -> Option<(SystemTime, SystemTime)> {
-        let is_violation = |decision: &CountedDecision| decision.kind == EventKind::Violation;
-        let mut met = self.totals.iter().filter(|(decision, _)| is_violation(decision)).map(|(_, met)| *met);
-        let mut all = met.next()?;
-        met.for_each(|met| all.add(met));
-        let earliest = self.seen.map_or(all.first, |(first, _)| first.max(all.first));
-        Some((earliest, all.last.max(earliest)))
-    }
-
-    /// The `top` targets, and the sum of all others.
-    fn paths(&mut self, top: usize) -> Vec<PathCount> {
-        let mut rest = self.paths.remove(OTHER_PATHS).unwrap_or_default();
-        let mut paths: Vec<PathCount> =
-            self.paths.drain().map(|(target, counts)| PathCount { target, counts }).collect();
-        paths.sort_by(|one, two| {
-            two.counts.weight().cmp(&one.counts.weight()).then_with(|| one.target.cmp(&two.target))
-        });
-        for path in paths.drain(top.min(paths.len())..) {
-            rest.add(&path.counts);
-        }
-        if rest.requests() > 0 {
-            paths.push(PathCount { target: OTHER_PATHS.to_owned(), counts: rest });
-        }
-        paths
+    fn violated(&self) -> Option<SeenInstants> {
+        let violations =
+            self.did.decisions.iter().filter(|(decision, _)| decision.kind == EventKind::Violation);
+        let mut all = None;
+        violations.for_each(|(_, seen)| seen.add_to(&mut all));
+        let all: SeenInstants = all?;
+        let first = self.did.seen.map_or(all.first, |seen| seen.first.max(all.first));
+        Some(SeenInstants { first, last: all.last.max(first), ..all })
     }
 
     fn reads_of(&self) -> Vec<ReadOf> {
         let mut found: BTreeMap<_, ReadOf> = BTreeMap::new();
-        for read in &self.reads {
+        for read in &self.did.reads {
             let ReadTotal { version, in_force, first, last, count, .. } = *read;
             let read = ReadOf { version, in_force, first, last, count };
             found.entry(version).and_modify(|known| known.merge(&read)).or_insert(read);

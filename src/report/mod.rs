@@ -38,19 +38,19 @@ pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
 pub use conduct::Conduct;
-pub use course::{Series, TimelineCurve, ViolationTimeline};
+pub use course::{TimelineCurve, ViolationTimeline};
 pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
 pub use files::{CrawlDelay, Told};
 pub use headline::{Summary, amount, byte_words, grouped};
 pub use names::NamedEntries;
 pub use pace::MinuteCounts;
 pub use proved::MethodCounts;
-pub use public::PublicPage;
+pub use public::{PageError, PublicPage};
 pub use question::{CatalogueView, ReportQuestion};
 
 pub use crate::record::{FleetPart, Missing, Reads};
 
-use crate::record::{StoreError, StoreReader, Window, WindowCounts, write_missing};
+use crate::record::{Activities, StoreError, StoreReader, VersionRecord, Window, write_missing};
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
@@ -120,9 +120,14 @@ impl Report {
         Ok(Self { before, ..Self::made_of(gathered, question, window, false) })
     }
 
-    /// Adds up what was counted of a log, of exactly this `window`.
-    pub fn of_counts(counted: WindowCounts, question: &ReportQuestion, window: Window) -> Self {
-        Self::made_of(gather::add_up(counted, question, &window), question, window, true)
+    /// Adds up what was counted of a log, of exactly this `window`, by these `versions` of robots.txt.
+    pub fn of_log(
+        counted: Activities,
+        versions: Vec<VersionRecord>,
+        question: &ReportQuestion,
+        window: Window,
+    ) -> Self {
+        Self::made_of(gather::add_up(counted, versions, question, &window), question, window, true)
     }
 
     fn made_of(
@@ -131,7 +136,7 @@ impl Report {
         window: Window,
         is_replay: bool,
     ) -> Self {
-        let (crawlers, proposals) = gathered.entries(question, &window);
+        let (crawlers, proposals) = gathered.entries(question);
         let gather::Gathered { details_dropped, reads_lost, losses, details_removed, unseen, .. } = gathered;
         let mut report = Self {
             from: window.from,

@@ -4,18 +4,9 @@
 //! longer. Counts do add up, so the pace is derived from them. The requests of a minute are taken to be spread evenly
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
-use crate::record::{PeriodCount, Window};
+use crate::record::{Stretch, Window, micros};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Requests by when a stretch of time begins and how long it is, in seconds. A longer stretch comes before the shorter
-/// ones within it; each length divides the next, so that none overlap otherwise.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Pace {
-    stretches: BTreeMap<(u64, Reverse<u64>), u64>,
-}
 
 /// How many requests came in a minute, of the minutes in which any came. Where the store keeps no minutes any more, the
 /// mean of an hour or a day stands for its minutes.
@@ -37,117 +28,94 @@ impl MinuteCounts {
     }
 }
 
-const MINUTE: u64 = 60;
+const MINUTE: f64 = 60.0;
 
-/// Requests within a stretch of time.
-#[derive(Clone, Copy, Debug)]
-struct Spread {
-    start: u64,
-    length: u64,
-    count: u64,
+/// The time between two of the requests of a stretch.
+#[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
+fn gap(stretch: &Stretch) -> f64 {
+    stretch.length as f64 / stretch.requests.max(1) as f64
 }
 
-impl Spread {
-    const fn end(&self) -> u64 {
-        self.start.saturating_add(self.length)
-    }
-
-    /// The time between two of its requests.
-    #[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
-    fn gap(&self) -> f64 {
-        self.length as f64 / self.count.max(1) as f64
-    }
-}
-
-impl Pace {
-    /// Adds the requests of a stretch of time, of whichever store.
-    pub(super) fn add(&mut self, stretch: &PeriodCount) {
-        let start = stretch.start.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        *self.stretches.entry((start, Reverse(stretch.length.as_secs()))).or_default() += stretch.count;
-    }
-
+impl MinuteCounts {
     /// How many requests came in a minute.
-    pub(super) fn minute_counts(&self) -> Option<MinuteCounts> {
-        #[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
-        let rate = |spread: &Spread| spread.count as f64 * MINUTE as f64 / spread.length.max(1) as f64;
-        let mut rates: Vec<f64> = self.finest().iter().map(rate).collect();
+    pub(super) fn of(whole: &[Stretch]) -> Option<Self> {
+        let mut rates: Vec<f64> = finest(whole).iter().map(|stretch| MINUTE / gap(stretch)).collect();
         rates.sort_by(f64::total_cmp);
         let of = |tenths: usize| rates.get((rates.len() * tenths).div_ceil(10).saturating_sub(1)).copied();
-        Some(MinuteCounts { median: of(5)?, p90: of(9)?, most: of(10)? })
+        Some(Self { median: of(5)?, p90: of(9)?, most: of(10)? })
     }
+}
 
-    /// The time that half of the gaps between requests do not exceed, in seconds. `None` without any gap.
-    pub(super) fn median(&self) -> Option<f64> {
-        let mut gaps = gaps(&self.finest());
-        gaps.sort_by(|one, two| one.0.total_cmp(&two.0));
-        let half = gaps.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
-        let mut seen = 0;
-        let middle = gaps.iter().find(|(_, count)| {
-            seen += count;
-            seen >= half
-        });
-        middle.map(|(gap, _)| *gap)
-    }
+/// The time that half of the gaps between requests do not exceed, in seconds. `None` without any gap.
+pub(super) fn median(whole: &[Stretch]) -> Option<f64> {
+    let mut gaps = gaps(&finest(whole));
+    gaps.sort_by(|one, two| one.0.total_cmp(&two.0));
+    let half = gaps.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
+    let mut seen = 0;
+    let middle = gaps.iter().find(|(_, count)| {
+        seen += count;
+        seen >= half
+    });
+    middle.map(|(gap, _)| *gap)
+}
 
-    /// Requests of a window in so many stretches; those of a roll-up are spread evenly over it.
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts and times are far below 2^52"
-    )]
-    pub(super) fn course(&self, window: &Window, stretches: u32) -> Vec<f64> {
-        let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let (from, to) = (since(window.from), since(window.to));
-        let step = (to - from).max(1.0) / f64::from(stretches);
-        let mut course = vec![0.0; usize::try_from(stretches).unwrap_or_default()];
-        for spread in self.whole() {
-            let (start, end) = (spread.start as f64 - from, spread.end() as f64 - from);
-            let passed = (start / step).max(0.0) as usize;
-            let mut begins = passed as f64 * step;
-            for sum in course.iter_mut().skip(passed) {
-                if begins >= end {
-                    break;
-                }
-                *sum += (end.min(begins + step) - start.max(begins)).max(0.0) / spread.gap();
-                begins += step;
+/// Requests of a window in so many stretches; those of a roll-up are spread evenly over it.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts and times are far below 2^52"
+)]
+pub(super) fn course(whole: &[Stretch], window: &Window, stretches: u32) -> Vec<f64> {
+    let (from, to) = (micros(window.from) as f64 / 1e6, micros(window.to) as f64 / 1e6);
+    let step = (to - from).max(1.0) / f64::from(stretches);
+    let mut course = vec![0.0; usize::try_from(stretches).unwrap_or_default()];
+    for stretch in whole {
+        let (start, end) = (stretch.start as f64 - from, stretch.end() as f64 - from);
+        let passed = (start / step).max(0.0) as usize;
+        let mut begins = passed as f64 * step;
+        for sum in course.iter_mut().skip(passed) {
+            if begins >= end {
+                break;
             }
+            *sum += (end.min(begins + step) - start.max(begins)).max(0.0) / gap(stretch);
+            begins += step;
         }
-        course
     }
+    course
+}
 
-    /// The shortest stretches alone: an hour would hide the pace of the minutes beside it. All, where the shortest
-    /// hold a single request.
-    fn finest(&self) -> Vec<Spread> {
-        let whole = self.whole();
-        let shortest = whole.iter().map(|spread| spread.length).min();
-        let is_shortest = |spread: &&Spread| Some(spread.length) == shortest;
-        let finest: Vec<Spread> = whole.iter().filter(is_shortest).copied().collect();
-        if finest.iter().map(|spread| spread.count).sum::<u64>() < 2 { whole } else { finest }
-    }
+/// The shortest stretches alone: an hour would hide the pace of the minutes beside it. All, where the shortest
+/// hold a single request.
+fn finest(whole: &[Stretch]) -> Vec<Stretch> {
+    let shortest = whole.iter().map(|stretch| stretch.length).min();
+    let is_shortest = |stretch: &&Stretch| Some(stretch.length) == shortest;
+    let finest: Vec<Stretch> = whole.iter().filter(is_shortest).copied().collect();
+    if finest.iter().map(|stretch| stretch.requests).sum::<u64>() < 2 { whole.to_vec() } else { finest }
+}
 
-    /// Stretches that do not overlap: where one store keeps an hour and another its minutes, only the hour is known of
-    /// both.
-    fn whole(&self) -> Vec<Spread> {
-        let mut found: Vec<Spread> = Vec::new();
-        for (&(start, Reverse(length)), &count) in &self.stretches {
-            match found.last_mut() {
-                Some(last) if start < last.end() => last.count += count,
-                _ => found.push(Spread { start, length, count }),
-            }
+/// Stretches in their order that do not overlap: where one store keeps an hour and another its minutes, only the hour is
+/// known of both. Each length divides the next, so that a longer one holds the shorter ones that begin within it.
+pub(super) fn whole(mut all: Vec<Stretch>) -> Vec<Stretch> {
+    all.sort_by_key(|stretch| (stretch.start, Reverse(stretch.length)));
+    all.dedup_by(|next, last| {
+        let is_within = next.start < last.end();
+        if is_within {
+            last.add(next);
         }
-        found
-    }
+        is_within
+    });
+    all
 }
 
 /// The times between requests, and how often each: those within a stretch, and the one to the next.
-fn gaps(spreads: &[Spread]) -> Vec<(f64, u64)> {
-    let within = spreads.iter().map(|spread| (spread.gap(), spread.count.saturating_sub(1)));
-    let between = spreads.windows(2).filter_map(|pair| {
+fn gaps(stretches: &[Stretch]) -> Vec<(f64, u64)> {
+    let within = stretches.iter().map(|stretch| (gap(stretch), stretch.requests.saturating_sub(1)));
+    let between = stretches.windows(2).filter_map(|pair| {
         let [one, next] = pair else { return None };
         #[expect(clippy::cast_precision_loss, reason = "times are far below 2^52")]
         let quiet = next.start.saturating_sub(one.end()) as f64;
-        Some((quiet + f64::midpoint(one.gap(), next.gap()), 1))
+        Some((quiet + f64::midpoint(gap(one), gap(next)), 1))
     });
     within.filter(|(_, count)| *count > 0).chain(between).collect()
 }
@@ -156,24 +124,26 @@ fn gaps(spreads: &[Spread]) -> Vec<(f64, u64)> {
 mod tests {
     use super::*;
 
-    fn pace(stretches: &[(u64, u64, u64)]) -> Pace {
-        let mut pace = Pace::default();
-        for (start, length, count) in stretches {
-            *pace.stretches.entry((*start, Reverse(*length))).or_default() += count;
-        }
-        pace
+    fn pace(stretches: &[(i64, i64, u64)]) -> Vec<Stretch> {
+        let stretch = |(start, length, requests): &(i64, i64, u64)| Stretch {
+            start: *start,
+            length: *length,
+            requests: *requests,
+            violations: 0,
+        };
+        whole(stretches.iter().map(stretch).collect())
     }
 
     #[track_caller]
-    fn is_near(pace: &Pace, wanted: f64) {
-        let found = pace.median().unwrap();
+    fn is_near(pace: &[Stretch], wanted: f64) {
+        let found = median(pace).unwrap();
         assert!((found / wanted - 1.0).abs() < 0.01, "{found} s, not {wanted} s");
     }
 
     #[test]
     fn who_comes_evenly_has_that_pace() {
-        assert_eq!(pace(&[]).median(), None);
-        assert_eq!(pace(&[(60, 60, 1)]).median(), None);
+        assert_eq!(median(&pace(&[])), None);
+        assert_eq!(median(&pace(&[(60, 60, 1)])), None);
         is_near(&pace(&[(60, 60, 6), (120, 60, 6)]), 10.0);
         let each_ten_minutes: Vec<_> = (0..9).map(|at| (at * 600, 60, 1)).collect();
         is_near(&pace(&each_ten_minutes), 600.0);
@@ -183,9 +153,9 @@ mod tests {
     fn minutes_tell_how_its_pace_was_spread() {
         let mut all: Vec<_> = (0..9).map(|at| (at * 60, 60, 10)).collect();
         all.push((600, 60, 500));
-        let counts = pace(&all).minute_counts().unwrap();
+        let counts = MinuteCounts::of(&pace(&all)).unwrap();
         assert_eq!((counts.median, counts.p90, counts.most), (10.0, 10.0, 500.0));
-        assert_eq!(pace(&[]).minute_counts(), None);
+        assert_eq!(MinuteCounts::of(&pace(&[])), None);
     }
 
     #[test]

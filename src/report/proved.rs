@@ -1,9 +1,8 @@
 //! By which methods a name was confirmed or contradicted, in requests.
 
 use super::headline::grouped;
-use super::rules::DecisionTimes;
 use crate::identify::ProofMethod;
-use crate::record::CountedDecision;
+use crate::record::{CountedDecision, SeenInstants};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +20,7 @@ pub struct MethodCounts {
 }
 
 impl MethodCounts {
-    pub(super) fn of(totals: &HashMap<Arc<CountedDecision>, DecisionTimes>) -> Self {
+    pub(super) fn of(totals: &HashMap<Arc<CountedDecision>, SeenInstants>) -> Self {
         let mut counts = Self::default();
         for (decision, met) in totals {
             match decision.proof_by {

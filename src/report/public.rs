@@ -1,14 +1,24 @@
 //! What a site shows to everybody about its crawlers: a page of weeks, each with an address that stays, a feed of them
 //! (Atom, RFC 4287) and a badge. No addresses, no targets, no headers and no names of gateways are in it.
 
-use super::html::PageError;
 use super::{CatalogueView, NamedEntries, Report, ReportQuestion, Summary, grouped};
-use crate::record::StoreReader;
+use crate::record::{StoreError, StoreReader};
 use askama::Template;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 use std::time::SystemTime;
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum PageError {
+    /// A store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The page could not be written.
+    #[error("the page could not be written")]
+    Template(#[from] askama::Error),
+}
 
 /// How many weeks are looked back: as long as counts are kept unless somebody says otherwise.
 const WEEKS: i64 = 13;

@@ -6,26 +6,10 @@
 use super::entry::{RuleCount, RuleVersion};
 use crate::decide::Notice;
 use crate::enforce::Action;
-use crate::record::{CountedDecision, EventKind};
+use crate::record::{CountedDecision, EventKind, SeenInstants};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::SystemTime;
-
-/// How often something was decided, and when first and last.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct DecisionTimes {
-    pub(super) count: u64,
-    pub(super) first: SystemTime,
-    pub(super) last: SystemTime,
-}
-
-impl DecisionTimes {
-    pub(super) fn add(&mut self, other: Self) {
-        self.count += other.count;
-        (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
-    }
-}
 
 /// What makes two decisions one row.
 type RuleRow<'a> = (EventKind, Action, Option<Notice>, &'a [Box<str>], Option<&'a str>);
@@ -36,9 +20,9 @@ fn row(decision: &CountedDecision) -> RuleRow<'_> {
 }
 
 /// The rows of what violations, stale requests and variants rest on, the most frequent first.
-pub(super) fn rules(totals: &HashMap<Arc<CountedDecision>, DecisionTimes>) -> Vec<RuleCount> {
+pub(super) fn rules(totals: &HashMap<Arc<CountedDecision>, SeenInstants>) -> Vec<RuleCount> {
     let is_told = |kind| matches!(kind, EventKind::Violation | EventKind::Stale | EventKind::Variant);
-    let mut told: Vec<(&Arc<CountedDecision>, DecisionTimes)> = totals
+    let mut told: Vec<(&Arc<CountedDecision>, SeenInstants)> = totals
         .iter()
         .filter(|(decision, _)| is_told(decision.kind))
         .map(|(decision, met)| (decision, *met))

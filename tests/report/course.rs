@@ -6,6 +6,8 @@ use robots_gateway::record::{STORE_FILE, StoreReader};
 use robots_gateway::report::{CatalogueView, Report, ReportQuestion, ViolationTimeline};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+const HOUR: Duration = Duration::from_secs(3_600);
+
 /// Midnight, twenty days ago: long enough for a store to keep days only.
 fn midnight() -> SystemTime {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
@@ -26,8 +28,8 @@ fn folded(folder: &Folder) -> StoreReader {
     let begun = Instant::now();
     let reader = loop {
         let reader = StoreReader::open(&path).expect("a store");
-        let window = reader.window(midnight(), midnight() + DAY).expect("a window");
-        if reader.grain(&window).expect("a readable store") == DAY {
+        let window = reader.window(midnight() + HOUR, midnight() + HOUR * 2).expect("a window");
+        if window.to == midnight() + DAY {
             break reader;
         }
         assert!(begun.elapsed() < Duration::from_secs(60), "the store was not folded");
@@ -55,7 +57,7 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
         };
         let report = Report::of(&stores, &question).expect("a report");
         assert_eq!((report.from, report.to), (midnight(), midnight() + DAY));
-        let course = ViolationTimeline::of(&stores, &question, &report, 48, 5).expect("a course");
+        let course = ViolationTimeline::of(&report, 48, 5);
         assert_eq!((course.step, course.starts.as_slice()), (DAY, &[midnight()][..]));
         assert_eq!(course.curves[0].counts, [30]);
     }
@@ -70,6 +72,6 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
         known: CatalogueView::default(),
     };
     let report = Report::of(&stores, &question).expect("a report");
-    let course = ViolationTimeline::of(&stores, &question, &report, 48, 5).expect("a course");
+    let course = ViolationTimeline::of(&report, 48, 5);
     assert_eq!(course.curves[0].counts, [0, 0, 0, 30, 0]);
 }

@@ -48,17 +48,19 @@ impl SentLedger {
     pub(crate) fn stored(reader: &StoreReader) -> Self {
         let Some(window) = reader.span().expect("a readable store") else { return Self::default() };
         let mut ledger = Self::default();
-        for path in reader.paths(&window, &Filter::default(), usize::MAX).expect("a readable store") {
-            let crawler = path.subject.crawler.as_deref().unwrap_or_default().to_owned();
-            let asked = ledger.0.entry((crawler, path.target.clone())).or_default();
-            asked.requests += path.counts.requests();
-            asked.refused += path.counts.refused;
-        }
+        let all = reader.activities(&window, &Filter::default(), usize::MAX).expect("a readable store");
         let mut totals: BTreeMap<(String, Option<u32>, bool), u64> = BTreeMap::new();
-        for total in reader.totals(&window, &Filter::default()).expect("a readable store") {
-            let crawler = total.subject.crawler.as_deref().unwrap_or_default().to_owned();
-            let refused = total.decision.action == Action::Refuse;
-            *totals.entry((crawler, total.decision.line, refused)).or_default() += total.count;
+        for (subject, activity) in all {
+            let crawler = subject.crawler.as_deref().unwrap_or_default().to_owned();
+            for (target, counts) in activity.paths {
+                let asked = ledger.0.entry((crawler.clone(), target)).or_default();
+                asked.requests += counts.requests();
+                asked.refused += counts.refused;
+            }
+            for (decision, seen) in activity.decisions {
+                let refused = decision.action == Action::Refuse;
+                *totals.entry((crawler.clone(), decision.line, refused)).or_default() += seen.count;
+            }
         }
         assert_eq!(totals, ledger.by_rule(), "roll-ups and paths tell different stories");
         ledger

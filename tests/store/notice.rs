@@ -6,7 +6,7 @@ use crate::support::folder::rename_over;
 use crate::support::journal::JournalFile;
 use crate::support::{Daemon, get, until, version_of};
 use robots_gateway::decide::Notice;
-use robots_gateway::record::{EventKind, Filter, ROWS_FOLDER};
+use robots_gateway::record::{CountedDecision, EventKind, Filter, ROWS_FOLDER};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
@@ -44,17 +44,15 @@ fn story(place: &StorePlace, crawler: &str) -> [u64; 3] {
     let reader = place.reader();
     let Some(window) = reader.span().expect("a readable store") else { return [0; 3] };
     let filter = Filter { crawler: Some(crawler.to_owned()), ..Filter::default() };
-    let totals = reader.totals(&window, &filter).expect("a readable store");
+    let counts = reader.counts(&window, &filter).expect("a readable store");
     let kinds = [
         (EventKind::Stale, Notice::Pending),
         (EventKind::Violation, Notice::Read),
         (EventKind::Violation, Notice::Lapsed),
     ];
     kinds.map(|(kind, notice)| {
-        let of = totals
-            .iter()
-            .filter(|total| total.decision.kind == kind && total.decision.notice == Some(notice));
-        of.map(|total| total.count).sum()
+        let is_so = |decision: &CountedDecision| decision.kind == kind && decision.notice == Some(notice);
+        counts.values().map(|activity| activity.requests(is_so)).sum()
     })
 }
 

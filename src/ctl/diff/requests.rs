@@ -118,18 +118,21 @@ impl<'a> PastRequests<'a> {
         let window = store.window(since, SystemTime::now().max(last.unwrap_or(since)))?;
         let filter = Filter { site: Some(self.old.config.name.clone()), ..Filter::default() };
         let mut others = 0;
-        for path in &store.paths(&window, &filter, usize::MAX)? {
-            let count = path.counts.requests();
-            // Bytes that are no UTF-8 stand there by their numbers.
-            let target = decoded(path.target.as_bytes(), b"\\x");
-            if path.subject.client == ClientKind::Browser {
-                // A visit in disguise is judged by neither.
-            } else if path.target == OTHER_PATHS {
-                others += count;
-            } else if let Some(facts) = facts("", &target, None, None) {
-                let identity = identity(&self.policy.identifier, &path.subject);
-                let sender = |_: &Site| Recognised::new(Arc::clone(&identity), Arc::clone(&identity));
-                self.judge(&facts, sender, NoticeTime::default(), count);
+        for (subject, activity) in store.activities(&window, &filter, usize::MAX)? {
+            // A visit in disguise is judged by neither.
+            if subject.client == ClientKind::Browser {
+                continue;
+            }
+            let identity = identity(&self.policy.identifier, &subject);
+            for (target, counts) in activity.paths {
+                // Bytes that are no UTF-8 stand there by their numbers.
+                let written = decoded(target.as_bytes(), b"\\x");
+                if target == OTHER_PATHS {
+                    others += counts.requests();
+                } else if let Some(facts) = facts("", &written, None, None) {
+                    let sender = |_: &Site| Recognised::new(Arc::clone(&identity), Arc::clone(&identity));
+                    self.judge(&facts, sender, NoticeTime::default(), counts.requests());
+                }
             }
         }
         self.told.share = share(self.told.judged, self.told.judged + others);

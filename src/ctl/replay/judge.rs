@@ -59,7 +59,6 @@ impl<'a> Judge<'a> {
         if !recognised.identity.client.is_judged() {
             return None;
         }
-        let number = self.counts.number(&site.config.name, &recognised.identity);
         let target = RequestTarget::new(&facts.target, site.config.path_parameters);
         let reads = |who: &Identity, proof| self.book.of(&reader(facts, who, proof));
         let client =
@@ -73,7 +72,9 @@ impl<'a> Judge<'a> {
                     let reader = reader(facts, &judged.identity, judged.proof);
                     let rules = site.rules.current().rules;
                     let version = site.version().filter(|_| self.arguments.published);
-                    self.counts.fetch(number, entry.at, &reader, version.map(|version| (version, rules)));
+                    let (version, who) =
+                        (version.map(|version| (version, rules)), (&*site.config.name, &*judged.identity));
+                    self.counts.fetch(who, entry.at, &reader, version);
                     if version.is_some() {
                         self.book.note(reader, Read { rules, as_of: NoticeTime::default(), at: now });
                     }
@@ -87,7 +88,7 @@ impl<'a> Judge<'a> {
                 let pace = judged.keep_pace(&self.windows, site, facts, &target, now.0, true);
                 let kind = if pace.is_some() { EventKind::Pace } else { judged.kind(site) };
                 let occurrence = judged.occurrence(facts, site, instant(entry.at));
-                self.counts.count(number, entry.at, &occurrence, kind, entry.size.unwrap_or_default());
+                self.counts.count(&occurrence, kind, entry.size.unwrap_or_default());
                 // What the gateway would have written to its journal.
                 let is_event = self.arguments.events && kind != EventKind::Allowed;
                 return is_event.then(|| Event::of(kind, &occurrence).line(entry.status).into_bytes());

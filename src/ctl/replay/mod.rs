@@ -20,7 +20,7 @@ use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::decide::NoticeTime;
 use crate::identify::{Purpose, PurposeSet};
-use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, Series, amount, html, purpose_label};
+use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, purpose_label};
 use judge::Judge;
 use std::time::Duration;
 use told::{ReplayFields, ReplayReport};
@@ -69,7 +69,7 @@ fn print(
     let top = arguments.top.unwrap_or_else(|| report::default_top(cli.format));
     let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
     let versions = sites.all.iter().filter_map(sites::version).collect();
-    let report = Report::of_counts(judge.counts.counted(versions, !arguments.published), &question, window);
+    let report = Report::of_log(judge.counts.counted(!arguments.published), versions, &question, window);
     let told = &ReplayFields::of(judge, ends, &report, arguments.published);
     let block = PurposeSet::all_of(&arguments.block);
     let blocked = (!block.is_empty()).then(|| if_blocked(&report, &block));
@@ -81,9 +81,7 @@ fn print(
             let first = format!("A replay of access logs: {}. Nothing was refused.", told.headline());
             let notes = blocked.into_iter().chain([first]).chain(told.sentences());
             let notes: Vec<String> = notes.map(|note| escape_harmful(&note)).collect();
-            let (grain, points) = judge.counts.violations();
-            let series = Series { grain, points };
-            let page = html::page_of_series(&series, &notes, &question, &report, &html::Frame::default())?;
+            let page = html::page(&question, &report, &notes, &html::Frame::default())?;
             output.ready_line(&page)?;
         }
         Format::Text | Format::Sarif | Format::Github => {

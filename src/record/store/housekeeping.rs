@@ -10,6 +10,7 @@ use super::error::StoreError;
 use super::sqlite::{Sqlite, integer, log_pages, unsigned};
 use crate::record::missing::{Missing, MissingWhat, RETENTION, SIZE_CAP};
 use crate::record::tally::{DAY, HOUR, MINUTE, begins, start_of};
+use rusqlite::params_from_iter;
 
 /// How long roll-ups stay by minute.
 const MINUTES_FOR: i64 = 48 * HOUR;
@@ -26,53 +27,39 @@ const TENTHS: u64 = 9;
 /// [`StoreClock`]: super::clock::StoreClock
 pub(super) fn step(database: &Sqlite, options: &StoreOptions, now: i64) -> Result<bool, StoreError> {
     let retention = i64::try_from(options.retention.as_secs()).unwrap_or(i64::MAX);
-    let minutes_end = start_of(now, HOUR) - MINUTES_FOR;
-    let hours_end = start_of(now, DAY) - HOURS_FOR;
-    let cutoff = start_of(now, 1).saturating_sub(retention);
-    Ok(shrink(database, options.max_bytes, now)?
-        || fold(database, &ROLLUPS, MINUTE, HOUR, minutes_end)?
-        || fold(database, &ROLLUPS, HOUR, DAY, hours_end)?
-        || fold(database, &SENT, MINUTE, HOUR, minutes_end)?
-        || fold(database, &SENT, HOUR, DAY, hours_end)?
-        || expire(database, cutoff)?)
+    if shrink(database, options.max_bytes, now)? {
+        return Ok(true);
+    }
+    for table in FOLDED {
+        if fold(database, table, [MINUTE, HOUR], start_of(now, HOUR) - MINUTES_FOR)?
+            || fold(database, table, [HOUR, DAY], start_of(now, DAY) - HOURS_FOR)?
+        {
+            return Ok(true);
+        }
+    }
+    expire(database, start_of(now, 1).saturating_sub(retention))
 }
 
-/// The statements that fold a table: in them `?1` is a span and `?2` a start, `?3` and `?4` are those that it goes to.
-struct FoldedTable {
-    oldest: &'static str,
-    add: &'static str,
-    remove: &'static str,
-}
-
-const ROLLUPS: FoldedTable = FoldedTable {
-    oldest: "SELECT min(start) FROM rollup WHERE span = ?1",
-    add: "INSERT INTO rollup (span, start, subject, decision, count)
-          SELECT ?3, ?4, subject, decision, count FROM rollup WHERE span = ?1 AND start = ?2
-          ON CONFLICT DO UPDATE SET count = count + excluded.count",
-    remove: "DELETE FROM rollup WHERE span = ?1 AND start = ?2",
-};
-
-const SENT: FoldedTable = FoldedTable {
-    oldest: "SELECT min(start) FROM sent WHERE span = ?1",
-    add: "INSERT INTO sent (span, start, subject, bytes)
-          SELECT ?3, ?4, subject, bytes FROM sent WHERE span = ?1 AND start = ?2
-          ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes",
-    remove: "DELETE FROM sent WHERE span = ?1 AND start = ?2",
-};
+/// Tables of periods: their names, what else their rows are told apart by, and what is added up.
+const FOLDED: [[&str; 3]; 2] = [["rollup", "subject, decision", "count"], ["sent", "subject", "bytes"]];
 
 /// Adds the oldest period of `fine` length to the `coarse` one it lies in, if that ended before `end`.
 fn fold(
     database: &Sqlite,
-    table: &FoldedTable,
-    fine: i64,
-    coarse: i64,
+    [table, keys, sum]: [&str; 3],
+    [fine, coarse]: [i64; 2],
     end: i64,
 ) -> Result<bool, StoreError> {
-    let oldest = database.value(table.oldest, [fine])?;
+    let oldest = database.value(&format!("SELECT min(start) FROM {table} WHERE span = ?1"), [fine])?;
     let Some(start) = oldest.filter(|start| *start < end) else { return Ok(false) };
     database.transaction(|| {
-        database.run(table.add, [fine, start, coarse, start - start.rem_euclid(coarse)])?;
-        database.run(table.remove, [fine, start])
+        let add = format!(
+            "INSERT INTO {table} (span, start, {keys}, {sum})
+             SELECT ?3, ?4, {keys}, {sum} FROM {table} WHERE span = ?1 AND start = ?2
+             ON CONFLICT DO UPDATE SET {sum} = {sum} + excluded.{sum}"
+        );
+        database.run(&add, [fine, start, coarse, start - start.rem_euclid(coarse)])?;
+        database.run(&format!("DELETE FROM {table} WHERE span = ?1 AND start = ?2"), [fine, start])
     })?;
     Ok(true)
 }
@@ -80,12 +67,11 @@ fn fold(
 /// Removes what ended before `cutoff`, in seconds: one piece of the first kind that has any.
 fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
     for span in SPANS {
-        let removed = database.transaction(|| remove_counts(database, span, cutoff, RETENTION));
-        if removed?.is_some() {
+        if database.transaction(|| remove_counts(database, span, cutoff, RETENTION))?.is_some() {
             return Ok(true);
         }
     }
-    for sql in EXPIRED {
+    for sql in OLD.iter().chain([&OLD_SENT]).chain(&EXPIRED) {
         if database.transaction(|| database.run(sql, [cutoff]))? > 0 {
             return Ok(true);
         }
@@ -104,28 +90,36 @@ fn remove_counts(database: &Sqlite, span: i64, end: i64, reason: &str) -> Result
     let from = start - start.rem_euclid(lasts);
     let lost = (begins(from), begins(from + lasts));
     database.add_missing(&Missing::new(MissingWhat::Requests, reason, lost, Some(sum)))?;
-    database.run(ROLLUPS.remove, [span, start])?;
-    database.run(SENT.remove, [span, start])?;
+    for [table, ..] in FOLDED {
+        database.run(&format!("DELETE FROM {table} WHERE span = ?1 AND start = ?2"), [span, start])?;
+    }
     Ok(Some(sum))
 }
 
 /// Roll-ups by their length, in the order in which they grow old.
 const SPANS: [i64; 3] = [DAY, HOUR, MINUTE];
 
-/// What else is removed once it is older than `?1`. A day is old when its end is. Subjects and decisions stay two
-/// days longer than everything that names them; what is missing of a time is told for 400 days longer.
-const EXPIRED: [&str; 13] = [
-    "DELETE FROM sent WHERE (span, start) IN
-     (SELECT span, start FROM sent WHERE start + span <= ?1 ORDER BY start LIMIT 1)",
+/// Details that ended before `?1`, in seconds, a day when its end has come: some of the oldest. They go when they are as old
+/// as `retention` says, and those of former days when the store is too large.
+const OLD: [&str; 2] = [
     "DELETE FROM path WHERE (subject, day) IN
-     (SELECT subject, day FROM path_day WHERE day + 86400 <= ?1 ORDER BY day LIMIT 4)",
+     (SELECT subject, day FROM path_day WHERE day + 86400 <= ?1 AND EXISTS
+     (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
+     ORDER BY day, subject LIMIT 4)",
+    "DELETE FROM sample WHERE id IN
+     (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
+];
+const OLD_SENT: &str = "DELETE FROM sent WHERE (span, start) IN
+     (SELECT span, start FROM sent WHERE start + span <= ?1 ORDER BY start LIMIT 1)";
+
+/// What else is removed once it is older than `?1`. Subjects and decisions stay two days longer than everything that names
+/// them; what is missing of a time is told for 400 days longer.
+const EXPIRED: [&str; 10] = [
     "DELETE FROM path_day WHERE day + 86400 <= ?1 AND NOT EXISTS
      (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)",
     "DELETE FROM presence WHERE day = (SELECT min(day) FROM presence) AND day + 86400 <= ?1",
     "DELETE FROM stranger WHERE day = (SELECT min(day) FROM stranger) AND day + 86400 <= ?1",
     "DELETE FROM missing WHERE until <= (?1 - 34560000) * 1000000",
-    "DELETE FROM sample WHERE id IN
-     (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
     // The text of a version that somebody is known to have read is kept as long as that is.
     "DELETE FROM version WHERE until > 0 AND until < ?1 * 1000000
      AND lower(hex(substr(sha256, 1, 6))) NOT IN (SELECT version FROM read WHERE last >= ?1 * 1000000)",
@@ -137,6 +131,39 @@ const EXPIRED: [&str; 13] = [
     "DELETE FROM subject WHERE used + 259200 < ?1 AND id NOT IN (SELECT subject FROM read)",
     "DELETE FROM decision WHERE used + 259200 < ?1",
 ];
+
+/// What the size cap takes after the details of former days: texts of robots.txt that went out of force a week ago, and the
+/// details of today, from `?1` on. Who fills the store today cannot take what is known of yesterday.
+const OF_TODAY: [&str; 4] = [
+    "DELETE FROM robots WHERE sha256 IN (SELECT sha256 FROM version
+     WHERE until > 0 AND until < (?1 - 604800) * 1000000 ORDER BY until LIMIT 4)
+     AND sha256 NOT IN (SELECT sha256 FROM version
+     WHERE until = 0 OR until >= (?1 - 604800) * 1000000)",
+    "DELETE FROM path WHERE violations = 0 AND (subject, day) IN
+     (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
+     (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day AND violations = 0)
+     ORDER BY targets DESC LIMIT 1)",
+    "DELETE FROM path WHERE (subject, day) IN
+     (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
+     (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
+     ORDER BY targets DESC LIMIT 1)",
+    "DELETE FROM sample WHERE id IN
+     (SELECT id FROM sample WHERE time >= ?1 * 1000000 ORDER BY time DESC LIMIT 2000)",
+];
+
+/// The sites and times of the reads that go next, one row for a site and day: there it cannot be said that nothing was read.
+const NOTE_READS: &str = "INSERT INTO missing (what, reason, site, since, until)
+     SELECT 'reads', 'size-cap', site, oldest.first / 86400000000 * 86400000000, max(oldest.last)
+     FROM (SELECT subject, first, last FROM read ORDER BY last LIMIT 500) AS oldest
+     JOIN subject ON subject.id = oldest.subject GROUP BY 3, 4
+     ON CONFLICT DO UPDATE SET until = max(until, excluded.until)";
+
+const REMOVE_READS: &str = "DELETE FROM read WHERE (subject, version, in_force, host, network, chosen) IN
+     (SELECT subject, version, in_force, host, network, chosen FROM read ORDER BY last LIMIT 500)";
+
+/// Counters in the store of what the size cap took.
+pub(super) const DETAILS_REMOVED: &str = "details_removed";
+pub(super) const COUNTS_REMOVED: &str = "counts_removed";
 
 /// Makes the store smaller by one piece when it is larger than it may be, and gives what is free back to the
 /// disk when that is much; `false` where it is small enough. The log is put into the file before anything goes because of it.
@@ -153,112 +180,44 @@ pub(super) fn shrink(database: &Sqlite, max_bytes: u64, now: i64) -> Result<bool
         database.number(&format!("PRAGMA incremental_vacuum({})", log_pages(max_bytes) / 2), ())?;
         return Ok(true);
     }
-    if !is_larger {
-        return Ok(false);
-    }
-    for piece in &OLDEST {
-        if database.transaction(|| piece.remove(database, now))? {
+    Ok(is_larger && take_oldest(database, start_of(now, DAY))?)
+}
+
+/// Takes what the size cap takes next, and counts it: the details of former days, then those of today, and counts of former
+/// days only when no details are left; reads last.
+fn take_oldest(database: &Sqlite, today: i64) -> Result<bool, StoreError> {
+    let counted = |counter: &str, removed: u64| {
+        let sql = "INSERT INTO meta (name, value) VALUES (?1, ?2)
+                   ON CONFLICT DO UPDATE SET value = value + excluded.value";
+        database.run(sql, (counter, integer(removed))).map(|_| removed > 0)
+    };
+    let removed = |sql: &str, values: &[i64]| {
+        let gone = database.run(sql, params_from_iter(values))?;
+        counted(DETAILS_REMOVED, gone.try_into().unwrap_or_default())
+    };
+    for sql in OLD.iter().chain(&OF_TODAY) {
+        if database.transaction(|| removed(sql, &[today]))? {
             return Ok(true);
         }
     }
-    Ok(false)
-}
-
-/// One kind of row that can go. In its statements `?1` is the start of the day, in seconds.
-enum RemovableRows {
-    Details(&'static str),
-    /// The oldest roll-ups of former days of this length.
-    Counts(i64),
-    /// Reads, whose sites are noted.
-    Reads,
-}
-
-impl RemovableRows {
-    fn remove(&self, database: &Sqlite, now: i64) -> Result<bool, StoreError> {
-        let today = start_of(now, DAY);
-        let rows = |rows| u64::try_from(rows).unwrap_or_default();
-        let (counter, removed, is_gone) = match *self {
-            Self::Details(delete) => {
-                let gone = database.run(delete, [today])?;
-                (DETAILS_REMOVED, rows(gone), gone > 0)
-            }
-            Self::Counts(span) => {
-                let removed = remove_counts(database, span, today, SIZE_CAP)?;
-                (COUNTS_REMOVED, removed.unwrap_or_default(), removed.is_some())
-            }
-            Self::Reads => {
-                database.run(NOTE_READS, ())?;
-                let gone = database.run(REMOVE_READS, ())?;
-                (DETAILS_REMOVED, rows(gone), gone > 0)
-            }
-        };
-        database.run(
-            "INSERT INTO meta (name, value) VALUES (?1, ?2)
-             ON CONFLICT DO UPDATE SET value = value + excluded.value",
-            (counter, integer(removed)),
-        )?;
-        Ok(is_gone)
+    for span in SPANS {
+        let taken = database.transaction(|| {
+            let sum = remove_counts(database, span, today, SIZE_CAP)?;
+            counted(COUNTS_REMOVED, sum.unwrap_or_default())?;
+            Ok(sum)
+        });
+        if taken?.is_some() {
+            return Ok(true);
+        }
     }
+    if database.transaction(|| removed(OLD_SENT, &[today]))? {
+        return Ok(true);
+    }
+    database.transaction(|| {
+        database.run(NOTE_READS, ())?;
+        removed(REMOVE_READS, &[])
+    })
 }
-
-/// What the size cap takes, in this order: the details of former days, then those of today, and counts of former days only
-/// when no details are left. Who fills the store today cannot take what is known of yesterday.
-const OLDEST: [RemovableRows; 11] = [
-    RemovableRows::Details(
-        "DELETE FROM path WHERE (subject, day) IN
-         (SELECT subject, day FROM path_day WHERE day < ?1 AND EXISTS
-         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
-         ORDER BY day, subject LIMIT 4)",
-    ),
-    RemovableRows::Details(
-        "DELETE FROM sample WHERE id IN
-         (SELECT id FROM sample WHERE time < ?1 * 1000000 ORDER BY time LIMIT 2000)",
-    ),
-    RemovableRows::Details(
-        "DELETE FROM robots WHERE sha256 IN (SELECT sha256 FROM version
-         WHERE until > 0 AND until < (?1 - 604800) * 1000000 ORDER BY until LIMIT 4)
-         AND sha256 NOT IN (SELECT sha256 FROM version
-         WHERE until = 0 OR until >= (?1 - 604800) * 1000000)",
-    ),
-    RemovableRows::Details(
-        "DELETE FROM path WHERE violations = 0 AND (subject, day) IN
-         (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
-         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day AND violations = 0)
-         ORDER BY targets DESC LIMIT 1)",
-    ),
-    RemovableRows::Details(
-        "DELETE FROM path WHERE (subject, day) IN
-         (SELECT subject, day FROM path_day WHERE day >= ?1 AND EXISTS
-         (SELECT 1 FROM path WHERE path.subject = path_day.subject AND path.day = path_day.day)
-         ORDER BY targets DESC LIMIT 1)",
-    ),
-    RemovableRows::Details(
-        "DELETE FROM sample WHERE id IN
-         (SELECT id FROM sample WHERE time >= ?1 * 1000000 ORDER BY time DESC LIMIT 2000)",
-    ),
-    RemovableRows::Counts(DAY),
-    RemovableRows::Counts(HOUR),
-    RemovableRows::Counts(MINUTE),
-    RemovableRows::Details(
-        "DELETE FROM sent WHERE (span, start) IN
-         (SELECT span, start FROM sent WHERE start < ?1 ORDER BY start LIMIT 1)",
-    ),
-    RemovableRows::Reads,
-];
-
-/// The sites and times of the reads that go next, one row for a site and day: there it cannot be said that nothing was read.
-const NOTE_READS: &str = "INSERT INTO missing (what, reason, site, since, until)
-     SELECT 'reads', 'size-cap', site, oldest.first / 86400000000 * 86400000000, max(oldest.last)
-     FROM (SELECT subject, first, last FROM read ORDER BY last LIMIT 500) AS oldest
-     JOIN subject ON subject.id = oldest.subject GROUP BY 3, 4
-     ON CONFLICT DO UPDATE SET until = max(until, excluded.until)";
-
-const REMOVE_READS: &str = "DELETE FROM read WHERE (subject, version, in_force, host, network, chosen) IN
-     (SELECT subject, version, in_force, host, network, chosen FROM read ORDER BY last LIMIT 500)";
-
-/// Counters in the store of what the size cap took.
-pub(super) const DETAILS_REMOVED: &str = "details_removed";
-pub(super) const COUNTS_REMOVED: &str = "counts_removed";
 
 #[cfg(test)]
 mod tests;

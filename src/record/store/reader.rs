@@ -6,7 +6,6 @@
 mod counts;
 mod notice;
 
-pub use counts::{DecisionCount, PathTotal, PeriodCount, SeenSpan, SentBytes, TimelinePoint};
 pub use notice::{ReadTotal, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};
@@ -179,22 +178,6 @@ impl StoreReader {
         Ok(Window { from: instant(begins(first)), to: instant(begins(end)) })
     }
 
-    /// How long the longest roll-up is that begins in a time: a minute, an hour or a day. A shorter stretch could
-    /// be given counts that are of more than itself.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn grain(&self, window: &Window) -> Result<Duration, StoreError> {
-        let (from, to) = window.seconds();
-        for span in [DAY, HOUR] {
-            let sql = "SELECT 1 FROM rollup WHERE span = ?1 AND start >= ?2 AND start < ?3 LIMIT 1";
-            if self.database.value::<i64>(sql, [span, from, to])?.is_some() {
-                return Ok(Duration::from_secs(span.unsigned_abs()));
-            }
-        }
-        Ok(Duration::from_secs(MINUTE.unsigned_abs()))
-    }
-
     /// The time from the first to the last count that is kept; `None` of an empty store.
     ///
     /// # Errors
@@ -246,8 +229,11 @@ impl StoreReader {
         Ok(samples.into_iter().flatten().collect())
     }
 
-    /// The subjects that a filter admits.
-    fn subjects(&self, filter: &Filter) -> Result<ById<CountSubject>, StoreError> {
+    /// The subjects that a filter admits, by their ids in the store.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn subjects(&self, filter: &Filter) -> Result<ById<CountSubject>, StoreError> {
         let sql = "SELECT id, site, client, crawler, purpose, proof FROM subject";
         let all = self.by_id(sql, |words, _| Ok(words::subject(words)))?;
         Ok(all.into_iter().filter(|(_, subject)| filter.admits(subject)).collect())

@@ -6,7 +6,10 @@ use crate::decide::{
 };
 use crate::enforce::{Action, Mode};
 use crate::identify::{Basis, ClientKind, Identity, Proof};
-use crate::record::{AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder};
+use crate::record::{
+    Activity, AddressDetail, CompleteRead, CountSubject, Event, EventKind, Occurrence, PathCounts, ReaderId,
+    Recorder,
+};
 use crate::request::{RequestFacts, Scheme};
 use crate::robots::{Rule, RuleKind};
 use std::borrow::Cow;
@@ -130,11 +133,34 @@ pub(in crate::record) fn everything(reader: &StoreReader) -> Window {
 /// Requests by crawler.
 pub(in crate::record) fn by_crawler(reader: &StoreReader) -> HashMap<String, u64> {
     let mut sums = HashMap::new();
-    for total in reader.totals(&everything(reader), &Filter::default()).unwrap() {
-        let name = total.subject.crawler.as_deref().unwrap_or_default().to_owned();
-        *sums.entry(name).or_default() += total.count;
+    for (subject, activity) in reader.counts(&everything(reader), &Filter::default()).unwrap() {
+        let name = subject.crawler.as_deref().unwrap_or_default().to_owned();
+        *sums.entry(name).or_default() += activity.requests(|_| true);
     }
     sums
+}
+
+pub(in crate::record) fn requests(reader: &StoreReader, window: &Window) -> u64 {
+    let counts = reader.counts(window, &Filter::default()).unwrap();
+    counts.values().map(|activity| activity.requests(|_| true)).sum()
+}
+
+/// How often one subject asked for one target.
+#[derive(Debug)]
+pub(in crate::record) struct PathTotal {
+    pub(in crate::record) subject: Arc<CountSubject>,
+    pub(in crate::record) target: String,
+    pub(in crate::record) counts: PathCounts,
+}
+
+/// The `top` targets of each subject.
+pub(in crate::record) fn paths(reader: &StoreReader, top: usize) -> Vec<PathTotal> {
+    let all = reader.activities(&everything(reader), &Filter::default(), top).unwrap();
+    let of = |(subject, activity): (Arc<CountSubject>, Activity)| {
+        let total = move |(target, counts)| PathTotal { subject: Arc::clone(&subject), target, counts };
+        activity.paths.into_iter().map(total)
+    };
+    all.into_iter().flat_map(of).collect()
 }
 
 /// What fair notice makes of a read is not the store's affair.

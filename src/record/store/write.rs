@@ -118,7 +118,9 @@ impl Writing<'_> {
             )?;
         }
         part.versions.iter().try_for_each(|version| self.version(version))?;
-        part.accounts.iter().try_for_each(|(subject, account)| self.account(subject, account))?;
+        part.accounts
+            .iter()
+            .try_for_each(|(subject, account)| self.account(subject, account, part.length))?;
         self.missing(part)
     }
 
@@ -146,7 +148,13 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn account(&mut self, subject: &CountSubject, account: &SubjectCounts) -> Result<(), StoreError> {
+    /// `span` is how long the periods of the batch are.
+    fn account(
+        &mut self,
+        subject: &CountSubject,
+        account: &SubjectCounts,
+        span: i64,
+    ) -> Result<(), StoreError> {
         let days = account.presence.iter().map(|(day, _)| *day);
         let today = days.max().unwrap_or_else(|| start_of(self.now, DAY));
         let has_room = account.is_known || self.has_room_for(subject, account.network, today)?;
@@ -161,20 +169,18 @@ impl Writing<'_> {
         }
         for (decision, uses) in &account.decisions {
             let id = self.decision(decision)?;
-            for (period, count) in &uses.periods {
-                self.database.add_rollup((period.span, period.start), who.id, id, *count)?;
+            for (start, count) in &uses.periods {
+                self.database.add_rollup((span, *start), who.id, id, *count)?;
             }
             self.share(&who, |rows, name| {
                 let what = words::of_decision(decision, |words, line| rows.decision(words, line));
-                rows.rollups.extend(uses.periods.iter().map(|(period, count)| {
-                    ((period.span, period.start, name.clone(), what.clone()), *count)
-                }));
+                let row = |(start, count): &(i64, u64)| ((span, *start, name.clone(), what.clone()), *count);
+                rows.rollups.extend(uses.periods.iter().map(row));
             });
         }
-        for (period, bytes) in &account.sent {
-            let (span, start) = (period.span, period.start);
-            self.database.add_sent((span, start), id, *bytes)?;
-            self.share(&who, |rows, name| rows.sent.push(((span, start, name), *bytes)));
+        for (start, bytes) in &account.sent {
+            self.database.add_sent((span, *start), id, *bytes)?;
+            self.share(&who, |rows, name| rows.sent.push(((span, *start, name), *bytes)));
         }
         let is_confirmed = subject.proof == Proof::Confirmed;
         let of = |network| Some(network).filter(|_| !is_confirmed);

@@ -2,7 +2,7 @@
 
 use super::batch::BatchRoom;
 use super::decision::CountedDecision;
-use super::instant::{DAY, HOUR, start_of};
+use super::instant::start_of;
 use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
@@ -19,13 +19,6 @@ pub(super) const SAMPLES_PER_DECISION: u8 = 4;
 
 /// Its hasher is seeded for each map, as the standard library's, and several times as fast; sizes are bounded.
 pub(in crate::record) type Map<K, V> = HashMap<K, V>;
-
-/// A period of roll-ups: its length and its start, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(in crate::record) struct RollUpPeriod {
-    pub(in crate::record) span: i64,
-    pub(in crate::record) start: i64,
-}
 
 /// How often a target was asked for, by what became of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,8 +73,11 @@ impl PathCounts {
     }
 }
 
+/// Values by the day or the period that they are of, in its order. Mostly there is one.
+pub(in crate::record) type ByTime<V> = Vec<(i64, V)>;
+
 /// Counts of one target by day.
-pub(in crate::record) type PathDays = Vec<(i64, PathCounts)>;
+pub(in crate::record) type PathDays = ByTime<PathCounts>;
 
 /// Who asked for a target first, and how often it was asked for.
 #[derive(Clone, Debug)]
@@ -167,7 +163,10 @@ pub(in crate::record) struct KeptEvent {
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::record) struct Uses {
-    pub(in crate::record) periods: Vec<(RollUpPeriod, u64)>,
+    /// When it was decided, and how often.
+    pub(in crate::record) seen: Option<SeenInstants>,
+    /// How often in which period.
+    pub(in crate::record) periods: ByTime<u64>,
     /// How many of its events are wanted in full.
     pub(super) sampled: u8,
 }
@@ -179,11 +178,11 @@ pub(in crate::record) struct SubjectCounts {
     pub(in crate::record) is_known: bool,
     /// Where a name came from first that is not known.
     pub(in crate::record) network: NetworkId,
-    /// By day: first and last seen. A day or two, but where the store has long been broken.
-    pub(in crate::record) presence: Vec<(i64, SeenInstants)>,
+    /// By day: first and last seen.
+    pub(in crate::record) presence: ByTime<SeenInstants>,
     pub(in crate::record) decisions: Map<CountedDecision, Uses>,
     /// Bytes of the bodies that it was sent.
-    pub(in crate::record) sent: Vec<(RollUpPeriod, u64)>,
+    pub(in crate::record) sent: ByTime<u64>,
     /// By target, raw bytes.
     pub(in crate::record) paths: Map<Box<[u8]>, TargetUses>,
     /// Targets that found no room.
@@ -194,12 +193,8 @@ pub(in crate::record) struct SubjectCounts {
 
 impl SubjectCounts {
     /// Notes when the subject was there; `count` is not used.
-    pub(super) fn note_presence(&mut self, seen: SeenInstants) {
-        let day = start_of(seen.first, DAY);
-        match self.presence.iter_mut().find(|(known, _)| *known == day) {
-            Some((_, known)) => known.add(seen),
-            None => push(&mut self.presence, (day, seen)),
-        }
+    pub(super) fn note_presence(&mut self, seen: SeenInstants, room: &BatchRoom) {
+        add(&mut self.presence, start_of(seen.first, room.bounds.day), seen, SeenInstants::add);
     }
 
     /// Adds reads; `false` when there is no room for them. That of a host and network goes before the read itself does:
@@ -224,13 +219,8 @@ impl SubjectCounts {
     }
 
     /// Adds bytes that it was sent. Where there is no room they are left out: a detail.
-    pub(super) fn add_sent(&mut self, period: RollUpPeriod, bytes: u64, room: &mut BatchRoom) {
-        if let Some((_, known)) = self.sent.iter_mut().rev().find(|(known, _)| *known == period) {
-            *known = known.saturating_add(bytes);
-        } else if room.sizes.rollups < room.bounds.rollups {
-            room.sizes.rollups += 1;
-            push(&mut self.sent, (period, bytes));
-        } else {
+    pub(super) fn add_sent(&mut self, start: i64, bytes: u64, room: &mut BatchRoom) {
+        if !room.add_to_period(&mut self.sent, start, bytes) {
             room.drop_details(1);
         }
     }
@@ -244,16 +234,16 @@ impl SubjectCounts {
         room: &mut BatchRoom,
     ) {
         if target.len() > LONGEST_TARGET {
-            add(&mut self.other_paths, day, counts);
+            add(&mut self.other_paths, day, *counts, add_counts);
         } else if let Some(uses) = self.paths.get_mut(target) {
-            add(&mut uses.days, day, counts);
+            add(&mut uses.days, day, *counts, add_counts);
         } else if room.has_place_for(target, if counts.violations > 0 { 2 } else { 1 }) {
             room.sizes.paths += 1;
             room.sizes.details += target.len();
             self.paths.insert(target.into(), TargetUses { network, days: vec![(day, *counts)] });
         } else {
             room.drop_details(counts.requests());
-            add(&mut self.other_paths, day, counts);
+            add(&mut self.other_paths, day, *counts, add_counts);
         }
     }
 }
@@ -266,30 +256,37 @@ pub(super) fn push<T>(list: &mut Vec<T>, entry: T) {
     list.push(entry);
 }
 
-pub(super) fn add(days: &mut PathDays, day: i64, counts: &PathCounts) {
-    match days.iter_mut().find(|(known, _)| *known == day) {
-        Some((_, known)) => known.add(counts),
-        None => days.push((day, *counts)),
+/// Adds to what a list has of a day or period.
+pub(super) fn add<V>(list: &mut ByTime<V>, time: i64, more: V, sum: impl FnOnce(&mut V, V)) {
+    match list.binary_search_by_key(&time, |(known, _)| *known) {
+        Ok(at) => {
+            if let Some((_, known)) = list.get_mut(at) {
+                sum(known, more);
+            }
+        }
+        Err(at) => {
+            if list.is_empty() {
+                list.reserve_exact(1);
+            }
+            list.insert(at, (time, more));
+        }
     }
 }
 
+fn add_counts(known: &mut PathCounts, more: PathCounts) {
+    known.add(&more);
+}
+
 impl Uses {
-    pub(super) fn add(&mut self, period: RollUpPeriod, count: u64, room: &mut BatchRoom) {
-        let hour = RollUpPeriod { span: HOUR, start: period.start - period.start.rem_euclid(HOUR) };
-        let candidates =
-            if room.sizes.rollups < room.bounds.rollups { [period, period] } else { [period, hour] };
-        for period in candidates {
-            if let Some((_, known)) = self.periods.iter_mut().rev().find(|(known, _)| *known == period) {
-                *known = known.saturating_add(count);
-                return;
-            }
+    /// How often it was decided.
+    pub(in crate::record) fn count(&self) -> u64 {
+        self.seen.map_or(0, |seen| seen.count)
+    }
+
+    pub(super) fn add(&mut self, at: i64, start: i64, room: &mut BatchRoom) {
+        SeenInstants::once(at).add_to(&mut self.seen);
+        if !room.add_to_period(&mut self.periods, start, 1) {
+            room.lose_counts(1);
         }
-        if room.sizes.rollups >= room.bounds.rollups.saturating_mul(2) {
-            room.lose_counts(count);
-            return;
-        }
-        room.sizes.rollups += 1;
-        let [_, period] = candidates;
-        push(&mut self.periods, (period, count));
     }
 }

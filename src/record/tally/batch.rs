@@ -1,17 +1,17 @@
 //! Counts that are not written yet. Bounded, and exact up to its bounds.
 //!
-//! Where room runs out, precision goes before counts do: first targets are counted as the rest of their
-//! day, then made-up names as the rest of theirs, then minutes as hours. Only when even that finds no room
-//! is a count lost, and then it is counted as lost.
+//! Where room runs out, precision goes before counts do: targets are counted as the rest of their day, made-up names as
+//! the rest of theirs, and minutes become hours, and hours days. Only when even that finds no room is a count lost, and
+//! then it is counted as lost.
 
 use super::account::{
-    KeptEvent, Map, PathCounts, ReadKey, RollUpPeriod, SAMPLES_PER_DECISION, SeenInstants, SeenRead,
-    SubjectCounts, Uses, push,
+    ByTime, KeptEvent, Map, PathCounts, ReadKey, SAMPLES_PER_DECISION, SeenInstants, SeenRead, SubjectCounts,
+    Uses, add, push,
 };
 use super::decision::DecisionRef;
-use super::instant::{DAY, MINUTE, start_of};
-use super::subject::{CountSubject, SubjectRef};
-use crate::record::event::EventKind;
+use super::instant::{micros, start_of};
+use super::subject::{CountSubject, SubjectRef, is_known};
+use crate::record::event::{EventKind, Occurrence};
 use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
 use crate::record::network::NetworkId;
 use hashbrown::hash_map::EntryRef;
@@ -34,6 +34,8 @@ pub(in crate::record) struct CountBatch {
     pub(in crate::record) missing: Vec<Missing>,
     /// When rows of what is served were written last, in microseconds; 0 where none were.
     pub(in crate::record) rows_noted: u64,
+    /// How long the periods are by now, in seconds.
+    pub(in crate::record) length: i64,
     room: BatchRoom,
 }
 
@@ -49,10 +51,25 @@ pub(in crate::record) struct CountedRequest<'a> {
     pub(in crate::record) network: NetworkId,
 }
 
+impl<'a> CountedRequest<'a> {
+    /// A request that is to be told of as `kind`.
+    pub(in crate::record) fn of(occurrence: &Occurrence<'a>, kind: EventKind) -> Self {
+        Self {
+            subject: SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof),
+            is_known: is_known(occurrence.identity),
+            decision: DecisionRef::of(occurrence, kind),
+            target: &occurrence.facts.target,
+            at: micros(occurrence.now),
+            network: NetworkId::of(occurrence.facts.address),
+        }
+    }
+}
+
 impl CountBatch {
     pub(in crate::record) fn new(bounds: BatchLimits) -> Self {
         let (accounts, versions, room) = (Map::default(), Vec::new(), BatchRoom::new(bounds));
-        Self { accounts, versions, missing: Vec::new(), rows_noted: 0, room }
+        let length = bounds.lengths.first().copied().unwrap_or(1);
+        Self { accounts, versions, missing: Vec::new(), rows_noted: 0, length, room }
     }
 
     pub(in crate::record) fn is_empty(&self) -> bool {
@@ -80,21 +97,23 @@ impl CountBatch {
 
     /// Counts one request; `true` when its event is wanted in full.
     pub(in crate::record) fn count(&mut self, entry: &CountedRequest<'_>) -> bool {
+        let start = self.period_of(entry.at);
         let room = &mut self.room;
-        let account = account(&mut self.accounts, room, entry.subject, entry.is_known);
-        account.note_presence(SeenInstants::once(entry.at));
+        let (_, account) = account(&mut self.accounts, room, entry.subject, entry.is_known);
+        account.note_presence(SeenInstants::once(entry.at), room);
         if !entry.is_known && !account.network.is_known() {
             account.network = entry.network;
         }
-        let (day, counts) =
-            (start_of(entry.at, DAY), PathCounts::one(entry.decision.kind, entry.decision.action));
+        let (day, counts) = (
+            start_of(entry.at, room.bounds.day),
+            PathCounts::one(entry.decision.kind, entry.decision.action),
+        );
         account.add_path(entry.target, (day, &counts), entry.network, room);
         let uses = match account.decisions.entry_ref(&entry.decision) {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
         };
-        let period = RollUpPeriod { span: MINUTE, start: start_of(entry.at, MINUTE) };
-        uses.add(period, 1, room);
+        uses.add(entry.at, start, room);
         let is_wanted = entry.decision.kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
         uses.sampled += u8::from(is_wanted);
         is_wanted
@@ -102,9 +121,54 @@ impl CountBatch {
 
     /// Adds bytes that a subject was sent for a request that came at an instant.
     pub(in crate::record) fn sent(&mut self, subject: SubjectRef<'_>, is_known: bool, at: i64, bytes: u64) {
-        let room = &mut self.room;
-        let period = RollUpPeriod { span: MINUTE, start: start_of(at, MINUTE) };
-        account(&mut self.accounts, room, subject, is_known).add_sent(period, bytes, room);
+        let start = self.period_of(at);
+        let (_, account) = account(&mut self.accounts, &mut self.room, subject, is_known);
+        account.add_sent(start, bytes, &mut self.room);
+    }
+
+    /// Notes that a subject was there; whom it is counted as.
+    pub(in crate::record) fn seen(
+        &mut self,
+        subject: SubjectRef<'_>,
+        is_known: bool,
+        seen: SeenInstants,
+    ) -> CountSubject {
+        let (subject, account) = account(&mut self.accounts, &mut self.room, subject, is_known);
+        account.note_presence(seen, &self.room);
+        (&subject).into()
+    }
+
+    /// The start of the period of an instant. Where there are too many, they become longer first, until half of the room is
+    /// free, or they are as long as can be.
+    fn period_of(&mut self, at: i64) -> i64 {
+        if self.room.sizes.rollups > self.room.bounds.rollups {
+            let lengths = self.room.bounds.lengths.iter().copied();
+            for length in lengths.filter(|length| *length > self.length).collect::<Vec<_>>() {
+                self.lengthen(length);
+                if self.room.sizes.rollups <= self.room.bounds.rollups / 2 {
+                    break;
+                }
+            }
+        }
+        start_of(at, self.length)
+    }
+
+    fn lengthen(&mut self, length: i64) {
+        (self.length, self.room.sizes.rollups) = (length, 0);
+        for account in self.accounts.values_mut() {
+            let decided = account.decisions.values_mut().map(|uses| &mut uses.periods);
+            for periods in decided.chain([&mut account.sent]) {
+                for (start, _) in periods.iter_mut() {
+                    *start -= start.rem_euclid(length);
+                }
+                periods.dedup_by(|more, known| {
+                    let is_same = more.0 == known.0;
+                    known.1 = known.1.saturating_add(if is_same { more.1 } else { 0 });
+                    is_same
+                });
+                self.room.sizes.rollups += periods.len();
+            }
+        }
     }
 
     /// Keeps an event in full, or counts it as dropped.
@@ -117,7 +181,8 @@ impl CountBatch {
         }
         sizes.samples += 1;
         sizes.details += event.line.len();
-        push(&mut account(&mut self.accounts, &mut self.room, subject, is_known).events, event);
+        let (_, account) = account(&mut self.accounts, &mut self.room, subject, is_known);
+        push(&mut account.events, event);
     }
 
     /// Notes reads of one version by one reader.
@@ -129,8 +194,8 @@ impl CountBatch {
         read: SeenRead,
     ) {
         let room = &mut self.room;
-        let account = account(&mut self.accounts, room, subject, is_known);
-        account.note_presence(read.seen);
+        let (_, account) = account(&mut self.accounts, room, subject, is_known);
+        account.note_presence(read.seen, room);
         if !account.add_read(key, read, room) {
             self.lose_reads(subject.site, read.seen);
         }
@@ -163,12 +228,12 @@ impl CountBatch {
 }
 
 /// The account of a subject, or of the rest of the strangers when there is no room for its name.
-fn account<'a>(
+fn account<'a, 's>(
     accounts: &'a mut Map<CountSubject, SubjectCounts>,
     room: &mut BatchRoom,
-    subject: SubjectRef<'_>,
+    subject: SubjectRef<'s>,
     is_known: bool,
-) -> &'a mut SubjectCounts {
+) -> (SubjectRef<'s>, &'a mut SubjectCounts) {
     let is_full = room.sizes.strangers >= room.bounds.strangers;
     let has_no_room = !is_known && is_full && !accounts.contains_key(&subject);
     let subject = if has_no_room { subject.nameless() } else { subject };
@@ -181,13 +246,13 @@ fn account<'a>(
     };
     // The rest of the strangers is no name that a client made up.
     account.is_known |= is_known || has_no_room;
-    account
+    (subject, account)
 }
 
 /// How much a batch may hold, or holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::record) struct BatchLimits {
-    /// Roll-ups by minute; beyond it they are kept by hour, and beyond twice as many not at all.
+    /// Roll-ups; beyond it they are of longer periods.
     pub(in crate::record) rollups: usize,
     /// Targets by day.
     pub(in crate::record) paths: usize,
@@ -201,6 +266,10 @@ pub(in crate::record) struct BatchLimits {
     pub(in crate::record) reads: usize,
     /// Bytes of robots.txt files.
     pub(in crate::record) robots: usize,
+    /// How long the periods may be, in seconds, each a multiple of the one before.
+    pub(in crate::record) lengths: &'static [i64],
+    /// How long a day is, by which targets and presence are told.
+    pub(in crate::record) day: i64,
 }
 
 /// What did not fit.
@@ -241,6 +310,19 @@ impl BatchRoom {
     pub(super) const fn has_place_for(&self, target: &[u8], share: usize) -> bool {
         self.sizes.paths < self.bounds.paths.saturating_mul(share)
             && self.sizes.details + target.len() <= self.bounds.details.saturating_mul(share)
+    }
+
+    /// Adds to a list of periods; `false` when there is no room for one more.
+    pub(super) fn add_to_period(&mut self, list: &mut ByTime<u64>, start: i64, count: u64) -> bool {
+        let before = list.len();
+        let is_known = list.last().is_some_and(|(last, _)| *last == start)
+            || list.binary_search_by_key(&start, |(known, _)| *known).is_ok();
+        let has_room = is_known || self.sizes.rollups <= self.bounds.rollups;
+        if has_room {
+            add(list, start, count, |known, more| *known = known.saturating_add(more));
+        }
+        self.sizes.rollups += list.len() - before;
+        has_room
     }
 
     /// Details that are missing, by the number of requests they were of.

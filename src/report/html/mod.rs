@@ -12,8 +12,7 @@ mod rows;
 mod text;
 mod told;
 
-use super::{CountsBefore, Report, ReportQuestion, Series, Summary, ViolationTimeline, grouped};
-use crate::record::{StoreError, StoreReader};
+use super::{CountsBefore, Report, ReportQuestion, Summary, ViolationTimeline, grouped};
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -31,17 +30,6 @@ const STYLE: &str = include_str!("style.css");
 
 /// How many bars the drawing over time has at most: enough for two in each hour of a day.
 const STRETCHES: u32 = 60;
-
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-pub enum PageError {
-    /// A store cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The page could not be written.
-    #[error("the page could not be written")]
-    Template(#[from] askama::Error),
-}
 
 /// What a live page has around the report; a file has nothing.
 #[derive(Clone, Debug, Default)]
@@ -122,45 +110,26 @@ struct Apology<'a> {
     remedy: &'a str,
 }
 
-/// The page of `report`, which answers `question` to `stores`.
-///
-/// # Errors
-/// When a store cannot be read.
-pub fn page(
-    stores: &[StoreReader],
-    question: &ReportQuestion,
-    report: &Report,
-    frame: &Frame,
-) -> Result<String, PageError> {
-    let course = ViolationTimeline::of(stores, question, report, STRETCHES, COLOURS - 1)?;
-    Ok(Page::new(question, report, &course, frame).render()?)
-}
-
-/// The page of a `report` that was counted elsewhere than in stores; `series` is what it draws over time, and
-/// `notes` stand in front of what else is to be borne in mind.
+/// The page of `report`, which answers `question`; `notes` stand in front of what else is to be borne in mind.
 ///
 /// # Errors
 /// None that can be expected: what is written is written to memory.
-pub fn page_of_series(
-    series: &Series,
-    notes: &[String],
+pub fn page(
     question: &ReportQuestion,
     report: &Report,
+    notes: &[String],
     frame: &Frame,
-) -> Result<String, PageError> {
-    let course = ViolationTimeline::of_series(series, report, STRETCHES, COLOURS - 1);
-    let mut page = Page::new(question, report, &course, frame);
-    page.caveats.splice(0..0, notes.iter().map(|note| as_sentence(note)));
-    Ok(page.render()?)
+) -> Result<String, askama::Error> {
+    Page::new(question, report, notes, frame).render()
 }
 
 /// A page that says why there is none.
 ///
 /// # Errors
 /// None that can be expected: what is written is written to memory.
-pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result<String, PageError> {
+pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result<String, askama::Error> {
     let reason = visible(reason);
-    Ok(Apology { frame, title, reason, remedy }.render()?)
+    Apology { frame, title, reason, remedy }.render()
 }
 
 #[derive(Template)]
@@ -184,8 +153,8 @@ pub fn tester(
     explained: Option<&str>,
     findings: Option<&str>,
     frame: &Frame,
-) -> Result<String, PageError> {
-    Ok(Tester { frame, fields, robots, explained, findings }.render()?)
+) -> Result<String, askama::Error> {
+    Tester { frame, fields, robots, explained, findings }.render()
 }
 
 impl<'a> Page<'a> {
@@ -193,12 +162,7 @@ impl<'a> Page<'a> {
         text::folded(&self.told)
     }
 
-    fn new(
-        question: &ReportQuestion,
-        report: &'a Report,
-        course: &ViolationTimeline,
-        frame: &'a Frame,
-    ) -> Self {
+    fn new(question: &ReportQuestion, report: &'a Report, notes: &[String], frame: &'a Frame) -> Self {
         let summary = report.summary();
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.subject.site).collect();
         let shows_site = sites.len() > 1;
@@ -214,8 +178,8 @@ impl<'a> Page<'a> {
             to: moment(&report.to),
             before: report.before.as_ref().map(|before| moment(&before.from)),
             totals: totals(&summary, report),
-            caveats: summary.caveats.iter().map(|caveat| as_sentence(caveat)).collect(),
-            course: CourseChart::of(course),
+            caveats: notes.iter().chain(&summary.caveats).map(|caveat| as_sentence(caveat)).collect(),
+            course: CourseChart::of(&ViolationTimeline::of(report, STRETCHES, COLOURS - 1)),
             // The addresses of a log are not looked up.
             shares: if report.is_replay { Vec::new() } else { chart::shares(report) },
             groups: RowGroup::all(report, question, shows_site),

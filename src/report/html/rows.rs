@@ -3,6 +3,8 @@
 use super::cases::{CaseView, Fact};
 use super::text::visible;
 use crate::identify::{ClientKind, Purpose};
+use crate::record::Window;
+use crate::report::pace;
 use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, byte_words, grouped};
 use std::fmt::Write as _;
 
@@ -40,7 +42,10 @@ pub(super) struct NameRow<'r> {
 /// Elements beyond these have a row, but cannot be opened.
 const PARTS: usize = 500;
 
-/// Height of the drawing over time.
+/// How many stretches the drawing over time has.
+const COURSE: u32 = 48;
+
+/// Its height.
 const HEIGHT: f64 = 20.0;
 
 type CountOf = fn(&ReportEntry) -> u64;
@@ -60,7 +65,7 @@ impl<'r> RowGroup<'r> {
                     .map(|entry| CaseView::new(entry, shows_site, name.entries.len() > 1, report.is_replay));
                 let parts: Vec<_> = parts.collect();
                 left -= parts.len();
-                let mut row = NameRow::new(name, &counts, parts);
+                let mut row = NameRow::new(name, &counts, &report.window(), parts);
                 row.numbers.extend(shows_bytes.then(|| sent(bytes(name))));
                 if is_named {
                     // Nothing is said of how anybody behaved towards rules that nobody could know.
@@ -128,7 +133,12 @@ fn counts(report: &Report, names: &[NamedEntries<'_>]) -> Vec<(&'static str, Cou
 }
 
 impl<'r> NameRow<'r> {
-    fn new(name: &NamedEntries<'r>, counts: &[(&'static str, CountOf)], parts: Vec<CaseView<'r>>) -> Self {
+    fn new(
+        name: &NamedEntries<'r>,
+        counts: &[(&'static str, CountOf)],
+        window: &Window,
+        parts: Vec<CaseView<'r>>,
+    ) -> Self {
         let numbers =
             counts.iter().map(|(label, count)| Fact { label, value: grouped(name.sum(count)) }).collect();
         Self {
@@ -136,7 +146,7 @@ impl<'r> NameRow<'r> {
             about: name.entries.first().map(|entry| about(entry)).unwrap_or_default(),
             conduct: None,
             numbers,
-            spark: spark(name),
+            spark: spark(name, window),
             change: None,
             parts,
             lines: None,
@@ -155,10 +165,9 @@ pub(super) fn sent(bytes: u64) -> Fact {
 }
 
 /// An outline that ends where it began, at the bottom. The highest stretch is as high as the drawing.
-fn spark(name: &NamedEntries<'_>) -> String {
-    let length = name.entries.iter().map(|entry| entry.course.len()).max().unwrap_or_default();
-    let sum = |at: usize| -> f64 { name.entries.iter().filter_map(|entry| entry.course.get(at)).sum() };
-    let sums: Vec<f64> = (0..length).map(sum).collect();
+fn spark(name: &NamedEntries<'_>, window: &Window) -> String {
+    let all = name.entries.iter().flat_map(|entry| &entry.stretches).copied().collect();
+    let sums = pace::course(&pace::whole(all), window, COURSE);
     let highest = sums.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut outline = format!("M0 {HEIGHT}");
     for sum in sums {

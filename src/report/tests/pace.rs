@@ -116,10 +116,9 @@ fn the_course_adds_up_to_the_violations() {
         scene.request(&bot, Proof::Contradicted, "/x", VerdictOutcome::Violation(Notice::Lapsed), at);
         scene.request(&bot, Proof::Unchecked, "/y", VerdictOutcome::Allow, at);
     }
-    let (stores, question) = (scene.stores(), question());
-    let report = Report::of(&stores, &question).unwrap();
+    let report = scene.report(&question());
     for stretches in [2, 10, 48, 300] {
-        let course = ViolationTimeline::of(&stores, &question, &report, stretches, 2).unwrap();
+        let course = ViolationTimeline::of(&report, stretches, 2);
         assert!(course.starts.len() <= stretches as usize, "{} of {stretches}", course.starts.len());
         let names: Vec<_> = course.curves.iter().map(|curve| curve.crawler.as_deref()).collect();
         assert_eq!(names, [Some("Bot3"), Some("Bot2"), None]);

@@ -43,9 +43,8 @@ fn a_read_that_does_not_count_is_a_read_all_the_same() {
     let scene = ReportScene::new();
     scene.read(&bot("Onebot"), Proof::Unchecked, noon());
     scene.requests("Onebot", Proof::Unchecked, LAPSED, 2);
-    let (stores, question) = (scene.stores(), question());
-    let report = Report::of(&stores, &question).unwrap();
-    let page = html::page(&stores, &question, &report, &html::Frame::default()).unwrap();
+    let report = scene.report(&question());
+    let page = html::page(&question(), &report, &[], &html::Frame::default()).unwrap();
     assert!(page.contains("2 without a counted read; the notice was over"), "{page}");
     assert!(!page.contains("not seen to read") && !page.contains("no read was seen"), "{page}");
     let headline = report.summary().headline;

@@ -7,7 +7,9 @@ use crate::identify::{Basis, Proof};
 use crate::record::missing::{Missing, MissingWhat, RETENTION, SIZE_CAP};
 use crate::record::store::open::StoreFile;
 use crate::record::store::sqlite::Sqlite;
-use crate::record::store::tests::{SampleRequest, StoreFolder, by_crawler, everything, identity, some_read};
+use crate::record::store::tests::{
+    SampleRequest, StoreFolder, by_crawler, everything, identity, requests, some_read,
+};
 use crate::record::store::{Filter, StoreReader, Window};
 use crate::record::{AddressDetail, CompleteRead, ReaderId, Recorder};
 use std::path::PathBuf;
@@ -88,11 +90,10 @@ fn folding_keeps_every_count_and_leaves_few_rows() {
     let reader = StoreReader::open(&folder.store()).unwrap();
     assert_eq!(by_crawler(&reader).values().sum::<u64>(), sent);
     assert_eq!(number(&database, "SELECT count(*) FROM sent WHERE span = 86400"), 2 * 12);
-    let bytes = reader.sent(&everything(&reader), &Filter::default()).unwrap();
-    assert_eq!(bytes.iter().map(|sent| sent.bytes).collect::<Vec<_>>(), [sent / 2 * BYTES; 2]);
-    let day = Duration::from_secs(86_400);
-    let points = reader.series(&everything(&reader), &Filter::default(), day).unwrap();
-    assert_eq!(points.iter().map(|point| point.count).sum::<u64>(), sent);
+    let all = reader.activities(&everything(&reader), &Filter::default(), 9).unwrap();
+    assert_eq!(all.values().map(|activity| activity.bytes).collect::<Vec<_>>(), [Some(sent / 2 * BYTES); 2]);
+    let stretches = all.values().flat_map(|activity| &activity.stretches);
+    assert_eq!(stretches.map(|stretch| stretch.requests).sum::<u64>(), sent);
 }
 
 #[test]
@@ -110,15 +111,20 @@ fn a_window_reaches_to_the_bounds_of_what_is_folded() {
     let window = reader.window(ago(15 * 86_400), ago(12 * 86_400)).unwrap();
     assert_eq!((seconds(window.from) % 86_400, seconds(window.to) % 86_400), (0, 0));
     assert!(window.from <= ago(15 * 86_400) && window.to >= ago(12 * 86_400));
-    // What the longest roll-up of a window is, wherever the window begins.
-    let grain = |from, to| reader.grain(&reader.window(ago(from), ago(to)).unwrap()).unwrap().as_secs();
-    assert_eq!(grain(3_600, 600), 60);
-    assert_eq!((grain(4 * 86_400, 3 * 86_400), grain(4 * 86_400, 0)), (3_600, 3_600));
-    assert_eq!((grain(15 * 86_400, 14 * 86_400), grain(15 * 86_400, 0)), (86_400, 86_400));
+    // How long the longest stretch of a window is, wherever the window begins.
+    let grain = |from, to| {
+        let window = reader.window(ago(from), ago(to)).unwrap();
+        let all = reader.counts(&window, &Filter::default()).unwrap();
+        let lengths = all.values().flat_map(|activity| &activity.stretches).map(|stretch| stretch.length);
+        lengths.max()
+    };
+    assert_eq!(grain(3_600, 600), Some(60));
+    assert_eq!((grain(4 * 86_400, 3 * 86_400), grain(4 * 86_400, 0)), (Some(3_600), Some(3_600)));
+    assert_eq!((grain(15 * 86_400, 14 * 86_400), grain(15 * 86_400, 0)), (Some(86_400), Some(86_400)));
     // Three windows side by side hold what one over all of them holds.
     let sum = |from, to| -> u64 {
         let window = reader.window(from, to).unwrap();
-        reader.totals(&window, &Filter::default()).unwrap().iter().map(|total| total.count).sum()
+        requests(&reader, &window)
     };
     let (one, two) = (reader.window(ago(21 * 86_400), ago(11 * 86_400)).unwrap(), ago(4 * 86_400));
     let two = reader.window(one.to, two).unwrap();

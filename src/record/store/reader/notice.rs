@@ -6,7 +6,7 @@ use crate::record::store::error::StoreError;
 use crate::record::store::sqlite::unsigned;
 use crate::record::store::words::{self, non_empty};
 use crate::record::store::write::ROWS_NOTED;
-use crate::record::tally::{CountSubject, instant};
+use crate::record::tally::{CountSubject, ReadKey, SeenRead, instant};
 use rusqlite::Row;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -63,6 +63,24 @@ pub struct ReadTotal {
 }
 
 impl ReadTotal {
+    /// Reads that were counted of a log.
+    pub(in crate::record) fn of(subject: &Arc<CountSubject>, key: &ReadKey, read: &SeenRead) -> Self {
+        Self {
+            subject: Arc::clone(subject),
+            host: key.host.clone(),
+            network: key.network.clone(),
+            chosen: key.chosen.clone(),
+            version: key.version,
+            rules: key.rules,
+            in_force: instant(key.in_force),
+            as_of: NoticeTime::default(),
+            at: NoticeTime::default(),
+            first: instant(read.seen.first),
+            last: instant(read.seen.last),
+            count: read.seen.count,
+        }
+    }
+
     /// A read that another member of a fleet saw, in the words of the database. `None` where a word
     /// is not known.
     pub fn of_words(subject: [&str; 5], place: [&str; 3], rules: &str) -> Option<Self> {

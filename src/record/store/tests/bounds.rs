@@ -22,7 +22,7 @@ fn the_first_thousand_targets_of_a_day_are_exact() {
     SampleRequest { at: noon(), ..SampleRequest::of("bingbot", "/caf\u{e9}?a=b") }.record(&recorder);
     recorder.close();
     let reader = StoreReader::open(&folder.store()).unwrap();
-    let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
+    let paths = paths(&reader, usize::MAX);
     let of = |crawler: &str| -> Vec<_> {
         paths.iter().filter(|path| path.subject.crawler.as_deref() == Some(crawler)).collect()
     };
@@ -34,7 +34,7 @@ fn the_first_thousand_targets_of_a_day_are_exact() {
     }
     assert_eq!(named.iter().map(|path| path.counts.requests()).sum::<u64>(), 3_000);
     assert_eq!(of("bingbot")[0].target, "/caf\u{e9}?a=b", "its own thousand");
-    let top = reader.paths(&everything(&reader), &Filter::default(), 3).unwrap();
+    let top = super::paths(&reader, 3);
     assert_eq!(top.len(), 3 + 1 + 1);
 }
 
@@ -55,7 +55,7 @@ fn violations_are_named_before_what_was_allowed() {
     }
     recorder.close();
     let reader = StoreReader::open(&folder.store()).unwrap();
-    let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
+    let paths = paths(&reader, usize::MAX);
     let named = paths.iter().filter(|path| path.target.starts_with("/private/"));
     assert_eq!(named.map(|path| path.counts.violations).sum::<u64>(), 50);
     let other = paths.iter().find(|path| path.target == OTHER_PATHS).unwrap();
@@ -169,7 +169,7 @@ impl Flood {
             "every request is counted"
         );
         assert!(file + log <= self.max_bytes / 10 * 11, "{most:?} of {}", self.max_bytes);
-        let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
+        let paths = paths(&reader, usize::MAX);
         let evidence = paths.iter().filter(|path| path.target.starts_with("/private/")).count();
         // Details of former days go before those of today, where many networks fill the store.
         assert!(evidence == 30 || self.networks > 1, "{evidence} of yesterday's targets");

@@ -44,8 +44,10 @@ fn reads_versions_and_presence_are_kept() {
         (reads[0].first, reads[0].last),
         (noon() + Duration::from_secs(70), noon() + Duration::from_secs(90))
     );
-    let presence = store.presence(&Filter::default()).unwrap();
-    assert_eq!((presence.len(), presence[0].last), (1, noon() + Duration::from_secs(90)));
+    let window = Window { from: noon(), to: noon() + Duration::from_secs(600) };
+    let all = store.activities(&window, &Filter::default(), 9).unwrap();
+    let last = all.values().map(|activity| instant(activity.seen.unwrap().last));
+    assert_eq!(last.collect::<Vec<_>>(), [noon() + Duration::from_secs(90)]);
 
     let remembered = store.remembered().unwrap();
     let book = crate::record::ReadBook::default();

@@ -20,18 +20,17 @@ fn what_is_recorded_is_what_is_read() {
     let reader = StoreReader::open(&folder.store()).unwrap();
     let window = everything(&reader);
     assert_eq!((window.from, window.to), (noon(), noon() + Duration::from_secs(600)));
-    let totals = reader.totals(&window, &Filter::default()).unwrap();
-    let count = |crawler: &str, kind: EventKind| -> u64 {
-        let of = totals
-            .iter()
-            .filter(|total| total.subject.crawler.as_deref() == Some(crawler) && total.decision.kind == kind);
-        of.map(|total| total.count).sum()
-    };
+    let all = reader.counts(&window, &Filter::default()).unwrap();
+    let of =
+        |crawler: &str| all.iter().find(|(subject, _)| subject.crawler.as_deref() == Some(crawler)).unwrap();
+    let count = |crawler: &str, kind: EventKind| of(crawler).1.requests(|decision| decision.kind == kind);
     assert_eq!((count("GPTBot", EventKind::Allowed), count("GPTBot", EventKind::Violation)), (200, 200));
-    assert_eq!((count("bingbot", EventKind::Stale), totals.len()), (200, 3));
-    let violation = totals.iter().find(|total| total.decision.kind == EventKind::Violation).unwrap();
+    let decisions = all.values().map(|activity| activity.decisions.len()).sum::<usize>();
+    assert_eq!((count("bingbot", EventKind::Stale), decisions), (200, 3));
+    let (subject, gptbot) = of("GPTBot");
+    let violation = gptbot.decisions.keys().find(|decision| decision.kind == EventKind::Violation).unwrap();
     assert_eq!(
-        *violation.decision,
+        **violation,
         crate::record::CountedDecision {
             kind: EventKind::Violation,
             action: Action::Refuse,
@@ -43,7 +42,7 @@ fn what_is_recorded_is_what_is_read() {
             proof_by: None,
         }
     );
-    assert_eq!(&*violation.subject.site, "example.org");
+    assert_eq!(&*subject.site, "example.org");
 }
 
 #[test]
@@ -63,11 +62,11 @@ fn a_time_and_a_filter_narrow_what_is_read() {
     assert_eq!(window.to, noon() + Duration::from_secs(300));
     let filter =
         Filter { crawler: Some("gptbot".to_owned()), site: Some("example.org".to_owned()), purpose: None };
-    let totals = reader.totals(&window, &filter).unwrap();
-    assert_eq!((totals.len(), totals[0].count), (1, 4));
-    let points = reader.series(&window, &filter, Duration::from_secs(120)).unwrap();
-    let counts: Vec<u64> = points.iter().map(|point| point.count).collect();
-    assert_eq!(counts, [1, 2, 1], "stretches begin at multiples of the step");
+    let all = reader.counts(&window, &filter).unwrap();
+    assert_eq!((all.len(), requests(&reader, &window)), (1, 8));
+    let stretches = all.values().flat_map(|activity| &activity.stretches);
+    let starts = stretches.map(|stretch| (stretch.start % 3_600, stretch.length, stretch.requests));
+    assert_eq!(starts.collect::<Vec<_>>(), [60, 120, 180, 240].map(|start| (start, 60, 1)));
     let elsewhere = Filter { site: Some("example.com".to_owned()), ..Filter::default() };
-    assert!(reader.totals(&window, &elsewhere).unwrap().is_empty());
+    assert!(reader.counts(&window, &elsewhere).unwrap().is_empty());
 }

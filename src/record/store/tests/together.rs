@@ -26,7 +26,7 @@ fn two_writers_of_one_store_lose_nothing_and_count_nothing_twice() {
     let sums = by_crawler(&reader);
     assert_eq!(sums.len(), 20);
     assert!(sums.values().all(|sum| *sum == 500), "{sums:?}");
-    let paths = reader.paths(&everything(&reader), &Filter::default(), usize::MAX).unwrap();
+    let paths = paths(&reader, usize::MAX);
     assert_eq!(paths.iter().map(|path| path.counts.refused).sum::<u64>(), 10_000);
 }
 

@@ -13,6 +13,8 @@ const ROOMY: BatchLimits = BatchLimits {
     samples: 100,
     reads: 100,
     robots: 100_000,
+    lengths: &[60, 3_600, 86_400],
+    day: 86_400,
 };
 
 fn subject(crawler: &str) -> SubjectRef<'_> {
@@ -106,17 +108,22 @@ fn made_up_names_without_room_are_counted_together_and_known_ones_never() {
 }
 
 #[test]
-fn minutes_become_hours_before_a_count_is_lost() {
+fn periods_become_longer_before_a_count_is_lost() {
     let mut batch = CountBatch::new(BatchLimits { rollups: 10, ..ROOMY });
-    for minute in 0..600 {
-        count(&mut batch, "a", true, "/", minute);
+    // Which minute is counted up to, and how long the periods are then, and how many.
+    for (end, length, periods) in
+        [(11, 60, 11), (12, 3_600, 1), (601, 3_600, 11), (602, 86_400, 1), (14_401, 86_400, 11)]
+    {
+        for minute in i64::try_from(batch.requests()).unwrap()..end {
+            let _ = count(&mut batch, "a", true, "/", minute);
+        }
+        assert_eq!((batch.length, batch.room.sizes.rollups), (length, periods), "after {end} minutes");
     }
-    assert_eq!(batch.room.sizes.rollups, 20, "ten minutes and ten hours");
-    assert_eq!((batch.requests(), batch.losses().counts_lost), (600, 0));
-    for minute in 600..660 {
-        count(&mut batch, "a", true, "/", minute);
-    }
-    assert_eq!((batch.requests(), batch.losses().counts_lost), (600, 60));
+    // An earlier time finds its period.
+    let _ = count(&mut batch, "a", true, "/", 7);
+    assert_eq!((batch.requests(), batch.losses().counts_lost), (14_402, 0));
+    let _ = count(&mut batch, "a", true, "/", 15_840);
+    assert_eq!((batch.requests(), batch.losses().counts_lost), (14_402, 1));
 }
 
 #[test]
