@@ -3,7 +3,10 @@
 use crate::engine::Engine;
 use crate::number;
 use crate::scene::SimulatedScene;
-use robots_gateway::record::ExportedRows;
+use robots_gateway::decide::Notice;
+use robots_gateway::enforce::Action;
+use robots_gateway::identify::{ClientKind, Proof, Purpose};
+use robots_gateway::record::{CountSubject, CountedDecision, EventKind, PathCounts, Tables};
 use std::time::{Duration, Instant};
 use tokio_postgres::NoTls;
 
@@ -18,20 +21,29 @@ const WRITING: Duration = Duration::from_secs(20);
 
 /// A batch of 1,035 rows, as a store exports it, and its number.
 fn batch(store: u32, sequence: i64) -> String {
-    let mut rows = ExportedRows::default();
+    let mut rows = Tables::default();
     let id = |kind: u32, number: u32| -> Box<str> {
         format!("{:032x}", u64::from(kind) << 32 | u64::from(number)).into()
     };
-    let words = |text: &str| text.to_owned().into_boxed_str();
     for subject in 0..SUBJECTS {
         let name = format!("Sizebot{subject}");
-        let of = [words("example.org"), words("crawler"), name.into(), words("ai-train"), words("unchecked")];
-        rows.subjects.insert(id(1, subject), of);
+        let (site, crawler, client) = ("example.org".into(), Some(name.into()), ClientKind::Crawler);
+        let (purpose, proof) = (Some(Purpose::AiTrain), Proof::Unchecked);
+        rows.subjects.insert(id(1, subject), CountSubject { site, crawler, client, purpose, proof });
         rows.presence.push(((0, id(1, subject)), (sequence * 10_000_000, sequence * 10_000_000 + 9)));
     }
     for decision in 0..DECISIONS {
-        let of = ["violation", "refuse", "read", "0123456789ab", "[\"*\"]", "Disallow: /x", ""].map(words);
-        rows.decisions.insert(id(2, decision), (of, decision + 1));
+        let of = CountedDecision {
+            kind: EventKind::Violation,
+            action: Action::Refuse,
+            notice: Some(Notice::Read),
+            version: "0123456789ab".parse().ok(),
+            group: vec!["*".into()],
+            line: Some(decision + 1),
+            rule: Some("Disallow: /x".into()),
+            proof_by: None,
+        };
+        rows.decisions.insert(id(2, decision), of);
     }
     for row in 0..ROLLUPS {
         // Each minute has six batches: the first has its rows made, the others count them up.
@@ -43,7 +55,8 @@ fn batch(store: u32, sequence: i64) -> String {
             "/folder/{}",
             (u64::from(path) + sequence.unsigned_abs() * 31 + u64::from(store)) % 5_000
         );
-        rows.paths.push(((0, id(1, path % SUBJECTS), target.into()), [1, 1, 0, 0, 0, 1]));
+        let counts = PathCounts { allowed: 1, violations: 1, refused: 1, ..PathCounts::default() };
+        rows.paths.push(((0, id(1, path % SUBJECTS), target.into()), counts));
     }
     rows.summed().json().expect("JSON")
 }

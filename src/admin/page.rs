@@ -104,16 +104,10 @@ impl LivePage {
 
     fn make(&self, view: &PageRequest, policy: &Policy, frame: &Frame) -> Result<String, PageFailure> {
         let now = SystemTime::now();
-        let question = ReportQuestion {
-            from: now.checked_sub(view.since).unwrap_or(SystemTime::UNIX_EPOCH),
-            to: ReportQuestion::open_end(),
-            now: Some(now),
-            site: view.site.clone(),
-            crawler: None,
-            purpose: None,
-            top: TOP,
-            known: CatalogueView::of(policy.identifier.catalogue()),
-        };
+        let from = now.checked_sub(view.since).unwrap_or(SystemTime::UNIX_EPOCH);
+        let known = CatalogueView::of(policy.identifier.catalogue());
+        let all = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), TOP, known);
+        let question = ReportQuestion { site: view.site.clone(), ..all };
         let (store, part) = match self.fleet.as_ref().filter(|_| view.is_of_fleet) {
             Some(fleet) => self.ask(fleet, &question)?,
             None => (StoreReader::open(&self.store).map_err(|error| unreadable(&error))?, None),

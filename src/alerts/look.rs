@@ -128,13 +128,11 @@ fn losses(status: &StatusReport, beyond_rate: u64, lost: &mut u64) -> Option<Ale
         }
         None => return None,
     };
-    let details = json!({
-        "counts_lost": counts,
-        "details_dropped": details,
-        "access_log_lines_lost": lines,
-        "store_error": error,
-    });
-    Some(Alert::new(AlertKind::Losses, text, details))
+    Some(Alert::new(
+        AlertKind::Losses,
+        text,
+        json!({ "access_log_lines_lost": lines, "store": status.store }),
+    ))
 }
 
 /// A fault of the configuration is every site's, and is told once.

@@ -13,7 +13,6 @@ use crate::policy::Reloader;
 use crate::record::{AlertTotals, Journal, replace_file};
 use delivery::Delivery;
 use look::Alert;
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -73,16 +72,10 @@ pub fn watch(watched: WatchedGateway, totals: Arc<AlertTotals>) -> io::Result<()
 #[derive(Debug)]
 struct AlertMemory {
     path: PathBuf,
-    held: BTreeMap<String, Held>,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Held {
-    is_told: bool,
-    /// When it was seen last, in Unix time.
-    last: u64,
-    /// For how many seconds it may be gone and still be the same, once it is told.
-    quiet: u64,
+    /// Until when what was told is not told again, in Unix time: it may be gone for a while and still be the same.
+    quiet_until: BTreeMap<String, u64>,
+    /// What the last look found.
+    before: BTreeSet<String>,
 }
 
 impl AlertMemory {
@@ -90,31 +83,27 @@ impl AlertMemory {
     fn open(folder: &Path) -> Self {
         let path = folder.join(FILE);
         let text = std::fs::read(&path).unwrap_or_default();
-        Self { held: serde_json::from_slice(&text).unwrap_or_default(), path }
+        let quiet_until = serde_json::from_slice(&text).unwrap_or_default();
+        Self { path, quiet_until, before: BTreeSet::new() }
     }
 
-    /// What is to be told of what a look `found`. What has to be found twice is forgotten by a look that does not find it.
+    /// What is to be told of what a look `found`. What was told before is only remembered for longer.
     fn news(&mut self, mut found: Vec<Alert>, now: SystemTime) -> Vec<Alert> {
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
-        let keys: BTreeSet<String> = found.iter().map(Alert::key).collect();
-        // A wall clock that was set back forgets nothing early.
-        let is_quiet = |held: &Held| now.saturating_sub(held.last) <= held.quiet;
-        self.held.retain(|key, held| if held.is_told { is_quiet(held) } else { keys.contains(key) });
+        let before = std::mem::replace(&mut self.before, found.iter().map(Alert::key).collect());
+        self.quiet_until.retain(|_, until| *until >= now);
         found.retain(|alert| {
-            let (key, quiet) = (alert.key(), alert.kind.quiet().as_secs());
-            let is_full = self.held.len() >= MOST;
-            let Some(held) = self.held.get_mut(&key) else {
-                let is_told = !alert.kind.needs_two_looks();
-                if !is_full {
-                    self.held.insert(key, Held { is_told, last: now, quiet });
-                }
-                return is_told && !is_full;
-            };
-            held.last = now;
-            !std::mem::replace(&mut held.is_told, true)
+            let (key, until) = (alert.key(), now + alert.kind.quiet().as_secs());
+            let is_told = self.quiet_until.contains_key(&key);
+            let has_room = is_told || self.quiet_until.len() < MOST;
+            let is_certain = is_told || !alert.kind.needs_two_looks() || before.contains(&key);
+            if has_room && is_certain {
+                self.quiet_until.insert(key, until);
+            }
+            has_room && is_certain && !is_told
         });
         if !found.is_empty() {
-            let text = serde_json::to_vec(&self.held).map_err(io::Error::other);
+            let text = serde_json::to_vec(&self.quiet_until).map_err(io::Error::other);
             if let Err(error) = text.and_then(|text| replace_file(&self.path, &text)) {
                 let file = self.path.display();
                 tracing::warn!(%file, "cannot save which alerts were sent, so they may be sent again after a restart: {error}");

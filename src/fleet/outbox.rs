@@ -106,10 +106,10 @@ async fn take(
         let why = "counts that waited for the fleet cannot be read, and are missing there";
         return skip(client, store, mark, batch.last + 1, why).await;
     };
-    for (_, (_, _, _, _, as_of)) in &mut rows.reads {
-        *as_of = gateway.stamp_of(*as_of);
+    for (_, read) in &mut rows.reads {
+        read.as_of = gateway.stamp_of(read.as_of);
     }
-    let rows = rows.json()?;
+    let rows = rows.json().map_err(|error| FleetError::Local(error.to_string()))?;
     let sql = "SELECT robots_gateway.take($1, $2, $3, $4, $5::text::jsonb)";
     let taken =
         within(client.query_one(sql, &[&store, &batch.first, &batch.last, &batch.piece, &rows])).await;

@@ -51,7 +51,7 @@ impl ReadsTaken {
             rows.iter().filter_map(|row| read(row).transpose()).collect::<Result<_, _>>()?;
         // What had come before this gateway asked for the first time has not come late.
         if self.before > 0 {
-            let lags = rows.iter().map(|row| row.try_get(10)).collect::<Result<Vec<f64>, _>>()?;
+            let lags = rows.iter().map(|row| row.try_get(6)).collect::<Result<Vec<f64>, _>>()?;
             self.lag = lags.into_iter().reduce(f64::max).map(|lag| lag.max(0.0)).or(self.lag);
         }
         if !reads.is_empty() {
@@ -62,7 +62,7 @@ impl ReadsTaken {
     }
 }
 
-const READS: &str = "SELECT site, client, crawler, purpose, proof, version, host, network, rules, stamp,
+const READS: &str = "SELECT name::text, version, host, network, rules, stamp,
     extract(epoch FROM clock_timestamp())::float8 - last / 1e6::float8
     FROM robots_gateway.read JOIN robots_gateway.subject ON subject.id = read.subject
     WHERE noted >= $1::text::xid8 AND noted < $2::text::xid8 AND store <> $3 ORDER BY stamp DESC LIMIT $4";
@@ -70,9 +70,8 @@ const READS: &str = "SELECT site, client, crawler, purpose, proof, version, host
 /// `None` where a word is not known: another version of the program wrote it.
 fn read(row: &Row) -> Result<Option<(u64, ReadTotal)>, FleetError> {
     let word = |column: usize| row.try_get::<_, &str>(column);
-    let subject = [word(0)?, word(1)?, word(2)?, word(3)?, word(4)?];
-    let stamp: i64 = row.try_get(9)?;
+    let stamp: i64 = row.try_get(5)?;
     let stamp = u64::try_from(stamp).unwrap_or_default();
-    let read = ReadTotal::of_words(subject, [word(5)?, word(6)?, word(7)?], word(8)?);
+    let read = ReadTotal::of_member(word(0)?, [word(1)?, word(2)?, word(3)?], word(4)?);
     Ok(read.map(|read| (stamp, read)))
 }

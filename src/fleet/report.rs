@@ -4,7 +4,7 @@ use super::FleetError;
 use super::connect::{connect_to_schema, within};
 use super::members::{micros, waiting};
 use crate::config::FleetConfig;
-use crate::record::{ExportedRows, FleetPart, SkippedCounts};
+use crate::record::{FleetPart, SkippedCounts, Tables};
 use serde::de::DeserializeOwned;
 use std::time::{Duration, SystemTime};
 use tokio_postgres::{Client, Row};
@@ -16,7 +16,7 @@ const DAY: i64 = 86_400;
 #[derive(Debug)]
 pub struct FleetCounts {
     /// The rows of all members.
-    pub rows: ExportedRows,
+    pub rows: Tables,
     /// What is not among them.
     pub part: FleetPart,
 }
@@ -56,7 +56,7 @@ async fn ask(
         i64::try_from(since).unwrap_or(i64::MAX / 2)
     };
     let (first, end) = (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
-    let mut rows = ExportedRows::default();
+    let mut rows = Tables::default();
     for row in client.query(ROWS, &[&first, &end]).await? {
         add(&mut rows, row.try_get(0)?, row.try_get(1)?).map_err(|error| {
             FleetError::Schema(format!("the database of the fleet has what is not understood: {error}"))
@@ -72,24 +72,23 @@ async fn skipped(client: &Client) -> Result<Vec<SkippedCounts>, FleetError> {
     within(client.query(sql, &[])).await?.iter().map(of).collect()
 }
 
-/// All of one moment: which rows of [`ExportedRows`], and one of them as JSON.
+/// All of one moment: which rows of [`Tables`], and one of them as JSON.
 const ROWS: &str = "
-    SELECT 'subjects', json_build_array(id, json_build_array(site, client, crawler, purpose, proof))::text
-        FROM robots_gateway.subject
-    UNION ALL SELECT 'decisions', json_build_array(id,
-            json_build_array(json_build_array(kind, action, notice, version, tokens, rule, proof_by), line))::text
-        FROM robots_gateway.decision
+    SELECT 'subjects', json_build_array(id, name)::text FROM robots_gateway.subject
+    UNION ALL SELECT 'decisions', json_build_array(id, name)::text FROM robots_gateway.decision
     UNION ALL SELECT 'rollups', json_build_array(json_build_array(span, start, subject, decision), sum(count))::text
         FROM robots_gateway.rollup WHERE start >= $1 AND start < $2 GROUP BY span, start, subject, decision
     UNION ALL SELECT 'sent', json_build_array(json_build_array(span, start, subject), sum(bytes))::text
         FROM robots_gateway.sent WHERE start >= $1 AND start < $2 GROUP BY span, start, subject
     UNION ALL SELECT 'presence', json_build_array(json_build_array(min(day), subject), json_build_array(min(first), max(last)))::text
         FROM robots_gateway.presence GROUP BY subject
-    UNION ALL SELECT 'paths', json_build_array(json_build_array(day, subject, target), json_build_array(sum(allowed),
-            sum(violations), sum(stale), sum(variants), sum(spoofed), sum(refused)))::text
+    UNION ALL SELECT 'paths', json_build_array(json_build_array(day, subject, target), json_build_object(
+            'allowed', sum(allowed), 'violations', sum(violations), 'stale', sum(stale), 'variants', sum(variants),
+            'spoofed', sum(spoofed), 'refused', sum(refused)))::text
         FROM robots_gateway.path WHERE day >= $1 AND day < $2 GROUP BY day, subject, target
-    UNION ALL SELECT 'reads', json_build_array(json_build_array(subject, version, in_force, host, network, chosen),
-            json_build_array(rules, first, last, count, 0))::text
+    UNION ALL SELECT 'reads', json_build_array(json_build_array(subject, json_build_object('version', version,
+            'in_force', in_force, 'host', host, 'network', nullif(network, ''), 'chosen', nullif(chosen, ''))),
+            json_build_object('rules', rules, 'first', first, 'last', last, 'count', count, 'as_of', 0))::text
         FROM robots_gateway.read
     UNION ALL SELECT 'versions', json_build_array(site, sha256, since, until)::text FROM robots_gateway.version
     UNION ALL SELECT 'robots', json_build_array(sha256, bytes)::text FROM robots_gateway.robots
@@ -97,7 +96,7 @@ const ROWS: &str = "
             'count', count)::text
         FROM robots_gateway.missing";
 
-fn add(rows: &mut ExportedRows, which: &str, row: &str) -> Result<(), serde_json::Error> {
+fn add(rows: &mut Tables, which: &str, row: &str) -> Result<(), serde_json::Error> {
     fn one<T: DeserializeOwned>(to: &mut impl Extend<T>, row: &str) -> Result<(), serde_json::Error> {
         to.extend([serde_json::from_str::<T>(row)?]);
         Ok(())

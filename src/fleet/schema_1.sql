@@ -61,26 +61,16 @@ CREATE TABLE robots_gateway.writer (
     skipped_at timestamptz
 ) WITH (fillfactor = 40);
 
+-- Who and what, as JSON, as in the stores of the members.
 CREATE TABLE robots_gateway.subject (
-    id      uuid PRIMARY KEY,
-    site    text NOT NULL,
-    client  text NOT NULL,
-    crawler text NOT NULL,
-    purpose text NOT NULL,
-    proof   text NOT NULL,
-    used    date NOT NULL DEFAULT current_date
+    id   uuid PRIMARY KEY,
+    name jsonb NOT NULL,
+    used date NOT NULL DEFAULT current_date
 );
 CREATE TABLE robots_gateway.decision (
-    id      uuid PRIMARY KEY,
-    kind    text NOT NULL,
-    action  text NOT NULL,
-    notice  text NOT NULL,
-    version text NOT NULL,
-    tokens  text NOT NULL,
-    rule    text NOT NULL,
-    line    integer NOT NULL,
-    used    date NOT NULL DEFAULT current_date,
-    proof_by text NOT NULL DEFAULT '' -- '' where that is not known
+    id   uuid PRIMARY KEY,
+    name jsonb NOT NULL,
+    used date NOT NULL DEFAULT current_date
 );
 
 -- Counts by minute, hour or day (span in seconds), of what was answered 429 for its pace by ten seconds. Members write to one of 16 slots each, so that they rarely wait for
@@ -261,14 +251,11 @@ BEGIN
         UNION SELECT DISTINCT (e->0->>1)::bigint / 86400 * 86400 FROM jsonb_array_elements(p_rows->'sent') e
         UNION SELECT DISTINCT (e->0->>0)::bigint FROM jsonb_array_elements(p_rows->'presence') e
         UNION SELECT DISTINCT (e->0->>0)::bigint FROM jsonb_array_elements(p_rows->'paths') e) AS days;
-    INSERT INTO robots_gateway.subject (id, site, client, crawler, purpose, proof)
-    SELECT key::uuid, value->>0, value->>1, value->>2, value->>3, value->>4
-    FROM jsonb_each(p_rows->'subjects') ORDER BY key
+    INSERT INTO robots_gateway.subject (id, name)
+    SELECT key::uuid, value FROM jsonb_each(p_rows->'subjects') ORDER BY key
     ON CONFLICT (id) DO UPDATE SET used = current_date WHERE subject.used < current_date;
-    INSERT INTO robots_gateway.decision (id, kind, action, notice, version, tokens, rule, line, proof_by)
-    SELECT key::uuid, value->0->>0, value->0->>1, value->0->>2, value->0->>3, value->0->>4, value->0->>5,
-        (value->>1)::bigint::integer, value->0->>6
-    FROM jsonb_each(p_rows->'decisions') ORDER BY key
+    INSERT INTO robots_gateway.decision (id, name)
+    SELECT key::uuid, value FROM jsonb_each(p_rows->'decisions') ORDER BY key
     ON CONFLICT (id) DO UPDATE SET used = current_date WHERE decision.used < current_date;
     INSERT INTO robots_gateway.rollup AS known (span, start, subject, decision, slot, count)
     SELECT (e->0->>0)::integer, (e->0->>1)::bigint, (e->0->>2)::uuid, (e->0->>3)::uuid, own, (e->>1)::bigint
@@ -287,8 +274,9 @@ BEGIN
     INSERT INTO robots_gateway.path AS known
         (day, subject, target_id, target, slot, allowed, violations, stale, variants, spoofed, refused)
     SELECT (e->0->>0)::bigint, (e->0->>1)::uuid,
-        left(encode(sha256(convert_to(e->0->>2, 'UTF8')), 'hex'), 32)::uuid, e->0->>2, own, (e->1->>0)::bigint, (e->1->>1)::bigint,
-        (e->1->>2)::bigint, (e->1->>3)::bigint, (e->1->>4)::bigint, (e->1->>5)::bigint
+        left(encode(sha256(convert_to(e->0->>2, 'UTF8')), 'hex'), 32)::uuid, e->0->>2, own,
+        (e->1->>'allowed')::bigint, (e->1->>'violations')::bigint, (e->1->>'stale')::bigint,
+        (e->1->>'variants')::bigint, (e->1->>'spoofed')::bigint, (e->1->>'refused')::bigint
     FROM jsonb_array_elements(p_rows->'paths') e ORDER BY 1, 2, 3
     ON CONFLICT (day, subject, target_id, slot) DO UPDATE SET allowed = known.allowed + excluded.allowed,
         violations = known.violations + excluded.violations, stale = known.stale + excluded.stale,
@@ -296,8 +284,9 @@ BEGIN
         refused = known.refused + excluded.refused;
     INSERT INTO robots_gateway.read AS known
         (store, subject, version, in_force, host, network, chosen, rules, first, last, count, stamp)
-    SELECT p_store, (e->0->>0)::uuid, e->0->>1, (e->0->>2)::bigint, e->0->>3, e->0->>4, coalesce(e->0->>5, ''),
-        e->1->>0, (e->1->>1)::bigint, (e->1->>2)::bigint, (e->1->>3)::bigint, (e->1->>4)::bigint
+    SELECT p_store, (e->0->>0)::uuid, e->0->1->>'version', (e->0->1->>'in_force')::bigint, e->0->1->>'host',
+        coalesce(e->0->1->>'network', ''), coalesce(e->0->1->>'chosen', ''), e->1->>'rules',
+        (e->1->>'first')::bigint, (e->1->>'last')::bigint, (e->1->>'count')::bigint, (e->1->>'as_of')::bigint
     FROM jsonb_array_elements(p_rows->'reads') e ORDER BY 2, 3, 4, 5, 6, 7
     ON CONFLICT (store, subject, version, in_force, host, network, chosen) DO UPDATE
     SET first = least(known.first, excluded.first), last = greatest(known.last, excluded.last),

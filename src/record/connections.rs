@@ -2,7 +2,7 @@
 //!
 //! What never became a request leaves no other trace: it has no host, no path and no client to name.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use strum::{EnumCount as _, EnumMessage as _, VariantArray as _};
@@ -71,9 +71,9 @@ impl ConnectionEvent {
 #[derive(Debug, Default)]
 pub struct ConnectionTotals([AtomicU64; ConnectionEvent::COUNT]);
 
-/// The counters at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ConnectionSnapshot([u64; ConnectionEvent::COUNT]);
+/// The counters at one moment, by their names, which are public API; and how many are `open`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionSnapshot(BTreeMap<String, u64>);
 
 impl ConnectionTotals {
     /// Counts one event.
@@ -85,24 +85,30 @@ impl ConnectionTotals {
 
     /// The counts now.
     pub fn snapshot(&self) -> ConnectionSnapshot {
-        let mut counts = ConnectionSnapshot::default();
-        // Backwards, so that closed ones come first: one that ends in between would make the difference negative.
-        for (count, counter) in counts.0.iter_mut().zip(&self.0).rev() {
-            *count = counter.load(Ordering::Relaxed);
-        }
-        counts
+        let of =
+            |event: ConnectionEvent| self.0.get(event as usize).map_or(0, |at| at.load(Ordering::Relaxed));
+        // Closed ones first: one that ends in between would make the difference negative.
+        let closed = of(ConnectionEvent::Closed);
+        let told = ConnectionEvent::VARIANTS.iter().filter(|event| **event != ConnectionEvent::Closed);
+        let mut counts: BTreeMap<String, u64> = told.map(|event| (event.field(), of(*event))).collect();
+        counts.insert("open".to_owned(), of(ConnectionEvent::Accepted).saturating_sub(closed));
+        ConnectionSnapshot(counts)
     }
 }
 
 impl ConnectionSnapshot {
-    /// How often this happened since the start.
+    fn named(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or_default()
+    }
+
+    /// How often this happened since the start; of connections that are over see [`Self::open`].
     pub fn of(&self, event: ConnectionEvent) -> u64 {
-        self.0.get(event as usize).copied().unwrap_or_default()
+        self.named(&event.field())
     }
 
     /// How many are open now.
     pub fn open(&self) -> u64 {
-        self.of(ConnectionEvent::Accepted).saturating_sub(self.of(ConnectionEvent::Closed))
+        self.named("open")
     }
 
     /// What went wrong, as a word, and how often.
@@ -110,29 +116,6 @@ impl ConnectionSnapshot {
         let plain = [ConnectionEvent::Accepted, ConnectionEvent::Closed];
         let faults = ConnectionEvent::VARIANTS.iter().filter(move |event| !plain.contains(event));
         faults.map(|event| (event.into(), self.of(*event)))
-    }
-}
-
-impl Serialize for ConnectionSnapshot {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let told = ConnectionEvent::VARIANTS.iter().filter(|event| **event != ConnectionEvent::Closed);
-        let counts = told.map(|event| (event.field(), self.of(*event)));
-        serializer.collect_map(std::iter::once(("open".to_owned(), self.open())).chain(counts))
-    }
-}
-
-impl<'de> Deserialize<'de> for ConnectionSnapshot {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let counts = BTreeMap::<String, u64>::deserialize(deserializer)?;
-        let count = |name: &str| counts.get(name).copied().unwrap_or_default();
-        let mut told = Self::default();
-        for (place, event) in told.0.iter_mut().zip(ConnectionEvent::VARIANTS) {
-            *place = match event {
-                ConnectionEvent::Closed => count("accepted").saturating_sub(count("open")),
-                event => count(&event.field()),
-            };
-        }
-        Ok(told)
     }
 }
 

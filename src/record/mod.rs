@@ -60,6 +60,7 @@ mod rotation;
 mod rows;
 mod sharded;
 mod store;
+mod tables;
 mod tally;
 mod totals;
 mod unknown_hosts;
@@ -96,10 +97,12 @@ pub use rows::{
     uptime,
 };
 pub use store::{
-    CrawlerCounts, ExportedRows, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, PathRow,
-    PresenceRow, ReadRow, ReadTotal, RemovedCounts, RollupRow, STORE_FILE, SampleEvent, SentRow, StoreError,
-    StoreErrorKind, StoreOptions, StoreReader, StoreStatus, UncleanEndStatus, VersionRecord, Window,
-    copy_store,
+    CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, RemovedCounts,
+    STORE_FILE, SampleEvent, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus,
+    UncleanEndStatus, VersionRecord, Window, copy_store,
+};
+pub use tables::{
+    PathRow, PresenceRow, ReadKey, ReadRow, ReadSum, RollupRow, RowId, SentRow, Tables, VersionRow,
 };
 pub use tally::{
     CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,

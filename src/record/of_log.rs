@@ -8,9 +8,10 @@ use super::activity::{Activities, Activity, Stretch};
 use super::event::{EventKind, Occurrence};
 use super::reads::ReaderId;
 use super::store::{OTHER_PATHS, ReadTotal, Window};
+use super::tables::{ReadKey, ReadSum};
 use super::tally::{
-    BatchLimits, CountBatch, CountSubject, CountedDecision, CountedRequest, Map, ReadKey, SeenInstants,
-    SeenRead, SubjectCounts, SubjectRef, instant, is_known,
+    BatchLimits, CountBatch, CountSubject, CountedDecision, CountedRequest, Map, SeenInstants, SubjectCounts,
+    SubjectRef, instant, is_known,
 };
 use crate::decide::{RulesId, VersionId};
 use crate::identify::{Identity, Proof};
@@ -77,7 +78,7 @@ impl LogTables {
         reader: &ReaderId<'_>,
         version: Option<(VersionId, RulesId)>,
     ) {
-        let subject = SubjectRef::new(site, identity, Proof::Unchecked);
+        let subject = SubjectRef::of(site, identity, Proof::Unchecked);
         let Some((version, rules)) = version else {
             let subject = self.batch.seen(subject, is_known(identity), SeenInstants::once(at));
             let last = self.other_fetches.entry(subject).or_insert(at);
@@ -86,14 +87,12 @@ impl LogTables {
         };
         let key = ReadKey {
             version,
-            rules,
             in_force: 0,
-            as_of: 0,
             host: reader.host().into(),
             network: reader.network().map(|network| network.to_string().into()),
             chosen: None,
         };
-        let read = SeenRead { seen: SeenInstants::once(at), at: 0 };
+        let read = ReadSum { rules, seen: SeenInstants::once(at), as_of: 0, at: 0 };
         self.batch.read(subject, is_known(identity), key, read);
     }
 
@@ -136,7 +135,11 @@ impl LogTables {
             }
         }
         found.bytes = of.sent.iter().map(|(_, bytes)| *bytes).reduce(u64::saturating_add);
-        found.reads = of.reads.iter().map(|(key, read)| ReadTotal::of(subject, key, read)).collect();
+        found.reads = of
+            .reads
+            .iter()
+            .map(|(key, read)| ReadTotal::of(Arc::clone(subject), key.clone(), read))
+            .collect();
         found
     }
 }

@@ -357,9 +357,9 @@ mod tests {
         for number in 0..READERS {
             book.note(reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"), read(1, 10));
         }
-        let words = ["example.org", "crawler", "GPTBot", "", "confirmed"];
+        let subject = "{\"site\":\"example.org\",\"crawler\":\"GPTBot\",\"client\":\"crawler\",\"purpose\":null,\"proof\":\"confirmed\"}";
         let rules = read(1, 10).rules.to_string();
-        let new = ReadTotal::of_words(words, ["000000000000", "example.org", ""], &rules).unwrap();
+        let new = ReadTotal::of_member(subject, ["000000000000", "example.org", ""], &rules).unwrap();
         book.restore(&[new]);
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).len(), 1);
         // All are of one moment.

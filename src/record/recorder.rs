@@ -9,9 +9,9 @@ use super::rows::whole_micros;
 use super::store::{
     CrawlerCounts, Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn,
 };
+use super::tables::{ReadKey, ReadSum};
 use super::tally::{
-    CountSubject, CountedRequest, InForce, KeptEvent, ReadKey, SeenInstants, SeenRead, SubjectRef, Tally,
-    is_known, micros,
+    CountSubject, CountedRequest, InForce, KeptEvent, SeenInstants, SubjectRef, Tally, is_known, micros,
 };
 use crate::decide::{NoticeTime, Read, VersionId};
 use crate::identify::{Identity, Proof};
@@ -97,7 +97,7 @@ impl Recorder {
 
     /// Adds the bytes of the body that a counted request, which came at `time`, was answered with.
     pub fn sent(&self, site: &str, identity: &Identity, proof: Proof, time: SystemTime, bytes: u64) {
-        let subject = SubjectRef::new(site, identity, proof);
+        let subject = SubjectRef::of(site, identity, proof);
         self.tally.shard(subject).sent(subject, is_known(identity), micros(time), bytes);
     }
 
@@ -110,21 +110,22 @@ impl Recorder {
 
     /// Notes a complete read of robots.txt.
     pub fn read(&self, read: &CompleteRead<'_>) {
-        let subject = SubjectRef::new(read.site, read.identity, read.reader.proof());
+        let subject = SubjectRef::of(read.site, read.identity, read.reader.proof());
         let network = read.reader.network().filter(|_| read.addresses != AddressDetail::None);
         let key = ReadKey {
             version: read.version,
-            rules: read.read.rules,
             in_force: micros(read.in_force),
-            as_of: whole_micros(read.read.as_of.0),
             host: read.reader.host().into(),
             network: network.map(|network| network.to_string().into()),
             chosen: Some(read.chosen.into()),
         };
-        let time = micros(read.time);
-        let at = i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX);
-        let seen = SeenRead { seen: SeenInstants::once(time), at };
-        self.tally.shard(subject).read(subject, is_known(read.identity), key, seen);
+        let sum = ReadSum {
+            rules: read.read.rules,
+            seen: SeenInstants::once(micros(read.time)),
+            as_of: whole_micros(read.read.as_of.0),
+            at: i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX),
+        };
+        self.tally.shard(subject).read(subject, is_known(read.identity), key, sum);
     }
 
     /// Notes which file is in force at a site, and since when; without bytes for a site without one. To say

@@ -10,30 +10,26 @@
 //!   written later. What finds no room is counted as lost, and shown.
 //! - *Never gone*: a broken file is set aside, not deleted.
 
+mod apply;
 mod clock;
 mod copy;
 mod ends;
 mod error;
 mod housekeeping;
-mod import;
 mod missing;
 mod open;
 mod outbox;
 mod processes;
 mod reader;
-mod rows;
 mod schema;
 mod shares;
 mod sqlite;
-mod words;
 mod write;
 mod writer;
 
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
-pub use outbox::{
-    ExportedRows, OutboxBatch, OutboxReader, OutboxState, PathRow, PresenceRow, ReadRow, RollupRow, SentRow,
-};
+pub use outbox::{OutboxBatch, OutboxReader, OutboxState};
 pub use reader::{Filter, ReadTotal, RemovedCounts, SampleEvent, StoreReader, VersionRecord, Window};
 pub use write::OTHER as OTHER_PATHS;
 pub use writer::{CrawlerCounts, StoreStatus, UncleanEndStatus};

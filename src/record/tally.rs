@@ -16,7 +16,7 @@ pub use decision::{CountedDecision, DecisionRef};
 pub use instant::{instant, micros};
 pub use subject::{CountSubject, OTHER_CRAWLERS, is_known};
 
-pub(super) use account::{KeptEvent, Map, PathDays, ReadKey, SeenRead, SubjectCounts};
+pub(super) use account::{KeptEvent, Map, SubjectCounts};
 pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce};
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, start_of};
 pub(super) use subject::SubjectRef;

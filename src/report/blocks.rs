@@ -91,7 +91,7 @@ pub(super) fn proposals(
         else {
             continue;
         };
-        if purpose != Some(Purpose::Search) && known.has(&name.to_ascii_lowercase()) {
+        if purpose != Some(Purpose::Search) && known.has(name) {
             let lines = format!("User-agent: {first}\nDisallow: /\n");
             let purpose = purpose.map(Purpose::as_str);
             proposals.push(Proposal { site: site.into(), crawler: name.into(), purpose, requests, lines });

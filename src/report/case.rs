@@ -115,15 +115,7 @@ mod tests {
         let mut sha256 = [0; 32];
         sha256.iter_mut().zip(bytes).for_each(|(digit, byte)| *digit = *byte);
         let (id, until) = (Some(VersionId::of(bytes)), until.map(at));
-        VersionRecord {
-            row: 1,
-            site: "a".into(),
-            sha256: Some(sha256),
-            id,
-            bytes: None,
-            from: at(from),
-            until,
-        }
+        VersionRecord { site: "a".into(), sha256: Some(sha256), id, bytes: None, from: at(from), until }
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl RobotsFiles {
         let stated = robots.preferences(group).into_iter();
         let stated =
             stated.map(|preference| (preference.lines.first().copied(), Some(preference.to_string())));
-        stated.chain(known.control(subject).iter().filter_map(|token| wish(robots, token))).collect()
+        stated.chain(known.control(subject).filter_map(|token| wish(robots, token))).collect()
     }
 }
 

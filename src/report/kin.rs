@@ -37,8 +37,9 @@ impl NameReads {
         }
         let (names, name) = (self.0.get(&subject.site)?, subject.crawler.as_deref()?.to_ascii_lowercase());
         let rest = Some(OTHER_CRAWLERS).filter(|_| !known.has(&name));
-        let others =
-            known.sharers(&name).chain(rest).filter_map(|name| names.get(name)).flat_map(HashMap::values);
+        let sharers = known.sharers(&name);
+        let others = sharers.iter().map(String::as_str).chain(rest);
+        let others = others.filter_map(|name| names.get(name)).flat_map(HashMap::values);
         let itself = (subject.client, subject.proof);
         let namesakes = names.get(&name).into_iter().flatten().filter(|(who, _)| **who != itself);
         others.chain(namesakes.map(|(_, last)| last)).max().copied()

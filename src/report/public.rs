@@ -46,16 +46,8 @@ impl PublicPage {
         let mut weeks = Vec::new();
         for back in 0..WEEKS {
             let first = monday - (back * 7).days();
-            let question = ReportQuestion {
-                from: begin(first),
-                to: begin(first + 7.days()),
-                now: Some(now),
-                site: None,
-                crawler: None,
-                purpose: None,
-                top: 0,
-                known: known.clone(),
-            };
+            let week = (begin(first), begin(first + 7.days()));
+            let question = ReportQuestion::of_all(week, Some(now), 0, known.clone());
             let report = Report::of(stores, &question)?.public();
             if report.named().next().is_some() {
                 weeks.push(PublicWeek::of(&report, first, back == 0));

@@ -1,8 +1,8 @@
 //! What a report is asked.
 
-use crate::identify::{Catalogue, ClientKind, PurposeSet};
+use crate::identify::{Catalogue, ClientKind, Crawler, PurposeSet};
 use crate::record::{CountSubject, Filter, StoreError, StoreReader, Window};
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 /// Its beginning, in seconds: the last year that is written with four digits.
@@ -34,52 +34,23 @@ pub struct ReportQuestion {
     pub known: CatalogueView,
 }
 
-/// What a report needs of the catalogue.
+/// What a report needs of the catalogue. Names are in either case.
 #[derive(Clone, Debug, Default)]
-pub struct CatalogueView {
-    /// By name in lower case.
-    crawlers: HashMap<String, KnownCrawler>,
-    /// The control tokens that are for everybody.
-    control: Vec<Box<str>>,
-}
-
-#[derive(Clone, Debug)]
-struct KnownCrawler {
-    tokens: Vec<Box<str>>,
-    star: bool,
-    /// Whose copy of robots.txt it may hold, in lower case.
-    shares: HashSet<String>,
-    /// The control tokens that are for it.
-    control: Vec<Box<str>>,
-}
+pub struct CatalogueView(Catalogue);
 
 impl CatalogueView {
-    /// Takes from the catalogue what a report needs.
+    /// Takes up a catalogue.
     pub fn of(catalogue: &Catalogue) -> Self {
-        let mut pairs: HashMap<String, HashSet<String>> = HashMap::new();
-        for crawler in catalogue.crawlers() {
-            let name = crawler.name.to_ascii_lowercase();
-            for other in &crawler.shares_cache_with {
-                let other = other.to_ascii_lowercase();
-                pairs.entry(other.clone()).or_default().insert(name.clone());
-                pairs.entry(name.clone()).or_default().insert(other);
-            }
-        }
-        let control = |crawler: Option<&crate::identify::Crawler>| {
-            catalogue.control_for(crawler).map(|control| control.token.clone()).collect()
-        };
-        let known = |crawler: &crate::identify::Crawler| {
-            let name = crawler.name.to_ascii_lowercase();
-            let shares = reached(&name, &pairs);
-            let (tokens, control) = (crawler.tokens.to_vec(), control(Some(crawler)));
-            (name, KnownCrawler { tokens, star: crawler.star, shares, control })
-        };
-        Self { crawlers: catalogue.crawlers().iter().map(known).collect(), control: control(None) }
+        Self(catalogue.clone())
     }
 
-    /// Whether the catalogue has the name, in lower case.
+    /// Whether the catalogue has the name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.crawlers.contains_key(name)
+        self.0.get(name).is_some()
+    }
+
+    fn crawler(&self, subject: &CountSubject) -> Option<&Crawler> {
+        self.0.get(subject.crawler.as_deref()?)
     }
 
     /// The token by which a crawler of the catalogue is named in robots.txt. Neither it nor the name holds anything that
@@ -87,44 +58,44 @@ impl CatalogueView {
     pub(super) fn token(&self, name: &str) -> Option<&str> {
         let is_plain =
             |text: &str| text.chars().all(|symbol| symbol.is_ascii_alphanumeric() || "-_. ".contains(symbol));
-        let token = self.crawlers.get(&name.to_ascii_lowercase())?.tokens.first()?;
+        let token = self.0.get(name)?.tokens.first()?;
         Some(&**token).filter(|token| is_plain(token) && is_plain(name))
     }
 
-    /// Who may hold the same copy of robots.txt, by name in lower case.
-    pub(super) fn sharers(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.crawlers.get(name).into_iter().flat_map(|crawler| &crawler.shares).map(String::as_str)
+    /// Who may hold the same copy of robots.txt, by name in lower case: everyone that sharing leads to. Who shares with the
+    /// same crawler shares with each other.
+    pub(super) fn sharers(&self, name: &str) -> BTreeSet<String> {
+        let (mut found, mut next) = (BTreeSet::new(), vec![name.to_ascii_lowercase()]);
+        while let Some(at) = next.pop() {
+            let is_at = |name: &str| name.eq_ignore_ascii_case(&at);
+            let own = self
+                .0
+                .get(&at)
+                .into_iter()
+                .flat_map(|crawler| &crawler.shares_cache_with)
+                .map(|other| &**other);
+            let with = |crawler: &&Crawler| crawler.shares_cache_with.iter().any(|other| is_at(other));
+            let others = self.0.crawlers().iter().filter(with).map(|crawler| &*crawler.name);
+            let names = own.chain(others).map(str::to_ascii_lowercase);
+            next.extend(names.filter(|other| found.insert(other.clone())));
+        }
+        found.remove(&name.to_ascii_lowercase());
+        found
     }
 
     /// The control tokens that are for a subject.
-    pub(super) fn control(&self, subject: &CountSubject) -> &[Box<str>] {
-        let known = subject.crawler.as_deref().and_then(|name| self.crawlers.get(&name.to_ascii_lowercase()));
-        known.map_or(&self.control, |known| &known.control)
+    pub(super) fn control(&self, subject: &CountSubject) -> impl Iterator<Item = &str> {
+        self.0.control_for(self.crawler(subject)).map(|control| &*control.token)
     }
 
     /// The product tokens of a subject, and whether the group `*` is for it (RFC 9309 §2.2.1).
     pub(super) fn tokens(&self, subject: &CountSubject) -> (Vec<Box<str>>, bool) {
-        let name = subject.crawler.as_deref();
-        if let Some(known) = name.and_then(|name| self.crawlers.get(&name.to_ascii_lowercase())) {
-            return (known.tokens.clone(), known.star);
+        if let Some(known) = self.crawler(subject) {
+            return (known.tokens.to_vec(), known.star);
         }
         let star = matches!(subject.client, ClientKind::Crawler | ClientKind::Tool | ClientKind::Unnamed);
-        (name.map(Into::into).into_iter().collect(), star)
+        (subject.crawler.clone().into_iter().collect(), star)
     }
-}
-
-/// Everyone that sharing leads to from `name`: who shares with the same crawler shares with each other.
-fn reached(name: &str, pairs: &HashMap<String, HashSet<String>>) -> HashSet<String> {
-    let mut found = HashSet::new();
-    let mut next = vec![name];
-    while let Some(at) = next.pop() {
-        for other in pairs.get(at).into_iter().flatten() {
-            if other != name && found.insert(other.clone()) {
-                next.push(other);
-            }
-        }
-    }
-    found
 }
 
 impl ReportQuestion {

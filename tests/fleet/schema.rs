@@ -231,9 +231,9 @@ fn what_nothing_names_any_more_goes() {
     );
     scene.engine.sql(
         "UPDATE robots_gateway.robots SET used = used - 30;
-         INSERT INTO robots_gateway.subject SELECT md5(used::text)::uuid, '', '', used::text, '', '', used
+         INSERT INTO robots_gateway.subject SELECT md5(used::text)::uuid, '{}', used
             FROM (VALUES (current_date), (current_date - 100)) AS days (used);
-         INSERT INTO robots_gateway.decision SELECT md5(used::text)::uuid, '', '', '', '', '', '', 1, used
+         INSERT INTO robots_gateway.decision SELECT md5(used::text)::uuid, '{}', used
             FROM (VALUES (current_date), (current_date - 100)) AS days (used);
          INSERT INTO robots_gateway.writer VALUES ('gone', 'x', 7, '', now() - interval '100 days');
          INSERT INTO robots_gateway.version VALUES ('gone', 'x', 'other', 1, 0)",

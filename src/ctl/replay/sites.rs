@@ -98,7 +98,6 @@ fn enforcing(site: &Site) -> Site {
 pub(super) fn version(site: &Site) -> Option<VersionRecord> {
     let id = site.version()?;
     Some(VersionRecord {
-        row: 0,
         site: site.config.name.as_str().into(),
         sha256: None,
         id: Some(id),

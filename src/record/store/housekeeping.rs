@@ -153,7 +153,7 @@ const OF_TODAY: [&str; 4] = [
 
 /// The sites and times of the reads that go next, one row for a site and day: there it cannot be said that nothing was read.
 const NOTE_READS: &str = "INSERT INTO missing (what, reason, site, since, until)
-     SELECT 'reads', 'size-cap', site, oldest.first / 86400000000 * 86400000000, max(oldest.last)
+     SELECT 'reads', 'size-cap', name ->> 'site', oldest.first / 86400000000 * 86400000000, max(oldest.last)
      FROM (SELECT subject, first, last FROM read ORDER BY last LIMIT 500) AS oldest
      JOIN subject ON subject.id = oldest.subject GROUP BY 3, 4
      ON CONFLICT DO UPDATE SET until = max(until, excluded.until)";

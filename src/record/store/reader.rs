@@ -13,12 +13,12 @@ use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
 use super::processes::{self, WriterProcess};
 use super::schema;
 use super::sqlite::{Sqlite, unsigned};
-use super::words;
 use crate::identify::PurposeSet;
 use crate::record::tally::{
     CountSubject, CountedDecision, DAY, HOUR, MINUTE, begins, instant, micros, start_of,
 };
 use rusqlite::{Params, Row};
+use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
@@ -234,8 +234,7 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn subjects(&self, filter: &Filter) -> Result<ById<CountSubject>, StoreError> {
-        let sql = "SELECT id, site, client, crawler, purpose, proof FROM subject";
-        let all = self.by_id(sql, |words, _| Ok(words::subject(words)))?;
+        let all = self.by_id("subject")?;
         Ok(all.into_iter().filter(|(_, subject)| filter.admits(subject)).collect())
     }
 
@@ -254,29 +253,20 @@ impl StoreReader {
     }
 
     fn decisions(&self) -> Result<ById<CountedDecision>, StoreError> {
-        self.by_id(
-            "SELECT id, kind, action, notice, version, tokens, rule, proof_by, line FROM decision",
-            |words, row| Ok(words::decision(words, row.get("line")?)),
-        )
+        self.by_id("decision")
     }
 
-    /// The first column is the id, and words follow.
-    fn by_id<T, const N: usize>(
-        &self,
-        sql: &str,
-        read: impl Fn([&str; N], &Row<'_>) -> rusqlite::Result<Option<T>>,
-    ) -> Result<ById<T>, StoreError> {
-        let found = self.database.rows(sql, (), |row| {
-            let mut words = [""; N];
-            for (column, word) in (1..).zip(&mut words) {
-                *word = row.get_ref(column)?.as_str()?;
-            }
-            Ok((row.get(0)?, read(words, row)?))
+    fn by_id<T: DeserializeOwned>(&self, table: &str) -> Result<ById<T>, StoreError> {
+        let found = self.database.rows(&format!("SELECT id, name FROM {table}"), (), |row| {
+            Ok((row.get(0)?, serde_json::from_str(row.get_ref(1)?.as_str()?).map(Arc::new)))
         })?;
-        let known = |(id, value): (i64, Option<T>)| {
-            let unknown = || format!("the store holds a word that this program does not know (row {id})");
-            let value = value.ok_or_else(|| StoreError::new(StoreErrorKind::Other, unknown()))?;
-            Ok((id, Arc::new(value)))
+        let known = |(id, value): (i64, serde_json::Result<Arc<T>>)| {
+            let unknown = |error| {
+                let told =
+                    format!("the store holds a {table} that this program does not know (row {id}: {error})");
+                StoreError::new(StoreErrorKind::Other, told)
+            };
+            value.map(|value| (id, value)).map_err(unknown)
         };
         found.into_iter().map(known).collect()
     }

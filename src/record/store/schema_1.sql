@@ -16,32 +16,19 @@ CREATE TABLE meta (
     value INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Who: a crawler as a site knows it.
+-- Who: a crawler as a site knows it, as JSON: site, crawler, client, purpose, proof.
 CREATE TABLE subject (
-    id      INTEGER PRIMARY KEY,
-    site    TEXT NOT NULL,
-    client  TEXT NOT NULL,
-    crawler TEXT NOT NULL,
-    purpose TEXT NOT NULL,
-    proof   TEXT NOT NULL,
-    used    INTEGER NOT NULL, -- the last day on which something was counted for it
-    UNIQUE (site, client, crawler, purpose, proof)
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    used INTEGER NOT NULL -- the last day on which something was counted for it
 );
 
--- What: kind of event, action, notice, and the rule of which version it rests on; and by which method the name was
--- confirmed or contradicted: 'ranges', 'rdns' or 'signature'; '' where that is not known.
+-- What, as JSON: kind of event, action, notice, the group and the rule of which version it rests on, and by which method
+-- the name was confirmed or contradicted.
 CREATE TABLE decision (
-    id       INTEGER PRIMARY KEY,
-    kind     TEXT NOT NULL,
-    action   TEXT NOT NULL,
-    notice   TEXT NOT NULL,
-    version  TEXT NOT NULL,
-    tokens   TEXT NOT NULL,
-    line     INTEGER NOT NULL,
-    rule     TEXT NOT NULL,
-    proof_by TEXT NOT NULL,
-    used     INTEGER NOT NULL, -- as above
-    UNIQUE (version, line, kind, action, notice, tokens, rule, proof_by)
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    used INTEGER NOT NULL -- as above
 );
 
 -- How often: per minute, hour or day (span in seconds). The sum over all spans is exact.

@@ -7,22 +7,23 @@
 mod details;
 
 use super::error::StoreError;
-use super::outbox::{self, ExportedRows, ReadRow, RowId, word};
+use super::outbox;
+use super::schema;
 use super::shares::{NetworkShares, StoredDetail};
 use super::sqlite::{Sqlite, integer};
-use super::{schema, words};
 use crate::identify::Proof;
-use crate::record::bytes::printable;
+use crate::record::bytes::shown;
 use crate::record::hexadecimal;
 use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
 use crate::record::network::NetworkId;
+use crate::record::tables::{ReadKey, ReadSum, Tables};
 use crate::record::tally::{
-    CountBatch, CountSubject, CountedDecision, DAY, HOUR, InForce, ReadKey, SeenInstants, SeenRead,
-    SubjectCounts, begins, start_of,
+    CountBatch, CountSubject, DAY, HOUR, InForce, PathCounts, SubjectCounts, begins, start_of,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 /// Made-up names of a day that are kept. One network brings a few of them at most.
@@ -85,7 +86,7 @@ struct Writing<'a> {
     database: &'a Sqlite,
     now: i64,
     /// What is written, where a fleet is to have it, too.
-    shared: Option<ExportedRows>,
+    shared: Option<Tables>,
     networks: &'a mut NetworkShares,
     /// Subjects and days whose named targets all have violations.
     full: HashSet<(i64, i64)>,
@@ -94,21 +95,7 @@ struct Writing<'a> {
     is_measured_for: u32,
 }
 
-/// A subject in this store, and what it is called in every one.
-#[derive(Clone, Debug)]
-struct SubjectRow {
-    id: i64,
-    name: Option<RowId>,
-}
-
 impl Writing<'_> {
-    /// Has a fleet have a row of a subject, where it is to have any.
-    fn share(&mut self, who: &SubjectRow, row: impl FnOnce(&mut ExportedRows, RowId)) {
-        if let Some((shared, name)) = self.shared.as_mut().zip(who.name.clone()) {
-            row(shared, name);
-        }
-    }
-
     fn part(&mut self, part: &CountBatch) -> Result<(), StoreError> {
         if part.rows_noted > 0 {
             self.database.run(
@@ -118,10 +105,19 @@ impl Writing<'_> {
             )?;
         }
         part.versions.iter().try_for_each(|version| self.version(version))?;
-        part.accounts
-            .iter()
-            .try_for_each(|(subject, account)| self.account(subject, account, part.length))?;
-        self.missing(part)
+        let (length, accounts) = (part.length, &part.accounts);
+        accounts.iter().try_for_each(|(subject, account)| self.account(subject, account, length))?;
+        let missing = missing(part, start_of(self.now, HOUR)).collect();
+        self.put(Tables { missing, ..Tables::default() })
+    }
+
+    /// Writes rows, and has a fleet have them where it is to have any.
+    fn put(&mut self, rows: Tables) -> Result<(), StoreError> {
+        self.database.apply(&rows, start_of(self.now, DAY))?;
+        if let Some(shared) = &mut self.shared {
+            shared.add(rows);
+        }
+        Ok(())
     }
 
     /// Notes a version, unless it is in force already: another process may have said so before.
@@ -132,20 +128,14 @@ impl Writing<'_> {
         if self.database.value::<i64>(known, (site, &digest))?.is_some() {
             return Ok(());
         }
-        if let Some(bytes) = bytes {
-            let sql = "INSERT INTO robots (sha256, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-            self.database.run(sql, (&digest, bytes))?;
-        }
         let replaced = "UPDATE version SET until = max(since, ?2) WHERE site = ?1 AND until = 0";
         self.database.run(replaced, (site, since))?;
         let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, ?2, ?3, 0)";
         self.database.run(sql, (site, &digest, since))?;
-        if let Some(shared) = &mut self.shared {
-            let sha256: Box<str> = hexadecimal(&digest).into();
-            shared.robots.extend(bytes.as_ref().map(|bytes| (sha256.clone(), STANDARD.encode(bytes))));
-            shared.versions.push((word(site), sha256, *since, 0));
-        }
-        Ok(())
+        let sha256: Box<str> = hexadecimal(&digest).into();
+        let robots = bytes.as_ref().map(|bytes| (sha256.clone(), STANDARD.encode(bytes)));
+        let (robots, versions) = (robots.into_iter().collect(), vec![(site.clone(), sha256, *since, 0)]);
+        self.put(Tables { versions, robots, ..Tables::default() })
     }
 
     /// `span` is how long the periods of the batch are.
@@ -158,38 +148,39 @@ impl Writing<'_> {
         let days = account.presence.iter().map(|(day, _)| *day);
         let today = days.max().unwrap_or_else(|| start_of(self.now, DAY));
         let has_room = account.is_known || self.has_room_for(subject, account.network, today)?;
-        let named = if has_room { subject.borrowed() } else { subject.borrowed().nameless() };
-        let named = words::of_subject(named);
-        let id = self.database.subject(named, start_of(self.now, DAY))?;
-        let who = SubjectRow { id, name: self.shared.as_mut().map(|rows| rows.subject(named)) };
-        for (day, seen) in &account.presence {
-            let seen = (seen.first, seen.last);
-            self.database.add_presence(*day, id, seen)?;
-            self.share(&who, |rows, name| rows.presence.push(((*day, name), seen)));
-        }
+        let named = subject.borrowed();
+        let named = CountSubject::from(&if has_room { named } else { named.nameless() });
+        let id = self.database.id_of("subject", &named, start_of(self.now, DAY))?;
+        let mut rows = Tables::default();
+        let name = rows.subject(&named);
+        let seen = account.presence.iter().map(|(day, seen)| ((*day, name.clone()), (seen.first, seen.last)));
+        rows.presence = seen.collect();
         for (decision, uses) in &account.decisions {
-            let id = self.decision(decision)?;
-            for (start, count) in &uses.periods {
-                self.database.add_rollup((span, *start), who.id, id, *count)?;
-            }
-            self.share(&who, |rows, name| {
-                let what = words::of_decision(decision, |words, line| rows.decision(words, line));
-                let row = |(start, count): &(i64, u64)| ((span, *start, name.clone(), what.clone()), *count);
-                rows.rollups.extend(uses.periods.iter().map(row));
-            });
+            let what = rows.decision(decision);
+            let row = |(start, count): &(i64, u64)| ((span, *start, name.clone(), what.clone()), *count);
+            rows.rollups.extend(uses.periods.iter().map(row));
         }
-        for (start, bytes) in &account.sent {
-            self.database.add_sent((span, *start), id, *bytes)?;
-            self.share(&who, |rows, name| rows.sent.push(((span, *start, name), *bytes)));
-        }
+        rows.sent =
+            account.sent.iter().map(|(start, bytes)| ((span, *start, name.clone()), *bytes)).collect();
         let is_confirmed = subject.proof == Proof::Confirmed;
         let of = |network| Some(network).filter(|_| !is_confirmed);
-        for (target, uses) in &account.paths {
-            self.paths(&who, of(uses.network), &printable(target), &uses.days)?;
+        for (target, network, day, counts) in targets(account) {
+            let kept = self.kept_target(id, of(network), target, day, counts)?;
+            rows.paths.push(((day, name.clone(), kept), *counts));
         }
-        self.paths(&who, None, OTHER, &account.other_paths)?;
-        account.events.iter().try_for_each(|event| self.sample(id, of(event.network), event))?;
-        account.reads.iter().try_for_each(|(key, read)| self.read(&who, is_confirmed, key, *read))
+        let mut reads = Vec::new();
+        for (key, read) in &account.reads {
+            let has_room = self.has_room_for_reader(id, is_confirmed, key, read)?;
+            let key = if has_room { key.clone() } else { key.clone().of_any_host() };
+            // At once: the next one is to find it.
+            self.database.add_read(id, &key, read)?;
+            reads.push(((name.clone(), key), *read));
+        }
+        self.put(rows)?;
+        if let Some(shared) = &mut self.shared {
+            shared.reads.extend(reads);
+        }
+        account.events.iter().try_for_each(|event| self.sample(id, of(event.network), event))
     }
 
     /// Whether a made-up name is kept by name today.
@@ -213,73 +204,28 @@ impl Writing<'_> {
         Ok(true)
     }
 
-    /// The id of a decision, marked as used today.
-    fn decision(&self, decision: &CountedDecision) -> Result<i64, StoreError> {
-        let today = start_of(self.now, DAY);
-        words::of_decision(decision, |words, line| self.database.decision(words, line, today))
-    }
-
-    fn missing(&mut self, batch: &CountBatch) -> Result<(), StoreError> {
-        let (lost, hour) = (batch.losses(), start_of(self.now, HOUR));
-        let of_hour = |(what, count)| {
-            let when = (begins(hour), begins(hour + HOUR));
-            (count > 0).then(|| Missing::new(what, NOT_WRITTEN, when, Some(count)))
-        };
-        let counted =
-            [(MissingWhat::Details, lost.details_dropped), (MissingWhat::Requests, lost.counts_lost)];
-        for missing in batch.missing.iter().cloned().chain(counted.into_iter().filter_map(of_hour)) {
-            self.database.add_missing(&missing)?;
-            if let Some(shared) = &mut self.shared {
-                shared.missing.push(missing);
-            }
-        }
-        Ok(())
-    }
-
-    fn read(
-        &mut self,
-        who: &SubjectRow,
-        is_confirmed: bool,
-        key: &ReadKey,
-        read: SeenRead,
-    ) -> Result<(), StoreError> {
-        let (version, rules) = (key.version.to_string().into(), key.rules.to_string().into());
-        let (network, chosen) =
-            (key.network.clone().unwrap_or_default(), key.chosen.clone().unwrap_or_default());
-        let reader =
-            (who.name.clone().unwrap_or_default(), version, key.in_force, key.host.clone(), network, chosen);
-        let SeenInstants { first, last, count } = read.seen;
-        let mut row = (reader, (rules, first, last, count, key.as_of));
-        if !self.has_room_for_reader(who.id, is_confirmed, &row)? {
-            (row.0.3, row.0.4) = (OTHER.into(), Box::default());
-        }
-        self.database.add_read(who.id, &row, (key.as_of, read.at))?;
-        self.share(who, |rows, _| {
-            row.0.5 = word(&row.0.5);
-            rows.reads.push(row);
-        });
-        Ok(())
-    }
-
     /// Whether reads of a reader are kept by its host and network.
     fn has_room_for_reader(
         &mut self,
         subject: i64,
         is_confirmed: bool,
-        (reader, (_, first, ..)): &ReadRow,
+        ReadKey { version, in_force, host, network, chosen }: &ReadKey,
+        read: &ReadSum,
     ) -> Result<bool, StoreError> {
-        let (_, version, in_force, host, network, chosen) = reader;
+        let version = version.to_string();
+        let (network, chosen) =
+            (network.as_deref().unwrap_or_default(), chosen.as_deref().unwrap_or_default());
         let known = "SELECT 1 FROM read WHERE subject = ?1 AND version = ?2 AND in_force = ?3 AND host = ?4
                      AND network = ?5 AND chosen = ?6";
-        let key = (subject, version, in_force, host, network, chosen);
+        let key = (subject, &version, in_force, host, network, chosen);
         if self.database.value::<i64>(known, key)?.is_some() {
             return Ok(true);
         }
         let readers = "SELECT count(*) FROM read WHERE subject = ?1 AND version = ?2 AND in_force = ?3";
-        if self.database.number(readers, (subject, version, in_force))? >= READERS_PER_VERSION {
+        if self.database.number(readers, (subject, &version, in_force))? >= READERS_PER_VERSION {
             return Ok(false);
         }
-        let (network, day) = (Some(&**network).filter(|_| !is_confirmed), start_of(*first, DAY));
+        let (network, day) = (Some(network).filter(|_| !is_confirmed), start_of(read.seen.first, DAY));
         let detail = StoredDetail { network, day, bytes: host.len() + chosen.len(), is_violation: true };
         let has_room = self.has_room(&detail)?;
         if has_room {
@@ -287,4 +233,27 @@ impl Writing<'_> {
         }
         Ok(has_room)
     }
+}
+
+/// The targets of an account by day, violations first: one that was written may give up its place to them.
+fn targets(account: &SubjectCounts) -> Vec<(Cow<'_, str>, NetworkId, i64, &PathCounts)> {
+    let named = account.paths.iter().flat_map(|(target, uses)| {
+        uses.days.iter().map(move |(day, counts)| (shown(target), uses.network, *day, counts))
+    });
+    let rest = account.other_paths.iter();
+    let rest = rest.map(|(day, counts)| (Cow::Borrowed(OTHER), NetworkId::NONE, *day, counts));
+    let mut all: Vec<_> = named.chain(rest).collect();
+    all.sort_by_key(|(.., counts)| counts.violations == 0);
+    all
+}
+
+/// What a batch lacks; what found no room is of an `hour`.
+fn missing(batch: &CountBatch, hour: i64) -> impl Iterator<Item = Missing> {
+    let lost = batch.losses();
+    let counted = [(MissingWhat::Details, lost.details_dropped), (MissingWhat::Requests, lost.counts_lost)];
+    let of_hour = move |(what, count)| {
+        let when = (begins(hour), begins(hour + HOUR));
+        (count > 0).then(|| Missing::new(what, NOT_WRITTEN, when, Some(count)))
+    };
+    batch.missing.iter().cloned().chain(counted.into_iter().filter_map(of_hour))
 }

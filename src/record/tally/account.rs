@@ -3,12 +3,12 @@
 use super::batch::BatchRoom;
 use super::decision::CountedDecision;
 use super::instant::start_of;
-use crate::decide::{RulesId, VersionId};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
-use crate::record::store::OTHER_PATHS;
+use crate::record::tables::{ReadKey, ReadSum};
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 
 /// Longer targets, in bytes, are counted with the rest: nobody reads them in a report, and a client could
 /// fill the memory with a few.
@@ -21,7 +21,7 @@ pub(super) const SAMPLES_PER_DECISION: u8 = 4;
 pub(in crate::record) type Map<K, V> = HashMap<K, V>;
 
 /// How often a target was asked for, by what became of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCounts {
     /// Plainly allowed, however fast they came.
     pub allowed: u64,
@@ -86,31 +86,8 @@ pub(in crate::record) struct TargetUses {
     pub(in crate::record) days: PathDays,
 }
 
-/// Which read of a version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::record) struct ReadKey {
-    pub(in crate::record) version: VersionId,
-    /// What it said.
-    pub(in crate::record) rules: RulesId,
-    /// When the version came into force, in microseconds.
-    pub(in crate::record) in_force: i64,
-    /// What the policy of the read was built from, on the clock that notice runs by, in microseconds.
-    pub(in crate::record) as_of: u64,
-    pub(in crate::record) host: Box<str>,
-    pub(in crate::record) network: Option<Box<str>>,
-    /// The group that was the reader's: its token, `*`, or `(none)`.
-    pub(in crate::record) chosen: Option<Box<str>>,
-}
-
-impl ReadKey {
-    /// The same by whoever it was, wherever.
-    pub(super) fn of_any_host(self) -> Self {
-        Self { host: OTHER_PATHS.into(), network: None, ..self }
-    }
-}
-
 /// First and last instant, in microseconds, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenInstants {
     /// The first.
     pub first: i64,
@@ -140,14 +117,6 @@ impl SeenInstants {
         self.last = self.last.max(other.last);
         self.count = self.count.saturating_add(other.count);
     }
-}
-
-/// When and how often a reader read a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::record) struct SeenRead {
-    pub(in crate::record) seen: SeenInstants,
-    /// When it first did, in microseconds on the clock that notice runs by.
-    pub(in crate::record) at: i64,
 }
 
 /// An event in full.
@@ -188,7 +157,7 @@ pub(in crate::record) struct SubjectCounts {
     /// Targets that found no room.
     pub(in crate::record) other_paths: PathDays,
     pub(in crate::record) events: Vec<KeptEvent>,
-    pub(in crate::record) reads: Map<ReadKey, SeenRead>,
+    pub(in crate::record) reads: Map<ReadKey, ReadSum>,
 }
 
 impl SubjectCounts {
@@ -199,7 +168,7 @@ impl SubjectCounts {
 
     /// Adds reads; `false` when there is no room for them. That of a host and network goes before the read itself does:
     /// whose read is known is not said to have read nothing.
-    pub(super) fn add_read(&mut self, key: ReadKey, read: SeenRead, room: &mut BatchRoom) -> bool {
+    pub(super) fn add_read(&mut self, key: ReadKey, read: ReadSum, room: &mut BatchRoom) -> bool {
         let bound = room.bounds.reads;
         let (key, bound) = if room.sizes.reads < bound || self.reads.contains_key(&key) {
             (key, bound)
@@ -207,8 +176,7 @@ impl SubjectCounts {
             (key.of_any_host(), bound.saturating_mul(2))
         };
         if let Some(known) = self.reads.get_mut(&key) {
-            known.seen.add(read.seen);
-            known.at = known.at.min(read.at);
+            known.add(read);
         } else if room.sizes.reads < bound {
             room.sizes.reads += 1;
             self.reads.insert(key, read);

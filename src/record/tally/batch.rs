@@ -5,8 +5,7 @@
 //! then it is counted as lost.
 
 use super::account::{
-    ByTime, KeptEvent, Map, PathCounts, ReadKey, SAMPLES_PER_DECISION, SeenInstants, SeenRead, SubjectCounts,
-    Uses, add, push,
+    ByTime, KeptEvent, Map, PathCounts, SAMPLES_PER_DECISION, SeenInstants, SubjectCounts, Uses, add, push,
 };
 use super::decision::DecisionRef;
 use super::instant::{micros, start_of};
@@ -14,6 +13,7 @@ use super::subject::{CountSubject, SubjectRef, is_known};
 use crate::record::event::{EventKind, Occurrence};
 use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
 use crate::record::network::NetworkId;
+use crate::record::tables::{ReadKey, ReadSum};
 use hashbrown::hash_map::EntryRef;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl<'a> CountedRequest<'a> {
     /// A request that is to be told of as `kind`.
     pub(in crate::record) fn of(occurrence: &Occurrence<'a>, kind: EventKind) -> Self {
         Self {
-            subject: SubjectRef::new(occurrence.site, occurrence.identity, occurrence.proof),
+            subject: SubjectRef::of(occurrence.site, occurrence.identity, occurrence.proof),
             is_known: is_known(occurrence.identity),
             decision: DecisionRef::of(occurrence, kind),
             target: &occurrence.facts.target,
@@ -191,7 +191,7 @@ impl CountBatch {
         subject: SubjectRef<'_>,
         is_known: bool,
         key: ReadKey,
-        read: SeenRead,
+        read: ReadSum,
     ) {
         let room = &mut self.room;
         let (_, account) = account(&mut self.accounts, room, subject, is_known);

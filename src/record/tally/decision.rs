@@ -5,19 +5,25 @@ use crate::enforce::Action;
 use crate::identify::ProofMethod;
 use crate::record::bytes::printable;
 use crate::record::event::{EventKind, Occurrence};
+use crate::record::word;
 use hashbrown::Equivalent;
+use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// What was decided of a request, by which rule of which version of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountedDecision {
     /// The kind of event.
+    #[serde(with = "word")]
     pub kind: EventKind,
     /// What was done.
+    #[serde(with = "word")]
     pub action: Action,
     /// What notice the client had had, where that matters.
+    #[serde(with = "word::optional")]
     pub notice: Option<Notice>,
     /// The version in force; `None` for a site without a file.
+    #[serde(with = "word::optional")]
     pub version: Option<VersionId>,
     /// The user-agent values of the group (RFC 9309 §2.2.1); empty where no group applied.
     pub group: Vec<Box<str>>,
@@ -26,6 +32,7 @@ pub struct CountedDecision {
     /// That rule as written, with the mark of a generated one; bytes that are not UTF-8 as `\xNN`.
     pub rule: Option<Box<str>>,
     /// By which method the name was confirmed or contradicted.
+    #[serde(with = "word::optional")]
     pub proof_by: Option<ProofMethod>,
 }
 

@@ -3,19 +3,19 @@
 use crate::identify::{Basis, ClientKind, Identity, Proof, Purpose};
 use crate::record::word;
 use hashbrown::Equivalent;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// The name that stands for all names beyond the first 1,000 strangers of a day.
 pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 
-/// Who a count is for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct CountSubject {
+/// Who a count is for. Its names are its own, or borrowed to look one up without a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CountSubject<Name = Box<str>> {
     /// The site.
-    pub site: Box<str>,
+    pub site: Name,
     /// The crawler's name; `None` for a client that gives none.
-    pub crawler: Option<Box<str>>,
+    pub crawler: Option<Name>,
     /// The kind of client.
     #[serde(with = "word")]
     pub client: ClientKind,
@@ -27,25 +27,14 @@ pub struct CountSubject {
     pub proof: Proof,
 }
 
-/// A [`CountSubject`] that borrows its names, to look one up without a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::record) struct SubjectRef<'a> {
-    pub(in crate::record) site: &'a str,
-    pub(in crate::record) client: ClientKind,
-    pub(in crate::record) crawler: Option<&'a str>,
-    pub(in crate::record) purpose: Option<Purpose>,
-    pub(in crate::record) proof: Proof,
-}
+/// A [`CountSubject`] that borrows its names.
+pub(in crate::record) type SubjectRef<'a> = CountSubject<&'a str>;
 
 impl<'a> SubjectRef<'a> {
-    pub(in crate::record) fn new(site: &'a str, identity: &'a Identity, proof: Proof) -> Self {
-        Self {
-            site,
-            client: identity.client,
-            crawler: identity.crawler.as_deref(),
-            purpose: identity.purpose,
-            proof,
-        }
+    /// Who a client is at a site, as far as `proof` goes.
+    pub(in crate::record) fn of(site: &'a str, identity: &'a Identity, proof: Proof) -> Self {
+        let Identity { client, purpose, .. } = *identity;
+        Self { site, crawler: identity.crawler.as_deref(), client, purpose, proof }
     }
 
     /// The subject that this one is counted under when there is no room for its name.
@@ -55,17 +44,6 @@ impl<'a> SubjectRef<'a> {
 }
 
 impl CountSubject {
-    /// Who a client is at a site, as far as `proof` goes.
-    pub fn new(site: &str, identity: &Identity, proof: Proof) -> Self {
-        (&SubjectRef::new(site, identity, proof)).into()
-    }
-
-    /// The subject that this one is counted under when there is no room for its name.
-    #[must_use]
-    pub fn nameless(&self) -> Self {
-        (&self.borrowed().nameless()).into()
-    }
-
     /// Its name, or what stands for one.
     pub fn name(&self) -> &str {
         self.crawler.as_deref().unwrap_or("(no name)")
@@ -83,25 +61,15 @@ impl CountSubject {
     }
 
     pub(in crate::record) fn borrowed(&self) -> SubjectRef<'_> {
-        SubjectRef {
-            site: &self.site,
-            client: self.client,
-            crawler: self.crawler.as_deref(),
-            purpose: self.purpose,
-            proof: self.proof,
-        }
+        let Self { client, purpose, proof, .. } = *self;
+        CountSubject { site: &self.site, crawler: self.crawler.as_deref(), client, purpose, proof }
     }
 }
 
 impl From<&SubjectRef<'_>> for CountSubject {
     fn from(subject: &SubjectRef<'_>) -> Self {
-        Self {
-            site: subject.site.into(),
-            client: subject.client,
-            crawler: subject.crawler.map(Into::into),
-            purpose: subject.purpose,
-            proof: subject.proof,
-        }
+        let SubjectRef { site, crawler, client, purpose, proof } = *subject;
+        Self { site: site.into(), crawler: crawler.map(Into::into), client, purpose, proof }
     }
 }
 
@@ -139,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_borrowed_subject_finds_the_owned_one() {
-        let subject = CountSubject {
+        let subject: CountSubject = CountSubject {
             site: "example.org".into(),
             client: ClientKind::Crawler,
             crawler: Some("GPTBot".into()),

@@ -2,7 +2,7 @@
 
 use super::rows::sent;
 use super::text::{isolated, moment, seconds, visible};
-use crate::record::{OTHER_PATHS, PathCounts};
+use crate::record::{CountSubject, OTHER_PATHS, PathCounts};
 use crate::report::headline::times;
 use crate::report::{Conduct, CrawlDelay, PathCount, ReportEntry, amount, grouped};
 use std::cmp::Reverse;
@@ -10,17 +10,6 @@ use std::collections::BTreeMap;
 
 /// How many rules, folders and reads are shown of one element.
 pub(super) const MOST: usize = 10;
-
-pub(super) struct CaseView<'r> {
-    pub(super) entry: &'r ReportEntry,
-    /// Site and proof, where there are several.
-    pub(super) title: Option<String>,
-    /// What no other element is called.
-    pub(super) label: String,
-    pub(super) facts: Vec<Fact>,
-    pub(super) more_rules: Option<String>,
-    pub(super) folders: Vec<FolderView>,
-}
 
 pub(super) struct Fact {
     pub(super) label: &'static str,
@@ -34,32 +23,21 @@ pub(super) struct FolderView {
     pub(super) counts: PathCounts,
 }
 
-impl<'r> CaseView<'r> {
-    pub(super) fn new(entry: &'r ReportEntry, shows_site: bool, has_others: bool, is_replay: bool) -> Self {
-        let more = entry.rules.len().saturating_sub(MOST);
-        let site = if shows_site { format!("{}, ", visible(&entry.subject.site)) } else { String::new() };
-        Self {
-            entry,
-            title: has_others.then(|| format!("{site}{}", entry.subject.proof)),
-            label: isolated(&format!(
-                "{}, {}, {}, {}",
-                entry.subject.name(),
-                entry.subject.site,
-                entry.subject.client,
-                entry.subject.proof
-            )),
-            facts: facts(entry, shows_site, is_replay),
-            more_rules: (more > 0).then(|| {
-                let rest = entry.rules.iter().skip(MOST).map(|rule| rule.count).sum();
-                let requests = amount(rest, "request", "requests");
-                format!("{more} more, with {requests}, {} in the JSON.", if more == 1 { "is" } else { "are" })
-            }),
-            folders: folders(&entry.paths),
-        }
-    }
+/// What no other element is called.
+pub(super) fn label(entry: &ReportEntry) -> String {
+    let CountSubject { site, client, proof, .. } = &entry.subject;
+    isolated(&format!("{}, {site}, {client}, {proof}", entry.subject.name()))
 }
 
-fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
+/// What is said of the rules that are not shown.
+pub(super) fn more_rules(entry: &ReportEntry) -> Option<String> {
+    let more = entry.rules.len().checked_sub(MOST).filter(|more| *more > 0)?;
+    let requests = entry.rules.iter().skip(MOST).map(|rule| rule.count).sum();
+    let requests = amount(requests, "request", "requests");
+    Some(format!("{more} more, with {requests}, {} in the JSON.", if more == 1 { "is" } else { "are" }))
+}
+
+pub(super) fn facts(entry: &ReportEntry, shows_site: bool, is_replay: bool) -> Vec<Fact> {
     let time = |time: Option<std::time::SystemTime>| time.as_ref().map_or_else(|| "–".to_owned(), moment);
     let by = entry.proof_by.words(entry.requests);
     let by = if by.is_empty() { by } else { format!(" ({by})") };
@@ -153,7 +131,7 @@ fn delay(delay: CrawlDelay) -> Option<String> {
 }
 
 /// Targets by the first folder of their paths, as often as they were asked for; what is not known by name is last.
-fn folders(paths: &[PathCount]) -> Vec<FolderView> {
+pub(super) fn folders(paths: &[PathCount]) -> Vec<FolderView> {
     let mut sums: BTreeMap<&str, (u64, PathCounts)> = BTreeMap::new();
     for path in paths {
         let (targets, counts) = sums.entry(folder(&path.target)).or_default();

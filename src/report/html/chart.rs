@@ -1,11 +1,10 @@
-//! Where the marks of the three drawings stand. Whole numbers throughout, in units of the drawing's own box.
+//! Where the marks of the drawing stand. Whole numbers throughout, in units of the drawing's own box.
 //!
 //! It computes places; the markup is the templates', so that every text in a drawing is escaped like any
 //! other.
 
-use super::text::{isolated, percent, start, stretch};
-use crate::identify::Proof;
-use crate::report::{Report, ViolationTimeline, grouped};
+use super::text::{isolated, start, stretch};
+use crate::report::{ViolationTimeline, grouped};
 use std::time::SystemTime;
 
 /// Colours that tell crawlers apart; the last is for all others.
@@ -52,15 +51,6 @@ pub(super) struct Legend {
     pub(super) colour: usize,
     pub(super) name: String,
     pub(super) sum: String,
-}
-
-/// One proof's part of all requests.
-pub(super) struct ProofShare {
-    pub(super) proof: &'static str,
-    pub(super) count: String,
-    pub(super) percent: String,
-    pub(super) x: u64,
-    pub(super) width: u64,
 }
 
 impl CourseChart {
@@ -167,38 +157,6 @@ fn round_above(number: u64) -> u64 {
 fn rows(course: &ViolationTimeline, sums: &[u64]) -> Vec<(SystemTime, Vec<u64>)> {
     let rows = course.starts.iter().zip(sums).enumerate().filter(|(_, (_, sum))| **sum > 0);
     rows.map(|(at, (begins, _))| (*begins, at_of(course, at).collect())).collect()
-}
-
-/// Requests of crawlers by proof, borrowed names included.
-pub(super) fn shares(report: &Report) -> Vec<ProofShare> {
-    let proofs = [Proof::Confirmed, Proof::Unchecked, Proof::Contradicted];
-    let count = |proof: Proof| -> u64 {
-        let entries =
-            report.crawlers.iter().filter(|entry| entry.subject.is_crawler() && entry.subject.proof == proof);
-        entries.map(|entry| entry.requests).sum()
-    };
-    let all: u64 = proofs.into_iter().map(count).sum();
-    let mut x = 0;
-    let mut shares = Vec::new();
-    for proof in proofs {
-        let count = count(proof);
-        if count > 0 {
-            let width = scaled(count, all, HEIGHT).max(LOWEST);
-            shares.push(ProofShare {
-                proof: proof.as_str(),
-                count: grouped(count),
-                percent: percent(count, all),
-                x,
-                width,
-            });
-            x += width;
-        }
-    }
-    // Rounding leaves a gap at the end, or goes beyond it.
-    if let Some(last) = shares.last_mut() {
-        last.width = HEIGHT.saturating_sub(last.x).max(LOWEST);
-    }
-    shares
 }
 
 #[cfg(test)]

@@ -7,23 +7,21 @@
 
 mod cases;
 mod chart;
-mod proposed;
 mod rows;
 mod text;
-mod told;
 
-use super::{CountsBefore, Report, ReportQuestion, Summary, ViolationTimeline, grouped};
+use super::{
+    CountsBefore, Proposal, Report, ReportEntry, ReportQuestion, Summary, Told, ViolationTimeline, grouped,
+};
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chart::{COLOURS, CourseChart, ProofShare};
-use proposed::Proposed;
+use chart::{COLOURS, CourseChart};
 use rows::RowGroup;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use text::{moment, sentence, visible};
-use told::ToldRow;
 
 /// The style sheet, as it stands in the page.
 const STYLE: &str = include_str!("style.css");
@@ -70,9 +68,11 @@ pub fn policy_of_forms() -> String {
 #[template(path = "page.html", config = "src/report/html/askama.toml")]
 struct Page<'a> {
     frame: &'a Frame,
+    report: &'a Report,
+    question: &'a ReportQuestion,
+    shows_site: bool,
     /// Nobody is said to have broken rules that were not published.
     is_hypothetical: bool,
-    is_replay: bool,
     /// Of some at least it can be said how they behaved.
     tells_conduct: bool,
     headline: String,
@@ -86,10 +86,9 @@ struct Page<'a> {
     caveats: Vec<String>,
     totals: Vec<PageTotal>,
     course: Option<CourseChart>,
-    shares: Vec<ProofShare>,
     groups: Vec<RowGroup<'a>>,
-    proposals: Vec<Proposed>,
-    told: Vec<ToldRow<'a>>,
+    /// What one crawler was told by one line of one version.
+    told: Vec<(&'a ReportEntry, &'a Told)>,
 }
 
 /// One number of the totals.
@@ -158,18 +157,27 @@ pub fn tester(
 }
 
 impl<'a> Page<'a> {
-    fn told_parts(&self) -> Vec<(Option<String>, &[ToldRow<'_>])> {
-        text::folded(&self.told)
+    /// Those of each site; they stand in the order of sites.
+    fn proposals(&self) -> impl Iterator<Item = (&str, &[Proposal])> {
+        let by_site = self.report.proposals.chunk_by(|one, two| one.site == two.site);
+        by_site.filter_map(|of_site| Some((&*of_site.first()?.site, of_site)))
     }
 
-    fn new(question: &ReportQuestion, report: &'a Report, notes: &[String], frame: &'a Frame) -> Self {
+    fn facts(&self, entry: &ReportEntry) -> Vec<cases::Fact> {
+        cases::facts(entry, self.shows_site, self.report.is_replay)
+    }
+
+    fn new(question: &'a ReportQuestion, report: &'a Report, notes: &[String], frame: &'a Frame) -> Self {
         let summary = report.summary();
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.subject.site).collect();
-        let shows_site = sites.len() > 1;
+        let told = report.crawlers.iter().filter(|entry| entry.subject.is_crawler());
+        let told = told.flat_map(|entry| entry.told.iter().map(move |told| (entry, told)));
         Self {
             frame,
+            report,
+            question,
+            shows_site: sites.len() > 1,
             is_hypothetical: report.is_hypothetical(),
-            is_replay: report.is_replay,
             tells_conduct: report.crawlers.iter().any(|entry| !entry.is_hypothetical()),
             headline: capitalised(&sentence(summary.title.as_ref().unwrap_or(&summary.headline))),
             detail: summary.title.is_some().then(|| capitalised(&sentence(&summary.headline))),
@@ -180,11 +188,8 @@ impl<'a> Page<'a> {
             totals: totals(&summary, report),
             caveats: notes.iter().chain(&summary.caveats).map(|caveat| as_sentence(caveat)).collect(),
             course: CourseChart::of(&ViolationTimeline::of(report, STRETCHES, COLOURS - 1)),
-            // The addresses of a log are not looked up.
-            shares: if report.is_replay { Vec::new() } else { chart::shares(report) },
-            groups: RowGroup::all(report, question, shows_site),
-            proposals: Proposed::all(&report.proposals, shows_site),
-            told: ToldRow::all(report),
+            groups: RowGroup::all(report),
+            told: told.collect(),
         }
     }
 }

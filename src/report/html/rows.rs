@@ -1,9 +1,7 @@
 //! Crawlers as rows, one for each name, and what stands in them where they are opened.
 
-use super::cases::{CaseView, Fact};
-use super::text::visible;
+use super::cases::Fact;
 use crate::identify::{ClientKind, Purpose};
-use crate::record::Window;
 use crate::report::pace;
 use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, byte_words, grouped};
 use std::fmt::Write as _;
@@ -13,30 +11,11 @@ pub(super) struct RowGroup<'r> {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) what: &'static str,
-    /// Heads of the numbers, in the order of the rows'.
-    pub(super) heads: Vec<&'static str>,
     pub(super) shows_change: bool,
-    pub(super) rows: Vec<NameRow<'r>>,
-}
-
-/// One name. Every field is text as it stands on the page.
-pub(super) struct NameRow<'r> {
-    pub(super) name: String,
-    /// Purpose, or kind of client.
-    pub(super) about: String,
-    /// The word, and its class.
-    pub(super) conduct: Option<(&'static str, &'static str)>,
-    /// What each is a number of, and the number.
-    pub(super) numbers: Vec<Fact>,
-    /// The outline of its requests over time, in a drawing of 48 by 20.
-    pub(super) spark: String,
-    pub(super) change: Option<String>,
-    /// One for each site and proof.
-    pub(super) parts: Vec<CaseView<'r>>,
-    /// Lines of robots.txt that disallow everything to it, where it has not been told so.
-    pub(super) lines: Option<String>,
-    /// What has rules enforced that it broke.
-    pub(super) command: Option<String>,
+    counts: Vec<(&'static str, CountOf)>,
+    shows_bytes: bool,
+    /// One for each name, with how many of its elements can be opened.
+    pub(super) rows: Vec<(NamedEntries<'r>, usize)>,
 }
 
 /// Elements beyond these have a row, but cannot be opened.
@@ -52,67 +31,92 @@ type CountOf = fn(&ReportEntry) -> u64;
 
 impl<'r> RowGroup<'r> {
     /// The groups of a report, those without a row left out.
-    pub(super) fn all(report: &'r Report, question: &ReportQuestion, shows_site: bool) -> Vec<Self> {
-        let mut left = PARTS;
-        let mut group = |id, title, what, names: Vec<NamedEntries<'r>>| {
-            let is_named = id == "crawlers";
-            let counts = counts(report, &names);
-            let shows_bytes = names.iter().any(|name| bytes(name) > 0);
-            let shows_change = is_named && report.before.is_some();
-            let row = |name: &NamedEntries<'r>| {
-                let parts = name.entries.iter().take(left);
-                let parts = parts
-                    .map(|entry| CaseView::new(entry, shows_site, name.entries.len() > 1, report.is_replay));
-                let parts: Vec<_> = parts.collect();
-                left -= parts.len();
-                let mut row = NameRow::new(name, &counts, &report.window(), parts);
-                row.numbers.extend(shows_bytes.then(|| sent(bytes(name))));
-                if is_named {
-                    // Nothing is said of how anybody behaved towards rules that nobody could know.
-                    let known = name.entries.iter().any(|entry| !entry.is_hypothetical());
-                    row.conduct = known.then(|| (name.conduct().as_str(), name.conduct().words()));
-                    row.change = change(report, name);
-                    (row.lines, row.command) = (lines(name, question), command(report, name, question));
-                }
-                row
-            };
-            let rows = names.iter().map(row).collect();
-            Self {
-                id,
-                title,
-                what,
-                heads: counts.iter().map(|(head, _)| *head).chain(shows_bytes.then_some("Sent")).collect(),
-                shows_change,
-                rows,
-            }
+    pub(super) fn all(report: &'r Report) -> Vec<Self> {
+        let first = if report.is_hypothetical() {
+            "Those of which most would be disallowed come first. Open one for its sites, proofs, rules and folders."
+        } else {
+            "Those that broke rules they had read come first. Open one for its sites, proofs, rules and folders."
         };
+        let borrowed =
+            "They came from addresses that are not the operator’s, and do not count against the name.";
+        let others = "Fetchers that a person set off, tools, monitors and clients without a name. They are outside the \
+                      headline and the totals.";
+        let mut left = PARTS;
         let groups = [
-            group(
-                "crawlers",
-                "Crawlers",
-                if report.is_hypothetical() {
-                    "Those of which most would be disallowed come first. Open one for its sites, proofs, rules and folders."
-                } else {
-                    "Those that broke rules they had read come first. Open one for its sites, proofs, rules and folders."
-                },
-                NamedEntries::all(report.named()),
-            ),
-            group(
-                "borrowed",
-                "Borrowed names",
-                "They came from addresses that are not the operator’s, and do not count against the name.",
-                NamedEntries::all(report.borrowed()),
-            ),
-            group(
-                "others",
-                "Not crawlers",
-                "Fetchers that a person set off, tools, monitors and clients without a name. They are outside the headline \
-                 and the totals.",
-                NamedEntries::all(report.others()),
-            ),
+            ("crawlers", "Crawlers", first, NamedEntries::all(report.named())),
+            ("borrowed", "Borrowed names", borrowed, NamedEntries::all(report.borrowed())),
+            ("others", "Not crawlers", others, NamedEntries::all(report.others())),
         ];
-        groups.into_iter().filter(|group| !group.rows.is_empty()).collect()
+        let group = groups.map(|(id, title, what, names)| Self {
+            id,
+            title,
+            what,
+            shows_change: id == "crawlers" && report.before.is_some(),
+            counts: counts(report, &names),
+            shows_bytes: names.iter().any(|name| bytes(name) > 0),
+            rows: names
+                .into_iter()
+                .map(|name| {
+                    let opened = name.entries.len().min(left);
+                    left -= opened;
+                    (name, opened)
+                })
+                .collect(),
+        });
+        group.into_iter().filter(|group| !group.rows.is_empty()).collect()
     }
+
+    /// Heads of the numbers.
+    pub(super) fn heads(&self) -> Vec<&'static str> {
+        self.counts.iter().map(|(head, _)| *head).chain(self.shows_bytes.then_some("Sent")).collect()
+    }
+
+    /// What is a number of what, in the order of the heads.
+    pub(super) fn numbers(&self, name: &NamedEntries<'_>) -> Vec<Fact> {
+        let fact =
+            |(label, count): &(&'static str, CountOf)| Fact { label, value: grouped(name.sum(*count)) };
+        self.counts.iter().map(fact).chain(self.shows_bytes.then(|| sent(bytes(name)))).collect()
+    }
+
+    /// The word, and its class. Nothing is said of how anybody behaved towards rules that nobody could know.
+    pub(super) fn conduct(&self, name: &NamedEntries<'_>) -> Option<(&'static str, &'static str)> {
+        let is_known = self.id == "crawlers" && name.entries.iter().any(|entry| !entry.is_hypothetical());
+        is_known.then(|| (name.conduct().as_str(), name.conduct().words()))
+    }
+
+    pub(super) fn change(&self, name: &NamedEntries<'_>, report: &Report) -> Option<String> {
+        let before = report.before.as_ref().filter(|_| self.shows_change)?;
+        let known = before.crawlers.get(&name.name().to_ascii_lowercase()).copied().unwrap_or_default();
+        Some(before.change(name.sum(|entry| entry.requests), known.requests, &report.window()))
+    }
+
+    /// Lines of robots.txt that disallow everything to it. Nobody is told how to disallow what is disallowed.
+    pub(super) fn lines(&self, name: &NamedEntries<'_>, question: &ReportQuestion) -> Option<String> {
+        let is_all =
+            |entry: &&ReportEntry| entry.rules.iter().any(|rule| rule.text().0 == Some("Disallow: /"));
+        let is_told = self.id != "crawlers" || name.entries.iter().any(is_all);
+        let token = question.known.token(name.name()).filter(|_| !is_told)?;
+        Some(format!("User-agent: {token}\nDisallow: /"))
+    }
+
+    /// What has rules enforced that it broke. Names that clients chose are not put into a command.
+    pub(super) fn command(
+        &self,
+        name: &NamedEntries<'_>,
+        report: &Report,
+        question: &ReportQuestion,
+    ) -> Option<String> {
+        let is_let_pass = name.sum(|entry| entry.violations) > name.sum(|entry| entry.refused);
+        let is_known = !report.is_replay && question.known.token(name.name()).is_some();
+        (self.id == "crawlers" && is_let_pass && is_known)
+            .then(|| format!("gatewayctl mode --crawler '{}' --persist enforce", name.name()))
+    }
+}
+
+/// The elements of a name that can be opened.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the template calls it with what it borrows")]
+pub(super) fn opened<'r, 'n>(name: &'n NamedEntries<'r>, most: &usize) -> &'n [&'r ReportEntry] {
+    name.entries.get(..*most).unwrap_or_default()
 }
 
 /// What is counted of these, without what is nothing for all of them.
@@ -132,29 +136,6 @@ fn counts(report: &Report, names: &[NamedEntries<'_>]) -> Vec<(&'static str, Cou
     all.into_iter().filter(|(head, count)| *head == "Requests" || is_met(*count) && is_told(head)).collect()
 }
 
-impl<'r> NameRow<'r> {
-    fn new(
-        name: &NamedEntries<'r>,
-        counts: &[(&'static str, CountOf)],
-        window: &Window,
-        parts: Vec<CaseView<'r>>,
-    ) -> Self {
-        let numbers =
-            counts.iter().map(|(label, count)| Fact { label, value: grouped(name.sum(count)) }).collect();
-        Self {
-            name: visible(name.name()),
-            about: name.entries.first().map(|entry| about(entry)).unwrap_or_default(),
-            conduct: None,
-            numbers,
-            spark: spark(name, window),
-            change: None,
-            parts,
-            lines: None,
-            command: None,
-        }
-    }
-}
-
 fn bytes(name: &NamedEntries<'_>) -> u64 {
     name.sum(|entry| entry.bytes.unwrap_or_default())
 }
@@ -164,10 +145,11 @@ pub(super) fn sent(bytes: u64) -> Fact {
     Fact { label: "Sent", value: byte_words(bytes) }
 }
 
-/// An outline that ends where it began, at the bottom. The highest stretch is as high as the drawing.
-fn spark(name: &NamedEntries<'_>, window: &Window) -> String {
+/// An outline of its requests over time that ends where it began, at the bottom. The highest stretch is as high as the
+/// drawing.
+pub(super) fn spark(name: &NamedEntries<'_>, report: &Report) -> String {
     let all = name.entries.iter().flat_map(|entry| &entry.stretches).copied().collect();
-    let sums = pace::course(&pace::whole(all), window, COURSE);
+    let sums = pace::course(&pace::whole(all), &report.window(), COURSE);
     let highest = sums.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut outline = format!("M0 {HEIGHT}");
     for sum in sums {
@@ -179,29 +161,9 @@ fn spark(name: &NamedEntries<'_>, window: &Window) -> String {
     outline
 }
 
-fn change(report: &Report, name: &NamedEntries<'_>) -> Option<String> {
-    let before = report.before.as_ref()?;
-    let known = before.crawlers.get(&name.name().to_ascii_lowercase()).copied().unwrap_or_default();
-    Some(before.change(name.sum(|entry| entry.requests), known.requests, &report.window()))
-}
-
-/// Nobody is told how to disallow what is disallowed.
-fn lines(name: &NamedEntries<'_>, question: &ReportQuestion) -> Option<String> {
-    let is_all = |entry: &&ReportEntry| entry.rules.iter().any(|rule| rule.text().0 == Some("Disallow: /"));
-    let token = question.known.token(name.name()).filter(|_| !name.entries.iter().any(is_all))?;
-    Some(format!("User-agent: {token}\nDisallow: /"))
-}
-
-/// Names that clients chose are not put into a command.
-fn command(report: &Report, name: &NamedEntries<'_>, question: &ReportQuestion) -> Option<String> {
-    let is_let_pass = name.sum(|entry| entry.violations) > name.sum(|entry| entry.refused);
-    let is_known = !report.is_replay && question.known.token(name.name()).is_some();
-    (is_let_pass && is_known)
-        .then(|| format!("gatewayctl mode --crawler '{}' --persist enforce", name.name()))
-}
-
 /// What it fetches for, and what kind of client it is where that is not a crawler like any other.
-fn about(entry: &ReportEntry) -> String {
+pub(super) fn about(name: &NamedEntries<'_>) -> String {
+    let Some(entry) = name.entries.first() else { return String::new() };
     let purpose = entry.subject.purpose.map(purpose_words);
     let kind = (entry.subject.client != ClientKind::Crawler).then(|| entry.subject.client.as_str());
     match (purpose, kind) {

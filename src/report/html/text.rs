@@ -1,10 +1,10 @@
-//! Times, shares and text of strangers, as people read them on a page.
+//! Times and text of strangers, as people read them on a page.
 //!
 //! Escaping for HTML is not done here: the template engine does it, always. What is done here is what
 //! escaping leaves: characters that cannot be seen, or that turn the direction of what stands beside them.
 
-use super::grouped;
 use crate::record::is_harmful;
+use crate::report::{amount, grouped};
 use jiff::Timestamp;
 use std::time::{Duration, SystemTime};
 
@@ -80,6 +80,12 @@ pub(super) fn number(count: &u64) -> String {
     grouped(*count)
 }
 
+/// `1,204 requests`.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "templates call it with what they borrow")]
+pub(super) fn requests(count: &u64) -> String {
+    amount(*count, "request", "requests")
+}
+
 /// How many rows stand open on a page; the others are a click away.
 const OPEN: usize = 10;
 
@@ -123,16 +129,6 @@ pub(super) fn seconds(seconds: f64) -> String {
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A share in whole per cent. Never `0 %` of something, and never `100 %` of less than all.
-pub(super) fn percent(part: u64, whole: u64) -> String {
-    let rounded = (u128::from(part) * 200 + u128::from(whole)) / (u128::from(whole.max(1)) * 2);
-    match rounded {
-        0 if part > 0 => "under 1 %".to_owned(),
-        100 if part < whole => "over 99 %".to_owned(),
-        rounded => format!("{rounded} %"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,15 +156,6 @@ mod tests {
         assert!(shown.starts_with("abc") && text.ends_with(&shown[shown.len() - TAIL..]));
         let just: String = "x".repeat(LONGEST);
         assert_eq!(visible(&just), just);
-    }
-
-    #[test]
-    fn shares_never_claim_more_than_there_is() {
-        assert_eq!(percent(1, 3), "33 %");
-        assert_eq!(percent(1, 1_000), "under 1 %");
-        assert_eq!(percent(999, 1_000), "over 99 %");
-        assert_eq!((percent(0, 10), percent(10, 10)), ("0 %".to_owned(), "100 %".to_owned()));
-        assert_eq!(percent(u64::MAX, u64::MAX), "100 %");
     }
 
     #[test]

@@ -4,9 +4,9 @@ use super::{Filter, StoreReader};
 use crate::decide::{NoticeTime, RulesId, VersionId};
 use crate::record::store::error::StoreError;
 use crate::record::store::sqlite::unsigned;
-use crate::record::store::words::{self, non_empty};
 use crate::record::store::write::ROWS_NOTED;
-use crate::record::tally::{CountSubject, ReadKey, SeenRead, instant};
+use crate::record::tables::{ReadKey, ReadSum};
+use crate::record::tally::{CountSubject, SeenInstants, instant};
 use rusqlite::Row;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,8 +17,6 @@ const REMEMBERED: usize = 65_536;
 /// One stretch of time in which a version was in force at a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRecord {
-    /// Its row: versions are ordered by it, whatever a clock said.
-    pub row: u64,
     /// The site.
     pub site: Box<str>,
     /// SHA-256 of the file; `None` for a site without one.
@@ -63,42 +61,33 @@ pub struct ReadTotal {
 }
 
 impl ReadTotal {
-    /// Reads that were counted of a log.
-    pub(in crate::record) fn of(subject: &Arc<CountSubject>, key: &ReadKey, read: &SeenRead) -> Self {
+    /// What reads of a subject come to.
+    pub(in crate::record) fn of(subject: Arc<CountSubject>, key: ReadKey, sum: &ReadSum) -> Self {
+        let time = |micros| NoticeTime(Duration::from_micros(micros));
         Self {
-            subject: Arc::clone(subject),
-            host: key.host.clone(),
-            network: key.network.clone(),
-            chosen: key.chosen.clone(),
+            subject,
+            host: key.host,
+            network: key.network,
+            chosen: key.chosen,
             version: key.version,
-            rules: key.rules,
+            rules: sum.rules,
             in_force: instant(key.in_force),
-            as_of: NoticeTime::default(),
-            at: NoticeTime::default(),
-            first: instant(read.seen.first),
-            last: instant(read.seen.last),
-            count: read.seen.count,
+            as_of: time(sum.as_of),
+            at: time(unsigned(sum.at)),
+            first: instant(sum.seen.first),
+            last: instant(sum.seen.last),
+            count: sum.seen.count,
         }
     }
 
-    /// A read that another member of a fleet saw, in the words of the database. `None` where a word
-    /// is not known.
-    pub fn of_words(subject: [&str; 5], place: [&str; 3], rules: &str) -> Option<Self> {
-        let [version, host, network] = place;
-        Some(Self {
-            subject: Arc::new(words::subject(subject)?),
-            host: host.into(),
-            network: non_empty(network).map(Into::into),
-            chosen: None,
-            version: version.parse().ok()?,
-            rules: rules.parse().ok()?,
-            in_force: SystemTime::UNIX_EPOCH,
-            as_of: NoticeTime::default(),
-            at: NoticeTime::default(),
-            first: SystemTime::UNIX_EPOCH,
-            last: SystemTime::UNIX_EPOCH,
-            count: 1,
-        })
+    /// A read that another member of a fleet saw: of whom, as JSON, of which version on which host and from which network,
+    /// and what that said. `None` where a word is not known.
+    pub fn of_member(subject: &str, [version, host, network]: [&str; 3], rules: &str) -> Option<Self> {
+        let (version, rules) = (version.parse().ok()?, rules.parse().ok()?);
+        let network = Some(network).filter(|network| !network.is_empty()).map(Into::into);
+        let key = ReadKey { version, in_force: 0, host: host.into(), network, chosen: None };
+        let sum = ReadSum { rules, seen: SeenInstants { first: 0, last: 0, count: 1 }, as_of: 0, at: 0 };
+        Some(Self::of(Arc::new(serde_json::from_str(subject).ok()?), key, &sum))
     }
 }
 
@@ -108,7 +97,7 @@ impl StoreReader {
     /// # Errors
     /// When the store cannot be read.
     pub fn versions(&self, site: Option<&str>) -> Result<Vec<VersionRecord>, StoreError> {
-        let sql = "SELECT site, version.sha256, bytes, since, until, id FROM version
+        let sql = "SELECT site, version.sha256, bytes, since, until FROM version
                    LEFT JOIN robots ON robots.sha256 = version.sha256 ORDER BY since, id";
         let mut found = self.database.rows(sql, (), version)?;
         found.retain(|version| site.is_none_or(|site| site.eq_ignore_ascii_case(&version.site)));
@@ -153,7 +142,6 @@ fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
     let sha256: Option<[u8; 32]> = row.get_ref(1)?.as_blob()?.try_into().ok();
     let until: i64 = row.get(4)?;
     Ok(VersionRecord {
-        row: unsigned(row.get(5)?),
         site: row.get(0)?,
         sha256,
         id: sha256.map(VersionId::of_digest),
@@ -165,20 +153,12 @@ fn version(row: &Row<'_>) -> Result<VersionRecord, rusqlite::Error> {
 
 /// `None` for a version that has no name, or says nothing that has one, which nothing writes.
 fn read(subject: Arc<CountSubject>, row: &Row<'_>) -> Result<Option<ReadTotal>, rusqlite::Error> {
-    let Ok(version) = row.get_ref(1)?.as_str()?.parse() else { return Ok(None) };
-    let Ok(rules) = row.get_ref(8)?.as_str()?.parse() else { return Ok(None) };
-    Ok(Some(ReadTotal {
-        subject,
-        host: row.get(3)?,
-        network: non_empty(row.get_ref(4)?.as_str()?).map(Into::into),
-        chosen: non_empty(row.get_ref(10)?.as_str()?).map(Into::into),
-        version,
-        rules,
-        in_force: instant(row.get(2)?),
-        as_of: NoticeTime(Duration::from_micros(unsigned(row.get(11)?))),
-        at: NoticeTime(Duration::from_micros(unsigned(row.get(9)?))),
-        first: instant(row.get(5)?),
-        last: instant(row.get(6)?),
-        count: unsigned(row.get(7)?),
-    }))
+    let text = |column| row.get_ref(column)?.as_str().map_err(rusqlite::Error::from);
+    let word = |column| text(column).map(|text| Some(text).filter(|text| !text.is_empty()).map(Into::into));
+    let (Ok(version), Ok(rules)) = (text(1)?.parse(), text(8)?.parse()) else { return Ok(None) };
+    let key =
+        ReadKey { version, in_force: row.get(2)?, host: row.get(3)?, network: word(4)?, chosen: word(10)? };
+    let seen = SeenInstants { first: row.get(5)?, last: row.get(6)?, count: unsigned(row.get(7)?) };
+    let sum = ReadSum { rules, seen, as_of: unsigned(row.get(11)?), at: row.get(9)? };
+    Ok(Some(ReadTotal::of(subject, key, &sum)))
 }

@@ -1,13 +1,13 @@
 //! Targets and events: kept while there is room for them, and else only counted.
 
 use super::super::error::StoreError;
-use super::super::outbox::path_counts;
 use super::super::shares::StoredDetail;
 use super::super::sqlite::unsigned;
-use super::{OTHER, SubjectRow, Writing};
+use super::{OTHER, Writing};
 use crate::record::event::EventKind;
 use crate::record::network::NetworkId;
-use crate::record::tally::{DAY, KeptEvent, PathDays, start_of};
+use crate::record::tally::{DAY, KeptEvent, PathCounts, start_of};
+use std::borrow::Cow;
 use std::hash::Hash;
 
 /// Targets of a subject and day that are kept by name.
@@ -24,25 +24,20 @@ const LAST: i64 = 10;
 const SAMPLE_PAUSE: i64 = 10 * 1_000_000;
 
 impl Writing<'_> {
-    pub(super) fn paths(
+    /// The name under which a target is counted: its own, or `(other)`.
+    pub(super) fn kept_target(
         &mut self,
-        who: &SubjectRow,
+        subject: i64,
         network: Option<NetworkId>,
-        target: &str,
-        days: &PathDays,
-    ) -> Result<(), StoreError> {
-        for (day, counts) in days {
-            let known = "SELECT 1 FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
-            let is_known = self.database.value::<i64>(known, (who.id, day, target))?.is_some();
-            let is_violation = counts.violations > 0;
-            let detail = StoredDetail { network, day: *day, bytes: target.len(), is_violation };
-            let has_place = is_known || self.has_place(who.id, target, &detail)?;
-            let kept = if has_place { target } else { OTHER };
-            let counts = path_counts(counts);
-            self.database.add_path(who.id, *day, kept, counts)?;
-            self.share(who, |rows, name| rows.paths.push(((*day, name, kept.into()), counts)));
-        }
-        Ok(())
+        target: Cow<'_, str>,
+        day: i64,
+        counts: &PathCounts,
+    ) -> Result<Box<str>, StoreError> {
+        let known = "SELECT 1 FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
+        let is_known = self.database.value::<i64>(known, (subject, day, &target))?.is_some();
+        let detail = StoredDetail { network, day, bytes: target.len(), is_violation: counts.violations > 0 };
+        let has_place = is_known || self.has_place(subject, &target, &detail)?;
+        Ok(if has_place { target.into() } else { OTHER.into() })
     }
 
     /// Takes one of the day's places for a target, if one is left, or, for a violation, that of a target without one. The day
@@ -87,16 +82,24 @@ impl Writing<'_> {
         let least = "SELECT target, allowed, stale, variants, spoofed, refused FROM path
                      WHERE subject = ?1 AND day = ?2 AND violations = 0 AND target <> ?3 LIMIT 1";
         let found = self.database.rows(least, (subject, day, OTHER), |row| {
-            let counts = [row.get(1)?, 0, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?];
+            let count = |column| row.get::<_, i64>(column).map(unsigned);
+            let counts = PathCounts {
+                allowed: count(1)?,
+                violations: 0,
+                stale: count(2)?,
+                variants: count(3)?,
+                spoofed: count(4)?,
+                refused: count(5)?,
+            };
             Ok((row.get(0)?, counts))
         })?;
-        let Some((target, counts)): Option<(String, [i64; 6])> = found.into_iter().next() else {
+        let Some((target, counts)): Option<(String, PathCounts)> = found.into_iter().next() else {
             self.full.insert((subject, day));
             return Ok(false);
         };
         let delete = "DELETE FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
         self.database.run(delete, (subject, day, target))?;
-        self.database.add_path(subject, day, OTHER, counts.map(unsigned))?;
+        self.database.add_path(subject, day, OTHER, &counts)?;
         Ok(true)
     }
 
@@ -113,7 +116,7 @@ impl Writing<'_> {
         if !self.has_room(&detail)? {
             return Ok(());
         }
-        let decision = self.decision(&kept.decision)?;
+        let decision = self.database.id_of("decision", &kept.decision, start_of(self.now, DAY))?;
         let count = "SELECT count(*) FROM sample WHERE subject = ?1 AND decision = ?2";
         if self.database.number(count, [subject, decision])? >= FIRST + LAST {
             let newest = "SELECT max(time) FROM sample WHERE subject = ?1 AND decision = ?2";

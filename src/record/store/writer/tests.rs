@@ -14,9 +14,8 @@ use crate::record::event::EventKind;
 use crate::record::instant;
 use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
 use crate::record::network::NetworkId;
-use crate::record::tally::{
-    CountedRequest, DecisionRef, InForce, ReadKey, SeenInstants, SeenRead, SubjectRef,
-};
+use crate::record::tables::{ReadKey, ReadSum};
+use crate::record::tally::{CountedRequest, DecisionRef, InForce, SeenInstants, SubjectRef};
 use std::collections::BTreeMap;
 
 /// Requests by crawler and target, as the sender knows them.
@@ -58,18 +57,11 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
         *ledger.entry((crawler, target)).or_default() += 1;
     }
     let version = VersionId::of(b"a");
-    let key = ReadKey {
-        version,
-        rules: RobotsVersion::allowing_everything().rules,
-        in_force: 1,
-        as_of: 1,
-        host: "h".into(),
-        network: None,
-        chosen: Some("*".into()),
-    };
+    let key = ReadKey { version, in_force: 1, host: "h".into(), network: None, chosen: Some("*".into()) };
     let now = micros(SystemTime::now());
-    let seen = SeenInstants { first: now, last: now, count: 1 };
-    tally.shard(subject("bot0")).read(subject("bot0"), true, key, SeenRead { seen, at: 1 });
+    let rules = RobotsVersion::allowing_everything().rules;
+    let sum = ReadSum { rules, seen: SeenInstants::once(now), as_of: 1, at: 1 };
+    tally.shard(subject("bot0")).read(subject("bot0"), true, key, sum);
     let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
     let since = i64::try_from(round).unwrap() + 1;
     tally.versions().in_force(InForce { site: "example.org".into(), bytes, since });

@@ -48,17 +48,15 @@ fn count(batch: &mut CountBatch, crawler: &str, is_known: bool, target: &str, mi
 fn key(host: &str) -> ReadKey {
     ReadKey {
         version: VersionId::of(b"a"),
-        rules: RobotsVersion::allowing_everything().rules,
         in_force: 5,
-        as_of: 1,
         host: host.into(),
         network: Some("192.0.2.0/24".into()),
         chosen: Some("*".into()),
     }
 }
 
-fn read(at: i64) -> SeenRead {
-    SeenRead { seen: SeenInstants { first: at, last: at, count: 1 }, at }
+fn read(at: i64) -> ReadSum {
+    ReadSum { rules: RobotsVersion::allowing_everything().rules, seen: SeenInstants::once(at), as_of: 1, at }
 }
 
 fn path_requests(batch: &CountBatch) -> u64 {
@@ -142,7 +140,7 @@ fn reads_of_one_reader_are_one() {
     batch.read(subject("a"), true, key("www.example.org"), read(1));
     let account = &batch.accounts[&CountSubject::from(&subject("a"))];
     let seen = SeenInstants { first: 10, last: 30, count: 3 };
-    assert_eq!(account.reads[&key("example.org")], SeenRead { seen, at: 10 });
+    assert_eq!(account.reads[&key("example.org")], ReadSum { seen, ..read(10) });
     assert_eq!(account.presence[0].1, SeenInstants { first: 1, last: 30, count: 4 });
     assert_eq!(batch.losses(), Losses::default());
 }
