@@ -2,7 +2,7 @@
 
 use super::Incoming;
 use crate::config::Config;
-use crate::http::head::{PseudoHeaders, check};
+use crate::http::head::check;
 use crate::http::{HttpFault, HttpVersion, RequestHead};
 use crate::request::address::client_address;
 use crate::request::forwarded::{self, ForwardedField};
@@ -25,7 +25,9 @@ pub(super) enum HeadFacts<'a> {
 /// Reads the head of the request.
 pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> HeadFacts<'a> {
     let head = incoming.head;
-    if let Err(fault) = checked(head) {
+    // Those of HTTP/1 were read strictly; in one of HTTP/2 its library has not looked for faults.
+    let checked = if head.version == HttpVersion::Http2 { check(head) } else { Ok(()) };
+    if let Err(fault) = checked {
         return HeadFacts::Malformed(fault);
     }
     let Some(host) = requested_host(head) else {
@@ -46,20 +48,6 @@ pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> HeadFacts<'a>
         Some(target) => HeadFacts::Request(RequestFacts { target, ..facts }),
         None => HeadFacts::Malformed(HttpFault::Target),
     }
-}
-
-/// Looks for a fault in a head of HTTP/2, which its library has not looked for; those of HTTP/1 were read strictly.
-fn checked(head: &RequestHead) -> Result<(), HttpFault> {
-    if head.version != HttpVersion::Http2 {
-        return Ok(());
-    }
-    let parts = PseudoHeaders {
-        method: head.method().as_bytes(),
-        scheme: head.scheme(),
-        target: head.target(),
-        host: head.get("host"),
-    };
-    check(&parts, head.fields())
 }
 
 /// Fields that proxies add (RFC 7239 §4, RFC 9110 §7.6.3) and clients have no reason to send.

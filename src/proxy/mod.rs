@@ -13,7 +13,6 @@ mod relay;
 pub use client::{ClientFault, ExchangeClient};
 pub use exchange::{ExchangeFailure, ExchangeOutcome, Exchanger};
 pub use fault::{OriginFault, OriginFaults};
-pub use origin::Authorities;
 pub(crate) use origin::{Fetcher, watch_origins};
 pub use pool::OriginConnections;
 pub use relay::Progress;

@@ -17,7 +17,6 @@ use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::TlsStream;
 use pingora::protocols::{ALPN, GetSocketDigest as _, SocketDigest, Ssl as _};
-use pingora::tls::ServerConfig;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
@@ -55,11 +54,6 @@ enum Opened {
     Plain(Box<Http1Connection<TcpStream>>, ConnectionInfo),
     Tls(Box<Http1Connection<TlsStream<L4Stream>>>, ConnectionInfo),
     Http2(Arc<WorkerContext>, Box<NewConnection<TlsStream<L4Stream>>>, ConnectionInfo),
-}
-
-/// How a listener ends TLS.
-pub(super) fn acceptor(settings: Arc<ServerConfig>) -> Acceptor {
-    Acceptor::from_server_config(settings)
 }
 
 impl ConnectionHandler {

@@ -25,7 +25,7 @@ impl MemoryServer {
     /// One that asks `gateway`; `None` where it has nothing to serve.
     #[must_use]
     pub fn new(gateway: Gateway) -> Option<Self> {
-        let site = services(&gateway, &Arc::default(), ConnectionRoom::new(None, 0, 1, false), 1).pop()?;
+        let site = services(&gateway, ConnectionRoom::new(None, 0, 1, false), 1).pop()?;
         let admission = Arc::new(Admission::new(Arc::clone(&gateway.connections)));
         Some(Self {
             gateway,

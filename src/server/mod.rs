@@ -14,7 +14,6 @@ mod room;
 mod self_test;
 mod serve;
 mod services;
-mod stream;
 mod workers;
 
 pub use demo::{DemoError, DemoOrigin};

@@ -7,7 +7,7 @@ use super::demo::DemoOrigin;
 use super::handler::ConnectionHandler;
 use super::pages::Pages;
 use super::room::ConnectionRoom;
-use super::services::{ConnectionBounds, Logs, services};
+use super::services::{ConnectionBounds, services, set_rotating};
 use super::workers::{Stage, WorkerPool, Workers, renew};
 use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
@@ -16,7 +16,7 @@ use crate::process::{
     ControlSocket, Handover, InheritedSockets, Predecessor, ServiceManager, Signals, SocketError, Stop, bind,
     open_files, path_beside, raise_open_files,
 };
-use crate::proxy::{Authorities, Fetcher, watch_origins};
+use crate::proxy::{Fetcher, watch_origins};
 use crate::report::grouped;
 use pingora::time::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use std::io;
@@ -72,15 +72,15 @@ impl Server {
 
     async fn serve(self, worker_pool: WorkerPool, mut signals: Signals) -> io::Result<()> {
         let (stop, stopped) = watch::channel(false);
-        let (current, logs) = (Arc::clone(&self.gateway.current), Logs::of(&self.gateway));
-        let (connections, authorities) = (TaskTracker::new(), Arc::<Authorities>::default());
-        tokio::spawn(watch_origins(Arc::clone(&current), Arc::clone(&authorities), stopped.clone()));
-        let mut fetcher = Fetcher::new(Arc::clone(&self.reloader), Arc::clone(&authorities));
+        let (current, gateway) = (Arc::clone(&self.gateway.current), self.gateway.clone());
+        let connections = TaskTracker::new();
+        tokio::spawn(watch_origins(Arc::clone(&current), stopped.clone()));
+        let mut fetcher = Fetcher::new(Arc::clone(&self.reloader));
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
         let room = room(&current.get().config, worker_pool.len());
         let ends = ConnectionBounds::new(room, Arc::clone(&self.gateway.connections));
-        let services = services(&self.gateway, &authorities, room, worker_pool.len());
+        let services = services(&self.gateway, room, worker_pool.len());
         tokio::spawn(sweep(services.clone(), stopped.clone()));
         let admission = Arc::new(Admission::new(Arc::clone(&self.gateway.connections)));
         let pages = |pages| ends.pages(pages, &current);
@@ -99,8 +99,8 @@ impl Server {
         let socket = ControlSocket::bind(&path);
         // Before anything is recorded. A socket that nobody can have would leave the logs to grow for ever.
         let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
-        logs.set_rotating(!is_held);
-        let control = tokio::spawn(control(socket, path, pages(control_pages), logs, stopped.clone()));
+        set_rotating(&gateway, !is_held);
+        let control = tokio::spawn(control(socket, path, pages(control_pages), gateway, stopped.clone()));
         // The demonstration's origin lives, and its folder with it, until the gateway stops.
         let demo = self.demo;
         let listen = || {
@@ -286,18 +286,18 @@ async fn control(
     first: Result<ControlSocket, SocketError>,
     path: PathBuf,
     handler: ConnectionHandler,
-    logs: Logs,
+    gateway: Gateway,
     mut stopped: watch::Receiver<bool>,
 ) {
     let again = || ControlSocket::bind(&path);
     let Some(socket) = bind_with_retry(first, again, &mut stopped).await else { return };
-    logs.set_rotating(true);
+    set_rotating(&gateway, true);
     match socket.listener().and_then(Listener::new) {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
             show_pages(listener, handler, stopped).await;
             // Whoever takes the socket next rotates from now on.
-            logs.set_rotating(false);
+            set_rotating(&gateway, false);
         }
         Err(error) => tracing::error!("cannot serve the control socket: {error}"),
     }

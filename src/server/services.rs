@@ -2,16 +2,16 @@
 
 use super::admission::Admission;
 use super::connection::{Service, WorkerContext};
-use super::handler::{ConnectionHandler, acceptor};
+use super::handler::ConnectionHandler;
 use super::pages::Pages;
 use super::room::ConnectionRoom;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
 use crate::policy::CurrentPolicy;
-use crate::proxy::{Authorities, Exchanger, OriginConnections, OriginFaults};
-use crate::record::{AccessLog, ConnectionTotals, Journal};
+use crate::proxy::{Exchanger, OriginConnections, OriginFaults};
+use crate::record::ConnectionTotals;
+use pingora::listeners::tls::Acceptor;
 use pingora::tls::{ClientHello, ResolvesServerCert, ServerConfig, sign::CertifiedKey, version};
-use std::fmt;
 use std::sync::Arc;
 
 /// How many connections the whole process may have.
@@ -44,7 +44,7 @@ impl ConnectionBounds {
             room: self.room,
             proxy_protocol: config.proxy_protocol,
             believe_named_proxies: config.believe_named_proxies,
-            tls: tls.clone().map(acceptor),
+            tls: tls.clone().map(Acceptor::from_server_config),
         };
         services.iter().map(|site| Arc::new(handler(site))).collect()
     }
@@ -63,36 +63,23 @@ impl ConnectionBounds {
     }
 }
 
-/// The files that are rotated: of two gateways of an upgrade only one may.
-#[derive(Debug)]
-pub(super) struct Logs {
-    journal: Arc<Journal>,
-    access_log: Option<Arc<AccessLog>>,
-}
-
-impl Logs {
-    pub(super) fn of(gateway: &Gateway) -> Self {
-        Self { journal: Arc::clone(&gateway.journal), access_log: gateway.access_log.clone() }
-    }
-
-    pub(super) fn set_rotating(&self, may_rotate: bool) {
-        self.journal.set_rotating(may_rotate);
-        if let Some(log) = &self.access_log {
-            log.lines.set_rotating(may_rotate);
-        }
+/// Whether this gateway rotates journal and access log: of two gateways of an upgrade only one may.
+pub(super) fn set_rotating(gateway: &Gateway, may_rotate: bool) {
+    gateway.journal.set_rotating(may_rotate);
+    if let Some(log) = &gateway.access_log {
+        log.lines.set_rotating(may_rotate);
     }
 }
 
 /// What each worker serves with: its connections to origins are its own, and so never wait for another thread.
 pub(super) fn services(
     gateway: &Gateway,
-    authorities: &Arc<Authorities>,
     room: ConnectionRoom,
     workers: usize,
 ) -> Vec<Arc<WorkerContext>> {
     let faults = Arc::new(OriginFaults::default());
     let service = |_| {
-        let connections = OriginConnections::new(Arc::clone(authorities), room.kept);
+        let connections = OriginConnections::new(room.kept);
         let exchanger = Exchanger::new(connections, Arc::clone(&faults), Arc::clone(&gateway.totals));
         Arc::new(WorkerContext { gateway: gateway.for_worker(), exchanger })
     };
@@ -101,13 +88,8 @@ pub(super) fn services(
 
 /// Asks the policy in force, so that a renewed certificate is shown from the next handshake on, and no
 /// connection that is open notices.
+#[derive(Debug)]
 struct CertificateChooser(Arc<CurrentPolicy>);
-
-impl fmt::Debug for CertificateChooser {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Shown")
-    }
-}
 
 impl ResolvesServerCert for CertificateChooser {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {

@@ -100,22 +100,6 @@ impl<'a> AnswerHead<'a> {
         Ok(Some(head))
     }
 
-    /// Reads the head behind interim answers (RFC 9110 §15.2), and what follows it.
-    ///
-    /// # Errors
-    /// When there is none, or too much before it.
-    pub fn read_final(mut bytes: &'a [u8]) -> Result<Option<(Self, &'a [u8])>, AnswerError> {
-        let mut interim = InterimAnswers::default();
-        while let Some(head) = Self::read(bytes)? {
-            bytes = bytes.get(head.length..).unwrap_or_default();
-            if !head.is_interim() {
-                return Ok(Some((head, bytes)));
-            }
-            interim.note(&head)?;
-        }
-        Ok(None)
-    }
-
     fn note_framing(&mut self) -> Result<(), AnswerError> {
         let (mut length, mut is_chunked) = (None, false);
         for (name, value) in &self.fields {

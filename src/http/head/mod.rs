@@ -14,7 +14,7 @@ mod request;
 
 pub use answer::{AnswerError, AnswerHead, InterimAnswers};
 pub use authority::is_host;
-pub use parts::{PseudoHeaders, check};
+pub use parts::check;
 pub use question::QuestionReader;
 pub use reader::{CompleteHead, HeadLimits, HeadProgress, HeadReader};
 pub use request::{ConnectionOptions, HttpVersion, RequestHead};

@@ -8,55 +8,40 @@ use super::authority::{Form, check_bytes, form, is_host};
 use super::field::Field;
 use super::framing::Framing;
 use super::reader::LONGEST_TARGET;
-use super::{HttpFault, is_token, trimmed};
+use super::{HttpFault, RequestHead, is_token};
 
-/// What the pseudo-header fields say (RFC 9113 §8.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PseudoHeaders<'a> {
-    /// `:method`.
-    pub method: &'a [u8],
-    /// `:scheme`, where it is known.
-    pub scheme: Option<&'a [u8]>,
-    /// `:path`.
-    pub target: &'a [u8],
-    /// `:authority`, or the `host` field in its place.
-    pub host: Option<&'a [u8]>,
-}
-
-/// Looks for a fault in a head: its parts, and all of its fields in order.
+/// Looks for a fault in a head.
 ///
 /// # Errors
 /// The first fault.
-pub fn check<'a>(
-    parts: &PseudoHeaders<'_>,
-    fields: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-) -> Result<(), HttpFault> {
+pub fn check(head: &RequestHead) -> Result<(), HttpFault> {
     let is_web = |scheme: &[u8]| [&b"http"[..], b"https"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
-    if parts.scheme.is_some_and(|scheme| !is_web(scheme)) {
+    if head.scheme().is_some_and(|scheme| !is_web(scheme)) {
         return Err(HttpFault::Scheme);
     }
-    if !parts.host.is_some_and(is_host) {
+    if !head.get("host").is_some_and(is_host) {
         return Err(HttpFault::Host);
     }
     // RFC 9113 §8.5: it has no path, and this gateway makes no tunnels.
-    if parts.method == b"CONNECT" {
+    if head.has_method("CONNECT") {
         return Err(HttpFault::Connect);
     }
-    check_bytes(parts.target)?;
-    if parts.target.len() > LONGEST_TARGET {
+    check_bytes(head.target())?;
+    if head.target().len() > LONGEST_TARGET {
         return Err(HttpFault::LineSize);
     }
     // RFC 9113 §8.3.1: a path, or the asterisk; a URL would name the host twice.
-    if let Form::Absolute(_) = form(parts.method, parts.target)? {
+    if let Form::Absolute(_) = form(head.method().as_bytes(), head.target())? {
         return Err(HttpFault::Target);
     }
     let mut framing = Framing::default();
-    for (name, value) in fields {
+    for (name, value) in head.fields() {
         if !is_token(name) {
             return Err(HttpFault::FieldName);
         }
-        // RFC 9113 §8.2.1 would have blanks around it refused. Browsers' extensions send them, and they mean nothing.
-        framing.note(&Field { name, value: trimmed(value) }, 0)?;
+        // RFC 9113 §8.2.1 would have blanks around it refused. Browsers' extensions send them, they mean nothing, and the
+        // head has the value without them.
+        framing.note(&Field { name, value }, 0)?;
     }
     Ok(())
 }
@@ -64,20 +49,22 @@ pub fn check<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::{Body, HttpVersion};
 
-    const GOOD: PseudoHeaders<'static> = PseudoHeaders {
-        method: b"GET",
-        scheme: Some(b"https"),
-        target: b"/p?q",
-        host: Some(b"a.example:8443"),
-    };
+    /// The parts of a head: method, scheme, target, host.
+    type Parts<'a> = (&'a str, Option<&'a str>, &'a [u8], Option<&'a str>);
 
-    fn fields(fields: &[(&str, &str)]) -> Result<(), HttpFault> {
-        check(&GOOD, fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
+    const GOOD: Parts<'_> = ("GET", Some("https"), b"/p?q", Some("a.example:8443"));
+
+    fn checked((method, scheme, target, host): Parts<'_>, fields: &[(&str, &str)]) -> Result<(), HttpFault> {
+        let host = host.map(|host| ("host", host));
+        let fields = host.iter().chain(fields).map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+        let (line, scheme) = ([method.as_bytes(), target], scheme.map(str::as_bytes));
+        check(&RequestHead::from_parts(line, scheme, HttpVersion::Http2, Body::None, fields))
     }
 
-    fn parts(parts: PseudoHeaders<'_>) -> Result<(), HttpFault> {
-        check(&parts, std::iter::empty())
+    fn fields(fields: &[(&str, &str)]) -> Result<(), HttpFault> {
+        checked(GOOD, fields)
     }
 
     #[test]
@@ -86,22 +73,27 @@ mod tests {
             fields(&[("x", "a b"), ("x", ""), ("content-length", "5"), ("cookie", "a=\"b\"")]),
             Ok(())
         );
-        assert_eq!(parts(PseudoHeaders { method: b"OPTIONS", target: b"*", ..GOOD }), Ok(()));
-        assert_eq!(parts(PseudoHeaders { scheme: None, host: Some(b"[::1]"), ..GOOD }), Ok(()));
+        assert_eq!(checked(("OPTIONS", GOOD.1, b"*", GOOD.3), &[]), Ok(()));
+        assert_eq!(checked((GOOD.0, None, GOOD.2, Some("[::1]")), &[]), Ok(()));
     }
 
     #[test]
     fn parts_are_a_method_a_path_and_a_host() {
+        let (method, scheme, path, good) = GOOD;
         for target in [&b"http://a/p"[..], b"*", b"p", b""] {
-            assert_eq!(parts(PseudoHeaders { target, ..GOOD }), Err(HttpFault::Target), "{target:?}");
-        }
-        assert_eq!(parts(PseudoHeaders { target: b"/a b", ..GOOD }), Err(HttpFault::TargetBytes));
-        for host in [None, Some(&b""[..]), Some(b":80"), Some(b"a:b"), Some(b"u@a"), Some(b"[a]")] {
-            assert_eq!(parts(PseudoHeaders { host, ..GOOD }), Err(HttpFault::Host), "{host:?}");
-        }
-        for scheme in [&b""[..], b"ftp", b"httpx"] {
             assert_eq!(
-                parts(PseudoHeaders { scheme: Some(scheme), ..GOOD }),
+                checked((method, scheme, target, good), &[]),
+                Err(HttpFault::Target),
+                "{target:?}"
+            );
+        }
+        assert_eq!(checked((method, scheme, b"/a b", good), &[]), Err(HttpFault::TargetBytes));
+        for host in [None, Some(""), Some(":80"), Some("a:b"), Some("u@a"), Some("[a]")] {
+            assert_eq!(checked((method, scheme, path, host), &[]), Err(HttpFault::Host), "{host:?}");
+        }
+        for scheme in ["", "ftp", "httpx"] {
+            assert_eq!(
+                checked((method, Some(scheme), path, good), &[]),
                 Err(HttpFault::Scheme),
                 "{scheme:?}"
             );
@@ -120,6 +112,6 @@ mod tests {
         for length in ["", "+5", "5, 5"] {
             assert_eq!(fields(&[("content-length", length)]), Err(HttpFault::ContentLength), "{length:?}");
         }
-        assert_eq!(fields(&[("host", "a.example:8443"), ("host", "b")]), Err(HttpFault::Host));
+        assert_eq!(fields(&[("host", "b")]), Err(HttpFault::Host));
     }
 }

@@ -4,19 +4,16 @@
 //! (RFC 9309 §2.3). It goes to the origin's own server, whatever a redirect says, so nothing new is resolved and nobody can
 //! have the gateway ask elsewhere.
 
-use super::peer::{Authorities, reached};
+use super::ask::{OriginAnswer, ask};
 use crate::config::{OriginUrl, RobotsUrl};
-use crate::http::head::AnswerHead;
-use crate::http::{Body, BodyReader};
 use crate::policy::{
-    FETCH_MARKER, FetchAnswer, Policy, Reloader, Site, Upstream, Upstreams, Validators, detached, retry_after,
+    FETCH_MARKER, FetchAnswer, Policy, Reloader, Site, Validators, detached, retry_after,
 };
+use crate::proxy::pool::OriginConnections;
 use crate::request::host;
-use pingora::connectors::TransportConnector;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -38,20 +35,11 @@ const REDIRECTS: usize = 5;
 /// The longest file that is read, as from disk.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The longest head of an answer.
-const MOST_HEAD: usize = 64 * 1024;
-
-/// How much is read at a time.
-const PIECE: usize = 16 * 1024;
-
-const TOO_LONG: &str = "serves more than 16 MiB as robots.txt";
-const TORN: &str = "breaks off in the middle of its answer";
-
 /// Fetches what is due, for as long as the gateway runs.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     reloader: Arc<Reloader>,
-    authorities: Arc<Authorities>,
+    connections: Arc<OriginConnections>,
     asking: JoinSet<(String, FetchAnswer)>,
     /// What came, and was not taken yet.
     answers: Vec<(String, FetchAnswer)>,
@@ -60,8 +48,9 @@ pub(crate) struct Fetcher {
 }
 
 impl Fetcher {
-    pub(crate) fn new(reloader: Arc<Reloader>, authorities: Arc<Authorities>) -> Self {
-        Self { reloader, authorities, asking: JoinSet::new(), answers: Vec::new(), is_behind: false }
+    pub(crate) fn new(reloader: Arc<Reloader>) -> Self {
+        let connections = Arc::new(OriginConnections::new(0));
+        Self { reloader, connections, asking: JoinSet::new(), answers: Vec::new(), is_behind: false }
     }
 
     /// Asks for what is unknown before the first client is served, as far as that comes soon.
@@ -98,12 +87,12 @@ impl Fetcher {
         for (name, validators) in
             self.reloader.origin_files.take_due(AT_ONCE - self.asking.len().min(AT_ONCE))
         {
-            let (policy, authorities) = (Arc::clone(&policy), Arc::clone(&self.authorities));
+            let (policy, connections) = (Arc::clone(&policy), Arc::clone(&self.connections));
             self.asking.spawn(async move {
                 let site = policy.sites().iter().find(|site| site.config.name == name);
                 let Some(site) = site else { return (name, failed("the site is not in force yet")) };
                 let fetched =
-                    tokio::time::timeout(PATIENCE, fetch(&policy, site, validators.as_ref(), &authorities));
+                    tokio::time::timeout(PATIENCE, fetch(&policy, site, validators.as_ref(), &connections));
                 let answer =
                     fetched.await.unwrap_or_else(|_| failed("the origin did not answer within 10 s"));
                 (name, answer)
@@ -144,7 +133,7 @@ fn failed(why: impl Into<String>) -> FetchAnswer {
 }
 
 /// Where one request of a fetch goes.
-pub(super) struct FetchStep {
+struct FetchStep {
     scheme: &'static str,
     host: String,
     path: String,
@@ -152,7 +141,7 @@ pub(super) struct FetchStep {
 
 impl FetchStep {
     /// To the robots.txt of `host`, under the scheme that clients use.
-    pub(super) fn to_robots_txt(policy: &Policy, host: String) -> Self {
+    fn to_robots_txt(policy: &Policy, host: String) -> Self {
         let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
         let scheme = if is_tls { "https" } else { "http" };
         Self { scheme, host, path: "/robots.txt".to_owned() }
@@ -164,7 +153,7 @@ async fn fetch(
     policy: &Policy,
     site: &Site,
     validators: Option<&Validators>,
-    authorities: &Authorities,
+    connections: &OriginConnections,
 ) -> FetchAnswer {
     let Some(from) = site.config.robots.origin() else { return failed("the site has a file of its own") };
     let elsewhere = match &from.url {
@@ -190,13 +179,17 @@ async fn fetch(
     };
     let mut step = first_step(policy, site, elsewhere.as_ref().map(|(_, url)| *url), &server.server.url);
     for _ in 0..=REDIRECTS {
-        match ask(policy, origin, server, &step, validators, authorities).await {
+        let head = request(policy, &step, validators);
+        match ask(connections, (origin, server), &policy.config.timeouts, head, MOST_BYTES).await {
+            Ok(answer) if answer.is_too_long() => {
+                return failed("the origin serves more than 16 MiB as robots.txt");
+            }
             Ok(answer) => match followed(&answer, &step, site) {
                 Some(Ok(next)) => step = next,
                 Some(Err(why)) => return failed(why),
                 None => return meaning(answer),
             },
-            Err(why) => return failed(why),
+            Err(fault) => return failed(format!("the origin {}: {}", server.server.url, fault.cause())),
         }
     }
     failed(format!("the origin redirects more than {REDIRECTS} times"))
@@ -212,23 +205,12 @@ fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &Or
     FetchStep::to_robots_txt(policy, host.unwrap_or_else(|| server.authority()))
 }
 
-/// A whole answer.
-pub(super) struct FetchedResponse {
-    pub(super) status: u16,
-    location: Option<String>,
-    retry_after: Option<Duration>,
-    is_own: bool,
-    pub(super) coding: Option<String>,
-    pub(super) validators: Validators,
-    pub(super) body: Vec<u8>,
-}
-
 /// Where an answer sends on; why one may not go there.
-fn followed(answer: &FetchedResponse, step: &FetchStep, site: &Site) -> Option<Result<FetchStep, String>> {
+fn followed(answer: &OriginAnswer, step: &FetchStep, site: &Site) -> Option<Result<FetchStep, String>> {
     if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    let Some(location) = answer.location.as_deref() else {
+    let Some(location) = answer.text("location") else {
         return Some(Err(format!("the origin answers {} without a place to go", answer.status)));
     };
     let (scheme, rest) = match location.split_once("://") {
@@ -268,49 +250,35 @@ fn plain(path: &str) -> String {
     path.bytes().filter(u8::is_ascii_graphic).map(char::from).collect()
 }
 
-fn meaning(answer: FetchedResponse) -> FetchAnswer {
-    if answer.is_own {
+fn meaning(answer: OriginAnswer) -> FetchAnswer {
+    if answer.has(FETCH_MARKER) {
         return failed(
             "the origin leads back to this gateway: its own robots.txt is not taken for the origin's",
         );
     }
     match answer.status {
         304 => FetchAnswer::NotModified,
-        200..=299 if answer.coding.is_some() => failed(
+        200..=299 if is_coded(&answer) => failed(
             "the origin compresses its robots.txt though it was asked not to (Accept-Encoding: identity)",
         ),
-        200..=299 => FetchAnswer::File { bytes: answer.body, validators: answer.validators },
+        200..=299 => {
+            let text = |name| answer.text(name).map(str::to_owned);
+            let validators = Validators { etag: text("etag"), modified: text("last-modified") };
+            FetchAnswer::File { bytes: answer.body, validators }
+        }
         // A 421 was sent to the wrong server, which says nothing of the right one (RFC 9110 §15.5.20).
         status @ 400..=499 if !matches!(status, 421 | 429) => FetchAnswer::None(status),
         status => {
             let why = format!("the origin answers {status}");
-            FetchAnswer::Failed { why, retry_after: answer.retry_after }
+            let later = answer.text("retry-after");
+            let retry_after = later.and_then(|field| retry_after(field, SystemTime::now()));
+            FetchAnswer::Failed { why, retry_after }
         }
     }
 }
 
-/// One request, on a connection of its own.
-pub(super) async fn ask(
-    policy: &Policy,
-    origin: &Upstreams,
-    server: &Upstream,
-    step: &FetchStep,
-    validators: Option<&Validators>,
-    authorities: &Authorities,
-) -> Result<FetchedResponse, String> {
-    let silent = |what: &str| format!("the origin {} {what}", server.server.url);
-    let peer = reached(server, 0, origin, &policy.config.timeouts, authorities)
-        .map_err(|_| silent("has no address"))?;
-    let connector = TransportConnector::new(None);
-    let stream = connector.new_stream(&peer).await;
-    let mut stream =
-        stream.map_err(|error| silent(&format!("cannot be reached: {}", error.etype().as_str())))?;
-    let sent = async {
-        stream.write_all(request(policy, step, validators).as_bytes()).await?;
-        stream.flush().await
-    };
-    sent.await.map_err(|error| silent(&format!("takes no request: {error}")))?;
-    answer(&mut stream).await.map_err(|why| silent(&why))
+fn is_coded(answer: &OriginAnswer) -> bool {
+    answer.text("content-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"))
 }
 
 fn request(policy: &Policy, step: &FetchStep, validators: Option<&Validators>) -> String {
@@ -334,101 +302,4 @@ fn request(policy: &Policy, step: &FetchStep, validators: Option<&Validators>) -
     field("If-Modified-Since", validators.and_then(|known| known.modified.as_ref()));
     text.push_str("\r\n");
     text
-}
-
-/// Reads an answer to its end.
-pub(super) async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> Result<FetchedResponse, String> {
-    let mut read = Vec::with_capacity(PIECE);
-    let (mut answered, mut reader) = loop {
-        let head = AnswerHead::read_final(&read).map_err(|_| "answers with something that is not HTTP")?;
-        if let Some((head, rest)) = head {
-            let (framing, answered) = (head.body("GET"), answered(&head));
-            if matches!(framing, Body::Length(length) if length > MOST_BYTES as u64) {
-                return Err(TOO_LONG.to_owned());
-            }
-            read = rest.to_vec();
-            break (answered, BodyReader::of_answer(framing));
-        }
-        if read.len() > MOST_HEAD {
-            return Err("answers with a head without end".to_owned());
-        }
-        if more(stream, &mut read).await? == 0 {
-            return Err(TORN.to_owned());
-        }
-    };
-    loop {
-        let data = reader.read(&read, |data| answered.body.extend_from_slice(data));
-        data.map_err(|_| "sends broken chunks")?;
-        read.clear();
-        if reader.is_done() {
-            return Ok(answered);
-        }
-        if answered.body.len() > MOST_BYTES {
-            return Err(TOO_LONG.to_owned());
-        }
-        if more(stream, &mut read).await? == 0 {
-            let is_whole = matches!(reader, BodyReader::UntilClose);
-            return if is_whole { Ok(answered) } else { Err(TORN.to_owned()) };
-        }
-    }
-}
-
-async fn more(stream: &mut (impl AsyncRead + Unpin), read: &mut Vec<u8>) -> Result<usize, String> {
-    read.reserve(PIECE);
-    stream.read_buf(read).await.map_err(|error| format!("breaks off: {error}"))
-}
-
-fn answered(head: &AnswerHead<'_>) -> FetchedResponse {
-    let owned = |name: &str| head.text(name).map(str::to_owned);
-    let coding = owned("content-encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity"));
-    FetchedResponse {
-        status: head.status,
-        location: owned("location"),
-        retry_after: head.text("retry-after").and_then(|field| retry_after(field, SystemTime::now())),
-        is_own: head.has(FETCH_MARKER),
-        coding,
-        validators: Validators { etag: owned("etag"), modified: owned("last-modified") },
-        body: Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// More hints than anybody reads: it is given up before they fill the memory.
-    #[tokio::test]
-    async fn an_origin_that_only_hints_is_given_up() {
-        for hint in [
-            "HTTP/1.1 103 Early Hints\r\n\r\n".to_owned(),
-            format!("HTTP/1.1 103 \r\nX: {}\r\n\r\n", "y".repeat(9_000)),
-        ] {
-            let hints = hint.repeat(1_000_000 / hint.len());
-            let mut left = hints.as_bytes();
-            assert!(answer(&mut left).await.is_err());
-            assert!(hints.len() - left.len() <= 4 * MOST_HEAD, "{} are left", left.len());
-        }
-    }
-
-    #[tokio::test]
-    async fn an_answer_is_whole_when_its_framing_says_so() {
-        for (text, body) in [
-            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", Some("abc")),
-            ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nabc", Some("ab")),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", None),
-            ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc", None),
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", Some("abc")),
-            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", None),
-            ("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Some("")),
-            ("HTTP/1.1 304 Not Modified\r\n\r\n", Some("")),
-            ("HTTP/1.1 200 OK\r\n\r\nabc", Some("abc")),
-            ("HTTP/1.1 200 OK\r\n", None),
-            ("", None),
-            ("nonsense\r\n\r\n", None),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", None),
-        ] {
-            let found = answer(&mut text.as_bytes()).await.ok().map(|answer| answer.body);
-            assert_eq!(found.as_deref(), body.map(str::as_bytes), "{text:?}");
-        }
-    }
 }

@@ -1,14 +1,14 @@
 //! Beside the requests: names of origins resolved again, and their servers asked if they are well.
 
-use super::peer::{Authorities, reached};
-use super::probe::is_well;
-use crate::config::{Probe, defaults};
+use super::ask::ask;
+use crate::config::{HealthCheck, Probe, Timeouts, defaults};
 use crate::policy::{CurrentPolicy, Policy, Site, Upstream};
-use pingora::connectors::TransportConnector;
+use crate::proxy::pool::OriginConnections;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// How often it is looked what is due.
 const STEP: Duration = Duration::from_millis(100);
@@ -22,13 +22,12 @@ struct DueFetches {
 /// Keeps what is known of the servers of all origins fresh, until the gateway stops.
 pub(crate) async fn watch_origins(
     current: Arc<CurrentPolicy>,
-    authorities: Arc<Authorities>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let connector = Arc::new(TransportConnector::new(None));
+    let connections = Arc::new(OriginConnections::new(0));
     let mut due = DueFetches::default();
     loop {
-        due.serve(&current.get(), &connector, &authorities);
+        due.serve(&current.get(), &connections);
         tokio::select! {
             () = tokio::time::sleep(STEP) => {}
             _ = stopped.wait_for(|stop| *stop) => return,
@@ -38,12 +37,7 @@ pub(crate) async fn watch_origins(
 
 impl DueFetches {
     /// Starts everything that is due; none of it is waited for.
-    fn serve(
-        &mut self,
-        policy: &Arc<Policy>,
-        connector: &Arc<TransportConnector>,
-        authorities: &Arc<Authorities>,
-    ) {
+    fn serve(&mut self, policy: &Arc<Policy>, connections: &Arc<OriginConnections>) {
         let now = Instant::now();
         let mut next = HashMap::new();
         let of_sites = policy.sites().iter().map(|site| (Some(site), &site.origin));
@@ -62,14 +56,8 @@ impl DueFetches {
             let check = site.map(|site| (site, &site.config.origin.health));
             if let Some((site, check)) = check.filter(|(_, check)| check.probe != Probe::Off && ask <= now) {
                 ask = now + check.interval;
-                let asking = asked(
-                    Arc::clone(policy),
-                    Arc::clone(site),
-                    Arc::clone(server),
-                    Arc::clone(connector),
-                    Arc::clone(authorities),
-                );
-                tokio::spawn(asking);
+                let (policy, connections) = (Arc::clone(policy), Arc::clone(connections));
+                tokio::spawn(asked(policy, Arc::clone(site), Arc::clone(server), connections));
             }
             next.insert(key, (resolve, ask));
         }
@@ -97,17 +85,11 @@ async fn asked(
     policy: Arc<Policy>,
     site: Arc<Site>,
     server: Arc<Upstream>,
-    connector: Arc<TransportConnector>,
-    authorities: Arc<Authorities>,
+    connections: Arc<OriginConnections>,
 ) {
     let check = &site.config.origin.health;
-    let timeouts = *policy.config.timeouts;
-    // An origin of names is asked for the site's page, as its visitors do.
-    let host = site.config.exact_host().map_or_else(|| server.server.url.authority(), str::to_owned);
-    let is_well = match reached(&server, 0, &site.origin, &timeouts, &authorities) {
-        Ok(peer) => is_well(&connector, &peer, check, &host).await,
-        Err(_) => false,
-    };
+    let well = is_well(&connections, &site, &server, &policy.config.timeouts);
+    let is_well = timeout(check.timeout, well).await.unwrap_or(false);
     let (name, url) = (&site.config.name, &server.server.url);
     match (is_well, check.probe) {
         (false, _) => server.failed("it is not well when it is asked", SystemTime::now()),
@@ -120,4 +102,25 @@ async fn asked(
         Some(false) => tracing::warn!(site = name, "the origin {url} is unhealthy, and gets no requests"),
         None => {}
     }
+}
+
+/// Whether a server accepts a connection and, where that is asked for, answers with a page or the way to one (RFC 9110 §15).
+/// Never over one of the pool: a server that takes no new connections is not well.
+async fn is_well(
+    connections: &OriginConnections,
+    site: &Site,
+    server: &Arc<Upstream>,
+    timeouts: &Timeouts,
+) -> bool {
+    let HealthCheck { probe, path, .. } = &site.config.origin.health;
+    if *probe != Probe::Http {
+        return connections.open(&site.origin, server, 0, timeouts).await.is_ok();
+    }
+    // An origin of names is asked for the site's page, as its visitors do.
+    let host = site.config.exact_host().map_or_else(|| server.server.url.authority(), str::to_owned);
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway-health\r\nConnection: close\r\n\r\n"
+    );
+    let answer = ask(connections, (&site.origin, server), timeouts, head, 0).await;
+    answer.is_ok_and(|answer| matches!(answer.status, 200..=399))
 }

@@ -3,38 +3,10 @@
 
 use crate::config::{OriginServer, OriginTimeouts, OriginUrl, Timeouts};
 use crate::policy::{Upstream, Upstreams};
-use pingora::protocols::tls::CaType;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::utils::tls::{WrappedX509, parse_x509};
 use pingora::{Error, ErrorType, Result};
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Certificates of origins in pingora's form, parsed once, by what they hash to.
-#[derive(Debug, Default)]
-pub struct Authorities(Mutex<HashMap<u64, Arc<CaType>>>);
-
-/// How many sets of certificates are kept; more is a configuration that changes all the time.
-const MOST_AUTHORITIES: usize = 64;
-
-impl Authorities {
-    fn of(&self, certificates: &[Vec<u8>]) -> Arc<CaType> {
-        let mut hasher = DefaultHasher::new();
-        certificates.hash(&mut hasher);
-        let key = hasher.finish();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_AUTHORITIES && !known.contains_key(&key) {
-            known.clear();
-        }
-        let parsed = known.entry(key).or_insert_with(|| {
-            // They were read as certificates when the policy was loaded.
-            certificates.iter().map(|der| WrappedX509::new(der.clone(), parse_x509)).collect()
-        });
-        Arc::clone(parsed)
-    }
-}
 
 /// The server as a peer. A further attempt at a server of several addresses takes another one of them.
 pub(in crate::proxy) fn reached(
@@ -42,7 +14,6 @@ pub(in crate::proxy) fn reached(
     attempt: usize,
     origin: &Upstreams,
     timeouts: &Timeouts,
-    authorities: &Authorities,
 ) -> Result<HttpPeer> {
     let mut peer = match &server.server.url {
         OriginUrl::Socket(path) => socket(path)?,
@@ -55,7 +26,7 @@ pub(in crate::proxy) fn reached(
         }
     };
     limit(&mut peer, origin.timeouts, timeouts);
-    verify(&mut peer, &server.server, origin, authorities);
+    verify(&mut peer, &server.server, origin);
     Ok(peer)
 }
 
@@ -76,13 +47,15 @@ fn limit(peer: &mut HttpPeer, own: OriginTimeouts, all: &Timeouts) {
 
 /// A server's certificate must be for its name, and signed by whom the operator trusts. Pingora checks
 /// neither where there is no name; the configuration always has one.
-fn verify(peer: &mut HttpPeer, server: &OriginServer, origin: &Upstreams, authorities: &Authorities) {
+fn verify(peer: &mut HttpPeer, server: &OriginServer, origin: &Upstreams) {
     if !server.url.is_tls() {
         return;
     }
     peer.options.verify_cert = true;
     peer.options.verify_hostname = true;
     if let Some(certificates) = &origin.ca {
-        peer.options.ca = Some(authorities.of(certificates));
+        // They were read as certificates when the policy was loaded.
+        let authorities = certificates.iter().map(|der| WrappedX509::new(der.clone(), parse_x509));
+        peer.options.ca = Some(authorities.collect());
     }
 }

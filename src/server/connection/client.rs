@@ -1,11 +1,9 @@
 //! The connection as the client's side of an exchange.
 
-use super::{AHEAD, Http1Connection};
+use super::{AHEAD, ClientStream, Http1Connection, poll_append};
 use crate::http::BodyReader;
 use crate::proxy::{ClientFault, ExchangeClient};
 use crate::record::ConnectionEvent;
-use crate::server::stream::ClientStream;
-use http::HeaderMap;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
@@ -56,14 +54,6 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
         Poll::Ready(Ok(self.has_ended))
     }
 
-    /// Never: what it is sent is written out.
-    fn send_head(&mut self, _: u16, _: HeaderMap, _: bool) -> Result<(), ClientFault> {
-        Err(ClientFault::Gone)
-    }
-
-    /// Never: what it is sent is written out.
-    fn send_continue(&mut self) {}
-
     fn poll_end_tunnel(&mut self, context: &mut Context<'_>) -> Poll<()> {
         // Where that fails the client has left, and is found to have when it is read.
         Pin::new(&mut self.stream).poll_shutdown(context).map(|_| ())
@@ -74,7 +64,7 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
-        match self.stream.poll_put(context, bytes) {
+        match Pin::new(&mut self.stream).poll_write(context, bytes) {
             Poll::Ready(Ok(count)) if count > 0 => {
                 self.stalled = None;
                 Poll::Ready(Ok(count))
@@ -124,7 +114,7 @@ impl<S: ClientStream> Http1Connection<S> {
             return Poll::Ready(Ok(0));
         };
         let most = usize::try_from(*left).unwrap_or(usize::MAX);
-        let count = ready!(self.stream.poll_append(context, out, most)).map_err(|_| ClientFault::Gone)?;
+        let count = ready!(poll_append(&mut self.stream, context, out, most)).map_err(|_| ClientFault::Gone)?;
         if count == 0 {
             return Poll::Ready(Err(ClientFault::Gone));
         }

@@ -1,19 +1,16 @@
 //! Waiting for the next request: until its head is whole, has a fault, or is too late.
 
 use super::requests::Service;
-use super::{Http1Connection, linger};
+use super::{ClientStream, Http1Connection, linger};
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, Gateway, date, malformed_answer};
 use crate::http::head::{CompleteHead, HeadLimits, HeadProgress, HeadReader, QuestionReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
-use crate::server::stream::ClientStream;
-use crate::server::workers::Stage;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 
 /// How often a connection that waits for a request looks whether others need the room.
 pub(in crate::server) const LOOK: Duration = Duration::from_secs(5);
@@ -71,40 +68,11 @@ impl ServiceReader {
     }
 }
 
-/// The signal to close a connection between two requests.
-pub(super) struct Closing<'a, F> {
-    /// Whether there may be one: it has changed once a stop has begun.
-    pub(super) changes: watch::Receiver<Stage>,
-    /// The wait for it, until it was seen.
-    wait: Option<Pin<&'a mut F>>,
-    /// Whom it wakes. It need not be told again for each request.
-    waker: Option<Waker>,
-}
-
-impl<'a, F: Future<Output = ()>> Closing<'a, F> {
-    pub(super) const fn new(changes: watch::Receiver<Stage>, wait: Pin<&'a mut F>) -> Self {
-        Self { changes, wait: Some(wait), waker: None }
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let is_known = self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
-        if is_known && !self.changes.has_changed().unwrap_or(true) {
-            return Poll::Pending;
-        }
-        if self.wait.as_mut().is_none_or(|wait| wait.as_mut().poll(context).is_ready()) {
-            self.wait = None;
-            return Poll::Ready(());
-        }
-        self.waker = Some(context.waker().clone());
-        Poll::Pending
-    }
-}
-
 impl<S: ClientStream> Http1Connection<S> {
     pub(super) async fn next_head<F: Future<Output = ()>>(
         &mut self,
         reader: &mut ServiceReader,
-        closing: &mut Closing<'_, F>,
+        closing: &mut Pin<&mut F>,
     ) -> NextRequest {
         let mut since = None;
         let next = poll_fn(|context| self.poll_head(context, reader, &mut since, closing)).await;
@@ -145,7 +113,7 @@ impl<S: ClientStream> Http1Connection<S> {
         context: &mut Context<'_>,
         reader: &mut ServiceReader,
         since: &mut Option<Instant>,
-        closing: &mut Closing<'_, F>,
+        closing: &mut Pin<&mut F>,
     ) -> Poll<Result<CompleteHead, NextRequest>> {
         loop {
             if !self.unread.is_empty() {
@@ -183,12 +151,12 @@ impl<S: ClientStream> Http1Connection<S> {
         &mut self,
         context: &mut Context<'_>,
         since: Option<Instant>,
-        closing: &mut Closing<'_, F>,
+        closing: &mut Pin<&mut F>,
     ) -> Poll<NextRequest> {
         if since.is_some() {
             // A head that has begun is in flight, and answered still: its own time limit bounds it.
             self.permit.leave_queue();
-        } else if closing.poll(context).is_ready() {
+        } else if closing.as_mut().poll(context).is_ready() {
             return Poll::Ready(NextRequest::End);
         }
         loop {

@@ -17,21 +17,21 @@ pub(super) use heads::{LOOK, patience};
 pub(super) use requests::{Recipient, RequestOutcome, Service, WorkerContext, answer, drain, page, send};
 
 use super::admission::Permit;
-use super::stream::ClientStream;
 use super::workers::Stage;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::http::BodyReader;
 use crate::record::ConnectionEvent;
-use heads::{Closing, NextRequest, ServiceReader};
+use heads::{NextRequest, ServiceReader};
 use std::future::Future;
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::sync::watch;
 
 /// How much is read at a time of what may be a head.
@@ -49,6 +49,30 @@ const LARGEST: usize = 4 * 1024;
 fn on_heap<F: Future>(future: F) -> Pin<Box<F>> {
     debug_assert!(size_of::<F>() <= LARGEST, "{}", size_of::<F>());
     Box::pin(future)
+}
+
+/// The largest piece that is read at once. More stays in the kernel, where it holds up its sender.
+const LARGEST_PIECE: usize = 16 * 1024;
+
+/// What a connection is read from and written to.
+pub(super) trait ClientStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ClientStream for S {}
+
+/// Reads at most `most` bytes behind those of `out`; 0 at the end of the stream. Nothing is reserved in `out` while there
+/// is nothing to read.
+fn poll_append(
+    stream: &mut impl ClientStream,
+    context: &mut Context<'_>,
+    out: &mut Vec<u8>,
+    most: usize,
+) -> Poll<io::Result<usize>> {
+    let mut piece = [MaybeUninit::uninit(); LARGEST_PIECE];
+    let mut whole = ReadBuf::uninit(&mut piece);
+    let mut piece = whole.take(most);
+    ready!(Pin::new(stream).poll_read(context, &mut piece))?;
+    out.extend_from_slice(piece.filled());
+    Poll::Ready(Ok(piece.filled().len()))
 }
 
 /// What a new connection is made of.
@@ -119,8 +143,8 @@ impl<S: ClientStream> Http1Connection<S> {
     ) -> impl Future<Output = ()> + Send {
         async move {
             let changes = stage.clone();
-            let wait = pin!(async { drop(stage.wait_for(|stage| *stage == Stage::CloseIdle).await) });
-            self.requests(service, &info, Closing::new(changes, wait)).await;
+            let closing = pin!(async { drop(stage.wait_for(|stage| *stage == Stage::CloseIdle).await) });
+            self.requests(service, &info, &changes, closing).await;
             self.count_no_request();
         }
     }
@@ -131,7 +155,8 @@ impl<S: ClientStream> Http1Connection<S> {
         &mut self,
         service: &Service,
         info: &ConnectionInfo,
-        mut closing: Closing<'_, impl Future<Output = ()> + Send>,
+        changes: &watch::Receiver<Stage>,
+        mut closing: Pin<&mut (impl Future<Output = ()> + Send)>,
     ) -> impl Future<Output = ()> + Send {
         async move {
             loop {
@@ -140,7 +165,7 @@ impl<S: ClientStream> Http1Connection<S> {
                     NextRequest::Request(head) => {
                         let head = self.take_head(reader, head);
                         // On the heap for as long as it takes: an idle connection has no room for it.
-                        let goes_on = on_heap(self.request(head, service, info, &closing.changes)).await;
+                        let goes_on = on_heap(self.request(head, service, info, changes)).await;
                         self.idle_since = None;
                         if !goes_on {
                             break;
@@ -177,7 +202,7 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Reads what has come into the connection's own memory; 0 at the end of the stream. An idle connection holds none.
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let count = ready!(self.stream.poll_append(context, &mut self.unread, PIECE))?;
+        let count = ready!(poll_append(&mut self.stream, context, &mut self.unread, PIECE))?;
         self.has_ended |= count == 0;
         Poll::Ready(Ok(count))
     }

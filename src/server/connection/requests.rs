@@ -1,6 +1,6 @@
 //! One request of a connection: decided, answered or exchanged, and recorded.
 
-use super::Http1Connection;
+use super::{ClientStream, Http1Connection};
 use crate::gateway::{
     Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext,
     RequestEnding, date,
@@ -9,7 +9,6 @@ use crate::http::{BodyReader, HttpFault, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, Exchanger};
 use crate::server::delivery;
 use crate::server::pages::Pages;
-use crate::server::stream::ClientStream;
 use crate::server::workers::Stage;
 use std::future::poll_fn;
 use std::sync::Arc;

@@ -228,11 +228,6 @@ impl ExchangeClient for Stream {
         Poll::Ready(fault.map_or(Ok(true), Err))
     }
 
-    /// Never: HTTP/2 has no upgrade (RFC 9113 §8.6).
-    fn poll_tunnel(&mut self, _: &mut Context<'_>, _: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
-        Poll::Ready(Err(ClientFault::Gone))
-    }
-
     fn send_head(&mut self, status: u16, fields: HeaderMap, is_last: bool) -> Result<(), ClientFault> {
         let mut head = http::Response::new(());
         *head.status_mut() = StatusCode::from_u16(status).map_err(|_| ClientFault::Gone)?;
@@ -251,14 +246,6 @@ impl ExchangeClient for Stream {
         // It fails where the client has left, which is found when its body is read.
         let _ = self.answer.send_informational(head);
     }
-
-    /// Never: there are no tunnels.
-    fn poll_end_tunnel(&mut self, _: &mut Context<'_>) -> Poll<()> {
-        Poll::Ready(())
-    }
-
-    /// Never: there are no tunnels.
-    fn note_idle_tunnel(&mut self) {}
 
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
         let Some(writer) = &mut self.writer else { return Poll::Ready(Err(ClientFault::Gone)) };
@@ -280,11 +267,6 @@ impl ExchangeClient for Stream {
         let piece = bytes.get(..wanted.min(room)).unwrap_or_default();
         let sent = writer.send_data(Bytes::copy_from_slice(piece), false);
         Poll::Ready(sent.map(|()| piece.len()).map_err(|_| ClientFault::Gone))
-    }
-
-    /// The connection sends what it has of its own accord.
-    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ClientFault>> {
-        Poll::Ready(Ok(()))
     }
 
     fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
