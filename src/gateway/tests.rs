@@ -3,7 +3,7 @@
 use super::*;
 use crate::config::Arguments;
 use crate::http::HttpVersion;
-use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
+use crate::http::head::{HeadLimits, HeadReader};
 use std::time::SystemTime;
 
 const GPTBOT: &str = "GPTBot/1.2";
@@ -34,8 +34,8 @@ fn gateway(settings: &str) -> (Gateway, tempfile::TempDir) {
 
 fn head(text: &str) -> RequestHead {
     let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 50 });
-    let Ok(HeadProgress::Whole(head)) = reader.read(text.as_bytes()) else { panic!("{text}") };
-    reader.into_head(text.as_bytes(), head)
+    let Ok(Some((head, _))) = reader.read(text.as_bytes()) else { panic!("{text}") };
+    head
 }
 
 fn asks(line: &str, user_agent: &str, fields: &str) -> RequestHead {

@@ -72,11 +72,7 @@ pub(super) fn set_rotating(gateway: &Gateway, may_rotate: bool) {
 }
 
 /// What each worker serves with: its connections to origins are its own, and so never wait for another thread.
-pub(super) fn services(
-    gateway: &Gateway,
-    room: ConnectionRoom,
-    workers: usize,
-) -> Vec<Arc<WorkerContext>> {
+pub(super) fn services(gateway: &Gateway, room: ConnectionRoom, workers: usize) -> Vec<Arc<WorkerContext>> {
     let faults = Arc::new(OriginFaults::default());
     let service = |_| {
         let connections = OriginConnections::new(room.kept);

@@ -5,7 +5,7 @@ use super::wire::{WireAnswers, WireProgress, WireRequest, answers, request};
 use robots_gateway::config::{Arguments, Config};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::http::BodyReader;
-use robots_gateway::http::head::{HeadLimits, HeadProgress as Reading, HeadReader};
+use robots_gateway::http::head::{HeadLimits, HeadReader};
 use robots_gateway::policy::{self, CurrentPolicy, Prover};
 use robots_gateway::record::{Journal, ReadBook, Recorder, Totals};
 use robots_gateway::server::MemoryServer;
@@ -206,14 +206,13 @@ fn read(bytes: &[u8]) -> SentRequests {
     let mut may_switch = false;
     loop {
         let mut reader = HeadReader::new(HeadLimits { bytes: 64 * 1024, fields: 100 });
-        let Ok(Reading::Whole(head)) = reader.read(rest) else {
+        let Ok(Some((head, end))) = reader.read(rest) else {
             sent.asks_head = rest.trim_ascii_start().starts_with(b"HEAD ");
             return sent;
         };
-        let (end, mut bodies, mut body) = (head.end, BodyReader::new(head.body), Vec::new());
+        let (mut bodies, mut body) = (BodyReader::new(head.body), Vec::new());
         let unread = rest.get(end..).unwrap_or_default();
         let read = bodies.read(unread, |data| body.extend_from_slice(data));
-        let head = reader.into_head(rest, head);
         sent.requests.push((head.method().to_owned(), body));
         let Ok(count) = read else { return sent };
         if !bodies.is_done() {

@@ -13,7 +13,7 @@ mod llhttp_reader;
 mod messages;
 
 use messages::{Random, message};
-use robots_gateway::http::head::{HeadLimits, HeadProgress, HeadReader, HttpVersion};
+use robots_gateway::http::head::{HeadLimits, HeadReader, HttpVersion};
 use robots_gateway::http::{Body, BodyReader};
 
 /// A request as a reader understands it: its fields in order of names, which are in lower case.
@@ -44,9 +44,8 @@ fn own(bytes: &[u8]) -> Option<Reading> {
 /// Its head, and in place of its body all that follows; and how the body is framed.
 fn own_head(bytes: &[u8]) -> Option<(Reading, Body)> {
     let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 60 });
-    let Ok(HeadProgress::Whole(head)) = reader.read(bytes) else { return None };
-    let (end, body) = (head.end, head.body);
-    let head = reader.into_head(bytes, head);
+    let Ok(Some((head, end))) = reader.read(bytes) else { return None };
+    let body = head.body;
     let field =
         |(name, value): (&[u8], &[u8])| (String::from_utf8_lossy(name).to_lowercase(), value.to_vec());
     let reading = Reading {

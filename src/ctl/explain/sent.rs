@@ -2,7 +2,7 @@
 
 use super::super::args::ExplainArgs;
 use super::super::{VerbFailure, open};
-use crate::http::head::{HeadLimits, HeadProgress, HeadReader};
+use crate::http::head::{HeadLimits, HeadReader};
 use crate::http::{Body, HttpVersion, RequestHead};
 use crate::identify::signature::{SignatureFault, SignedMessage, VerifiedSignature, explain_signature};
 use crate::policy::Policy;
@@ -51,10 +51,8 @@ fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
     let whole = [&head.join(&b"\r\n"[..])[..], b"\r\n\r\n"].concat();
     let mut reader = HeadReader::new(LIMITS);
     match reader.read(&whole) {
-        Ok(HeadProgress::Whole(complete)) => Ok(reader.into_head(&whole, complete)),
-        Ok(HeadProgress::More) => {
-            Err(VerbFailure::at(path, "it has no request line and header fields of HTTP/1.1"))
-        }
+        Ok(Some((head, _))) => Ok(head),
+        Ok(None) => Err(VerbFailure::at(path, "it has no request line and header fields of HTTP/1.1")),
         Err(fault) => {
             Err(VerbFailure::at(path, format!("expected a request of HTTP/1.1: {}", fault.as_str())))
         }

@@ -110,6 +110,11 @@ impl Framing {
             (Form::Absolute(authority), Some(host)) if authority != host => return Err(HttpFault::Authority),
             _ => {}
         }
+        self.length(is_1_0)
+    }
+
+    /// The same, whatever the head is for.
+    pub(super) fn length(&self, is_1_0: bool) -> Result<Body, HttpFault> {
         match (self.is_chunked, self.length) {
             (true, Some(_)) => Err(HttpFault::TwoLengths),
             // RFC 9112 §6.1: the framing of such a message is faulty.

@@ -16,7 +16,7 @@ pub use answer::{AnswerError, AnswerHead, InterimAnswers};
 pub use authority::is_host;
 pub use parts::check;
 pub use question::QuestionReader;
-pub use reader::{CompleteHead, HeadLimits, HeadProgress, HeadReader};
+pub use reader::{HeadLimits, HeadReader};
 pub use request::{ConnectionOptions, HttpVersion, RequestHead};
 
 pub(super) use field::Field;

@@ -81,11 +81,7 @@ mod tests {
     fn parts_are_a_method_a_path_and_a_host() {
         let (method, scheme, path, good) = GOOD;
         for target in [&b"http://a/p"[..], b"*", b"p", b""] {
-            assert_eq!(
-                checked((method, scheme, target, good), &[]),
-                Err(HttpFault::Target),
-                "{target:?}"
-            );
+            assert_eq!(checked((method, scheme, target, good), &[]), Err(HttpFault::Target), "{target:?}");
         }
         assert_eq!(checked((method, scheme, b"/a b", good), &[]), Err(HttpFault::TargetBytes));
         for host in [None, Some(""), Some(":80"), Some("a:b"), Some("u@a"), Some("[a]")] {

@@ -4,175 +4,98 @@
 //! the question from being answered, since a request that nobody answers for passes. So this reader keeps the fields of a
 //! closed list, whatever bytes they hold, and leaves out all others before anything is counted or compared.
 
-use super::request::ConnectionOptions;
-use super::{Body, CompleteHead, HeadProgress, HttpFault, HttpVersion, RequestHead, trimmed};
-use std::borrow::Cow;
-use std::ops::Range;
+use super::framing::Framing;
+use super::reader::{split_line, version};
+use super::{Body, Field, HttpFault, HttpVersion, RequestHead, trimmed};
+use memchr::memmem;
 
 /// The most bytes of a head. Proxies take heads of up to 1 MiB from their clients (Go's default), and add their own fields.
 const LARGEST: usize = 2 * 1024 * 1024;
 
-/// Reads one head of a question.
+/// The end of the last line, and the empty line. A line feed alone ends no line: it may be a byte of the client's.
+const END: &[u8] = b"\r\n\r\n";
+
+/// Reads one head of a question, once it is whole.
 #[derive(Clone, Debug)]
 pub struct QuestionReader {
     /// Whether the field of this name is read.
     is_read: fn(&[u8]) -> bool,
-    /// Where the line begins that is not whole yet.
-    line: usize,
-    /// How far that line has been searched for its end.
+    /// How far the end has been searched for.
     searched: usize,
-    skipped: usize,
-    request: Option<QuestionLine>,
-    /// Names and values of the fields that are read.
-    fields: Vec<[Range<usize>; 2]>,
-    /// Whether the last line was such a field: then a folded line continues it.
-    continues: bool,
-    length: Option<u64>,
-    is_chunked: bool,
-    /// Whether it is uncertain where the body ends.
-    has_no_end: bool,
-    options: ConnectionOptions,
-}
-
-/// Where the parts of the request line lie.
-#[derive(Clone, Debug)]
-struct QuestionLine {
-    method: Range<usize>,
-    target: Range<usize>,
-    is_1_0: bool,
 }
 
 impl QuestionReader {
     /// A reader of the next head, which keeps the fields whose names `is_read` admits.
     #[must_use]
     pub fn new(is_read: fn(&[u8]) -> bool) -> Self {
-        Self {
-            is_read,
-            line: 0,
-            searched: 0,
-            skipped: 0,
-            request: None,
-            fields: Vec::new(),
-            continues: false,
-            length: None,
-            is_chunked: false,
-            has_no_end: false,
-            options: ConnectionOptions::default(),
-        }
+        Self { is_read, searched: 0 }
     }
 
-    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included.
+    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included. The head, and where it ends.
     ///
     /// # Errors
     /// When there is no request line, or no end of the head within 2 MiB.
-    pub fn read(&mut self, bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
-        while let Some(found) = bytes.get(self.searched..).and_then(|rest| memchr::memchr(b'\n', rest)) {
-            let end = self.searched + found + 1;
-            self.searched = end;
-            // A line feed alone ends no line: it may be a byte of the client's.
-            let Some(line) = bytes.get(self.line..end).and_then(|line| line.strip_suffix(b"\r\n")) else {
-                continue;
-            };
-            let start = std::mem::replace(&mut self.line, end);
-            match &self.request {
-                None if line.is_empty() => self.skipped = end,
-                None => self.request = Some(QuestionLine::read(line, start)?),
-                Some(_) if line.is_empty() => {
-                    let head = CompleteHead { skipped: self.skipped, end, body: self.body() };
-                    return Ok(HeadProgress::Whole(head));
+    pub fn read(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HttpFault> {
+        let empty_lines = bytes.as_chunks().0.iter().take_while(|pair| *pair == b"\r\n").count();
+        let begin = 2 * empty_lines;
+        let from = self.searched.max(begin);
+        let Some(found) = bytes.get(from..).and_then(|rest| memmem::find(rest, END)) else {
+            self.searched = bytes.len().saturating_sub(END.len() - 1);
+            return if bytes.len() > LARGEST { Err(HttpFault::HeadSize) } else { Ok(None) };
+        };
+        let end = from + found;
+        let head = self.question(bytes.get(begin..end).unwrap_or_default())?;
+        Ok(Some((head, end + END.len())))
+    }
+
+    /// Reads the lines of a whole head.
+    fn question(&self, head: &[u8]) -> Result<RequestHead, HttpFault> {
+        let ends = memmem::find_iter(head, b"\r\n").chain([head.len()]);
+        let mut lines = ends.scan(0, |begin, end| {
+            let line = head.get(*begin..end);
+            *begin = end + 2;
+            line
+        });
+        let [method, target, version_name] = split_line(lines.next().unwrap_or_default())?;
+        let version = version(version_name)?;
+        let mut framing = Framing::default();
+        let (mut has_no_end, mut is_last_read) = (false, false);
+        let mut fields: Vec<(&[u8], Vec<u8>)> = Vec::new();
+        for line in lines {
+            if let [b' ' | b'\t', ..] = line {
+                // RFC 9112 §5.2: it continues the line before it, with a blank in the place of each end of a line.
+                if let Some((_, value)) = fields.last_mut().filter(|_| is_last_read) {
+                    value.extend_from_slice(b"  ");
+                    value.extend(on_one_line(line));
                 }
-                Some(_) => self.field(line, start),
+                continue;
+            }
+            let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+            let (name, value) = line.split_at_checked(colon).unwrap_or_default();
+            let field = Field { name, value: trimmed(value.get(1..).unwrap_or_default()) };
+            // Where the message ends, and whether another one follows (RFC 9112 §6).
+            if ["content-length", "transfer-encoding", "connection"].into_iter().any(|own| field.is(own)) {
+                has_no_end |= framing.note(&field, 0).is_err();
+            }
+            is_last_read = (self.is_read)(name) && !value.is_empty();
+            if is_last_read {
+                fields.push((name, on_one_line(field.value).collect()));
             }
         }
-        self.searched = bytes.len();
-        if bytes.len() > LARGEST { Err(HttpFault::HeadSize) } else { Ok(HeadProgress::More) }
-    }
-
-    /// Takes a field line that begins at byte `start`.
-    fn field(&mut self, line: &[u8], start: usize) {
-        if let [b' ' | b'\t', ..] = line {
-            // RFC 9112 §5.2: it continues the line before it.
-            if let Some([_, value]) = self.fields.last_mut().filter(|_| self.continues) {
-                value.end = start + line.len();
-            }
-            return;
-        }
-        self.continues = false;
-        let Some(colon) = memchr::memchr(b':', line) else { return };
-        let (name, rest) = line.split_at_checked(colon).unwrap_or_default();
-        let rest = rest.get(1..).unwrap_or_default();
-        let value = trimmed(rest);
-        self.frame(name, value);
-        if (self.is_read)(name) {
-            let blanks = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-            let at = start + colon + 1 + blanks;
-            self.fields.push([start..start + colon, at..at + value.len()]);
-            self.continues = true;
-        }
-    }
-
-    /// Takes note of fields that say where the message ends (RFC 9112 §6), and whether another one follows.
-    fn frame(&mut self, name: &[u8], value: &[u8]) {
-        if name.eq_ignore_ascii_case(b"content-length") {
-            let is_number = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
-            self.has_no_end |= !is_number || self.length.is_some();
-            self.length = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            self.has_no_end |= self.is_chunked || !value.eq_ignore_ascii_case(b"chunked");
-            self.is_chunked = true;
-        } else if name.eq_ignore_ascii_case(b"connection") {
-            value.split(|byte| *byte == b',').for_each(|option| self.options.note(trimmed(option)));
-        }
-    }
-
-    /// Nobody reads the body of a question. Where its end is uncertain, the connection ends with the answer.
-    fn body(&mut self) -> Body {
-        self.has_no_end |= self.is_chunked && self.length.is_some();
-        self.options.close |= self.has_no_end;
-        match self.length {
-            _ if self.has_no_end || self.is_chunked => Body::UnknownLength,
-            Some(0) | None => Body::None,
-            Some(length) => Body::Length(length),
-        }
-    }
-
-    /// The head that was found whole in `bytes`.
-    #[must_use]
-    pub fn into_head(self, bytes: &[u8], head: CompleteHead) -> RequestHead {
-        let request = self.request.unwrap_or(QuestionLine { method: 0..0, target: 0..0, is_1_0: false });
-        let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
-        let version = if request.is_1_0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
-        let fields: Vec<_> =
-            self.fields.iter().map(|[name, value]| (part(name), on_one_line(part(value)))).collect();
+        // Nobody reads the body of a question. Where its end is uncertain, the connection ends with the answer.
+        let body = framing.length(version == HttpVersion::Http10).ok().filter(|_| !has_no_end);
         let fields = fields.iter().map(|(name, value)| (*name, &**value));
-        let line = [part(&request.method), part(&request.target)];
-        let mut whole = RequestHead::from_parts(line, None, version, head.body, fields);
-        whole.options = self.options;
-        whole
+        let body_or_end = body.unwrap_or(Body::UnknownLength);
+        let mut whole = RequestHead::from_parts([method, target], None, version, body_or_end, fields);
+        whole.options = framing.options;
+        whole.options.close |= body.is_none();
+        Ok(whole)
     }
 }
 
 /// A value without ends of lines in it: a blank takes the place of each (RFC 9112 §5.2).
-fn on_one_line(value: &[u8]) -> Cow<'_, [u8]> {
-    if memchr::memchr2(b'\r', b'\n', value).is_none() {
-        return Cow::Borrowed(value);
-    }
-    let blank = |byte: &u8| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte };
-    Cow::Owned(value.iter().map(blank).collect())
-}
-
-impl QuestionLine {
-    /// Reads `method SP request-target SP HTTP-version` (RFC 9112 §3) that begins at byte `at`.
-    fn read(line: &[u8], at: usize) -> Result<Self, HttpFault> {
-        let first = memchr::memchr(b' ', line).ok_or(HttpFault::RequestLine)?;
-        let last = memchr::memrchr(b' ', line).filter(|last| *last > first).ok_or(HttpFault::RequestLine)?;
-        let is_1_0 = match line.get(last + 1..) {
-            Some(b"HTTP/1.1") => false,
-            Some(b"HTTP/1.0") => true,
-            _ => return Err(HttpFault::Version),
-        };
-        Ok(Self { method: at..at + first, target: at + first + 1..at + last, is_1_0 })
-    }
+fn on_one_line(value: &[u8]) -> impl Iterator<Item = u8> {
+    value.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte })
 }
 
 #[cfg(test)]
@@ -187,11 +110,11 @@ mod tests {
         let bytes = [b"\r\nGET /a \xff HTTP/1.1\r\n", fields, b"\r\nGET /next"].concat();
         let mut reader = QuestionReader::new(is_read);
         for end in 0..bytes.len() - 9 {
-            assert_eq!(reader.read(&bytes[..end]), Ok(HeadProgress::More), "{end}");
+            assert!(matches!(reader.read(&bytes[..end]), Ok(None)), "{end}");
         }
-        let Ok(HeadProgress::Whole(head)) = reader.read(&bytes) else { panic!("{bytes:?}") };
-        assert_eq!((head.skipped, head.end), (2, bytes.len() - 9));
-        reader.into_head(&bytes, head)
+        let Ok(Some((head, end))) = reader.read(&bytes) else { panic!("{bytes:?}") };
+        assert_eq!(end, bytes.len() - 9);
+        head
     }
 
     #[test]
@@ -239,11 +162,11 @@ mod tests {
     #[test]
     fn a_head_has_a_request_line_and_an_end() {
         let fault = |bytes: &[u8]| QuestionReader::new(is_read).read(bytes).unwrap_err();
-        assert_eq!(fault(b"GET /\r\n"), HttpFault::RequestLine);
-        assert_eq!(fault(b"GET / HTTP/2.0\r\n"), HttpFault::Version);
+        assert_eq!(fault(b"GET /\r\n\r\n"), HttpFault::RequestLine);
+        assert_eq!(fault(b"GET / HTTP/2.0\r\nX: y\r\n\r\n"), HttpFault::Version);
         let start = b"GET / HTTP/1.1\r\nX: ".to_vec();
         let long = |size: usize| [&start[..], &vec![b'a'; size - start.len()]].concat();
-        assert_eq!(QuestionReader::new(is_read).read(&long(LARGEST)), Ok(HeadProgress::More));
+        assert!(matches!(QuestionReader::new(is_read).read(&long(LARGEST)), Ok(None)));
         assert_eq!(fault(&long(LARGEST + 1)), HttpFault::HeadSize);
     }
 }

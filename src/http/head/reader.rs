@@ -7,7 +7,7 @@ use super::authority::{Form, check_bytes, form};
 use super::field::Field;
 use super::framing::Framing;
 use super::request::{FieldSpans, HeadSpan, HttpVersion, RequestHead};
-use super::{Body, HttpFault, is_token};
+use super::{HttpFault, is_token};
 use std::ops::Range;
 
 /// How large a head may be.
@@ -28,26 +28,6 @@ const USUAL_FIELDS: usize = 16;
 /// The longest target. The library's type for targets of HTTP/2 holds no longer ones.
 pub(super) const LONGEST_TARGET: usize = 65_534;
 
-/// Where a whole head without a fault lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompleteHead {
-    /// Bytes of empty lines before it, which are no part of it.
-    pub skipped: usize,
-    /// Where it ends, counted from where reading began.
-    pub end: usize,
-    /// What follows it.
-    pub body: Body,
-}
-
-/// What has been read so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadProgress {
-    /// More bytes are needed.
-    More,
-    /// The head is whole.
-    Whole(CompleteHead),
-}
-
 /// Reads one head.
 #[derive(Clone, Debug)]
 pub struct HeadReader {
@@ -56,7 +36,6 @@ pub struct HeadReader {
     line: usize,
     /// How far that line has been searched for its end.
     searched: usize,
-    skipped: usize,
     request: Option<RequestLine>,
     fields: Vec<FieldSpans>,
     framing: Framing,
@@ -67,7 +46,7 @@ pub struct HeadReader {
 struct RequestLine {
     method: Range<usize>,
     target: Range<usize>,
-    is_1_0: bool,
+    version: HttpVersion,
 }
 
 impl HeadReader {
@@ -75,14 +54,15 @@ impl HeadReader {
     #[must_use]
     pub fn new(limits: HeadLimits) -> Self {
         let framing = Framing::default();
-        Self { limits, line: 0, searched: 0, skipped: 0, request: None, fields: Vec::new(), framing }
+        Self { limits, line: 0, searched: 0, request: None, fields: Vec::new(), framing }
     }
 
-    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included.
+    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included. The head, once it is whole, and
+    /// where it ends.
     ///
     /// # Errors
     /// The first fault of the head.
-    pub fn read(&mut self, bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
+    pub fn read(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HttpFault> {
         while let Some(found) = bytes.get(self.searched..).and_then(|rest| memchr::memchr(b'\n', rest)) {
             let end = self.searched + found + 1;
             let start = std::mem::replace(&mut self.line, end);
@@ -94,13 +74,13 @@ impl HeadReader {
                 // A CR alone may stand nowhere, so that each line that has one has a fault.
                 if memchr::memchr(b'\r', line).is_some() { HttpFault::LineEnd } else { fault }
             })?;
-            if let Some(head) = head {
-                return Ok(HeadProgress::Whole(head));
+            if head.is_some() {
+                return Ok(head);
             }
         }
         self.searched = bytes.len();
         self.check_size(bytes.len())?;
-        Ok(HeadProgress::More)
+        Ok(None)
     }
 
     /// RFC 9112 §3 has a status of its own for a request line that is too long.
@@ -119,10 +99,9 @@ impl HeadReader {
         line: &[u8],
         start: usize,
         end: usize,
-    ) -> Result<Option<CompleteHead>, HttpFault> {
+    ) -> Result<Option<(RequestHead, usize)>, HttpFault> {
         let Some(request) = &self.request else {
             if line.is_empty() {
-                self.skipped = end;
                 return if end > 2 * EMPTY_LINES { Err(HttpFault::EmptyLines) } else { Ok(None) };
             }
             self.request = Some(RequestLine::read(line, start)?);
@@ -132,8 +111,11 @@ impl HeadReader {
             let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
             let form = form(part(&request.method), part(&request.target))?;
             let host = self.framing.host.and_then(|(start, end)| bytes.get(start..end));
-            let body = self.framing.body(form, request.is_1_0, host)?;
-            return Ok(Some(CompleteHead { skipped: self.skipped, end, body }));
+            let body = self.framing.body(form, request.version == HttpVersion::Http10, host)?;
+            let parts = [&request.method, &request.target].map(|part| HeadSpan::new(part.clone()));
+            let (version, fields) = (request.version, std::mem::take(&mut self.fields));
+            let bytes = bytes.get(..end).unwrap_or_default().to_vec();
+            return Ok(Some((RequestHead::of_spans(bytes, parts, fields, version, body, self.framing), end)));
         }
         if self.fields.len() >= self.limits.fields {
             return Err(HttpFault::HeadFields);
@@ -148,16 +130,6 @@ impl HeadReader {
         self.fields.push(FieldSpans::of(&field, start, start + before));
         Ok(None)
     }
-
-    /// The head that was found whole in `bytes`.
-    #[must_use]
-    pub fn into_head(self, bytes: &[u8], head: CompleteHead) -> RequestHead {
-        let request = self.request.unwrap_or(RequestLine { method: 0..0, target: 0..0, is_1_0: false });
-        let parts = [HeadSpan::new(request.method), HeadSpan::new(request.target)];
-        let version = if request.is_1_0 { HttpVersion::Http10 } else { HttpVersion::Http11 };
-        let bytes = bytes.get(..head.end).unwrap_or_default().to_vec();
-        RequestHead::of_spans(bytes, parts, self.fields, version, head.body, self.framing)
-    }
 }
 
 /// How much of a field line is left after its name, its colon and the blanks behind that.
@@ -166,63 +138,79 @@ fn trimmed_start_length(line: &[u8], name: usize) -> usize {
     rest.len() - rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
+/// Takes `method SP request-target SP HTTP-version` apart (RFC 9112 §3).
+pub(super) fn split_line(line: &[u8]) -> Result<[&[u8]; 3], HttpFault> {
+    let first = memchr::memchr(b' ', line).ok_or(HttpFault::RequestLine)?;
+    let last = memchr::memrchr(b' ', line).filter(|last| *last > first).ok_or(HttpFault::RequestLine)?;
+    Ok([0..first, first + 1..last, last + 1..line.len()].map(|part| line.get(part).unwrap_or_default()))
+}
+
+/// The version that a request line names.
+pub(super) fn version(name: &[u8]) -> Result<HttpVersion, HttpFault> {
+    match name {
+        b"HTTP/1.1" => Ok(HttpVersion::Http11),
+        b"HTTP/1.0" => Ok(HttpVersion::Http10),
+        name if name.starts_with(b"HTTP/") => Err(HttpFault::Version),
+        _ => Err(HttpFault::RequestLine),
+    }
+}
+
 impl RequestLine {
-    /// Reads `method SP request-target SP HTTP-version` (RFC 9112 §3) that begins at byte `at`.
+    /// Reads a line that begins at byte `at`.
     fn read(line: &[u8], at: usize) -> Result<Self, HttpFault> {
-        let first = memchr::memchr(b' ', line).ok_or(HttpFault::RequestLine)?;
-        let last = memchr::memrchr(b' ', line).filter(|last| *last > first).ok_or(HttpFault::RequestLine)?;
-        let (method, target) = (0..first, first + 1..last);
-        let part = |range: &Range<usize>| line.get(range.clone()).unwrap_or_default();
-        if !is_token(part(&method)) {
+        let [method, target, version_name] = split_line(line)?;
+        if !is_token(method) {
             return Err(HttpFault::Method);
         }
-        let is_1_0 = match line.get(last + 1..) {
-            Some(b"HTTP/1.1") => false,
-            Some(b"HTTP/1.0") => true,
-            Some(version) if version.starts_with(b"HTTP/") => return Err(HttpFault::Version),
-            _ => return Err(HttpFault::RequestLine),
-        };
-        if part(&method) == b"CONNECT" {
+        let version = version(version_name)?;
+        if method == b"CONNECT" {
             return Err(HttpFault::Connect);
         }
         if target.is_empty() {
             return Err(HttpFault::RequestLine);
         }
-        check_bytes(part(&target))?;
+        check_bytes(target)?;
         if target.len() > LONGEST_TARGET {
             return Err(HttpFault::LineSize);
         }
         // The form is known to be right before the rest of the head is waited for.
-        let _: Form<'_> = form(part(&method), part(&target))?;
-        let moved = |range: Range<usize>| range.start + at..range.end + at;
-        Ok(Self { method: moved(method), target: moved(target), is_1_0 })
+        let _: Form<'_> = form(method, target)?;
+        let behind = at + method.len() + 1;
+        Ok(Self { method: at..at + method.len(), target: behind..behind + target.len(), version })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::Body;
 
     const LIMITS: HeadLimits = HeadLimits { bytes: 1_000, fields: 5 };
 
-    fn read(bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
-        HeadReader::new(LIMITS).read(bytes)
+    /// The body that a head announces, and where the head ends.
+    type Found = Result<Option<(Body, usize)>, HttpFault>;
+
+    fn more(reader: &mut HeadReader, bytes: &[u8]) -> Found {
+        Ok(reader.read(bytes)?.map(|(head, end)| (head.body, end)))
+    }
+
+    fn read(bytes: &[u8]) -> Found {
+        more(&mut HeadReader::new(LIMITS), bytes)
     }
 
     fn body(fields: &str) -> Result<Body, HttpFault> {
         match read(format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes())? {
-            HeadProgress::Whole(head) => Ok(head.body),
-            HeadProgress::More => panic!("{fields}"),
+            Some((body, _)) => Ok(body),
+            None => panic!("{fields}"),
         }
     }
 
     #[test]
     fn ends_where_the_empty_line_ends() {
         let bytes = b"\r\nGET /a HTTP/1.1\r\nHost: \t a \r\nX: y\r\n\r\nGET /b";
-        let head = CompleteHead { skipped: 2, end: bytes.len() - 6, body: Body::None };
-        assert_eq!(read(bytes), Ok(HeadProgress::Whole(head)));
+        assert_eq!(read(bytes), Ok(Some((Body::None, bytes.len() - 6))));
         for end in 0..bytes.len() - 6 {
-            assert_eq!(read(bytes.get(..end).unwrap()), Ok(HeadProgress::More), "{end}");
+            assert_eq!(read(bytes.get(..end).unwrap()), Ok(None), "{end}");
         }
     }
 
@@ -231,10 +219,9 @@ mod tests {
         let bytes = b"OPTIONS * HTTP/1.1\r\nHost: a:80\r\nContent-Length: 12\r\n\r\n";
         let mut reader = HeadReader::new(LIMITS);
         for end in 0..bytes.len() {
-            assert_eq!(reader.read(bytes.get(..end).unwrap()), Ok(HeadProgress::More));
+            assert_eq!(more(&mut reader, bytes.get(..end).unwrap()), Ok(None));
         }
-        let head = CompleteHead { skipped: 0, end: bytes.len(), body: Body::Length(12) };
-        assert_eq!(reader.read(bytes), Ok(HeadProgress::Whole(head)));
+        assert_eq!(more(&mut reader, bytes), Ok(Some((Body::Length(12), bytes.len()))));
     }
 
     #[test]
@@ -272,9 +259,9 @@ mod tests {
     #[test]
     fn one_host_and_the_same_as_in_the_target() {
         assert_eq!(read(b"GET / HTTP/1.1\r\n\r\n"), Err(HttpFault::Host));
-        assert!(matches!(read(b"GET / HTTP/1.0\r\n\r\n"), Ok(HeadProgress::Whole(_))));
+        assert!(matches!(read(b"GET / HTTP/1.0\r\n\r\n"), Ok(Some(_))));
         assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"), Err(HttpFault::Host));
-        assert!(matches!(read(b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(HeadProgress::Whole(_))));
+        assert!(matches!(read(b"GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), Ok(Some(_))));
         assert_eq!(read(b"GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n"), Err(HttpFault::Authority));
     }
 

@@ -237,13 +237,13 @@ impl FieldSpans {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{HeadLimits, HeadProgress, HeadReader};
+    use super::super::{HeadLimits, HeadReader};
     use super::*;
 
     fn read(text: &str) -> RequestHead {
         let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 50 });
-        let Ok(HeadProgress::Whole(head)) = reader.read(text.as_bytes()) else { panic!("{text}") };
-        reader.into_head(text.as_bytes(), head)
+        let Ok(Some((head, _))) = reader.read(text.as_bytes()) else { panic!("{text}") };
+        head
     }
 
     #[test]

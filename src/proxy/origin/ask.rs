@@ -137,10 +137,7 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc", Err(OriginFault::Closed)),
             ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc", Err(OriginFault::Malformed)),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", Ok("abc")),
-            (
-                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-                Err(OriginFault::Closed),
-            ),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", Err(OriginFault::Closed)),
             ("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Ok("")),
             ("HTTP/1.1 304 Not Modified\r\n\r\n", Ok("")),
             ("HTTP/1.1 200 OK\r\n\r\nabc", Ok("abc")),
@@ -155,7 +152,8 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_is_read_than_is_wanted() {
-        let long = format!("HTTP/1.1 200 OK\r\nContent-Length: 999999\r\nETag: \"a\"\r\n\r\n{}", "a".repeat(101));
+        let long =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: 999999\r\nETag: \"a\"\r\n\r\n{}", "a".repeat(101));
         let answer = asked(long.as_bytes(), 100, false).await.unwrap();
         assert!(answer.is_too_long() && answer.text("etag") == Some("\"a\""));
         let head = asked(b"HTTP/1.1 302 Found\r\nContent-Length: 999999\r\n\r\n", 0, false).await.unwrap();

@@ -6,9 +6,7 @@
 
 use super::ask::{OriginAnswer, ask};
 use crate::config::{OriginUrl, RobotsUrl};
-use crate::policy::{
-    FETCH_MARKER, FetchAnswer, Policy, Reloader, Site, Validators, detached, retry_after,
-};
+use crate::policy::{FETCH_MARKER, FetchAnswer, Policy, Reloader, Site, Validators, detached, retry_after};
 use crate::proxy::pool::OriginConnections;
 use crate::request::host;
 use std::fmt::Write as _;

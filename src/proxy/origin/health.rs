@@ -20,10 +20,7 @@ struct DueFetches {
 }
 
 /// Keeps what is known of the servers of all origins fresh, until the gateway stops.
-pub(crate) async fn watch_origins(
-    current: Arc<CurrentPolicy>,
-    mut stopped: watch::Receiver<bool>,
-) {
+pub(crate) async fn watch_origins(current: Arc<CurrentPolicy>, mut stopped: watch::Receiver<bool>) {
     let connections = Arc::new(OriginConnections::new(0));
     let mut due = DueFetches::default();
     loop {

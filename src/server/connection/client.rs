@@ -114,7 +114,8 @@ impl<S: ClientStream> Http1Connection<S> {
             return Poll::Ready(Ok(0));
         };
         let most = usize::try_from(*left).unwrap_or(usize::MAX);
-        let count = ready!(poll_append(&mut self.stream, context, out, most)).map_err(|_| ClientFault::Gone)?;
+        let count =
+            ready!(poll_append(&mut self.stream, context, out, most)).map_err(|_| ClientFault::Gone)?;
         if count == 0 {
             return Poll::Ready(Err(ClientFault::Gone));
         }

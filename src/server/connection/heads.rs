@@ -4,7 +4,7 @@ use super::requests::Service;
 use super::{ClientStream, Http1Connection, linger};
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::{CLIENT_GONE, ConnectionInfo, Fragment, Gateway, date, malformed_answer};
-use crate::http::head::{CompleteHead, HeadLimits, HeadProgress, HeadReader, QuestionReader};
+use crate::http::head::{HeadLimits, HeadReader, QuestionReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
 use std::future::{Future, poll_fn};
@@ -27,8 +27,8 @@ pub(in crate::server) fn patience(timeouts: &Timeouts, awaits_head: bool) -> (Du
 
 /// What came of the wait for the next request. `since` is when something of it came first, if that did not come at once.
 pub(super) enum NextRequest {
-    /// A whole head without a fault, which [`Http1Connection::take_head`] takes.
-    Request(CompleteHead),
+    /// A whole head without a fault.
+    Request(RequestHead),
     /// A head that is none.
     Fault { fault: HttpFault, since: Option<Instant> },
     /// The client has had its time.
@@ -53,17 +53,10 @@ impl ServiceReader {
         Self::Request(HeadReader::new(HeadLimits { bytes: limits.header_size, fields: limits.header_fields }))
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Result<HeadProgress, HttpFault> {
+    fn read(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HttpFault> {
         match self {
             Self::Request(reader) => reader.read(bytes),
             Self::Question(reader) => reader.read(bytes),
-        }
-    }
-
-    fn into_head(self, bytes: &[u8], head: CompleteHead) -> RequestHead {
-        match self {
-            Self::Request(reader) => reader.into_head(bytes, head),
-            Self::Question(reader) => reader.into_head(bytes, head),
         }
     }
 }
@@ -83,20 +76,17 @@ impl<S: ClientStream> Http1Connection<S> {
         }
         match next {
             // Nobody reads the body of a question.
-            Ok(head) if matches!(reader, ServiceReader::Question(_)) => NextRequest::Request(head),
-            Ok(head) => match self.check_body(head.body, head.end) {
-                Ok(()) => NextRequest::Request(head),
-                Err(fault) => NextRequest::Fault { fault, since },
+            Ok((head, end)) => match self.check_body(head.body, end) {
+                Err(fault) if matches!(reader, ServiceReader::Request(_)) => {
+                    NextRequest::Fault { fault, since }
+                }
+                _ => {
+                    self.consume(end);
+                    NextRequest::Request(head)
+                }
             },
             Err(next) => next,
         }
-    }
-
-    /// Takes a head that is whole from what was read.
-    pub(super) fn take_head(&mut self, reader: ServiceReader, head: CompleteHead) -> RequestHead {
-        let request = reader.into_head(&self.unread, head);
-        self.consume(head.end);
-        request
     }
 
     /// What of the body has come with its head is looked at first: a request with a fault there goes nowhere.
@@ -114,12 +104,12 @@ impl<S: ClientStream> Http1Connection<S> {
         reader: &mut ServiceReader,
         since: &mut Option<Instant>,
         closing: &mut Pin<&mut F>,
-    ) -> Poll<Result<CompleteHead, NextRequest>> {
+    ) -> Poll<Result<(RequestHead, usize), NextRequest>> {
         loop {
             if !self.unread.is_empty() {
                 match reader.read(&self.unread) {
-                    Ok(HeadProgress::Whole(head)) => return Poll::Ready(Ok(head)),
-                    Ok(HeadProgress::More) => {}
+                    Ok(Some(head)) => return Poll::Ready(Ok(head)),
+                    Ok(None) => {}
                     Err(fault) => return Poll::Ready(Err(NextRequest::Fault { fault, since: *since })),
                 }
             }

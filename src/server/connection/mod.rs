@@ -163,7 +163,6 @@ impl<S: ClientStream> Http1Connection<S> {
                 let mut reader = ServiceReader::new(service, &self.limits);
                 match self.next_head(&mut reader, &mut closing).await {
                     NextRequest::Request(head) => {
-                        let head = self.take_head(reader, head);
                         // On the heap for as long as it takes: an idle connection has no room for it.
                         let goes_on = on_heap(self.request(head, service, info, changes)).await;
                         self.idle_since = None;

@@ -73,13 +73,9 @@ impl<S> Guarded<S> {
     /// Ends the connection.
     fn finish(&mut self, event: ConnectionEvent) {
         self.is_over = true;
-        match event {
-            // An idle connection has had its time; that is no event of its own.
-            ConnectionEvent::Closed => {}
-            ConnectionEvent::HeaderTimeout if !self.state.has_spoken() => {
-                self.state.count_end(ConnectionEvent::Silent);
-            }
-            event => self.state.count_end(event),
+        // An idle connection has had its time; that is no event of its own.
+        if event != ConnectionEvent::Closed {
+            self.state.count_end(event);
         }
     }
 
@@ -120,7 +116,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                     this.last_read = Some(Instant::now());
                 }
                 let state = &this.state;
-                let is_calm = this.meter.read(bytes, |stream| state.endings.cancelled(stream));
+                let is_calm = this.meter.read(bytes, |stream| state.cancelled(stream));
                 this.paths.read(buffer, before);
                 let has_few_paths = this.paths.found().all(|path| state.note_path(path));
                 if is_calm && has_few_paths && !this.state.is_overdrawn() {
@@ -151,10 +147,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.inner).poll_flush(context);
         let flushed = this.bound(context, flushed);
-        this.state.set_behind(flushed.is_pending());
-        if matches!(flushed, Poll::Ready(Ok(()))) {
-            this.state.endings.flushed();
-        }
+        this.state.flushed(matches!(flushed, Poll::Ready(Ok(()))));
         flushed
     }
 
@@ -176,7 +169,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         let written = Pin::new(&mut this.inner).poll_write_vectored(context, slices);
         let written = this.bound(context, written);
         if written.is_pending() {
-            this.state.set_behind(true);
+            this.state.flushed(false);
         }
         let mut count = ready!(written)?;
         let whole = count;
@@ -187,7 +180,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
             this.meter.wrote(
                 bytes,
                 |event| state.count(event),
-                |stream, is_reset| state.endings.wrote(stream, is_reset),
+                |stream, is_reset| state.wrote(stream, is_reset),
             );
             count -= here;
         }

@@ -1,6 +1,5 @@
 //! HTTP/2 clients. The crate `h2` reads and writes frames; this module limits what a client may cost.
 
-mod endings;
 mod frames;
 mod guarded;
 mod hpack;
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How much of an answer the library holds until it can be sent. Its own 400 KiB make nothing faster.
 const SEND_BUFFER: usize = 64 * 1024;
@@ -31,6 +30,9 @@ const WINDOW: u32 = 65_535;
 
 /// How long to wait for the last acknowledgement on a connection that carries other answers as well.
 const AMONG_OTHERS: Duration = Duration::from_secs(10);
+
+/// How often a connection that is to be closed is looked at.
+const CLOSING: Duration = Duration::from_millis(100);
 
 /// Serves a connection to its end.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
@@ -51,7 +53,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
         requests(&mut connection, site, &state, stop).await;
         state.close();
         // The socket is asked about until then. Whoever waits has no longer.
-        let _ = timeout(AMONG_OTHERS, state.endings.all_forgotten()).await;
+        let _ = timeout(AMONG_OTHERS, state.all_forgotten()).await;
     } else {
         state.close();
     }
@@ -72,7 +74,10 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
             biased;
             accepted = connection.accept() => match accepted {
                 Some(Ok((request, answer))) => {
-                    state.begin();
+                    if state.begin() && !is_leaving {
+                        is_leaving = true;
+                        connection.graceful_shutdown();
+                    }
                     let path = state.take_path(answer.stream_id().into());
                     tokio::spawn(stream::serve(request, answer, path, Arc::clone(state), Arc::clone(site)));
                 }
@@ -87,15 +92,7 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
                 is_closing = true;
                 leave_if_resting(connection, state);
             }
-            () = state.changed() => {
-                if state.is_used_up() && !is_leaving {
-                    is_leaving = true;
-                    connection.graceful_shutdown();
-                }
-                if is_closing {
-                    leave_if_resting(connection, state);
-                }
-            }
+            () = sleep(CLOSING), if is_closing => leave_if_resting(connection, state),
         }
     }
 }

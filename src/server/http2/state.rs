@@ -1,32 +1,20 @@
-//! What the guard of an HTTP/2 connection and the tasks that serve its requests tell each other.
+//! What the guard of an HTTP/2 connection and the tasks that serve its requests tell each other: the ledger of its streams.
 //!
-//! The guard sees bytes and knows nothing of requests; the tasks see requests and nothing of what comes before one.
-//! A [`ConnectionState`] says in which part of its life a connection is, and since when.
+//! The guard sees bytes and knows nothing of requests; the tasks see requests and nothing of what comes before one. What a
+//! request hands to the HTTP/2 library is written when the client's windows and its socket let it, and thrown away where the
+//! client cancels the stream meanwhile. Neither is told by the library; both are seen in the frames as they pass by.
 
-use super::endings::Endings;
 use super::paths::TruePath;
 use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::server::admission::AdmittedClient;
 use crate::server::connection::patience;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::Notify;
-
-/// What a connection is waiting for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Its first request.
-    Fresh,
-    /// Its next request.
-    Idle,
-    /// Answers to requests that are under way.
-    Busy,
-}
+use tokio::sync::watch;
 
 /// One connection as its guard and its requests see it.
 #[derive(Debug)]
@@ -35,28 +23,46 @@ pub(super) struct ConnectionState {
     pub(super) timeouts: Arc<Timeouts>,
     pub(super) info: ConnectionInfo,
     pub(super) client: AdmittedClient,
-    pub(super) endings: Endings,
-    /// Whether the connection has more to send than its client takes.
-    is_behind: AtomicBool,
-    /// Paths that the library was not given, of requests that it has not handed over.
-    paths: Mutex<BTreeMap<u32, Arc<[u8]>>>,
     /// Its socket, which the kernel is asked about.
     pub(super) socket: Option<RawFd>,
     totals: Arc<ConnectionTotals>,
-    start: Instant,
-    /// Milliseconds from `start` to the beginning of the phase.
-    since: AtomicU64,
-    requests: AtomicU32,
-    /// Requests that are not over yet.
-    open: AtomicU32,
+    /// Whoever waits is told of changes of endings alone.
+    ledger: watch::Sender<StreamLedger>,
+}
+
+/// What is known of the streams of a connection.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
+struct StreamLedger {
+    /// Requests that have come, and those of them that are not over yet.
+    requests: u32,
+    open: u32,
+    /// Since when there are none, or some.
+    since: Instant,
+    /// Paths that the library was not given, of requests that it has not handed over.
+    paths: BTreeMap<u32, Arc<[u8]>>,
+    /// The answers that somebody asks about.
+    endings: HashMap<u32, Ending>,
+    /// Whether the connection has more to send than its client takes.
+    is_behind: bool,
     /// Whether the client has sent anything.
-    has_spoken: AtomicBool,
+    has_spoken: bool,
     /// Whether what ended the connection is counted.
-    is_counted: AtomicBool,
+    is_counted: bool,
     /// Whether the client has broken the protocol.
-    has_erred: AtomicBool,
-    /// Told when the connection has carried as many requests as it may, and whenever none is open any more.
-    changed: Notify,
+    has_erred: bool,
+}
+
+/// What has become of the end of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Awaited,
+    /// Written, perhaps not flushed.
+    Written,
+    /// The kernel has all of it.
+    Sent,
+    /// The stream was reset, or the connection is over.
+    Lost,
 }
 
 impl ConnectionState {
@@ -68,59 +74,52 @@ impl ConnectionState {
         socket: Option<RawFd>,
         totals: Arc<ConnectionTotals>,
     ) -> Self {
-        Self {
-            limits,
-            timeouts,
-            info,
-            client,
-            endings: Endings::default(),
-            is_behind: AtomicBool::new(false),
-            paths: Mutex::default(),
-            socket,
-            totals,
-            start: Instant::now(),
-            since: AtomicU64::new(0),
-            requests: AtomicU32::new(0),
-            open: AtomicU32::new(0),
-            has_spoken: AtomicBool::new(false),
-            is_counted: AtomicBool::new(false),
-            has_erred: AtomicBool::new(false),
-            changed: Notify::new(),
-        }
+        let ledger = watch::Sender::new(StreamLedger {
+            requests: 0,
+            open: 0,
+            since: Instant::now(),
+            paths: BTreeMap::new(),
+            endings: HashMap::new(),
+            is_behind: false,
+            has_spoken: false,
+            is_counted: false,
+            has_erred: false,
+        });
+        Self { limits, timeouts, info, client, socket, totals, ledger }
     }
 
-    /// A request's head has arrived.
-    pub(super) fn begin(&self) {
-        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        self.open.fetch_add(1, Ordering::Relaxed);
-        self.note_phase();
-        if number == self.limits.requests_per_connection {
-            self.changed.notify_one();
-        }
+    /// Notes what nobody waits for.
+    fn note<T: Default>(&self, note: impl FnOnce(&mut StreamLedger) -> T) -> T {
+        let mut noted = T::default();
+        self.ledger.send_if_modified(|ledger| {
+            noted = note(ledger);
+            false
+        });
+        noted
     }
 
-    /// It has been answered.
-    pub(super) fn end(&self) {
-        if self.open.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.note_phase();
-            self.changed.notify_one();
-        }
+    /// A request's head has arrived; whether it is the last that the connection carries: the client is told then that it
+    /// takes no more (RFC 9113 §6.8).
+    pub(super) fn begin(&self) -> bool {
+        let requests = self.note(|ledger| {
+            (ledger.requests, ledger.open, ledger.since) =
+                (ledger.requests.saturating_add(1), ledger.open + 1, Instant::now());
+            ledger.requests
+        });
+        requests == self.limits.requests_per_connection
     }
 
-    /// Waits until [`Self::is_used_up`] or [`Self::is_resting`] may have changed.
-    pub(super) async fn changed(&self) {
-        self.changed.notified().await;
-    }
-
-    /// Whether the connection has carried as many requests as it may; the client is told then that it takes no more (RFC
-    /// 9113 §6.8).
-    pub(super) fn is_used_up(&self) -> bool {
-        self.requests.load(Ordering::Relaxed) >= self.limits.requests_per_connection
+    /// It has been answered, and nobody asks about that any more.
+    pub(super) fn end(&self, stream: u32) {
+        self.ledger.send_if_modified(|ledger| {
+            (ledger.open, ledger.since) = (ledger.open.saturating_sub(1), Instant::now());
+            ledger.endings.remove(&stream).is_some()
+        });
     }
 
     /// Whether no request is under way.
     pub(super) fn is_resting(&self) -> bool {
-        self.open.load(Ordering::Relaxed) == 0
+        self.ledger.borrow().open == 0
     }
 
     /// Whether the client goes on although it was told that no more requests are taken. As many as it may have open may
@@ -128,33 +127,32 @@ impl ConnectionState {
     pub(super) fn is_overdrawn(&self) -> bool {
         let most =
             self.limits.requests_per_connection.saturating_add(self.limits.h2_streams.saturating_mul(2));
-        self.requests.load(Ordering::Relaxed) > most
+        self.ledger.borrow().requests > most
     }
 
     /// Notes the true path of a request that is about to come; `false` where there are more of them than a client has use
     /// for. The library holds as many requests as may be open, and as many that were cancelled.
     #[must_use]
     pub(super) fn note_path(&self, (stream, path): TruePath) -> bool {
-        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
-        paths.insert(stream, path);
-        paths.len() <= 2 * self.limits.h2_streams as usize
+        let count = self.note(|ledger| {
+            ledger.paths.insert(stream, path);
+            ledger.paths.len()
+        });
+        count <= 2 * self.limits.h2_streams as usize
     }
 
     /// The true path of the request that the library hands over, where it has another one. It does so in the order of the
     /// streams: what is left of those before was refused.
     pub(super) fn take_path(&self, stream: u32) -> Option<Arc<[u8]>> {
-        let mut paths = self.paths.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(first) = paths.first_entry().filter(|first| *first.key() <= stream) {
-            let (number, path) = first.remove_entry();
-            if number == stream {
-                return Some(path);
-            }
-        }
-        None
+        self.note(|ledger| {
+            let later = ledger.paths.split_off(&stream.saturating_add(1));
+            std::mem::replace(&mut ledger.paths, later).remove(&stream)
+        })
     }
 
     pub(super) fn count(&self, event: ConnectionEvent) {
-        if event == ConnectionEvent::H2Error && !self.has_erred.swap(true, Ordering::Relaxed) {
+        let has_erred = |ledger: &mut StreamLedger| std::mem::replace(&mut ledger.has_erred, true);
+        if event == ConnectionEvent::H2Error && !self.note(has_erred) {
             self.client.note_error();
         }
         self.totals.count(event);
@@ -162,56 +160,97 @@ impl ConnectionState {
 
     /// Counts what the connection is ended for.
     pub(super) fn count_end(&self, event: ConnectionEvent) {
-        self.count(event);
-        self.is_counted.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether what was to be sent last has not gone.
-    pub(super) fn set_behind(&self, is_behind: bool) {
-        self.is_behind.store(is_behind, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_behind(&self) -> bool {
-        self.is_behind.load(Ordering::Relaxed)
+        let is_silent = event == ConnectionEvent::HeaderTimeout && !self.ledger.borrow().has_spoken;
+        self.count(if is_silent { ConnectionEvent::Silent } else { event });
+        self.note(|ledger| ledger.is_counted = true);
     }
 
     /// The client has sent something.
     pub(super) fn speak(&self) {
-        self.has_spoken.store(true, Ordering::Relaxed);
+        self.note(|ledger| ledger.has_spoken = true);
     }
 
-    pub(super) fn has_spoken(&self) -> bool {
-        self.has_spoken.load(Ordering::Relaxed)
+    /// What was to be sent last has gone to the kernel, with all that was written before, or has not.
+    pub(super) fn flushed(&self, is_all: bool) {
+        self.ledger.send_if_modified(|ledger| {
+            ledger.is_behind = !is_all;
+            is_all && ledger.turn(|ending| (ending == Ending::Written).then_some(Ending::Sent))
+        });
+    }
+
+    pub(super) fn is_behind(&self) -> bool {
+        self.ledger.borrow().is_behind
     }
 
     /// The connection is gone: one that said something, and never asked for anything, is counted.
     pub(super) fn close(&self) {
-        self.endings.close();
-        if !self.is_counted.load(Ordering::Relaxed) && self.phase() == Phase::Fresh && self.has_spoken() {
+        self.ledger.send_if_modified(|ledger| {
+            ledger.turn(|ending| (ending != Ending::Sent).then_some(Ending::Lost))
+        });
+        let asked_nothing =
+            |ledger: &mut StreamLedger| ledger.requests == 0 && ledger.has_spoken && !ledger.is_counted;
+        if self.note(asked_nothing) {
             self.count(ConnectionEvent::NoRequest);
         }
     }
 
-    pub(super) fn phase(&self) -> Phase {
-        match self.requests.load(Ordering::Relaxed) {
-            _ if !self.is_resting() => Phase::Busy,
-            0 => Phase::Fresh,
-            _ => Phase::Idle,
-        }
-    }
-
-    /// Another phase begins.
-    fn note_phase(&self) {
-        let since = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.since.store(since, Ordering::Relaxed);
-    }
-
     /// Since when the client has been silent, how long it may be, and what it is called when it was for longer.
     pub(super) fn silence(&self) -> Option<(Instant, Duration, ConnectionEvent)> {
-        let since = self.start + Duration::from_millis(self.since.load(Ordering::Relaxed));
-        let phase = self.phase();
-        let (patience, event) = patience(&self.timeouts, phase == Phase::Fresh);
-        (phase != Phase::Busy).then_some((since, patience, event))
+        let ledger = self.ledger.borrow();
+        let (patience, event) = patience(&self.timeouts, ledger.requests == 0);
+        (ledger.open == 0).then_some((ledger.since, patience, event))
+    }
+
+    /// Watches a stream from before its answer ends until [`Self::end`].
+    pub(super) fn watch(&self, stream: u32) {
+        self.note(|ledger| {
+            ledger.endings.entry(stream).or_insert(Ending::Awaited);
+        });
+    }
+
+    /// The frame was written that ends `stream`, or resets it.
+    pub(super) fn wrote(&self, stream: u32, is_reset: bool) {
+        let ending = if is_reset { Ending::Lost } else { Ending::Written };
+        self.turn_one(stream, |before| (before == Ending::Awaited).then_some(ending));
+    }
+
+    /// The client has cancelled `stream`.
+    pub(super) fn cancelled(&self, stream: u32) {
+        self.turn_one(stream, |_| Some(Ending::Lost));
+    }
+
+    fn turn_one(&self, stream: u32, next: impl FnOnce(Ending) -> Option<Ending>) {
+        self.ledger.send_if_modified(|ledger| {
+            let Some(ending) = ledger.endings.get_mut(&stream) else { return false };
+            next(*ending).map(|next| *ending = next).is_some()
+        });
+    }
+
+    /// Waits until the answer on `stream` has left, or is lost; whether it has left.
+    pub(super) async fn has_left(&self, stream: u32) -> bool {
+        let is_awaited = |ending| matches!(ending, Some(Ending::Awaited | Ending::Written));
+        let mut ledger = self.ledger.subscribe();
+        let over = ledger.wait_for(|ledger| !is_awaited(ledger.endings.get(&stream).copied())).await;
+        over.is_ok_and(|ledger| ledger.endings.get(&stream) == Some(&Ending::Sent))
+    }
+
+    /// Waits until nobody asks any more.
+    pub(super) async fn all_forgotten(&self) {
+        // The sender is here.
+        let _ = self.ledger.subscribe().wait_for(|ledger| ledger.endings.is_empty()).await;
+    }
+}
+
+impl StreamLedger {
+    /// Changes endings; whether there is one that did.
+    fn turn(&mut self, next: impl Fn(Ending) -> Option<Ending>) -> bool {
+        let mut has_changed = false;
+        for ending in self.endings.values_mut() {
+            if let Some(next) = next(*ending) {
+                (*ending, has_changed) = (next, true);
+            }
+        }
+        has_changed
     }
 }
 
@@ -235,9 +274,12 @@ mod tests {
         let state = state();
         let called = || state.silence().map(|(_, _, event)| event);
         assert_eq!(called(), Some(ConnectionEvent::HeaderTimeout));
-        state.begin();
+        assert!(!state.begin());
         assert_eq!(called(), None, "the origin may take its time");
-        state.end();
+        assert!(state.begin(), "the last that the connection carries");
+        state.end(1);
+        assert_eq!(called(), None, "one is under way");
+        state.end(3);
         assert_eq!(called(), Some(ConnectionEvent::Closed));
     }
 
@@ -255,14 +297,40 @@ mod tests {
         assert!(!state.note_path((9 + 2 * most, path(1))));
     }
 
-    #[test]
-    fn a_connection_is_busy_until_its_last_request_is_over() {
+    #[tokio::test]
+    async fn an_answer_has_left_once_its_end_is_with_the_kernel() {
         let state = state();
-        state.begin();
-        state.begin();
-        state.end();
-        assert_eq!(state.phase(), Phase::Busy);
-        state.end();
-        assert_eq!(state.phase(), Phase::Idle);
+        for stream in [1, 3, 5, 7] {
+            state.watch(stream);
+        }
+        state.wrote(1, false);
+        state.wrote(1, true);
+        state.wrote(3, false);
+        state.wrote(9, false);
+        state.cancelled(3);
+        state.flushed(false);
+        assert!(state.is_behind());
+        let first = async {
+            tokio::task::yield_now().await;
+            state.flushed(true);
+        };
+        assert!(tokio::join!(state.has_left(1), first).0 && !state.is_behind());
+        state.watch(11);
+        state.wrote(11, true);
+        assert!(!state.has_left(11).await, "it was reset");
+        state.wrote(5, false);
+        state.close();
+        for lost in [3, 5, 7, 9] {
+            assert!(!state.has_left(lost).await, "{lost}");
+        }
+        assert!(state.has_left(1).await, "the connection ended behind it");
+        state.cancelled(1);
+        assert!(!state.has_left(1).await);
+        let rest = async {
+            for stream in [1, 3, 5, 7, 11] {
+                state.end(stream);
+            }
+        };
+        tokio::join!(state.all_forgotten(), rest);
     }
 }

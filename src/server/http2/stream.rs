@@ -148,7 +148,7 @@ impl Stream {
             fields.insert(CONTENT_LENGTH, response.body.len().into());
         }
         let body: &[u8] = if head.method() == "HEAD" { &[] } else { &response.body };
-        self.state.endings.watch(self.id());
+        self.state.watch(self.id());
         let begun = self.send_head(response.status, fields, body.is_empty());
         let is_sent = begun.is_ok() && send(self, body).await.is_ok();
         if is_sent {
@@ -175,16 +175,16 @@ impl Stream {
         self.is_over = true;
         self.is_held = self.place.is_some() && self.state.is_behind();
         if self.is_held {
-            self.state.endings.watch(self.id());
+            self.state.watch(self.id());
         }
     }
 
     /// Waits until an answer that the library holds has left, or is lost. For so long the request keeps its place.
     async fn is_held_no_more(&mut self) {
-        let (endings, id) = (&self.state.endings, self.id());
+        let (state, id) = (&self.state, self.id());
         if let Some(writer) = self.writer.as_mut().filter(|_| self.is_held) {
             tokio::select! {
-                _ = endings.has_left(id) => {}
+                _ = state.has_left(id) => {}
                 _ = poll_fn(|context| writer.poll_reset(context)) => {}
             }
         }
@@ -193,8 +193,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.state.endings.forget(self.id());
-        self.state.end();
+        self.state.end(self.id());
     }
 }
 
@@ -294,10 +293,10 @@ impl Recipient for Stream {
     /// Other answers are under way on the connection, which goes on either way, and its guard sees to the end of it.
     async fn is_delivered(&mut self) -> bool {
         let most = self.state.timeouts.client_write.min(AMONG_OTHERS);
-        let (endings, id) = (&self.state.endings, self.id());
-        let has_left = timeout(most, endings.has_left(id)).await.unwrap_or(false);
+        let (state, id) = (&self.state, self.id());
+        let has_left = timeout(most, state.has_left(id)).await.unwrap_or(false);
         // One that cancels what is on its way does not take it, either.
-        has_left && delivery::is_acknowledged(self.state.socket, most).await && endings.has_left(id).await
+        has_left && delivery::is_acknowledged(self.state.socket, most).await && state.has_left(id).await
     }
 }
 
