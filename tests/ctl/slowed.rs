@@ -47,6 +47,22 @@ fn replay_says_who_came_too_fast() {
     assert!(counts.contains(&(&json!("GPTBot"), &json!(ALLOWED))), "{counts:?}");
 }
 
+/// A log is judged after the fact: nobody was answered by these rules.
+#[test]
+fn replay_says_what_would_have_been_and_not_what_was() {
+    let folder = folder();
+    let site = "[[sites]]\norigin = \"http://127.0.0.1:9\"\nrobots = \"robots.txt\"\nmode = \"enforce\"\n";
+    folder.write("gateway.toml", format!("{site}crawl_delay = \"enforce\"\n"));
+    let line = "192.0.2.1 - - [01/Nov/2026:00:00:00 +0000] \"GET /private HTTP/1.1\" 200 5 \"-\"";
+    folder.write("private.log", format!("{line} \"{GPTBOT}\"\n").repeat(3));
+    let replay = ["replay", "--config", "gateway.toml", "--all", "private.log", "access.log"];
+    let text = ctl(&folder, &replay).exits(0).stdout;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("3 requests would be refused."), "{text}");
+    assert!(words.contains("came too fast, and 20 of them would have 429 for an answer."), "{text}");
+    assert!(!words.contains("were refused") && !words.contains("had 429"), "{text}");
+}
+
 #[test]
 fn explain_says_how_fast_a_client_may_come() {
     let folder = folder();

@@ -23,6 +23,8 @@ const SAMPLES: usize = 40;
 #[template(path = "element.txt", config = "src/ctl/report/evidence/askama.toml")]
 struct CrawlerElement<'a> {
     entry: &'a ReportEntry,
+    /// Whether nothing was refused: a log was judged, and nobody was answered.
+    is_replay: bool,
     /// Those of its site, where they are known.
     versions: Option<Vec<&'a CaseVersion>>,
     /// How many rules are told one by one.
@@ -46,11 +48,13 @@ struct Letter<'a> {
 /// Tells an element at a terminal.
 pub(super) fn write_element(
     entry: &ReportEntry,
+    is_replay: bool,
     shape: &TableShape,
     output: &mut Output<'_>,
 ) -> io::Result<()> {
-    let element =
-        CrawlerElement { entry, versions: None, top: shape.top }.render().map_err(io::Error::other)?;
+    let element = CrawlerElement { entry, is_replay, versions: None, top: shape.top }
+        .render()
+        .map_err(io::Error::other)?;
     output.line("")?;
     let lines = letter::lines(&element, shape.width.min(letter::WIDTH));
     lines.iter().try_for_each(|line| output.line(truncate(line, shape.width)))
@@ -72,7 +76,7 @@ pub(super) fn write(
     });
     let element = |entry: &&ReportEntry| {
         let versions = Some(case.versions_of(entry).collect());
-        CrawlerElement { entry, versions, top: question.top }.render()
+        CrawlerElement { entry, is_replay: case.report.is_replay, versions, top: question.top }.render()
     };
     let own = own.iter().map(element).collect::<Result<_, _>>().map_err(io::Error::other)?;
     let letter = Letter {

@@ -82,7 +82,8 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
         print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
     }
     if shape.in_full {
-        report.crawlers.iter().take(shape.top).try_for_each(|entry| write_element(entry, shape, output))?;
+        let mut shown = report.crawlers.iter().take(shape.top);
+        shown.try_for_each(|entry| write_element(entry, report.is_replay, shape, output))?;
         return proposals(report, several, output);
     }
     if report.crawlers.is_empty() {
