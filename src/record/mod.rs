@@ -92,9 +92,9 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
-    FileDigest, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows, ROWS_FOLDER, RowDocument,
-    RowFolder, RowVersion, RowsError, RowsMemory, ServedVersions, digest, file_bytes, hexadecimal, patterns,
-    uptime,
+    FileDigest, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows, ROWS_FOLDER, ROWS_LOOK,
+    RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions, digest, file_bytes,
+    hexadecimal, patterns, uptime,
 };
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, RemovedCounts,

@@ -3,15 +3,12 @@
 use super::NoticeHistory;
 use crate::decide::{NoticePeriod, NoticeTime, SiteRules};
 use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{FleetWaiver, NotedWaiver, RobotsTxtSpans, RowsError, format_span, timestamp};
+use crate::record::{FleetWaiver, NotedWaiver, ROWS_LOOK, RobotsTxtSpans, RowsError, format_span, timestamp};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
-
-/// How often it is looked what other processes wrote, and whether they are still there.
-pub(super) const LOOK: Duration = Duration::from_millis(500);
 
 /// After how many of these looks the time is noted.
 const NOTED: u32 = 60;
@@ -272,7 +269,7 @@ impl Reloader {
         let keep = move || {
             let mut looks = 0;
             loop {
-                thread::sleep(LOOK);
+                thread::sleep(ROWS_LOOK);
                 let Some(reloader) = reloader.upgrade() else { return };
                 looks = (looks + 1) % NOTED;
                 reloader.look_at_history(looks == 0);

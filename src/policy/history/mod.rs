@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::decide::{Doubt, NoticePeriod, NoticeTime, RobotsVersion};
 use crate::record::{
     FileDigest, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowsError, RowsMemory,
-    ServedVersions,
+    SEEN, ServedVersions,
 };
 use crate::robots::ParseLimits;
 use parking_lot::Mutex;
@@ -25,12 +25,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use giving::{file_of, served};
-use keeping::LOOK;
 pub use keeping::{BindNowError, SiteNotice, UnknownSpan};
 pub use remembered::take_up_reads;
-
-/// After how long the other processes of a state folder have seen what one of them wrote.
-const SEEN: Duration = LOOK.saturating_add(Duration::from_millis(250));
 
 /// The past of all hosts, and the folder it is in.
 ///

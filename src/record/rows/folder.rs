@@ -5,7 +5,7 @@
 
 use super::clock::{self, NoticeClock, uptime};
 use super::document::{RowDocument, time_line};
-use super::{RowsError, RowsMemory, digest, whole_micros};
+use super::{RowsError, RowsMemory, SEEN, digest, whole_micros};
 use crate::decide::{Doubt, NoticeTime};
 use crate::record::files::{FileId, beside, inode, make_folder, sync_folder_of};
 use std::collections::{BTreeMap, HashSet};
@@ -41,6 +41,19 @@ type FoundDocument = (PathBuf, DocumentMark, RowDocument, NoticeTime);
 struct OtherDocument {
     mark: DocumentMark,
     document: RowDocument,
+    /// When it was found to be missing. Whoever removed it, its process may live, and writes it again.
+    missing: Option<NoticeTime>,
+}
+
+impl OtherDocument {
+    /// Whether its process is gone at `now`, as far as can be told.
+    fn has_ended(&mut self, path: &Path, now: NoticeTime) -> bool {
+        if !is_gone(path) {
+            self.missing = None;
+            return false;
+        }
+        path.exists() || now.since(*self.missing.get_or_insert(now)) >= SEEN
+    }
 }
 
 /// The folder, as one process reads and writes it.
@@ -141,7 +154,7 @@ impl RowFolder {
         this.clock = clocks.fold(clock.later(NoticeClock::going_on_from(last)), NoticeClock::later);
         let (boot, clock) = (this.boot.clone(), this.clock);
         let take = |(path, mark, document, _): FoundDocument| {
-            (path, OtherDocument { mark, document: document.with_clock(&boot, clock) })
+            (path, OtherDocument { mark, document: document.with_clock(&boot, clock), missing: None })
         };
         this.others = found.into_iter().map(take).collect();
         let mut own = RowDocument { boot: this.boot.clone(), clock: this.clock, ..RowDocument::default() };
@@ -221,16 +234,19 @@ impl RowFolder {
         for (path, mark, document, _) in found.0 {
             let document = document.with_clock(&self.boot, self.clock);
             is_new |= self.others.get(&path).is_none_or(|known| known.document != document);
-            self.others.insert(path, OtherDocument { mark, document });
+            self.others.insert(path, OtherDocument { mark, document, missing: None });
         }
         Ok(self.absorb_ended(own) || is_new)
     }
 
     fn absorb_ended(&mut self, own: &mut RowDocument) -> bool {
-        let ended: Vec<PathBuf> = self.others.keys().filter(|path| is_gone(path)).cloned().collect();
+        let now = self.clock.now();
+        let ended =
+            self.others.iter_mut().filter_map(|(path, other)| other.has_ended(path, now).then_some(path));
+        let ended: Vec<PathBuf> = ended.cloned().collect();
         for path in &ended {
             if let Some(OtherDocument { mut document, .. }) = self.others.remove(path) {
-                document.hosts.close(&super::ServedVersions::default(), self.clock.now());
+                document.hosts.close(&super::ServedVersions::default(), now);
                 own.absorb(document);
             }
         }

@@ -27,6 +27,13 @@ use std::time::Duration;
 /// The name of the folder of rows in the state folder.
 pub const ROWS_FOLDER: &str = "rows";
 
+/// How often a process looks what the others wrote, whether they are still there, and whether its own document is.
+pub const ROWS_LOOK: Duration = Duration::from_millis(500);
+
+/// After how long the other processes of a state folder have seen what one of them wrote, and have written their documents
+/// again where somebody removed them.
+pub const SEEN: Duration = ROWS_LOOK.saturating_add(Duration::from_millis(250));
+
 /// Why rows cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", path.display(), self.reason())]

@@ -81,6 +81,32 @@ fn a_process_that_lives_is_heard_and_is_taken_up_when_it_ends() {
     assert!(new.own.hosts.rows().filter(|row| row.until().is_some()).count() == 2);
 }
 
+/// What it serves goes on to excuse: it writes its document again when it looks next.
+#[test]
+fn a_process_whose_document_somebody_removed_goes_on_to_be_heard() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut old, _) = open(&place, RowsMemory::Nothing);
+    old.serve(1);
+    let removed = documents(&place).remove(0);
+    let (mut new, _) = open(&place, RowsMemory::Nothing);
+    new.serve(2);
+    std::fs::remove_file(&removed).unwrap();
+    assert!(!new.folder.refresh(&mut new.own).unwrap());
+    assert_eq!(new.rows(), (1, vec![1]));
+    old.serve(1);
+    new.folder.refresh(&mut new.own).unwrap();
+    assert_eq!(new.rows(), (1, vec![1]));
+    drop(old);
+    std::fs::remove_file(&removed).unwrap();
+    let missing = new.folder.clock().now();
+    while !new.folder.refresh(&mut new.own).unwrap() {
+        std::thread::yield_now();
+    }
+    assert_eq!(new.rows(), (2, vec![]));
+    let until = new.own.hosts.rows().find_map(HostRow::until).unwrap();
+    assert!(until.since(missing) >= SEEN, "nobody wrote it again");
+}
+
 #[test]
 fn rows_that_are_lost_or_put_back_are_told_from_a_first_start() {
     for loss in ["nothing", "removed", "truncated", "changed", "put back"] {
