@@ -46,13 +46,17 @@ struct OtherDocument {
 }
 
 impl OtherDocument {
-    /// Whether its process is gone at `now`, as far as can be told.
-    fn has_ended(&mut self, path: &Path, now: NoticeTime) -> bool {
+    /// Until when its process served, where it is gone at `now` as far as can be told.
+    fn ended(&mut self, path: &Path, now: NoticeTime) -> Option<NoticeTime> {
         if !is_gone(path) {
             self.missing = None;
-            return false;
+            return None;
         }
-        path.exists() || now.since(*self.missing.get_or_insert(now)) >= SEEN
+        if path.exists() {
+            return Some(now);
+        }
+        let until = self.missing.get_or_insert(now).after(SEEN);
+        (until <= now).then_some(until)
     }
 }
 
@@ -242,16 +246,16 @@ impl RowFolder {
     fn absorb_ended(&mut self, own: &mut RowDocument) -> bool {
         let now = self.clock.now();
         let ended =
-            self.others.iter_mut().filter_map(|(path, other)| other.has_ended(path, now).then_some(path));
-        let ended: Vec<PathBuf> = ended.cloned().collect();
-        for path in &ended {
-            if let Some(OtherDocument { mut document, .. }) = self.others.remove(path) {
-                document.hosts.close(&super::ServedVersions::default(), now);
+            |(path, other): (&PathBuf, &mut OtherDocument)| Some((path.clone(), other.ended(path, now)?));
+        let ended: Vec<_> = self.others.iter_mut().filter_map(ended).collect();
+        let is_new = !ended.is_empty();
+        for (path, until) in ended {
+            if let Some(OtherDocument { mut document, .. }) = self.others.remove(&path) {
+                document.hosts.close(&super::ServedVersions::default(), until);
                 own.absorb(document);
             }
+            self.taken_up.push(path);
         }
-        let is_new = !ended.is_empty();
-        self.taken_up.extend(ended);
         is_new
     }
 
