@@ -354,10 +354,14 @@ impl PastRows {
         self.0.values_mut().for_each(|rows| rows.doubt(doubt, Some(until)));
     }
 
-    /// Lets go of what nobody can hold any more, and of hosts that nobody names.
+    /// Lets go of what nobody can hold any more, and of hosts that nobody names where nothing is lost by it.
     pub fn prune(&mut self, period: NoticePeriod, now: NoticeTime, is_named: impl Fn(&str) -> bool) {
         self.0.values_mut().for_each(|rows| rows.prune(period, now));
-        self.0.retain(|pattern, rows| is_named(pattern) || rows.has_past());
+        let past = self.0.iter().filter(|(_, rows)| rows.has_past()).map(|(pattern, _)| pattern.clone());
+        let past: BTreeSet<Box<str>> = past.collect();
+        // Without rows of its own a host has the past of those that it shares rows with.
+        let has_past = |pattern: &str| patterns(pattern).any(|pattern| past.contains(&*pattern));
+        self.0.retain(|pattern, _| is_named(pattern) || has_past(pattern));
     }
 
     /// The same by another clock.

@@ -197,3 +197,22 @@ fn hosts_that_are_told_apart_keep_what_they_were_given() {
     rows.prune(PERIOD, at(200), |pattern| pattern == "*");
     assert_eq!(rows.0.len(), 1, "nobody can hold what they had apart");
 }
+
+#[test]
+fn a_host_that_nobody_names_any_more_gets_no_past_of_others() {
+    let serves = |at: &[(&str, u64)]| ServedVersions {
+        elsewhere: None,
+        at: at.iter().map(|(host, path)| ((*host).into(), [version(&closing(*path))].into())).collect(),
+    };
+    let mut rows = PastRows::default();
+    let alone = |_: &str| HostRows::default();
+    for (second, next) in [(1, serves(&[("*", 1), ("a", 2)])), (2, serves(&[("*", 2)]))] {
+        rows.serve(&next, alone, date(second));
+        rows.close(&next, at(second));
+        rows.prune(PERIOD, at(second), |pattern| next.at.contains_key(pattern));
+    }
+    let count = |rows: &PastRows, host| rows.of(host).unwrap().rows().len();
+    assert_eq!((count(&rows, "a"), count(&rows, "b")), (1, 2));
+    rows.prune(PERIOD, at(102), |pattern| pattern == "*");
+    assert_eq!((rows.0.len(), count(&rows, "a")), (1, 1));
+}
