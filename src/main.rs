@@ -111,7 +111,8 @@ fn serve(
         page: LivePage::new(config.store_path(), config.fleet.clone()),
         token: config.admin_token.clone(),
     });
-    alerts::watch(watched(&admin, &config), alerts).map_err(running)?;
+    let (asked, lines) = (Arc::clone(&admin), Arc::clone(&journal));
+    alerts::watch(Arc::clone(&reloader), lines, move || asked.status(), alerts).map_err(running)?;
     publish(Arc::clone(&admin)).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
@@ -134,17 +135,6 @@ fn serve(
     // What the store was given last is sent, too.
     fleet.inspect(|fleet| fleet.close());
     served.map_err(running)
-}
-
-/// What alerts are about.
-fn watched(admin: &Arc<Admin>, config: &Config) -> alerts::WatchedGateway {
-    let asked = Arc::clone(admin);
-    alerts::WatchedGateway {
-        reloader: Arc::clone(&admin.reloader),
-        journal: Arc::clone(&admin.journal),
-        store: config.store_path(),
-        status: Box::new(move || asked.status()),
-    }
 }
 
 /// The log, the signals, and everything that the configuration names.

@@ -6,9 +6,10 @@
 
 use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
+use crate::alerts::AlertTotals;
 use crate::policy::{OriginState, Policy, ReloadCounts};
 use crate::process::ProcessUsage;
-use crate::record::{AlertTotals, ConnectionEvent, LatencySnapshot, SiteTotals};
+use crate::record::{ConnectionEvent, LatencySnapshot, SiteTotals};
 use http::{Response, StatusCode};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -286,10 +287,10 @@ fn recording(text: &mut Exposition, admin: &Admin) {
 }
 
 fn alerts(text: &mut Exposition, admin: &Admin) {
-    let AlertTotals { sent, lost, waiting } = &*admin.alerts;
-    let [sent, lost, waiting] = [sent, lost, waiting].map(|count| count.load(Ordering::Relaxed));
+    let AlertTotals { sent, failed, waiting } = &*admin.alerts;
+    let [sent, failed, waiting] = [sent, failed, waiting].map(|count| count.load(Ordering::Relaxed));
     text.counter("alerts_total", "Alerts for the webhook, by what became of them.")
-        .by("result", [("sent", sent), ("lost", lost)]);
+        .by("result", [("sent", sent), ("failed", failed)]);
     text.gauge("alerts_waiting", "Alerts that wait for the webhook.").value(waiting);
 }
 

@@ -17,10 +17,11 @@ mod tester;
 pub use page::LivePage;
 pub use public::publish;
 
+use crate::alerts::AlertTotals;
 use crate::control::StatusReport;
 use crate::fleet::Fleet;
 use crate::policy::{Prover, Reloader, Trigger};
-use crate::record::{AccessLog, AlertTotals, ConnectionTotals, Journal, Recorder, Totals};
+use crate::record::{AccessLog, ConnectionTotals, Journal, Recorder, Totals};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -28,14 +28,13 @@
 //! | `generation.json` | `policy::published` | `fleet-reload` |
 //! | `origin-robots/` | `policy::origin_file::disk` | a task of `proxy::origin::fetch` |
 //! | `ranges/`, `keys/` | `policy::proof::refresh`, `policy::proof::directory` | `ranges`; `gatewayctl crawlers refresh` |
-//! | `alerts.json` | `alerts::memory` | `alerts` |
+//! | `alerts.json` | `alerts` | `alerts` |
 //! | the control socket, and that of a hand-over | `process::sockets` | `main` |
 //!
 //! The main thread reads and writes rows, too, when the gateway starts and stops.
 
 mod access;
 mod activity;
-mod alerts;
 mod bytes;
 mod connections;
 mod doors;
@@ -69,7 +68,6 @@ pub mod word;
 
 pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord, ShownBytes};
 pub use activity::{Activities, Activity, Stretch, top_paths};
-pub use alerts::AlertTotals;
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};

@@ -125,7 +125,7 @@ fn a_crawler_that_begins_to_ignore_the_rules_is_told_of_once_and_signed() {
     ignore_rules(&gateway);
     let alert = receiver.first("ignores-rules");
     assert_eq!((&alert["crawler"], &alert["site"]), (&"GPTBot".into(), &"default".into()), "{alert}");
-    assert_eq!(alert["details"]["target"], "/private", "{alert}");
+    assert_eq!(alert["details"]["paths"][0]["target"], "/private", "{alert}");
     let (target, signature, body) = receiver.taken().remove(0);
     assert_eq!(target, "POST /hook?key=k3y HTTP/1.1");
     let signature = signature.expect("a signature");
