@@ -4,9 +4,9 @@ use super::hosts::Hosts;
 use super::site::SiteRobots;
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, Site, Trigger};
 use crate::config::ConfigError;
-use crate::decide::NoticeTime;
+use crate::decide::{NoticeTime, Read};
 use crate::record::{
-    FileBytes, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadTotal, SaidRows, UnlearntNews,
+    FileBytes, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadSum, ReadTotal, SaidRows, UnlearntNews,
 };
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -188,7 +188,10 @@ impl Reloader {
     pub fn learn_reads(&self, reads: Vec<(u64, ReadTotal)>) {
         // It counts from `settle` after it is known here, which is later than it was.
         let at = self.current().clock.now();
-        let place = |(stamp, read)| ReadTotal { as_of: self.history.time_before(stamp), at, ..read };
+        let place = |(stamp, read): (u64, ReadTotal)| {
+            let placed = Read { as_of: self.history.time_before(stamp), at, ..read.read() };
+            ReadTotal { sum: ReadSum::of(placed, read.sum.seen), ..read }
+        };
         self.reads.restore(&reads.into_iter().map(place).collect::<Vec<_>>());
     }
 

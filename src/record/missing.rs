@@ -60,9 +60,22 @@ impl Missing {
         self.count = self.count.zip(more.count).map(|(own, more)| own.saturating_add(more));
     }
 
-    /// Whether it is the same that is missing, for the same reason, at the same site.
-    pub fn is_like(&self, other: &Self) -> bool {
-        (self.what, &self.reason, &self.site) == (other.what, &other.reason, &other.site)
+    /// Adds it to those of `all` that are of the same, for the same reason, at the same site.
+    pub fn add_to(self, all: &mut Vec<Self>) {
+        let is_like = |known: &&mut Self| {
+            (known.what, &known.reason, &known.site) == (self.what, &self.reason, &self.site)
+        };
+        match all.iter_mut().find(is_like) {
+            Some(known) => known.add(&self),
+            None => all.push(self),
+        }
+    }
+
+    /// How much of this is missing, as far as that is known.
+    pub fn sum<'m>(all: impl IntoIterator<Item = &'m Self>, what: MissingWhat) -> u64 {
+        let counts =
+            all.into_iter().filter(|missing| missing.what == what).filter_map(|missing| missing.count);
+        counts.fold(0, u64::saturating_add)
     }
 
     fn key(&self) -> (MissingWhat, i64, &str, &str) {

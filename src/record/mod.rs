@@ -46,7 +46,6 @@ mod journal;
 mod latency;
 mod lines;
 mod missing;
-mod network;
 mod of_log;
 mod operational;
 mod origins;
@@ -95,16 +94,16 @@ pub use rows::{
     hexadecimal, patterns, uptime,
 };
 pub use store::{
-    CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, RemovedCounts,
-    STORE_FILE, SampleEvent, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus,
-    UncleanEndStatus, VersionRecord, Window, copy_store,
+    CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,
+    SampleEvent, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, UncleanEndStatus,
+    VersionRecord, Window, copy_store,
 };
 pub use tables::{
     PathRow, PresenceRow, ReadKey, ReadRow, ReadSum, RollupRow, RowId, SentRow, Tables, VersionRow,
 };
 pub use tally::{
-    CountSubject, CountedDecision, DecisionRef, Losses, OTHER_CRAWLERS, PathCounts, SeenInstants, instant,
-    is_known, micros,
+    CountSubject, CountedDecision, DecisionRef, OTHER_CRAWLERS, PathCounts, SeenInstants, instant, is_known,
+    micros,
 };
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};
 pub use unknown_hosts::{UnknownHost, UnknownHosts};

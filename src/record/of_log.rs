@@ -138,7 +138,7 @@ impl LogTables {
         found.reads = of
             .reads
             .iter()
-            .map(|(key, read)| ReadTotal::of(Arc::clone(subject), key.clone(), read))
+            .map(|(key, sum)| ReadTotal { subject: Arc::clone(subject), key: key.clone(), sum: *sum })
             .collect();
         found
     }
@@ -150,7 +150,6 @@ mod tests {
     use crate::decide::{Verdict, VerdictOutcome, VerdictReason};
     use crate::enforce::Action;
     use crate::identify::ClientKind;
-    use crate::record::network::NetworkId;
     use crate::record::tally::DecisionRef;
 
     fn count(tables: &mut LogTables, crawler: &str, at: i64) {
@@ -173,7 +172,7 @@ mod tests {
             decision: DecisionRef::new(EventKind::Allowed, Action::Forward, &verdict, None),
             target: b"/",
             at,
-            network: NetworkId::NONE,
+            network: None,
         });
     }
 

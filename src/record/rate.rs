@@ -3,8 +3,9 @@
 //! Bounded: senders have places in a table, by a keyed hash. A place is free again once its sender could send a whole
 //! period's lines at once, so forgetting it changes nothing. Who finds no place shares one with others like that.
 
-use super::network::NetworkId;
+use super::tally::network;
 use crate::identify::{Identity, Proof};
+use crate::request::address::Network;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
@@ -25,13 +26,13 @@ pub struct JournalRate {
 pub(super) struct LineSender<'a> {
     /// `None` for a name that is not confirmed: a client could use another for each line, the catalogue's too.
     confirmed: Option<&'a str>,
-    network: NetworkId,
+    network: Option<Network>,
 }
 
 impl<'a> LineSender<'a> {
     pub(super) fn new(identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
         let confirmed = identity.crawler.as_deref().filter(|_| proof == Proof::Confirmed);
-        Self { confirmed, network: NetworkId::of(address) }
+        Self { confirmed, network: address.map(network) }
     }
 
     /// What it is called in a message.
@@ -125,7 +126,7 @@ mod tests {
     const RATE: JournalRate = JournalRate { lines: 100, period: Duration::from_secs(1) };
 
     fn sender(crawler: &str, network: u8) -> LineSender<'_> {
-        let network = NetworkId::of(Some(IpAddr::from([192, 0, network, 1])));
+        let network = Some(super::network(IpAddr::from([192, 0, network, 1])));
         LineSender { confirmed: Some(crawler), network }
     }
 

@@ -107,12 +107,12 @@ impl<'a> ReaderId<'a> {
     /// The reader that the store remembers; `None` for the rest of many, whom nobody can be told from.
     fn remembered(read: &'a ReadTotal) -> Option<Self> {
         let subject = &read.subject;
-        let network = read.network.as_deref().map(str::parse).transpose().ok()?;
-        let is_rest = *read.host == *OTHER_PATHS || subject.crawler.as_deref() == Some(OTHER_CRAWLERS);
+        let network = read.key.network.as_deref().map(str::parse).transpose().ok()?;
+        let is_rest = *read.key.host == *OTHER_PATHS || subject.crawler.as_deref() == Some(OTHER_CRAWLERS);
         // Where addresses are not kept, nothing tells an unproven reader from another.
         let is_anyone = subject.proof != Proof::Confirmed && network.is_none();
         (!is_rest && !is_anyone).then(|| Self {
-            host: Cow::Borrowed(&read.host),
+            host: Cow::Borrowed(&read.key.host),
             client: subject.client,
             crawler: subject.crawler.as_deref().map(Cow::Borrowed),
             proof: subject.proof,
@@ -180,12 +180,9 @@ impl ReadBook {
     /// Takes up what was read before the gateway started.
     pub fn restore(&self, reads: &[ReadTotal]) {
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
-        reads.sort_by_key(|read| read.as_of);
-        let known = reads.into_iter().filter_map(|read| {
-            let reader = ReaderId::remembered(read)?.into_owned();
-            Some((reader, Read { rules: read.rules, as_of: read.as_of, at: read.at }))
-        });
-        let known: Vec<_> = known.collect();
+        reads.sort_by_key(|read| read.sum.as_of);
+        let known = |read: &ReadTotal| Some((ReaderId::remembered(read)?.into_owned(), read.read()));
+        let known: Vec<_> = reads.into_iter().filter_map(known).collect();
         // Requests that are judged meanwhile wait for no more than a few of them.
         for some in known.chunks(AT_ONCE) {
             let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);

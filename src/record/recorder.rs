@@ -3,7 +3,6 @@
 //! Nothing here waits for a disk or fails. How it gets to the store is the writer's business.
 
 use super::event::{AddressDetail, EventKind, Occurrence};
-use super::network::NetworkId;
 use super::reads::ReaderId;
 use super::rows::whole_micros;
 use super::store::{
@@ -87,9 +86,7 @@ impl Recorder {
         let entry = CountedRequest::of(occurrence, kind);
         let CountedRequest { subject, is_known, decision, at, network, .. } = entry;
         let is_wanted = self.tally.shard(subject).count(&entry);
-        let may_be_kept = occurrence.addresses != AddressDetail::None;
         is_wanted.then(|| {
-            let network = if may_be_kept { network } else { NetworkId::NONE };
             let event = KeptEvent { decision: (&decision).into(), at, line: Box::default(), network };
             FullEvent { subject: (&subject).into(), is_known, event }
         })
@@ -119,12 +116,7 @@ impl Recorder {
             network: network.map(|network| network.to_string().into()),
             chosen: Some(read.chosen.into()),
         };
-        let sum = ReadSum {
-            rules: read.read.rules,
-            seen: SeenInstants::once(micros(read.time)),
-            as_of: whole_micros(read.read.as_of.0),
-            at: i64::try_from(read.read.at.0.as_micros()).unwrap_or(i64::MAX),
-        };
+        let sum = ReadSum::of(read.read, SeenInstants::once(micros(read.time)));
         self.tally.shard(subject).read(subject, is_known(read.identity), key, sum);
     }
 

@@ -30,7 +30,7 @@ mod writer;
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
 pub use outbox::{OutboxBatch, OutboxReader, OutboxState};
-pub use reader::{Filter, ReadTotal, RemovedCounts, SampleEvent, StoreReader, VersionRecord, Window};
+pub use reader::{Filter, ReadTotal, SampleEvent, StoreReader, VersionRecord, Window};
 pub use write::OTHER as OTHER_PATHS;
 pub use writer::{CrawlerCounts, StoreStatus, UncleanEndStatus};
 

@@ -5,10 +5,11 @@
 
 use super::hexadecimal;
 use super::missing::Missing;
+use super::rows::whole_micros;
 use super::store::OTHER_PATHS;
 use super::tally::{CountSubject, CountedDecision, PathCounts, SeenInstants};
 use super::word;
-use crate::decide::{RulesId, VersionId};
+use crate::decide::{Read, RulesId, VersionId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::cmp::Ordering;
@@ -76,6 +77,12 @@ pub struct ReadSum {
 }
 
 impl ReadSum {
+    /// The same of what fair notice makes of a read.
+    pub fn of(Read { rules, as_of, at }: Read, seen: SeenInstants) -> Self {
+        let at = i64::try_from(at.0.as_micros()).unwrap_or(i64::MAX);
+        Self { rules, seen, as_of: whole_micros(as_of.0), at }
+    }
+
     /// Adds more. Reads under a policy that was built later count from then on; of those before them the first does.
     pub fn add(&mut self, more: Self) {
         match self.as_of.cmp(&more.as_of) {

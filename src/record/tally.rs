@@ -11,16 +11,16 @@ mod instant;
 mod subject;
 
 pub use account::{PathCounts, SeenInstants};
-pub use batch::Losses;
 pub use decision::{CountedDecision, DecisionRef};
 pub use instant::{instant, micros};
 pub use subject::{CountSubject, OTHER_CRAWLERS, is_known};
 
 pub(super) use account::{KeptEvent, Map, SubjectCounts};
-pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce};
+pub(super) use batch::{BatchLimits, CountBatch, CountedRequest, InForce, network};
 pub(super) use instant::{DAY, HOUR, MINUTE, begins, start_of};
 pub(super) use subject::SubjectRef;
 
+use super::missing::Missing;
 use super::unseen::UnseenNotes;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher as _;
@@ -79,7 +79,7 @@ impl Tally {
         let part = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut parts: Vec<CountBatch> = self.shards().map(part).collect();
         if let Some(first) = parts.first_mut() {
-            first.missing.extend(self.unseen.take());
+            first.room.missing.extend(self.unseen.take());
         }
         parts.retain(|part| !part.is_empty());
         if let Some(first) = parts.first_mut() {
@@ -101,9 +101,11 @@ impl Tally {
     }
 
     /// What did not fit since the last [`Self::take`].
-    pub(super) fn losses(&self) -> Losses {
-        let of = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).losses();
-        self.shards().map(of).fold(Losses::default(), Losses::plus)
+    pub(super) fn missing(&self) -> Vec<Missing> {
+        let of = |shard: &Mutex<CountBatch>| {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).missing().to_vec()
+        };
+        self.shards().flat_map(of).collect()
     }
 
     fn shards(&self) -> impl Iterator<Item = &Mutex<CountBatch>> {
@@ -126,7 +128,6 @@ mod tests {
     use crate::enforce::Action;
     use crate::identify::{ClientKind, Proof};
     use crate::record::event::EventKind;
-    use crate::record::network::NetworkId;
 
     fn subject(crawler: &str) -> SubjectRef<'_> {
         SubjectRef {
@@ -156,7 +157,7 @@ mod tests {
             ),
             target: target.as_bytes(),
             at,
-            network: NetworkId::NONE,
+            network: None,
         });
     }
 

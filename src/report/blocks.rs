@@ -117,10 +117,14 @@ fn is_plain(token: &str) -> bool {
 /// A purpose as people say it.
 pub fn purpose_label(purpose: &str) -> &str {
     match purpose {
+        "ads" => "advertising",
         "ai-train" => "AI training",
         "ai-search" => "AI search",
         "ai-user" => "AI assistants",
+        "feed" => "feeds",
+        "monitor" => "monitoring",
         "seo" => "SEO",
+        "social" => "link previews",
         other => other,
     }
 }

@@ -83,9 +83,10 @@ pub(super) fn add_missing(
                 (&mut *losses, *missing.reason == *UNCLEAN_END)
             }
         };
-        match all.iter_mut().find(|known| !is_alone && known.is_like(&missing)) {
-            Some(known) => known.add(&missing),
-            None => all.push(missing),
+        if is_alone {
+            all.push(missing);
+        } else {
+            missing.add_to(all);
         }
     }
 }

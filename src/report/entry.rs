@@ -6,7 +6,7 @@ use super::headline::amount;
 use super::optional_time;
 use super::proved::MethodCounts;
 use crate::decide::{Notice, VersionId};
-use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, Stretch, word};
+use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, ReadTotal, Stretch, word};
 use crate::robots::unmarked;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -87,9 +87,9 @@ pub struct ReportEntry {
     /// A read of it could have gone unseen, or its record been lost.
     #[serde(skip)]
     pub reads_may_be_missing: bool,
-    /// Which versions it read, oldest first, over all that is kept.
+    /// What it read of which version, on whatever host, oldest first, over all that is kept.
     #[serde(skip)]
-    pub reads_of: Vec<ReadOf>,
+    pub reads_of: Vec<ReadTotal>,
     /// How many of its requests came when, in the order of time.
     #[serde(skip)]
     pub stretches: Vec<Stretch>,
@@ -137,30 +137,6 @@ pub struct PathCount {
     pub target: String,
     /// What became of it. As JSON only the sum of it, as `count`, and `violations`.
     pub counts: PathCounts,
-}
-
-/// The reads of one version, since that came into force.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadOf {
-    /// Which version.
-    pub version: VersionId,
-    /// When it had first come into force.
-    pub in_force: SystemTime,
-    /// The first read.
-    pub first: SystemTime,
-    /// The last read.
-    pub last: SystemTime,
-    /// How many.
-    pub count: u64,
-}
-
-impl ReadOf {
-    /// Adds other reads of the version.
-    pub(super) fn merge(&mut self, other: &Self) {
-        (self.first, self.last) = (self.first.min(other.first), self.last.max(other.last));
-        self.in_force = self.in_force.min(other.in_force);
-        self.count += other.count;
-    }
 }
 
 impl ReportEntry {

@@ -8,7 +8,7 @@ use super::pace::{self, MinuteCounts};
 use super::question::CatalogueView;
 use super::time;
 use crate::decide::{NO_GROUP, VersionId};
-use crate::record::{CountSubject, ReadTotal, Stretch, VersionRecord, word};
+use crate::record::{CountSubject, ReadTotal, Stretch, VersionRecord, instant, word};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -91,8 +91,8 @@ impl RobotsFiles {
     ) -> CrawlDelay {
         let (named, star) = known.tokens(subject);
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
-        reads.sort_by_key(|read| Reverse(read.last));
-        let chosen = reads.iter().filter_map(|read| read.chosen.as_deref());
+        reads.sort_by_key(|read| Reverse(read.sum.seen.last));
+        let chosen = reads.iter().filter_map(|read| read.key.chosen.as_deref());
         let tokens: Vec<&str> = chosen
             .filter(|chosen| !matches!(*chosen, "*" | NO_GROUP))
             .chain(named.iter().map(|token| &**token))
@@ -116,12 +116,13 @@ impl RobotsFiles {
         let mut by_line: BTreeMap<(VersionId, Option<u32>, Option<String>), Told> = BTreeMap::new();
         for read in reads {
             for (line, preference) in self.said(subject, known, read) {
-                let ReadTotal { version: robots_version, first, last, .. } = *read;
+                let (robots_version, seen) = (read.key.version, read.sum.seen);
+                let [first, last] = [seen.first, seen.last].map(instant);
                 let told = by_line
                     .entry((robots_version, line, preference.clone()))
                     .or_insert_with(|| Told { preference, line, robots_version, first, last, reads: 0 });
                 (told.first, told.last) = (told.first.min(first), told.last.max(last));
-                told.reads = told.reads.saturating_add(read.count);
+                told.reads = told.reads.saturating_add(seen.count);
             }
         }
         let mut told: Vec<Told> = by_line.into_values().collect();
@@ -136,8 +137,8 @@ impl RobotsFiles {
         known: &CatalogueView,
         read: &ReadTotal,
     ) -> Vec<(Option<u32>, Option<String>)> {
-        let Some(robots) = self.read.get(&read.version) else { return vec![(None, None)] };
-        let group = match read.chosen.as_deref() {
+        let Some(robots) = self.read.get(&read.key.version) else { return vec![(None, None)] };
+        let group = match read.key.chosen.as_deref() {
             None => {
                 let (tokens, star) = known.tokens(subject);
                 robots.group(&tokens, star)
@@ -168,8 +169,9 @@ fn wish(robots: &Robots, token: &str) -> Option<(Option<u32>, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{NoticeTime, RulesId};
+    use crate::decide::RulesId;
     use crate::identify::{Catalogue, ClientKind, ControlToken, Proof, Purpose};
+    use crate::record::{ReadKey, ReadSum, SeenInstants};
     use std::sync::Arc;
 
     /// What is disallowed under it is a wish that readers are told of whom it is for.
@@ -199,20 +201,12 @@ mod tests {
             purpose: None,
             proof: Proof::Unchecked,
         };
-        let at = SystemTime::UNIX_EPOCH;
+        let (rules, seen) =
+            (RulesId::of(&compiled(text.as_bytes())), SeenInstants { first: 0, last: 0, count: 3 });
         let read = ReadTotal {
             subject: Arc::new(subject.clone()),
-            host: "a".into(),
-            network: None,
-            chosen: None,
-            version,
-            rules: RulesId::of(&compiled(text.as_bytes())),
-            in_force: at,
-            as_of: NoticeTime::default(),
-            at: NoticeTime::default(),
-            first: at,
-            last: at,
-            count: 3,
+            key: ReadKey { version, in_force: 0, host: "a".into(), network: None, chosen: None },
+            sum: ReadSum { rules, seen, as_of: 0, at: 0 },
         };
         let told = files.told(&subject, &known, &[read]);
         let told: Vec<_> =

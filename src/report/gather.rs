@@ -3,7 +3,7 @@
 use super::blocks::{Proposal, proposals};
 use super::caveats;
 use super::conduct::{Conduct, ConductFacts, conduct};
-use super::entry::{PathCount, ReadOf, ReportEntry};
+use super::entry::{PathCount, ReportEntry};
 use super::files::RobotsFiles;
 use super::kin::NameReads;
 use super::pace;
@@ -15,7 +15,8 @@ use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof, Purpose};
 use crate::record::{
     Activities, Activity, CountSubject, CountedDecision, EventKind, Missing, MissingWhat, OTHER_CRAWLERS,
-    ReadTotal, SeenInstants, StoreError, StoreReader, VersionRecord, Window, instant, top_paths,
+    ReadSum, ReadTotal, SIZE_CAP, SeenInstants, StoreError, StoreReader, VersionRecord, Window, instant,
+    micros, top_paths,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -84,11 +85,11 @@ pub(super) fn gather(
         gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         gathered.versions.extend(store.versions(question.site.as_deref())?);
         let missing = store.missing(window)?;
-        let sum =
-            |what| missing.iter().filter(|one| one.what == what).filter_map(|one| one.count).sum::<u64>();
-        gathered.details_dropped += sum(MissingWhat::Details);
-        gathered.reads_lost += sum(MissingWhat::Reads);
-        gathered.details_removed += store.removed()?.details;
+        let (taken, dropped): (Vec<&Missing>, Vec<&Missing>) =
+            missing.iter().partition(|missing| *missing.reason == *SIZE_CAP);
+        gathered.details_dropped += Missing::sum(dropped, MissingWhat::Details);
+        gathered.details_removed += Missing::sum(taken, MissingWhat::Details);
+        gathered.reads_lost += Missing::sum(&missing, MissingWhat::Reads);
         let lists = [&mut gathered.losses, &mut gathered.unseen];
         caveats::add_missing(lists, missing, question, window);
     }
@@ -155,8 +156,8 @@ impl Gathered {
 
     /// What began before the window's end: later reads are no part of its story.
     fn take_reads(&mut self, reads: Vec<ReadTotal>, question: &ReportQuestion, window: &Window) {
-        let wanted = question.crawler.as_deref();
-        for read in reads.into_iter().filter(|read| read.first < window.to) {
+        let (wanted, to) = (question.crawler.as_deref(), micros(window.to));
+        for read in reads.into_iter().filter(|read| read.sum.seen.first < to) {
             self.kin.note(&read);
             let name = read.subject.crawler.as_deref();
             let is_named =
@@ -200,7 +201,7 @@ impl Gathered {
         self.accounts.retain(|_, account| account.is_of(window));
         self.take_hidden();
         let reads = self.accounts.values().flat_map(|account| &account.did.reads);
-        let read: HashSet<VersionId> = reads.map(|read| read.version).collect();
+        let read: HashSet<VersionId> = reads.map(|read| read.key.version).collect();
         let in_force = in_force(&self.versions, window.to).into_values();
         self.files = RobotsFiles::new(in_force, &self.versions, |id| read.contains(&id));
     }
@@ -242,13 +243,13 @@ impl Gathered {
             a_read_was_seen: kin_read.is_some() || other_fetch.is_some() || !did.reads.is_empty(),
             reads_may_be_missing: caveats::concerns(&self.unseen, &subject.site),
         };
-        let last = did.reads.iter().max_by_key(|read| read.last);
+        let last = did.reads.iter().max_by_key(|read| read.sum.seen.last);
         ReportEntry {
             conduct: if did.is_hypothetical { Conduct::Hypothetical } else { conduct(&facts) },
             requests,
-            reads: reads_of.iter().map(|read| read.count).sum(),
-            last_read: last.map(|read| read.last),
-            last_read_version: last.map(|read| read.version),
+            reads: reads_of.iter().map(|read| read.sum.seen.count).sum(),
+            last_read: last.map(|read| instant(read.sum.seen.last)),
+            last_read_version: last.map(|read| read.key.version),
             violations,
             stale,
             variants: of_kind(EventKind::Variant),
@@ -285,7 +286,8 @@ impl GatheredActivity {
     /// Whether anything of it may have been within the window: a request, or a read of a version between the first and the
     /// last.
     fn is_of(&self, window: &Window) -> bool {
-        let overlaps = |read: &ReadTotal| read.first < window.to && read.last >= window.from;
+        let (from, to) = (micros(window.from), micros(window.to));
+        let overlaps = |read: &ReadTotal| read.sum.seen.first < to && read.sum.seen.last >= from;
         !self.did.decisions.is_empty() || self.did.reads.iter().any(overlaps)
     }
 
@@ -307,15 +309,19 @@ impl GatheredActivity {
         Some(SeenInstants { first, last: all.last.max(first), ..all })
     }
 
-    fn reads_of(&self) -> Vec<ReadOf> {
-        let mut found: BTreeMap<_, ReadOf> = BTreeMap::new();
+    /// One row for each version.
+    fn reads_of(&self) -> Vec<ReadTotal> {
+        let mut found: BTreeMap<VersionId, ReadTotal> = BTreeMap::new();
         for read in &self.did.reads {
-            let ReadTotal { version, in_force, first, last, count, .. } = *read;
-            let read = ReadOf { version, in_force, first, last, count };
-            found.entry(version).and_modify(|known| known.merge(&read)).or_insert(read);
+            let known = found.entry(read.key.version).or_insert_with(|| ReadTotal {
+                sum: ReadSum { seen: SeenInstants { count: 0, ..read.sum.seen }, ..read.sum },
+                ..read.clone()
+            });
+            known.sum.seen.add(read.sum.seen);
+            known.key.in_force = known.key.in_force.min(read.key.in_force);
         }
-        let mut found: Vec<ReadOf> = found.into_values().collect();
-        found.sort_by_key(|read| (read.in_force, read.version));
+        let mut found: Vec<ReadTotal> = found.into_values().collect();
+        found.sort_by_key(|read| (read.key.in_force, read.key.version));
         found
     }
 }

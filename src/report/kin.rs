@@ -6,7 +6,7 @@
 
 use super::question::CatalogueView;
 use crate::identify::{ClientKind, Proof};
-use crate::record::{CountSubject, OTHER_CRAWLERS, ReadTotal};
+use crate::record::{CountSubject, OTHER_CRAWLERS, ReadTotal, instant};
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -25,7 +25,8 @@ impl NameReads {
         };
         let names = self.0.entry(reader.site.clone()).or_default();
         let last = names.entry(name.to_ascii_lowercase()).or_default().entry((reader.client, reader.proof));
-        last.and_modify(|last| *last = read.last.max(*last)).or_insert(read.last);
+        let at = instant(read.sum.seen.last);
+        last.and_modify(|last| *last = at.max(*last)).or_insert(at);
     }
 
     /// The last read at the site by another subject that may be the same crawler: its name with another
@@ -51,6 +52,7 @@ mod tests {
     use super::*;
     use crate::decide::VersionId;
     use crate::identify::{Catalogue, Crawler, Obeys, Purpose, TokenBasis, Verify};
+    use crate::record::{ReadKey, ReadSum, SeenInstants, micros};
     use std::sync::Arc;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -64,19 +66,18 @@ mod tests {
     }
 
     fn read(subject: CountSubject, seconds: u64) -> ReadTotal {
+        let rules = crate::decide::RobotsVersion::allowing_everything().rules;
+        let seen = SeenInstants::once(micros(at(seconds)));
         ReadTotal {
-            rules: crate::decide::RobotsVersion::allowing_everything().rules,
-            as_of: crate::decide::NoticeTime::default(),
-            at: crate::decide::NoticeTime::default(),
             subject: Arc::new(subject),
-            host: "a".into(),
-            network: None,
-            chosen: None,
-            version: VersionId::of(b"a"),
-            in_force: at(0),
-            first: at(seconds),
-            last: at(seconds),
-            count: 1,
+            key: ReadKey {
+                version: VersionId::of(b"a"),
+                in_force: 0,
+                host: "a".into(),
+                network: None,
+                chosen: None,
+            },
+            sum: ReadSum { rules, seen, as_of: 0, at: 0 },
         }
     }
 

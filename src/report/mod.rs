@@ -39,7 +39,7 @@ pub use blocks::{Blocked, Proposal, purpose_label};
 pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
 pub use conduct::Conduct;
 pub use course::{TimelineCurve, ViolationTimeline};
-pub use entry::{PathCount, ReadOf, ReportEntry, RuleCount, RuleVersion};
+pub use entry::{PathCount, ReportEntry, RuleCount, RuleVersion};
 pub use files::{CrawlDelay, Told};
 pub use headline::{Summary, amount, byte_words, grouped};
 pub use names::NamedEntries;

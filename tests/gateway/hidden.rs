@@ -81,7 +81,7 @@ fn visits_from_a_crawlers_own_addresses_are_told_and_nothing_else() {
     assert!(!names.contains("SharedBot") && !names.contains("\"client\":\"browser\""), "{names}");
     // Judged by nothing: no event, and no alert but the one that tells of it.
     let told = receiver.first("hidden");
-    let counted = told["details"]["requests"].as_u64();
+    let counted = told["details"]["hidden"]["Chrome"].as_u64();
     assert!(told["crawler"] == "ExampleBot" && counted >= Some(100), "{told}");
     assert!(gateway.journal().events().iter().all(|event| event["client"] != "browser"));
     is_counted_apart(&gateway, &state);

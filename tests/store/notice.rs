@@ -147,13 +147,17 @@ fn reads_are_kept_by_crawler_version_and_network() {
     }
     stop(gateway);
     let reads = place.reader().reads(&Filter::default()).expect("a readable store");
-    let mut told: Vec<_> =
-        reads.iter().map(|read| (read.network.as_deref().unwrap_or_default(), read.count)).collect();
+    let mut told: Vec<_> = reads
+        .iter()
+        .map(|read| (read.key.network.as_deref().unwrap_or_default(), read.sum.seen.count))
+        .collect();
     told.sort_unstable();
     assert_eq!(told, [("198.51.100.0/24", 3), ("203.0.113.0/24", 1)]);
     assert_eq!(reads[0].subject.crawler.as_deref(), Some("Readbot"));
-    assert_eq!(reads[0].version.to_string(), version_of(crate::place::ROBOTS));
-    assert!(reads.iter().all(|read| read.first <= read.last && &*read.host == "localhost"));
+    assert_eq!(reads[0].key.version.to_string(), version_of(crate::place::ROBOTS));
+    assert!(
+        reads.iter().all(|read| read.sum.seen.first <= read.sum.seen.last && &*read.key.host == "localhost")
+    );
 }
 
 /// A gateway whose first version binds everyone already.

@@ -10,7 +10,7 @@ use crate::record::{ReadBook, RowsMemory, StoreErrorKind, StoreReader};
 pub(super) fn memory(config: &Config) -> (RowsMemory, NoticeTime) {
     let remembered = StoreReader::open(&config.store_path()).and_then(|reader| {
         let reads = reader.remembered()?;
-        Ok((reader.rows_noted()?, reads.iter().map(|read| read.as_of).max().unwrap_or_default()))
+        Ok((reader.rows_noted()?, reads.iter().map(|read| read.read().as_of).max().unwrap_or_default()))
     });
     let memory = match remembered {
         Ok((Some(noted), latest)) => return (RowsMemory::Noted(noted), latest),

@@ -7,7 +7,7 @@
 
 use super::StoreOptions;
 use super::error::StoreError;
-use super::sqlite::{Sqlite, integer, log_pages, unsigned};
+use super::sqlite::{Sqlite, log_pages, unsigned};
 use crate::record::missing::{Missing, MissingWhat, RETENTION, SIZE_CAP};
 use crate::record::tally::{DAY, HOUR, MINUTE, begins, start_of};
 use rusqlite::params_from_iter;
@@ -67,7 +67,7 @@ fn fold(
 /// Removes what ended before `cutoff`, in seconds: one piece of the first kind that has any.
 fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
     for span in SPANS {
-        if database.transaction(|| remove_counts(database, span, cutoff, RETENTION))?.is_some() {
+        if database.transaction(|| remove_counts(database, span, cutoff, RETENTION))? {
             return Ok(true);
         }
     }
@@ -80,10 +80,12 @@ fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
 }
 
 /// Removes the oldest roll-ups of one length that ended by `end`, in seconds, and notes whose counts they were: a report
-/// of that time tells that they are missing. How many requests; `None` where there are no such roll-ups.
-fn remove_counts(database: &Sqlite, span: i64, end: i64, reason: &str) -> Result<Option<u64>, StoreError> {
+/// of that time tells that they are missing. `false` where there are no such roll-ups.
+fn remove_counts(database: &Sqlite, span: i64, end: i64, reason: &str) -> Result<bool, StoreError> {
     let oldest = database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
-    let Some(start) = oldest.filter(|start: &i64| start.saturating_add(span) <= end) else { return Ok(None) };
+    let Some(start) = oldest.filter(|start: &i64| start.saturating_add(span) <= end) else {
+        return Ok(false);
+    };
     let sum = "SELECT sum(count) FROM rollup WHERE span = ?1 AND start = ?2";
     let sum = unsigned(database.number(sum, [span, start])?);
     let lasts = span.max(HOUR);
@@ -93,7 +95,7 @@ fn remove_counts(database: &Sqlite, span: i64, end: i64, reason: &str) -> Result
     for [table, ..] in FOLDED {
         database.run(&format!("DELETE FROM {table} WHERE span = ?1 AND start = ?2"), [span, start])?;
     }
-    Ok(Some(sum))
+    Ok(true)
 }
 
 /// Roll-ups by their length, in the order in which they grow old.
@@ -161,10 +163,6 @@ const NOTE_READS: &str = "INSERT INTO missing (what, reason, site, since, until)
 const REMOVE_READS: &str = "DELETE FROM read WHERE (subject, version, in_force, host, network, chosen) IN
      (SELECT subject, version, in_force, host, network, chosen FROM read ORDER BY last LIMIT 500)";
 
-/// Counters in the store of what the size cap took.
-pub(super) const DETAILS_REMOVED: &str = "details_removed";
-pub(super) const COUNTS_REMOVED: &str = "counts_removed";
-
 /// Makes the store smaller by one piece when it is larger than it may be, and gives what is free back to the
 /// disk when that is much; `false` where it is small enough. The log is put into the file before anything goes because of it.
 pub(super) fn shrink(database: &Sqlite, max_bytes: u64, now: i64) -> Result<bool, StoreError> {
@@ -186,36 +184,33 @@ pub(super) fn shrink(database: &Sqlite, max_bytes: u64, now: i64) -> Result<bool
 /// Takes what the size cap takes next, and counts it: the details of former days, then those of today, and counts of former
 /// days only when no details are left; reads last.
 fn take_oldest(database: &Sqlite, today: i64) -> Result<bool, StoreError> {
-    let counted = |counter: &str, removed: u64| {
-        let sql = "INSERT INTO meta (name, value) VALUES (?1, ?2)
-                   ON CONFLICT DO UPDATE SET value = value + excluded.value";
-        database.run(sql, (counter, integer(removed))).map(|_| removed > 0)
-    };
-    let removed = |sql: &str, values: &[i64]| {
+    // Of details it is not known how old the oldest of them were.
+    let removed = |sql: &str, values: &[i64], end: i64| {
         let gone = database.run(sql, params_from_iter(values))?;
-        counted(DETAILS_REMOVED, gone.try_into().unwrap_or_default())
+        if gone > 0 {
+            let (when, count) = ((0, begins(end)), u64::try_from(gone).ok());
+            database.add_missing(&Missing::new(MissingWhat::Details, SIZE_CAP, when, count))?;
+        }
+        Ok(gone > 0)
     };
-    for sql in OLD.iter().chain(&OF_TODAY) {
-        if database.transaction(|| removed(sql, &[today]))? {
-            return Ok(true);
+    for (details, end) in [(&OLD[..], today), (&OF_TODAY, today + DAY)] {
+        for sql in details {
+            if database.transaction(|| removed(sql, &[today], end))? {
+                return Ok(true);
+            }
         }
     }
     for span in SPANS {
-        let taken = database.transaction(|| {
-            let sum = remove_counts(database, span, today, SIZE_CAP)?;
-            counted(COUNTS_REMOVED, sum.unwrap_or_default())?;
-            Ok(sum)
-        });
-        if taken?.is_some() {
+        if database.transaction(|| remove_counts(database, span, today, SIZE_CAP))? {
             return Ok(true);
         }
     }
-    if database.transaction(|| removed(OLD_SENT, &[today]))? {
+    if database.transaction(|| removed(OLD_SENT, &[today], today))? {
         return Ok(true);
     }
     database.transaction(|| {
         database.run(NOTE_READS, ())?;
-        removed(REMOVE_READS, &[])
+        removed(REMOVE_READS, &[], today + DAY)
     })
 }
 

@@ -29,10 +29,10 @@ impl Sqlite {
         Ok(())
     }
 
-    /// The times within which a process ended without writing what it had counted last.
-    pub(super) fn unclean_ends(&self) -> Result<Vec<Missing>, StoreError> {
+    /// All that is missing for a reason.
+    pub(super) fn missing_because(&self, reason: &str) -> Result<Vec<Missing>, StoreError> {
         let sql = "SELECT what, reason, site, since, until, count FROM missing WHERE reason = ?1";
-        self.rows(sql, [UNCLEAN_END], missing)
+        self.rows(sql, [reason], missing)
     }
 }
 

@@ -8,6 +8,7 @@
 use super::error::{StoreError, StoreErrorKind};
 use super::sqlite::{Sqlite, unsigned};
 use crate::record::hexadecimal;
+use crate::record::missing::UNCLEAN_END;
 use crate::record::tables::Tables;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -106,7 +107,7 @@ pub(super) fn seal(database: &Sqlite, now: i64) -> Result<bool, StoreError> {
                 }
             }
         }
-        sum.missing.extend(database.unclean_ends()?);
+        sum.missing.extend(database.missing_because(UNCLEAN_END)?);
         let open = "SELECT max(last) FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2";
         let last = database.value(open, [first, end])?.unwrap_or(first);
         database.run("DELETE FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2", [first, end])?;

@@ -9,10 +9,9 @@ mod notice;
 pub use notice::{ReadTotal, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};
-use super::housekeeping::{COUNTS_REMOVED, DETAILS_REMOVED};
 use super::processes::{self, WriterProcess};
 use super::schema;
-use super::sqlite::{Sqlite, unsigned};
+use super::sqlite::Sqlite;
 use crate::identify::PurposeSet;
 use crate::record::tally::{
     CountSubject, CountedDecision, DAY, HOUR, MINUTE, begins, instant, micros, start_of,
@@ -71,22 +70,6 @@ impl Window {
     fn days(&self) -> (i64, i64) {
         let (from, to) = self.seconds();
         (from - from.rem_euclid(DAY), to)
-    }
-}
-
-/// What the size cap has removed since the store began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RemovedCounts {
-    /// Targets by day, events in full and readers.
-    pub details: u64,
-    /// Requests whose counts are gone.
-    pub counts: u64,
-}
-
-impl RemovedCounts {
-    pub(super) fn of(database: &Sqlite) -> Result<Self, StoreError> {
-        let of = |name| database.number("SELECT value FROM meta WHERE name = ?1", [name]).map(unsigned);
-        Ok(Self { details: of(DETAILS_REMOVED)?, counts: of(COUNTS_REMOVED)? })
     }
 }
 
@@ -203,14 +186,6 @@ impl StoreReader {
         let read = self.database.value("SELECT max(last) FROM read", ())?;
         let read = read.map(|last: i64| instant(last.saturating_add(1)));
         Ok(self.span()?.map(|span| span.to).max(read))
-    }
-
-    /// What the size cap has removed.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn removed(&self) -> Result<RemovedCounts, StoreError> {
-        RemovedCounts::of(&self.database)
     }
 
     /// Events in full, newest first.

@@ -5,8 +5,8 @@
 //!
 //! Networks share places of a table by a keyed hash, so its size is fixed. A process that starts anew begins anew.
 
-use crate::record::network::NetworkId;
 use crate::record::tally::{DAY, start_of};
+use crate::request::address::Network;
 use hashbrown::DefaultHashBuilder;
 use std::hash::{BuildHasher as _, Hash};
 
@@ -41,8 +41,9 @@ pub(in crate::record) struct NetworkShares {
 /// A detail that is to be written: of which network, for which day, of how many bytes, and whether it is of a violation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredDetail<N> {
-    /// `None` where the name is confirmed.
-    pub(super) network: Option<N>,
+    pub(super) network: N,
+    /// Whether the name is confirmed: then no network bounds it.
+    pub(super) is_confirmed: bool,
     pub(super) day: i64,
     pub(super) bytes: usize,
     pub(super) is_violation: bool,
@@ -76,19 +77,19 @@ impl NetworkShares {
     /// Whether there is room for a detail.
     pub(super) fn has_room(&mut self, detail: &StoredDetail<impl Hash + Copy>) -> bool {
         let most = self.max_bytes / PART * if detail.is_violation { 2 } else { 1 };
-        let Some(network) = detail.network else { return true };
-        self.share(network, detail.day).is_none_or(|share| share.bytes + detail.cost() <= most)
+        let fits = |share: &mut NetworkShare| share.bytes + detail.cost() <= most;
+        detail.is_confirmed || self.share(detail.network, detail.day).is_none_or(fits)
     }
 
     /// Takes that room.
     pub(super) fn take(&mut self, detail: &StoredDetail<impl Hash + Copy>) {
-        if let Some(share) = detail.network.and_then(|network| self.share(network, detail.day)) {
+        if let Some(share) = self.share(detail.network, detail.day).filter(|_| !detail.is_confirmed) {
             share.bytes += detail.cost();
         }
     }
 
     /// Whether a network may bring one more name on a day. If so, that is counted.
-    pub(super) fn takes_name(&mut self, network: NetworkId, day: i64) -> bool {
+    pub(super) fn takes_name(&mut self, network: Option<Network>, day: i64) -> bool {
         let Some(share) = self.share(network, day) else { return true };
         let may = share.names < NAMES;
         share.names += u32::from(may);

@@ -14,17 +14,12 @@ use super::sqlite::{Sqlite, integer};
 use crate::identify::Proof;
 use crate::record::bytes::shown;
 use crate::record::hexadecimal;
-use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
-use crate::record::network::NetworkId;
 use crate::record::tables::{ReadKey, ReadSum, Tables};
-use crate::record::tally::{
-    CountBatch, CountSubject, DAY, HOUR, InForce, PathCounts, SubjectCounts, begins, start_of,
-};
+use crate::record::tally::{CountBatch, CountSubject, DAY, InForce, SubjectCounts, start_of};
+use crate::request::address::Network;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
-use std::borrow::Cow;
-use std::collections::HashSet;
 
 /// Made-up names of a day that are kept. One network brings a few of them at most.
 const STRANGERS_PER_DAY: i64 = 1_000;
@@ -75,8 +70,7 @@ fn write_once(
             (process, sequence, now),
         )?;
         let shared = outbox::wanted(database)?;
-        let full = HashSet::new();
-        let mut writing = Writing { database, now, shared, networks, full, bytes: 0, is_measured_for: 0 };
+        let mut writing = Writing { database, now, shared, networks, bytes: 0, is_measured_for: 0 };
         batch.iter().try_for_each(|part| writing.part(part))?;
         writing.shared.map_or(Ok(()), |shared| outbox::put(database, &shared, now))
     })
@@ -88,8 +82,6 @@ struct Writing<'a> {
     /// What is written, where a fleet is to have it, too.
     shared: Option<Tables>,
     networks: &'a mut NetworkShares,
-    /// Subjects and days whose named targets all have violations.
-    full: HashSet<(i64, i64)>,
     /// How large the store and its log were when they were measured last, and for how many more details that holds.
     bytes: u64,
     is_measured_for: u32,
@@ -107,8 +99,7 @@ impl Writing<'_> {
         part.versions.iter().try_for_each(|version| self.version(version))?;
         let (length, accounts) = (part.length, &part.accounts);
         accounts.iter().try_for_each(|(subject, account)| self.account(subject, account, length))?;
-        let missing = missing(part, start_of(self.now, HOUR)).collect();
-        self.put(Tables { missing, ..Tables::default() })
+        self.put(Tables { missing: part.missing().to_vec(), ..Tables::default() })
     }
 
     /// Writes rows, and has a fleet have them where it is to have any.
@@ -163,10 +154,18 @@ impl Writing<'_> {
         rows.sent =
             account.sent.iter().map(|(start, bytes)| ((span, *start, name.clone()), *bytes)).collect();
         let is_confirmed = subject.proof == Proof::Confirmed;
-        let of = |network| Some(network).filter(|_| !is_confirmed);
-        for (target, network, day, counts) in targets(account) {
-            let kept = self.kept_target(id, of(network), target, day, counts)?;
-            rows.paths.push(((day, name.clone(), kept), *counts));
+        for (target, uses) in &account.paths {
+            let target = shown(target);
+            for (day, counts) in &uses.days {
+                let (day, bytes, is_violation) = (*day, target.len(), counts.violations > 0);
+                let detail = StoredDetail { network: uses.network, is_confirmed, day, bytes, is_violation };
+                let kept = if self.keeps_target(id, &target, &detail)? { &*target } else { OTHER };
+                rows.paths.push(((day, name.clone(), kept.into()), *counts));
+            }
+        }
+        for (day, counts) in &account.other_paths {
+            self.note_day(id, *day)?;
+            rows.paths.push(((*day, name.clone(), OTHER.into()), *counts));
         }
         let mut reads = Vec::new();
         for (key, read) in &account.reads {
@@ -180,14 +179,14 @@ impl Writing<'_> {
         if let Some(shared) = &mut self.shared {
             shared.reads.extend(reads);
         }
-        account.events.iter().try_for_each(|event| self.sample(id, of(event.network), event))
+        account.events.iter().try_for_each(|event| self.sample(id, is_confirmed, event))
     }
 
     /// Whether a made-up name is kept by name today.
     fn has_room_for(
         &mut self,
         subject: &CountSubject,
-        network: NetworkId,
+        network: Option<Network>,
         day: i64,
     ) -> Result<bool, StoreError> {
         let Some(name) = subject.crawler.as_deref() else { return Ok(true) };
@@ -225,35 +224,12 @@ impl Writing<'_> {
         if self.database.number(readers, (subject, &version, in_force))? >= READERS_PER_VERSION {
             return Ok(false);
         }
-        let (network, day) = (Some(network).filter(|_| !is_confirmed), start_of(read.seen.first, DAY));
-        let detail = StoredDetail { network, day, bytes: host.len() + chosen.len(), is_violation: true };
+        let (day, bytes) = (start_of(read.seen.first, DAY), host.len() + chosen.len());
+        let detail = StoredDetail { network, is_confirmed, day, bytes, is_violation: true };
         let has_room = self.has_room(&detail)?;
         if has_room {
             self.networks.take(&detail);
         }
         Ok(has_room)
     }
-}
-
-/// The targets of an account by day, violations first: one that was written may give up its place to them.
-fn targets(account: &SubjectCounts) -> Vec<(Cow<'_, str>, NetworkId, i64, &PathCounts)> {
-    let named = account.paths.iter().flat_map(|(target, uses)| {
-        uses.days.iter().map(move |(day, counts)| (shown(target), uses.network, *day, counts))
-    });
-    let rest = account.other_paths.iter();
-    let rest = rest.map(|(day, counts)| (Cow::Borrowed(OTHER), NetworkId::NONE, *day, counts));
-    let mut all: Vec<_> = named.chain(rest).collect();
-    all.sort_by_key(|(.., counts)| counts.violations == 0);
-    all
-}
-
-/// What a batch lacks; what found no room is of an `hour`.
-fn missing(batch: &CountBatch, hour: i64) -> impl Iterator<Item = Missing> {
-    let lost = batch.losses();
-    let counted = [(MissingWhat::Details, lost.details_dropped), (MissingWhat::Requests, lost.counts_lost)];
-    let of_hour = move |(what, count)| {
-        let when = (begins(hour), begins(hour + HOUR));
-        (count > 0).then(|| Missing::new(what, NOT_WRITTEN, when, Some(count)))
-    };
-    batch.missing.iter().cloned().chain(counted.into_iter().filter_map(of_hour))
 }

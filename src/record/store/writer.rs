@@ -20,7 +20,8 @@ use super::processes::WriterFile;
 use super::shares::NetworkShares;
 use super::sqlite::Sqlite;
 use super::write::write;
-use crate::record::tally::{CountBatch, Losses, Tally, micros};
+use crate::record::missing::Missing;
+use crate::record::tally::{CountBatch, Tally, micros};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io;
@@ -88,8 +89,8 @@ pub(in crate::record) struct StoreWriter {
     left_due: Instant,
     /// What networks have taken today under names that are not confirmed.
     shares: NetworkShares,
-    /// Losses of batches that are written.
-    written_losses: Losses,
+    /// What batches that are written lacked.
+    lacked: Vec<Missing>,
     shown: Arc<ShownState>,
     clock: StoreClock,
     /// Whether the store knows that this process writes it.
@@ -125,7 +126,7 @@ impl StoreWriter {
             frozen: Vec::new(),
             taken: micros(now),
             shares: NetworkShares::new(options.max_bytes),
-            written_losses: Losses::default(),
+            lacked: Vec::new(),
             shown: Arc::default(),
             is_begun: false,
             damage: None,
@@ -180,8 +181,9 @@ impl StoreWriter {
             return Ok(());
         };
         write(database, &self.frozen, (&self.process, self.sequence), self.taken, &mut self.shares)?;
-        self.written_losses = self.written_losses.plus(losses(&self.frozen));
-        self.frozen.clear();
+        for missing in self.frozen.drain(..).flat_map(|part| part.missing().to_vec()) {
+            missing.add_to(&mut self.lacked);
+        }
         Ok(())
     }
 
@@ -259,11 +261,6 @@ impl StoreWriter {
             }
         }
     }
-}
-
-/// What found no room in a batch.
-fn losses(batch: &[CountBatch]) -> Losses {
-    batch.iter().map(CountBatch::losses).fold(Losses::default(), Losses::plus)
 }
 
 /// Starts the thread of a writer.

@@ -2,11 +2,12 @@
 
 use super::batch::BatchRoom;
 use super::decision::CountedDecision;
-use super::instant::start_of;
+use super::instant::{begins, start_of};
 use crate::enforce::Action;
 use crate::record::event::EventKind;
-use crate::record::network::NetworkId;
+use crate::record::missing::MissingWhat;
 use crate::record::tables::{ReadKey, ReadSum};
+use crate::request::address::Network;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +83,7 @@ pub(in crate::record) type PathDays = ByTime<PathCounts>;
 /// Who asked for a target first, and how often it was asked for.
 #[derive(Clone, Debug)]
 pub(in crate::record) struct TargetUses {
-    pub(in crate::record) network: NetworkId,
+    pub(in crate::record) network: Option<Network>,
     pub(in crate::record) days: PathDays,
 }
 
@@ -127,7 +128,7 @@ pub(in crate::record) struct KeptEvent {
     /// Its line of the journal: JSON.
     pub(in crate::record) line: Box<str>,
     /// Where it came from, as far as that may be kept.
-    pub(in crate::record) network: NetworkId,
+    pub(in crate::record) network: Option<Network>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -146,7 +147,7 @@ pub(in crate::record) struct SubjectCounts {
     /// Whether the name is the catalogue's or the operator's, and not made up by a client.
     pub(in crate::record) is_known: bool,
     /// Where a name came from first that is not known.
-    pub(in crate::record) network: NetworkId,
+    pub(in crate::record) network: Option<Network>,
     /// By day: first and last seen.
     pub(in crate::record) presence: ByTime<SeenInstants>,
     pub(in crate::record) decisions: Map<CountedDecision, Uses>,
@@ -189,18 +190,19 @@ impl SubjectCounts {
     /// Adds bytes that it was sent. Where there is no room they are left out: a detail.
     pub(super) fn add_sent(&mut self, start: i64, bytes: u64, room: &mut BatchRoom) {
         if !room.add_to_period(&mut self.sent, start, bytes) {
-            room.drop_details(1);
+            room.lose(MissingWhat::Details, begins(start), 1);
         }
     }
 
-    /// Adds a target of a day. Violations have twice the room, so that they are named where allowed requests fill it.
+    /// Adds a target that was asked for at an instant. Violations have twice the room, so that they are named where allowed requests fill it.
     pub(super) fn add_path(
         &mut self,
         target: &[u8],
-        (day, counts): (i64, &PathCounts),
-        network: NetworkId,
+        (at, counts): (i64, &PathCounts),
+        network: Option<Network>,
         room: &mut BatchRoom,
     ) {
+        let day = start_of(at, room.bounds.day);
         if target.len() > LONGEST_TARGET {
             add(&mut self.other_paths, day, *counts, add_counts);
         } else if let Some(uses) = self.paths.get_mut(target) {
@@ -210,7 +212,7 @@ impl SubjectCounts {
             room.sizes.details += target.len();
             self.paths.insert(target.into(), TargetUses { network, days: vec![(day, *counts)] });
         } else {
-            room.drop_details(counts.requests());
+            room.lose(MissingWhat::Details, at, counts.requests());
             add(&mut self.other_paths, day, *counts, add_counts);
         }
     }
@@ -254,7 +256,7 @@ impl Uses {
     pub(super) fn add(&mut self, at: i64, start: i64, room: &mut BatchRoom) {
         SeenInstants::once(at).add_to(&mut self.seen);
         if !room.add_to_period(&mut self.periods, start, 1) {
-            room.lose_counts(1);
+            room.lose(MissingWhat::Requests, at, 1);
         }
     }
 }

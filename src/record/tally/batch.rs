@@ -8,13 +8,14 @@ use super::account::{
     ByTime, KeptEvent, Map, PathCounts, SAMPLES_PER_DECISION, SeenInstants, SubjectCounts, Uses, add, push,
 };
 use super::decision::DecisionRef;
-use super::instant::{micros, start_of};
+use super::instant::{HOUR, begins, micros, start_of};
 use super::subject::{CountSubject, SubjectRef, is_known};
 use crate::record::event::{EventKind, Occurrence};
 use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
-use crate::record::network::NetworkId;
 use crate::record::tables::{ReadKey, ReadSum};
+use crate::request::address::Network;
 use hashbrown::hash_map::EntryRef;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A version that came into force at a site; without bytes for a site without a file.
@@ -30,13 +31,11 @@ pub(in crate::record) struct InForce {
 pub(in crate::record) struct CountBatch {
     pub(in crate::record) accounts: Map<CountSubject, SubjectCounts>,
     pub(in crate::record) versions: Vec<InForce>,
-    /// Where someone else may have answered requests for robots.txt.
-    pub(in crate::record) missing: Vec<Missing>,
     /// When rows of what is served were written last, in microseconds; 0 where none were.
     pub(in crate::record) rows_noted: u64,
     /// How long the periods are by now, in seconds.
     pub(in crate::record) length: i64,
-    room: BatchRoom,
+    pub(super) room: BatchRoom,
 }
 
 /// One request to be counted.
@@ -48,7 +47,7 @@ pub(in crate::record) struct CountedRequest<'a> {
     pub(in crate::record) target: &'a [u8],
     pub(in crate::record) at: i64,
     /// Where it came from.
-    pub(in crate::record) network: NetworkId,
+    pub(in crate::record) network: Option<Network>,
 }
 
 impl<'a> CountedRequest<'a> {
@@ -60,28 +59,30 @@ impl<'a> CountedRequest<'a> {
             decision: DecisionRef::of(occurrence, kind),
             target: &occurrence.facts.target,
             at: micros(occurrence.now),
-            network: NetworkId::of(occurrence.facts.address),
+            network: occurrence.facts.address.map(network),
         }
     }
+}
+
+/// The network of a client, by which senders are told apart: reads of robots.txt are kept by it, too.
+pub(in crate::record) fn network(address: IpAddr) -> Network {
+    Network::around(address, 24, 48)
 }
 
 impl CountBatch {
     pub(in crate::record) fn new(bounds: BatchLimits) -> Self {
         let (accounts, versions, room) = (Map::default(), Vec::new(), BatchRoom::new(bounds));
         let length = bounds.lengths.first().copied().unwrap_or(1);
-        Self { accounts, versions, missing: Vec::new(), rows_noted: 0, length, room }
+        Self { accounts, versions, rows_noted: 0, length, room }
     }
 
     pub(in crate::record) fn is_empty(&self) -> bool {
-        self.accounts.is_empty()
-            && self.versions.is_empty()
-            && self.missing.is_empty()
-            && self.losses() == Losses::default()
+        self.accounts.is_empty() && self.versions.is_empty() && self.missing().is_empty()
     }
 
-    /// What found no room.
-    pub(in crate::record) const fn losses(&self) -> Losses {
-        self.room.losses
+    /// What found no room, and where someone else may have answered requests for robots.txt.
+    pub(in crate::record) fn missing(&self) -> &[Missing] {
+        &self.room.missing
     }
 
     /// How many requests are counted here.
@@ -101,14 +102,11 @@ impl CountBatch {
         let room = &mut self.room;
         let (_, account) = account(&mut self.accounts, room, entry.subject, entry.is_known);
         account.note_presence(SeenInstants::once(entry.at), room);
-        if !entry.is_known && !account.network.is_known() {
+        if !entry.is_known && account.network.is_none() {
             account.network = entry.network;
         }
-        let (day, counts) = (
-            start_of(entry.at, room.bounds.day),
-            PathCounts::one(entry.decision.kind, entry.decision.action),
-        );
-        account.add_path(entry.target, (day, &counts), entry.network, room);
+        let counts = PathCounts::one(entry.decision.kind, entry.decision.action);
+        account.add_path(entry.target, (entry.at, &counts), entry.network, room);
         let uses = match account.decisions.entry_ref(&entry.decision) {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
@@ -176,7 +174,7 @@ impl CountBatch {
         let (sizes, bounds) = (&mut self.room.sizes, self.room.bounds);
         // Few events are kept, so they have twice the bytes of targets.
         if sizes.samples >= bounds.samples || sizes.details + event.line.len() > bounds.details * 2 {
-            self.room.drop_details(1);
+            self.room.lose(MissingWhat::Details, event.at, 1);
             return;
         }
         sizes.samples += 1;
@@ -197,21 +195,10 @@ impl CountBatch {
         let (_, account) = account(&mut self.accounts, room, subject, is_known);
         account.note_presence(read.seen, room);
         if !account.add_read(key, read, room) {
-            self.lose_reads(subject.site, read.seen);
-        }
-    }
-
-    /// Counts reads as lost, and notes where and when: only there a crawler may have read what nothing tells of.
-    fn lose_reads(&mut self, site: &str, seen: SeenInstants) {
-        self.room.lose_reads(seen.count);
-        let when = (seen.first, seen.last);
-        let lost = Missing {
-            site: site.into(),
-            ..Missing::new(MissingWhat::Reads, NOT_WRITTEN, when, Some(seen.count))
-        };
-        match self.missing.iter_mut().find(|known| known.is_like(&lost)) {
-            Some(known) => known.add(&lost),
-            None => self.missing.push(lost),
+            // Only there and then a crawler may have read what nothing tells of.
+            let (when, count) = ((read.seen.first, read.seen.last), Some(read.seen.count));
+            let lost = Missing::new(MissingWhat::Reads, NOT_WRITTEN, when, count);
+            Missing { site: subject.site.into(), ..lost }.add_to(&mut room.missing);
         }
     }
 
@@ -219,7 +206,7 @@ impl CountBatch {
     pub(in crate::record) fn in_force(&mut self, version: InForce) {
         let bytes = version.bytes.as_ref().map_or(0, |bytes| bytes.len()) + 256;
         if self.room.sizes.robots + bytes > self.room.bounds.robots {
-            self.room.drop_details(1);
+            self.room.lose(MissingWhat::Details, version.since, 1);
             return;
         }
         self.room.sizes.robots += bytes;
@@ -272,38 +259,18 @@ pub(in crate::record) struct BatchLimits {
     pub(in crate::record) day: i64,
 }
 
-/// What did not fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Events, versions and targets that are missing; the requests are counted all the same.
-    pub details_dropped: u64,
-    /// Reads of robots.txt that are missing.
-    pub reads_lost: u64,
-    /// Requests that are not counted.
-    pub counts_lost: u64,
-}
-
-impl Losses {
-    pub(in crate::record) const fn plus(self, other: Self) -> Self {
-        Self {
-            details_dropped: self.details_dropped.saturating_add(other.details_dropped),
-            reads_lost: self.reads_lost.saturating_add(other.reads_lost),
-            counts_lost: self.counts_lost.saturating_add(other.counts_lost),
-        }
-    }
-}
-
 /// The room of one batch.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BatchRoom {
     pub(super) bounds: BatchLimits,
     pub(super) sizes: BatchLimits,
-    pub(super) losses: Losses,
+    /// What did not fit, and what else is missing.
+    pub(super) missing: Vec<Missing>,
 }
 
 impl BatchRoom {
     pub(super) fn new(bounds: BatchLimits) -> Self {
-        Self { bounds, sizes: BatchLimits::default(), losses: Losses::default() }
+        Self { bounds, sizes: BatchLimits::default(), missing: Vec::new() }
     }
 
     /// Whether there is a place for one more target within so many times the bounds.
@@ -325,17 +292,11 @@ impl BatchRoom {
         has_room
     }
 
-    /// Details that are missing, by the number of requests they were of.
-    pub(super) const fn drop_details(&mut self, count: u64) {
-        self.losses.details_dropped = self.losses.details_dropped.saturating_add(count);
-    }
-
-    pub(super) const fn lose_reads(&mut self, count: u64) {
-        self.losses.reads_lost = self.losses.reads_lost.saturating_add(count);
-    }
-
-    pub(super) const fn lose_counts(&mut self, count: u64) {
-        self.losses.counts_lost = self.losses.counts_lost.saturating_add(count);
+    /// Notes what found no room, to the hour; of details how many requests they were of.
+    pub(super) fn lose(&mut self, what: MissingWhat, at: i64, count: u64) {
+        let hour = start_of(at, HOUR);
+        let when = (begins(hour), begins(hour + HOUR));
+        Missing::new(what, NOT_WRITTEN, when, Some(count)).add_to(&mut self.missing);
     }
 }
 

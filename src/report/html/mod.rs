@@ -11,7 +11,8 @@ mod rows;
 mod text;
 
 use super::{
-    CountsBefore, Proposal, Report, ReportEntry, ReportQuestion, Summary, Told, ViolationTimeline, grouped,
+    Conduct, CountsBefore, Proposal, Report, ReportEntry, ReportQuestion, Summary, Told, ViolationTimeline,
+    grouped,
 };
 use askama::Template;
 use base64::Engine as _;
@@ -161,10 +162,6 @@ impl<'a> Page<'a> {
     fn proposals(&self) -> impl Iterator<Item = (&str, &[Proposal])> {
         let by_site = self.report.proposals.chunk_by(|one, two| one.site == two.site);
         by_site.filter_map(|of_site| Some((&*of_site.first()?.site, of_site)))
-    }
-
-    fn facts(&self, entry: &ReportEntry) -> Vec<cases::Fact> {
-        cases::facts(entry, self.shows_site, self.report.is_replay)
     }
 
     fn new(question: &'a ReportQuestion, report: &'a Report, notes: &[String], frame: &'a Frame) -> Self {

@@ -1,9 +1,8 @@
 //! Crawlers as rows, one for each name, and what stands in them where they are opened.
 
-use super::cases::Fact;
-use crate::identify::{ClientKind, Purpose};
+use crate::identify::ClientKind;
 use crate::report::pace;
-use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, byte_words, grouped};
+use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, byte_words, grouped, purpose_label};
 use std::fmt::Write as _;
 
 /// Clients that stand together.
@@ -71,11 +70,10 @@ impl<'r> RowGroup<'r> {
         self.counts.iter().map(|(head, _)| *head).chain(self.shows_bytes.then_some("Sent")).collect()
     }
 
-    /// What is a number of what, in the order of the heads.
-    pub(super) fn numbers(&self, name: &NamedEntries<'_>) -> Vec<Fact> {
-        let fact =
-            |(label, count): &(&'static str, CountOf)| Fact { label, value: grouped(name.sum(*count)) };
-        self.counts.iter().map(fact).chain(self.shows_bytes.then(|| sent(bytes(name)))).collect()
+    /// Heads and numbers.
+    pub(super) fn numbers(&self, name: &NamedEntries<'_>) -> Vec<(&'static str, String)> {
+        let numbers = self.counts.iter().map(|(head, count)| (*head, grouped(name.sum(*count))));
+        numbers.chain(self.shows_bytes.then(|| ("Sent", byte_words(bytes(name))))).collect()
     }
 
     /// The word, and its class. Nothing is said of how anybody behaved towards rules that nobody could know.
@@ -140,11 +138,6 @@ fn bytes(name: &NamedEntries<'_>) -> u64 {
     name.sum(|entry| entry.bytes.unwrap_or_default())
 }
 
-/// What it was sent.
-pub(super) fn sent(bytes: u64) -> Fact {
-    Fact { label: "Sent", value: byte_words(bytes) }
-}
-
 /// An outline of its requests over time that ends where it began, at the bottom. The highest stretch is as high as the
 /// drawing.
 pub(super) fn spark(name: &NamedEntries<'_>, report: &Report) -> String {
@@ -164,33 +157,12 @@ pub(super) fn spark(name: &NamedEntries<'_>, report: &Report) -> String {
 /// What it fetches for, and what kind of client it is where that is not a crawler like any other.
 pub(super) fn about(name: &NamedEntries<'_>) -> String {
     let Some(entry) = name.entries.first() else { return String::new() };
-    let purpose = entry.subject.purpose.map(purpose_words);
+    let purpose = entry.subject.purpose.map(|purpose| purpose_label(purpose.as_str()));
     let kind = (entry.subject.client != ClientKind::Crawler).then(|| entry.subject.client.as_str());
     match (purpose, kind) {
         (Some(purpose), Some(kind)) if purpose != kind => format!("{purpose}, {kind}"),
         (_, Some(kind)) => kind.to_owned(),
         (Some(purpose), None) => purpose.to_owned(),
         (None, None) => "purpose unknown".to_owned(),
-    }
-}
-
-const fn purpose_words(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Ads => "advertising",
-        Purpose::AiSearch => "AI search",
-        Purpose::AiTrain => "AI training",
-        Purpose::AiUser => "AI assistant",
-        Purpose::Archive => "archive",
-        Purpose::Feed => "feeds",
-        Purpose::Monitor => "monitoring",
-        Purpose::Other => "other",
-        Purpose::Research => "research",
-        Purpose::Scraper => "scraper",
-        Purpose::Search => "search",
-        Purpose::Security => "security",
-        Purpose::Seo => "SEO",
-        Purpose::Social => "link previews",
-        Purpose::Tool => "tool",
-        Purpose::Webhook => "webhook",
     }
 }

@@ -3,8 +3,11 @@
 //! Escaping for HTML is not done here: the template engine does it, always. What is done here is what
 //! escaping leaves: characters that cannot be seen, or that turn the direction of what stands beside them.
 
-use crate::record::is_harmful;
-use crate::report::{amount, grouped};
+#![expect(clippy::trivially_copy_pass_by_ref, reason = "templates call these with what they borrow")]
+
+use crate::record::{instant, is_harmful};
+use crate::report::headline;
+use crate::report::{amount, byte_words, grouped};
 use jiff::Timestamp;
 use std::time::{Duration, SystemTime};
 
@@ -74,14 +77,33 @@ pub(super) fn moment(time: &SystemTime) -> String {
     formatted(*time, "%-d %b %Y, %H:%M")
 }
 
+/// The same of an instant in microseconds.
+pub(super) fn moment_of(micros: &i64) -> String {
+    moment(&instant(*micros))
+}
+
+/// The same, or a dash where there was none.
+#[expect(clippy::ref_option, reason = "templates call it with what they borrow")]
+pub(super) fn moment_or_dash(time: &Option<SystemTime>) -> String {
+    time.as_ref().map_or_else(|| "–".to_owned(), moment)
+}
+
+/// `1.2 MB`.
+pub(super) fn bytes(bytes: &u64) -> String {
+    byte_words(*bytes)
+}
+
+/// `12 times`.
+pub(super) fn times(count: &u64) -> String {
+    headline::times(*count)
+}
+
 /// `1,204`.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "templates call it with what they borrow")]
 pub(super) fn number(count: &u64) -> String {
     grouped(*count)
 }
 
 /// `1,204 requests`.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "templates call it with what they borrow")]
 pub(super) fn requests(count: &u64) -> String {
     amount(*count, "request", "requests")
 }
@@ -118,7 +140,8 @@ pub(super) fn stretch(step: Duration) -> String {
 }
 
 /// Seconds as an operator writes them: `10 s`, `0.25 s`, and never less than a hundredth.
-pub(super) fn seconds(seconds: f64) -> String {
+pub(super) fn seconds(seconds: &f64) -> String {
+    let seconds = *seconds;
     if seconds >= 120.0 {
         return format!("{:.0} min", seconds / 60.0);
     }
@@ -169,7 +192,7 @@ mod tests {
             ("30 minutes".to_owned(), "hour".to_owned())
         );
         assert_eq!(
-            (seconds(10.0), seconds(0.25), seconds(2.1), seconds(600.0)),
+            (seconds(&10.0), seconds(&0.25), seconds(&2.1), seconds(&600.0)),
             ("10 s".into(), "0.25 s".into(), "2.1 s".into(), "10 min".into())
         );
     }

@@ -13,9 +13,7 @@ fn a_flood_of_targets_does_not_hide_that_no_read_was_seen() {
     }
     scene.request(&other, Proof::Unchecked, "/x", VerdictOutcome::Violation(Notice::Lapsed), noon());
     let report = scene.report(&question());
-    println!("details_dropped {}, reads {:?}", report.details_dropped, report.reads);
-    let ever = Window { from: UNIX_EPOCH, to: SystemTime::now() + DAY };
-    let missing = scene.stores()[0].missing(&ever).unwrap();
+    let missing = scene.stores()[0].missing(&report.window()).unwrap();
     let [details] = &missing[..] else { panic!("{missing:?}") };
     assert!(details.what == crate::record::MissingWhat::Details && details.count > Some(0), "{details:?}");
     let conduct = |name: &str| {

@@ -169,7 +169,7 @@ fn versions_of_two_stores_are_told_once() {
     let times: Vec<_> = case.versions.iter().map(|version| (version.id, version.periods.len())).collect();
     let allowing = VersionId::of(b"User-agent: *\nAllow: /\n");
     assert_eq!(times, [(Some(VersionId::of(ROBOTS)), 1), (Some(allowing), 1)]);
-    assert_eq!(case.report.crawlers[0].reads_of[0].count, 2);
+    assert_eq!(case.report.crawlers[0].reads_of[0].sum.seen.count, 2);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::ctl::output::escape_harmful;
 use crate::ctl::report::cells::wrapped;
 use crate::ctl::report::table::{format_minute, format_violations};
 use crate::identify::ProofMethod;
-use crate::record::{EventKind, SampleEvent, timestamp};
-use crate::report::{CaseVersion, ReadOf, ReportEntry, RuleCount, grouped};
+use crate::record::{EventKind, ReadTotal, SampleEvent, instant, timestamp};
+use crate::report::{CaseVersion, ReportEntry, RuleCount, grouped};
 use serde_json::Value;
 use std::fmt::{self, Write};
 use std::time::SystemTime;
@@ -141,20 +141,21 @@ pub(super) const fn by(method: &ProofMethod) -> &'static str {
 /// When a version was read.
 pub(super) fn reads(entry: &ReportEntry, version: &CaseVersion) -> String {
     let reads = &entry.reads_of;
-    let of_version = reads.iter().find(|read| Some(read.version) == version.id);
+    let of_version = reads.iter().find(|read| Some(read.key.version) == version.id);
     of_version.map_or_else(|| "no read was seen".to_owned(), read)
 }
 
-pub(super) fn read(read: &ReadOf) -> String {
-    let (first, last) = (timestamp(read.first), timestamp(read.last));
-    format!("reads: {}, first {first}, last {last}", grouped(read.count))
+pub(super) fn read(read: &ReadTotal) -> String {
+    let seen = read.sum.seen;
+    let [first, last] = [seen.first, seen.last].map(|at| timestamp(instant(at)));
+    format!("reads: {}, first {first}, last {last}", grouped(seen.count))
 }
 
 /// Reads of versions that were replaced before the window, or that another gateway or a former retention knew; in a report
 /// all.
-pub(super) fn other_reads(entry: &ReportEntry, versions: &[&CaseVersion]) -> Vec<ReadOf> {
+pub(super) fn other_reads(entry: &ReportEntry, versions: &[&CaseVersion]) -> Vec<ReadTotal> {
     let mut reads = entry.reads_of.clone();
-    reads.retain(|read| versions.iter().all(|version| version.id != Some(read.version)));
+    reads.retain(|read| versions.iter().all(|version| version.id != Some(read.key.version)));
     reads
 }
 

@@ -244,19 +244,19 @@ fn the_cap_takes_the_oldest_details_first_and_tells() {
     let left = number(&database, "SELECT count(DISTINCT day) FROM path");
     assert!((1..days).contains(&left), "{left} of {days} days");
     assert_eq!(number(&database, "SELECT sum(count) FROM rollup"), counted, "counts outlive details");
-    let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
-    assert_eq!((removed.counts, removed.details % 900), (0, 0), "{removed:?}");
-    assert!(removed.details >= 900);
+    let removed = |what| Missing::sum(&missing(&folder, UNIX_EPOCH), what);
+    let details = removed(MissingWhat::Details);
+    assert_eq!((removed(MissingWhat::Requests), details % 900), (0, 0), "{details}");
+    assert!(details >= 900);
     tidy(&database, &kept(90, 50_000), now);
-    let removed = StoreReader::open(&folder.store()).unwrap().removed().unwrap();
     let left = number(&database, "SELECT sum(count) FROM rollup");
-    assert_eq!(i64::try_from(removed.counts).unwrap() + left, counted);
+    assert_eq!(i64::try_from(removed(MissingWhat::Requests)).unwrap() + left, counted);
     let missing = missing(&folder, UNIX_EPOCH);
-    let [missing] = &missing[..] else { panic!("it is told what went") };
-    assert_eq!((&*missing.reason, missing.count), (SIZE_CAP, Some(removed.counts)));
-    assert!(removed.counts >= 900);
+    assert!(missing.iter().all(|missing| *missing.reason == *SIZE_CAP), "{missing:?}");
+    assert!(Missing::sum(&missing, MissingWhat::Requests) >= 900);
     let today = UNIX_EPOCH + Duration::from_secs(now - now % 86_400);
-    assert_eq!(self::missing(&folder, today), [], "today's are all there");
+    let of_today = Missing::sum(&self::missing(&folder, today), MissingWhat::Requests);
+    assert_eq!(of_today, 0, "today's are all there");
 }
 
 /// Of the reads that the size cap takes at last, the sites and times are noted.

@@ -1,7 +1,7 @@
 //! Versions and reads: what fair notice rests on (RFC 9309 §2.4).
 
 use super::{Filter, StoreReader};
-use crate::decide::{NoticeTime, RulesId, VersionId};
+use crate::decide::{NoticeTime, Read, VersionId};
 use crate::record::store::error::StoreError;
 use crate::record::store::sqlite::unsigned;
 use crate::record::store::write::ROWS_NOTED;
@@ -36,48 +36,18 @@ pub struct VersionRecord {
 pub struct ReadTotal {
     /// Who.
     pub subject: Arc<CountSubject>,
-    /// On which host; `(other)` beyond the first 1,000 readers of a crawler and version.
-    pub host: Box<str>,
-    /// From which network, where nothing proved who it was.
-    pub network: Option<Box<str>>,
-    /// Which group of the file was the reader's: its token, `*`, or `(none)`. `None` where that was not noted.
-    pub chosen: Option<Box<str>>,
-    /// Which version.
-    pub version: VersionId,
-    /// What that said.
-    pub rules: RulesId,
-    /// When that had come into force.
-    pub in_force: SystemTime,
-    /// What the policy of the last read was built from.
-    pub as_of: NoticeTime,
-    /// When the first read under that policy was, on the clock that notice runs by.
-    pub at: NoticeTime,
-    /// The first read.
-    pub first: SystemTime,
-    /// The last read.
-    pub last: SystemTime,
-    /// How many.
-    pub count: u64,
+    /// What, and where.
+    pub key: ReadKey,
+    /// When, and how often.
+    pub sum: ReadSum,
 }
 
 impl ReadTotal {
-    /// What reads of a subject come to.
-    pub(in crate::record) fn of(subject: Arc<CountSubject>, key: ReadKey, sum: &ReadSum) -> Self {
+    /// What fair notice makes of it: the first read under the policy of the last one.
+    pub fn read(&self) -> Read {
         let time = |micros| NoticeTime(Duration::from_micros(micros));
-        Self {
-            subject,
-            host: key.host,
-            network: key.network,
-            chosen: key.chosen,
-            version: key.version,
-            rules: sum.rules,
-            in_force: instant(key.in_force),
-            as_of: time(sum.as_of),
-            at: time(unsigned(sum.at)),
-            first: instant(sum.seen.first),
-            last: instant(sum.seen.last),
-            count: sum.seen.count,
-        }
+        let ReadSum { rules, as_of, at, .. } = self.sum;
+        Read { rules, as_of: time(as_of), at: time(unsigned(at)) }
     }
 
     /// A read that another member of a fleet saw: of whom, as JSON, of which version on which host and from which network,
@@ -87,7 +57,7 @@ impl ReadTotal {
         let network = Some(network).filter(|network| !network.is_empty()).map(Into::into);
         let key = ReadKey { version, in_force: 0, host: host.into(), network, chosen: None };
         let sum = ReadSum { rules, seen: SeenInstants { first: 0, last: 0, count: 1 }, as_of: 0, at: 0 };
-        Some(Self::of(Arc::new(serde_json::from_str(subject).ok()?), key, &sum))
+        Some(Self { subject: Arc::new(serde_json::from_str(subject).ok()?), key, sum })
     }
 }
 
@@ -131,7 +101,7 @@ impl StoreReader {
     pub fn remembered(&self) -> Result<Vec<ReadTotal>, StoreError> {
         let mut reads = self.reads(&Filter::default())?;
         if reads.len() > REMEMBERED {
-            reads.sort_by_key(|read| std::cmp::Reverse(read.as_of));
+            reads.sort_by_key(|read| std::cmp::Reverse(read.sum.as_of));
             reads.truncate(REMEMBERED);
         }
         Ok(reads)
@@ -160,5 +130,5 @@ fn read(subject: Arc<CountSubject>, row: &Row<'_>) -> Result<Option<ReadTotal>, 
         ReadKey { version, in_force: row.get(2)?, host: row.get(3)?, network: word(4)?, chosen: word(10)? };
     let seen = SeenInstants { first: row.get(5)?, last: row.get(6)?, count: unsigned(row.get(7)?) };
     let sum = ReadSum { rules, seen, as_of: unsigned(row.get(11)?), at: row.get(9)? };
-    Ok(Some(ReadTotal::of(subject, key, &sum)))
+    Ok(Some(ReadTotal { subject, key, sum }))
 }

@@ -38,10 +38,10 @@ fn reads_versions_and_presence_are_kept() {
     let other = store.versions(Some("other.example")).unwrap();
     assert_eq!((other.len(), other[0].sha256, other[0].bytes.as_ref()), (1, None, None));
     let reads = store.reads(&Filter::default()).unwrap();
-    assert_eq!((reads.len(), reads[0].count, &*reads[0].host), (1, 3, "www.example.org"));
-    assert_eq!(reads[0].network.as_deref(), Some("198.51.100.0/24"));
+    assert_eq!((reads.len(), reads[0].sum.seen.count, &*reads[0].key.host), (1, 3, "www.example.org"));
+    assert_eq!(reads[0].key.network.as_deref(), Some("198.51.100.0/24"));
     assert_eq!(
-        (reads[0].first, reads[0].last),
+        (instant(reads[0].sum.seen.first), instant(reads[0].sum.seen.last)),
         (noon() + Duration::from_secs(70), noon() + Duration::from_secs(90))
     );
     let window = Window { from: noon(), to: noon() + Duration::from_secs(600) };
@@ -77,7 +77,7 @@ fn where_addresses_are_not_kept_no_network_is() {
     recorder.close();
     let store = StoreReader::open(&folder.store()).unwrap();
     let reads = store.reads(&Filter::default()).unwrap();
-    assert_eq!((reads.len(), reads[0].network.as_deref()), (1, None));
+    assert_eq!((reads.len(), reads[0].key.network.as_deref()), (1, None));
     let book = crate::record::ReadBook::default();
     book.restore(&reads);
     assert!(book.of(&reader).is_empty(), "nobody can be told from anybody");

@@ -2,15 +2,13 @@
 
 use super::super::error::StoreError;
 use super::super::shares::StoredDetail;
-use super::super::sqlite::unsigned;
 use super::{OTHER, Writing};
 use crate::record::event::EventKind;
-use crate::record::network::NetworkId;
-use crate::record::tally::{DAY, KeptEvent, PathCounts, start_of};
-use std::borrow::Cow;
+use crate::record::tally::{DAY, KeptEvent, start_of};
+use crate::request::address::Network;
 use std::hash::Hash;
 
-/// Targets of a subject and day that are kept by name.
+/// Targets of a subject and day that are kept by name; as many more have places that only violations take.
 const PATHS_PER_DAY: i64 = 1_000;
 
 /// For how many details it is enough to measure the store once.
@@ -24,40 +22,32 @@ const LAST: i64 = 10;
 const SAMPLE_PAUSE: i64 = 10 * 1_000_000;
 
 impl Writing<'_> {
-    /// The name under which a target is counted: its own, or `(other)`.
-    pub(super) fn kept_target(
-        &mut self,
-        subject: i64,
-        network: Option<NetworkId>,
-        target: Cow<'_, str>,
-        day: i64,
-        counts: &PathCounts,
-    ) -> Result<Box<str>, StoreError> {
-        let known = "SELECT 1 FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
-        let is_known = self.database.value::<i64>(known, (subject, day, &target))?.is_some();
-        let detail = StoredDetail { network, day, bytes: target.len(), is_violation: counts.violations > 0 };
-        let has_place = is_known || self.has_place(subject, &target, &detail)?;
-        Ok(if has_place { target.into() } else { OTHER.into() })
+    /// Notes that there are targets of a day.
+    pub(super) fn note_day(&self, subject: i64, day: i64) -> Result<(), StoreError> {
+        let sql = "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
+        self.database.run(sql, [day, subject]).map(drop)
     }
 
-    /// Takes one of the day's places for a target, if one is left, or, for a violation, that of a target without one. The day
-    /// is noted in any case.
-    fn has_place(
+    /// Whether a target is counted under its own name: it is so already, or takes one of the places of its day.
+    pub(super) fn keeps_target(
         &mut self,
         subject: i64,
         target: &str,
-        detail: &StoredDetail<NetworkId>,
+        detail: &StoredDetail<Option<Network>>,
     ) -> Result<bool, StoreError> {
         let day = detail.day;
-        let noted = "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
-        self.database.run(noted, [day, subject])?;
+        let known = "SELECT 1 FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
+        if self.database.value::<i64>(known, (subject, day, target))?.is_some() {
+            return Ok(true);
+        }
+        self.note_day(subject, day)?;
         if target == OTHER || !self.has_room(detail)? {
             return Ok(false);
         }
+        let places = PATHS_PER_DAY * if detail.is_violation { 2 } else { 1 };
         let taken =
             "UPDATE path_day SET targets = targets + 1 WHERE day = ?1 AND subject = ?2 AND targets < ?3";
-        let is_free = self.database.run(taken, [day, subject, PATHS_PER_DAY])? > 0;
-        let has_place = is_free || (detail.is_violation && self.has_made_place(subject, day)?);
+        let has_place = self.database.run(taken, [day, subject, places])? > 0;
         if has_place {
             self.networks.take(detail);
         }
@@ -74,45 +64,16 @@ impl Writing<'_> {
         Ok(self.bytes <= self.networks.limit(detail.is_violation) && self.networks.has_room(detail))
     }
 
-    /// Counts a target that has no violations with the rest. A fleet keeps it by name: its counts cannot be taken back.
-    fn has_made_place(&mut self, subject: i64, day: i64) -> Result<bool, StoreError> {
-        if self.full.contains(&(subject, day)) {
-            return Ok(false);
-        }
-        let least = "SELECT target, allowed, stale, variants, spoofed, refused FROM path
-                     WHERE subject = ?1 AND day = ?2 AND violations = 0 AND target <> ?3 LIMIT 1";
-        let found = self.database.rows(least, (subject, day, OTHER), |row| {
-            let count = |column| row.get::<_, i64>(column).map(unsigned);
-            let counts = PathCounts {
-                allowed: count(1)?,
-                violations: 0,
-                stale: count(2)?,
-                variants: count(3)?,
-                spoofed: count(4)?,
-                refused: count(5)?,
-            };
-            Ok((row.get(0)?, counts))
-        })?;
-        let Some((target, counts)): Option<(String, PathCounts)> = found.into_iter().next() else {
-            self.full.insert((subject, day));
-            return Ok(false);
-        };
-        let delete = "DELETE FROM path WHERE subject = ?1 AND day = ?2 AND target = ?3";
-        self.database.run(delete, (subject, day, target))?;
-        self.database.add_path(subject, day, OTHER, &counts)?;
-        Ok(true)
-    }
-
     /// Keeps an event in full: the first ones, and then one now and then in place of the oldest of the others.
     pub(super) fn sample(
         &mut self,
         subject: i64,
-        network: Option<NetworkId>,
+        is_confirmed: bool,
         kept: &KeptEvent,
     ) -> Result<(), StoreError> {
         let is_violation = kept.decision.kind == EventKind::Violation;
-        let (day, bytes) = (start_of(kept.at, DAY), kept.line.len());
-        let detail = StoredDetail { network, day, bytes, is_violation };
+        let (network, day, bytes) = (kept.network, start_of(kept.at, DAY), kept.line.len());
+        let detail = StoredDetail { network, is_confirmed, day, bytes, is_violation };
         if !self.has_room(&detail)? {
             return Ok(());
         }

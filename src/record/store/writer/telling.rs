@@ -2,10 +2,10 @@
 
 use super::super::error::{StoreError, StoreErrorKind};
 use super::super::open::StoreDamage;
-use super::super::reader::RemovedCounts;
-use super::{StoreWriter, losses};
+use super::StoreWriter;
 use crate::identify::Proof;
 use crate::record::event::timestamp;
+use crate::record::missing::{Missing, MissingWhat, SIZE_CAP};
 use crate::record::tally::{CountBatch, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -123,13 +123,16 @@ impl StoreWriter {
     }
 
     pub(super) fn show_losses(&self, tally: &Tally) {
-        let losses = self.written_losses.plus(losses(&self.frozen)).plus(tally.losses());
+        let waiting = tally.missing();
+        let sum = |what| {
+            let frozen = self.frozen.iter().flat_map(CountBatch::missing);
+            Missing::sum(self.lacked.iter().chain(frozen).chain(&waiting), what)
+        };
         let has_begun = self.with_status(|status| {
-            let has_begun = status.counts_lost == 0 && losses.counts_lost > 0;
-            status.details_dropped = losses.details_dropped;
-            status.reads_lost = losses.reads_lost;
-            status.counts_lost = losses.counts_lost;
-            has_begun
+            let lost = std::mem::replace(&mut status.counts_lost, sum(MissingWhat::Requests));
+            status.details_dropped = sum(MissingWhat::Details);
+            status.reads_lost = sum(MissingWhat::Reads);
+            lost == 0 && status.counts_lost > 0
         });
         if has_begun {
             tracing::error!(
@@ -151,19 +154,20 @@ impl StoreWriter {
     pub(super) fn show_size(&mut self) -> Result<(), StoreError> {
         let Some(database) = &self.database else { return Ok(()) };
         let bytes = database.bytes()?;
-        let removed = RemovedCounts::of(database)?;
+        let taken = database.missing_because(SIZE_CAP)?;
+        let [details_removed, counts_removed] =
+            [MissingWhat::Details, MissingWhat::Requests].map(|what| Missing::sum(&taken, what));
         let is_more = self.with_status(|status| {
             status.bytes = bytes;
-            let is_more = removed.details > status.details_removed || removed.counts > status.counts_removed;
-            status.details_removed = removed.details;
-            status.counts_removed = removed.counts;
-            is_more
+            let before = (status.details_removed, status.counts_removed);
+            (status.details_removed, status.counts_removed) = (details_removed, counts_removed);
+            before != (details_removed, counts_removed)
         });
         if is_more && Instant::now() >= self.reminder_due {
             self.reminder_due = Instant::now() + REMINDER;
             tracing::warn!(
-                details_removed = removed.details,
-                counts_removed = removed.counts,
+                details_removed,
+                counts_removed,
                 "the store is at its size cap: the oldest details go, and then the oldest counts"
             );
         }

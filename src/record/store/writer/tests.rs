@@ -13,7 +13,6 @@ use crate::identify::{ClientKind, Proof};
 use crate::record::event::EventKind;
 use crate::record::instant;
 use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
-use crate::record::network::NetworkId;
 use crate::record::tables::{ReadKey, ReadSum};
 use crate::record::tally::{CountedRequest, DecisionRef, InForce, SeenInstants, SubjectRef};
 use std::collections::BTreeMap;
@@ -52,7 +51,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
             ),
             target: target.as_bytes(),
             at: micros(SystemTime::now()),
-            network: NetworkId::NONE,
+            network: None,
         });
         *ledger.entry((crawler, target)).or_default() += 1;
     }
