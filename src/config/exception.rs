@@ -1,8 +1,8 @@
 //! `exempt`, and `except` of a crawler: who is not judged, why, and until when.
 
-use super::values::{NetworkValue, TableOrText, TextOrTable, ValueError, WrittenAs, from_value};
+use super::values::{NetworkValue, TableOrText, WrittenAs};
 use crate::record::timestamp;
-use crate::request::address::Network;
+use crate::request::address::{Network, NetworkError};
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -39,11 +39,10 @@ fn end<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Syste
 }
 
 impl FromStr for Exception {
-    type Err = ValueError;
+    type Err = NetworkError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let address = text.parse::<Network>().map_err(|error| ValueError::new(error.to_string()))?;
-        Ok(Self { address: Some(address), ..Self::default() })
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        text.parse().map(|address| Self { address: Some(address), ..Self::default() })
     }
 }
 
@@ -51,8 +50,6 @@ impl TableOrText for Exception {
     const WANTED: &'static str =
         "a network such as \"192.0.2.0/24\", or a table with `address`, `reason` and `until`";
 }
-
-from_value!(TextOrTable<Exception> => Exception);
 
 impl Exception {
     /// Whether it holds.

@@ -34,19 +34,6 @@ impl HostPattern {
     }
 }
 
-/// Why a text is no [`HostPattern`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HostPatternError {
-    /// It is no name.
-    #[error(
-        "invalid host `{0}`: expected a name such as `example.org` or `*.example.org`, without scheme and port"
-    )]
-    Name(String),
-    /// It is an address as no client sends it (RFC 3986 §3.2.2).
-    #[error("invalid host `{0}`: write an address of IPv6 in brackets: `[{1}]`")]
-    Brackets(String, Ipv6Addr),
-}
-
 impl fmt::Display for HostPattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -59,13 +46,17 @@ impl fmt::Display for HostPattern {
 from_text!(HostPattern);
 
 impl FromStr for HostPattern {
-    type Err = HostPatternError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, HostPatternError> {
-        if let Ok(address) = text.parse() {
-            return Err(HostPatternError::Brackets(text.to_owned(), address));
+    fn from_str(text: &str) -> Result<Self, String> {
+        // As no client sends it (RFC 3986 §3.2.2).
+        if let Ok(address) = text.parse::<Ipv6Addr>() {
+            return Err(format!(
+                "invalid host `{text}`: write an address of IPv6 in brackets: `[{address}]`"
+            ));
         }
-        let error = || HostPatternError::Name(text.to_owned());
+        let expected = "expected a name such as `example.org` or `*.example.org`, without scheme and port";
+        let error = || format!("invalid host `{text}`: {expected}");
         let (name, below) = match text.strip_prefix("*.") {
             Some(domain) => (domain, true),
             None => (text, false),
@@ -126,7 +117,7 @@ mod tests {
     #[test]
     fn an_address_of_ipv6_is_told_to_stand_in_brackets() {
         for (text, written) in [("::1", "[::1]"), ("2001:DB8::1", "[2001:db8::1]")] {
-            let error = text.parse::<HostPattern>().unwrap_err().to_string();
+            let error = text.parse::<HostPattern>().unwrap_err();
             assert_eq!(
                 error,
                 format!("invalid host `{text}`: write an address of IPv6 in brackets: `{written}`")

@@ -1,8 +1,8 @@
 //! `gateway.toml` and options → [`Config`]: complete, typed, every default filled in.
 //!
 //! Configuration names the modules below it; none of them names configuration. The file is read straight into what the
-//! program uses: values of types that refuse a bad one (`values`), and defaults where nothing is written ([`defaults`],
-//! `limits`). `faults` gathers all that is wrong with it. Then the options are laid over it (`options`), and what several
+//! program uses: values of types that refuse a bad one (`values`), and defaults where nothing is written, which stand
+//! with their keys. `faults` gathers all that is wrong with it. Then the options are laid over it (`options`), and what several
 //! keys say together is checked (`check`).
 
 mod alerts;
@@ -43,19 +43,19 @@ pub use catalogue::CatalogueConfig;
 pub use error::{ConfigError, ConfigErrors};
 pub use exception::Exception;
 pub use fleet::FleetConfig;
-pub use host_pattern::{HostPattern, HostPatternError, www_sibling};
+pub use host_pattern::{HostPattern, www_sibling};
 pub use limits::{ConnectionLimits, Timeouts};
 pub use listener::{CertificateConfig, ListenerConfig};
 pub use modes::{ActionConfig, NamedSetting, PageUrl};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
-pub use origin_url::{OriginError, OriginUrl};
+pub use origin_url::OriginUrl;
 pub use public::PublicConfig;
 pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsUrl};
 pub use robots_tags::RobotsTag;
 pub use self_test::SELF_TEST_HOST;
 pub use site::SiteConfig;
 pub use user_info::without_user_info;
-pub use values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue, ValueError};
+pub use values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue};
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
 pub use written::{KeyChange, WrittenConfig, showable};
 
@@ -72,18 +72,19 @@ use crate::request::prefixes::Prefixes;
 use error::rebase;
 use faults::Faults;
 use serde::Deserialize;
+use smart_default::SmartDefault;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use values::{FieldToKeep, FieldToRemove, ListedAs, TextOrTable, WrittenAs};
+use values::{FieldToKeep, FieldToRemove, ListedAs, MemorySize, TextOrTable, WrittenAs};
 
 /// No configuration is larger; a catalogue, a certificate or a key is not either.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Everything an operator can choose.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
@@ -110,39 +111,60 @@ pub struct Config {
     /// The fleet that the gateway is a member of, if it is of any.
     pub fleet: Option<FleetConfig>,
     /// Mode of every site that has none of its own.
+    #[default(Mode::Audit)]
     pub mode: Mode,
     /// How long former versions of a robots.txt excuse a crawler.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // RFC 9309 §2.4: a crawler should not use a cached copy for more than 24 hours.
+    #[default(Duration::from_secs(24 * 3_600))]
     pub notice: Duration,
     /// How long after a read it counts.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // The time between a crawler's read and the moment its queues can know of it.
+    #[default(Duration::from_secs(60))]
     pub settle: Duration,
     /// Folder for state.
     pub state_dir: PathBuf,
     /// Control socket.
     pub control: PathBuf,
     /// The journal, relative to the state folder, or `-`.
+    #[default("journal.jsonl")]
     pub journal: PathBuf,
     /// Size in bytes at which it is rotated.
     #[serde(with = "WrittenAs::<SizeValue>")]
+    // Some 150,000 lines.
+    #[default(100 << 20)]
     pub journal_max_size: u64,
     /// How many rotated ones are kept.
+    #[default(5)]
     pub journal_keep: usize,
     /// How many of its lines one sender may have; `None` bounds nobody.
     #[serde(with = "WrittenAs::<RateValue>")]
+    // A crawl at full speed has some tens of violations in a second; a flood would have the lines of all others rotated
+    // away within minutes.
+    #[default(Some(JournalRate { lines: 100, period: Duration::from_secs(1) }))]
     pub journal_rate: Option<JournalRate>,
     /// How long counts, events, reads and former versions are kept.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // A season, which is as long as an abuse report takes to be answered.
+    #[default(Duration::from_secs(90 * 86_400))]
     pub retention: Duration,
     /// How large the store may become, in bytes.
     #[serde(with = "WrittenAs::<SizeValue>")]
+    // 90 days of 300 crawlers with a thousand paths a day each stay far below it on most sites, and it is nothing beside
+    // the logs of a site that needs more.
+    #[default(1 << 30)]
     pub store_max_size: u64,
     /// Admin listener; `None` is off.
     #[serde(with = "WrittenAs::<AdminValue>")]
+    // Loopback, and a port that recalls RFC 9309.
+    #[default(Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9309))))]
     pub admin: Option<SocketAddr>,
     /// What the admin listener asks for as a bearer token.
     pub admin_token: Option<String>,
     /// Worker threads.
+    // One worker for each processor.
+    #[default(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))]
     pub threads: usize,
     /// Proxies whose `X-Forwarded-For` is believed.
     #[serde(with = "ListedAs::<NetworkValue>")]
@@ -157,6 +179,7 @@ pub struct Config {
     #[serde(with = "ListedAs::<FieldToKeep>")]
     pub keep_fields: FieldPatterns,
     /// Whether requests to origins say that they came through a gateway (RFC 9110 §7.6.3).
+    #[default(true)]
     pub via: bool,
     /// Whether forwarded answers carry the `Content-Usage` preference that applies.
     pub content_usage: bool,
@@ -177,20 +200,24 @@ pub struct Config {
     pub verdict_headers: bool,
     /// `max-age` of robots.txt.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // Long enough to spare the origin of questions, short beside the notice.
+    #[default(Duration::from_secs(3_600))]
     pub robots_max_age: Duration,
     /// How much of a robots.txt is parsed, in bytes.
-    #[serde(with = "WrittenAs::<SizeValue>")]
+    #[serde(with = "WrittenAs::<MemorySize>")]
+    // RFC 9309 §2.5: at least 500 kibibytes must be parsed.
+    #[default(500 << 10)]
     pub robots_max_size: usize,
     /// The operator's own crawlers, and published ones.
     #[serde(with = "WrittenAs::<TextOrTable<CatalogueConfig>>")]
     pub catalogue: CatalogueConfig,
     /// How long requests in flight may take after SIGTERM.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    #[default(Duration::from_secs(30))]
     pub grace: Duration,
     /// The operational log.
     pub log: LogOptions,
     /// Time limits.
-    #[serde(with = "WrittenAs::<Timeouts>")]
     pub timeouts: Arc<Timeouts>,
     /// Bounds on connections and requests.
     pub limits: ConnectionLimits,
@@ -330,25 +357,6 @@ impl Config {
         plain.chain(self.listeners.iter().copied()).chain(doors)
     }
 
-    /// Where a configuration file puts the control socket, whatever else is wrong with it: the running gateway says what.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn control_of(path: &Path) -> Result<PathBuf, ConfigErrors> {
-        let bytes = reading::contents(path, MOST_BYTES, "configuration")?;
-        let text = String::from_utf8_lossy(&bytes);
-        let table = toml::from_str(&text).ok().or_else(|| control_line(&text)).unwrap_or_default();
-        let base = path.parent().unwrap_or_else(|| Path::new(""));
-        let written = |key| table.get(key).and_then(toml::Value::as_str).map(|written| base.join(written));
-        let default = || {
-            let below = |_| written("state_dir").map(|folder| folder.join("control.sock"));
-            defaults::control().or_else(|error| below(error).ok_or(error))
-        };
-        written("control")
-            .map_or_else(default, Ok)
-            .map_err(|error| ConfigErrors(vec![ConfigError::whole(path, error.to_string())]))
-    }
-
     /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
     /// certificates, those that origins are believed by, the secret of other proxies, the webhook, answers to violations. Lists of address ranges are the policy's affair.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
@@ -362,12 +370,6 @@ impl Config {
         let bodies = bodies.map(PathBuf::as_path);
         own.into_iter().flatten().chain(robots).chain(pairs).chain(authorities).chain(bodies)
     }
-}
-
-/// The key `control` of a file that is no TOML as a whole: its line, above the first table.
-fn control_line(text: &str) -> Option<toml::Table> {
-    let mut above = text.lines().take_while(|line| !line.starts_with('[')).map(toml::from_str::<toml::Table>);
-    above.find_map(|keys| keys.ok().filter(|keys| keys.contains_key("control")))
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {

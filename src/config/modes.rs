@@ -2,7 +2,7 @@
 
 use super::faults::Faults;
 use super::site::refusal_status;
-use super::values::{ListedAs, PurposeValue, RateValue, TextOrTable, ValueError, from_text};
+use super::values::{ListedAs, PurposeValue, RateValue, TextOrTable, web_url, written};
 use super::{Config, Exception, OriginUrl};
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, SetByName};
@@ -10,7 +10,6 @@ use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// What is set for a crawler, or for all that fetch for one purpose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -49,24 +48,14 @@ pub enum ActionConfig {
     Upstream(OriginUrl),
 }
 
-/// The address of a page, as it stands in a header field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageUrl(pub Box<str>);
-
-from_text!(PageUrl);
-
-impl FromStr for PageUrl {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let uri = text.parse::<http::Uri>().ok().filter(|uri| uri.authority().is_some());
-        let is_page = uri.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")));
-        if is_page && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"".contains(&byte)) {
-            return Ok(Self(text.into()));
-        }
+written! {
+    /// The address of a page, as it stands in a header field.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub PageUrl(Box<str>) = |text| {
+        let is_page = web_url(text).is_some() && !text.contains(['<', '>', '"']);
         let expected = "expected the URL of a page, such as `https://example.org/terms`";
-        Err(ValueError::new(format!("invalid address `{text}`: {expected}")))
-    }
+        if is_page { Ok(text.into()) } else { Err(format!("invalid address `{text}`: {expected}")) }
+    };
 }
 
 impl NamedSetting {

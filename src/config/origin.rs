@@ -1,9 +1,10 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
 use super::faults::Faults;
-use super::origin_url::{OriginError, OriginUrl};
-use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs, from_value};
+use super::origin_url::OriginUrl;
+use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -39,24 +40,35 @@ pub struct OriginServer {
 }
 
 /// How a server is asked if it is well.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct HealthCheck {
     /// What is asked.
     #[serde(rename = "check")]
+    #[default(Probe::Off)]
     pub probe: Probe,
     /// For what path, where the probe is a request.
+    // The page that every origin has.
+    #[default("/")]
     pub path: String,
     /// How often.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // A broken server is out after a quarter of a minute.
+    #[default(Duration::from_secs(5))]
     pub interval: Duration,
     /// How long an answer may take.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // A server that needs longer is not well.
+    #[default(Duration::from_secs(2))]
     pub timeout: Duration,
     /// After how many bad answers in a row it gets no requests.
+    // One bad answer can be chance, three in a row are not.
+    #[default(3)]
     pub failures: u32,
     /// After how many good answers in a row it gets requests again.
+    // A server that is starting may fail again at once.
+    #[default(2)]
     pub successes: u32,
 }
 
@@ -93,9 +105,9 @@ pub struct OriginTimeouts {
 }
 
 impl FromStr for Origin {
-    type Err = OriginError;
+    type Err = String;
 
-    fn from_str(url: &str) -> Result<Self, OriginError> {
+    fn from_str(url: &str) -> Result<Self, String> {
         url.parse().map(Self::single)
     }
 }
@@ -105,35 +117,15 @@ impl TableOrText for Origin {
 }
 
 impl FromStr for OriginServer {
-    type Err = OriginError;
+    type Err = String;
 
-    fn from_str(url: &str) -> Result<Self, OriginError> {
+    fn from_str(url: &str) -> Result<Self, String> {
         url.parse().map(Self::new)
     }
 }
 
 impl TableOrText for OriginServer {
     const WANTED: &'static str = "a URL, or a table with `url`";
-}
-
-from_value!(TextOrTable<Origin> => Origin, TextOrTable<OriginServer> => OriginServer);
-
-impl Default for HealthCheck {
-    fn default() -> Self {
-        Self {
-            probe: Probe::Off,
-            // The page that every origin has.
-            path: "/".to_owned(),
-            // A broken server is out after a quarter of a minute.
-            interval: Duration::from_secs(5),
-            // A server that needs longer is not well.
-            timeout: Duration::from_secs(2),
-            // One bad answer can be chance, three in a row are not.
-            failures: 3,
-            // A server that is starting may fail again at once.
-            successes: 2,
-        }
-    }
 }
 
 /// The weight where none is written.

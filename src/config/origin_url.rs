@@ -1,7 +1,7 @@
 //! Where one server of an origin is reached, as the operator writes it.
 
 use super::user_info::without_user_info;
-use super::values::from_text;
+use super::values::{from_text, web_url};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -20,20 +20,6 @@ pub enum OriginUrl {
     },
     /// A server that listens on a Unix socket.
     Socket(PathBuf),
-}
-
-/// Why a text is no [`OriginUrl`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OriginError {
-    /// Not an URL of scheme and authority.
-    #[error("invalid origin `{0}`: expected a URL such as `http://127.0.0.1:3000`")]
-    NoUrl(String),
-    /// A path, query or user in the URL.
-    #[error("`{0}`: an origin has no path, query or user; write only scheme, host and port")]
-    TooMuch(String),
-    /// A socket whose path is not absolute.
-    #[error("`{0}`: write the whole path of the socket, such as `unix:/run/app.sock`")]
-    Relative(String),
 }
 
 impl fmt::Display for OriginUrl {
@@ -78,39 +64,35 @@ const fn default_port(tls: bool) -> u16 {
 from_text!(OriginUrl);
 
 impl FromStr for OriginUrl {
-    type Err = OriginError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, OriginError> {
-        let owned = || without_user_info(text).into_owned();
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown = without_user_info(text);
         if let Some(path) = text.strip_prefix("unix:") {
             let path = Path::new(path.strip_prefix("//").unwrap_or(path));
             let is_whole = path.is_absolute() && path.file_name().is_some();
+            let expected = "write the whole path of the socket, such as `unix:/run/app.sock`";
             return if is_whole {
                 Ok(Self::Socket(path.to_owned()))
             } else {
-                Err(OriginError::Relative(owned()))
+                Err(format!("`{shown}`: {expected}"))
             };
         }
-        let uri: http::Uri = text.parse().map_err(|_| OriginError::NoUrl(owned()))?;
-        let tls = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
-            _ => return Err(OriginError::NoUrl(owned())),
-        };
-        let authority = uri.authority().ok_or_else(|| OriginError::NoUrl(owned()))?;
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.as_str().contains('@') {
-            return Err(OriginError::TooMuch(owned()));
+        let no_url = || format!("invalid origin `{shown}`: expected a URL such as `http://127.0.0.1:3000`");
+        let uri = web_url(text).ok_or_else(no_url)?;
+        let tls = uri.scheme_str() == Some("https");
+        let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+        if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.contains('@') {
+            let expected = "an origin has no path, query or user; write only scheme, host and port";
+            return Err(format!("`{shown}`: {expected}"));
         }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let port = match authority.as_str().rsplit_once(':') {
+        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+        let port = match authority.rsplit_once(':') {
             Some((_, digits)) if !digits.contains(']') => {
-                digits.parse().ok().filter(|port| *port != 0).ok_or_else(|| OriginError::NoUrl(owned()))?
+                digits.parse().ok().filter(|port| *port != 0).ok_or_else(no_url)?
             }
             _ => default_port(tls),
         };
-        if host.is_empty() {
-            return Err(OriginError::NoUrl(owned()));
-        }
         Ok(Self::Tcp { tls, host: host.into(), port })
     }
 }
@@ -135,10 +117,14 @@ mod tests {
 
     #[test]
     fn refuses_what_it_could_not_honour() {
-        assert!(matches!("http://example.org/app".parse::<OriginUrl>(), Err(OriginError::TooMuch(_))));
-        let told = "http://u:s3cret@example.org".parse::<OriginUrl>();
-        assert_eq!(told, Err(OriginError::TooMuch("http://(hidden)@example.org".to_owned())));
-        assert!(matches!("unix:app.sock".parse::<OriginUrl>(), Err(OriginError::Relative(_))));
+        for (bad, told) in [
+            ("http://example.org/app", "`http://example.org/app`: an origin has no path"),
+            ("http://u:s3cret@example.org", "`http://(hidden)@example.org`: an origin has no path"),
+            ("unix:app.sock", "`unix:app.sock`: write the whole path"),
+        ] {
+            let error = bad.parse::<OriginUrl>().unwrap_err();
+            assert!(error.starts_with(told), "{error}");
+        }
         for bad in [
             "",
             "example.org:80",

@@ -1,13 +1,11 @@
 //! What a site's robots.txt is made of: `robots = …`.
 
-use super::defaults;
 use super::faults::Faults;
 use super::origin_url::OriginUrl;
-use super::values::{
-    DurationValue, PurposeValue, TableOrText, TextOrTable, ValueError, WrittenAs, from_text, from_value,
-};
+use super::values::{DurationValue, PurposeValue, TableOrText, WrittenAs, from_text, web_url, written};
 use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
+use smart_default::SmartDefault;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -17,7 +15,7 @@ use std::time::Duration;
 const RAREST: Duration = Duration::from_secs(86_400);
 
 /// What a site's robots.txt is made of; the origin's own where nothing is said.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct RobotsConfig {
@@ -27,6 +25,9 @@ pub struct RobotsConfig {
     pub from: RobotsFrom,
     /// How often the origin is asked.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // A change made there is served, and judged by, soon enough not to be missed, and one request in ten minutes is nothing
+    // to an origin.
+    #[default(Duration::from_secs(600))]
     pub every: Duration,
     /// The host that it is asked for.
     pub host: Option<RobotsHost>,
@@ -54,10 +55,6 @@ pub enum RobotsFrom {
     None,
 }
 
-/// The host that an origin is asked for: a name, with a port where it has one, as it stands in a Host field (RFC 9110 §7.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RobotsHost(pub Box<str>);
-
 /// Where a robots.txt is fetched that is not the origin's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RobotsUrl {
@@ -67,21 +64,6 @@ pub struct RobotsUrl {
     pub path: Box<str>,
 }
 
-impl Default for RobotsConfig {
-    fn default() -> Self {
-        Self {
-            file: None,
-            from: RobotsFrom::Origin,
-            every: defaults::ROBOTS_EVERY,
-            host: None,
-            url: None,
-            additions: None,
-            block: Vec::new(),
-            except: Vec::new(),
-        }
-    }
-}
-
 impl FromStr for RobotsConfig {
     type Err = Infallible;
 
@@ -89,8 +71,6 @@ impl FromStr for RobotsConfig {
         Ok(Self::of_file(file.into()))
     }
 }
-
-from_value!(TextOrTable<RobotsConfig> => RobotsConfig);
 
 impl TableOrText for RobotsConfig {
     const WANTED: &'static str =
@@ -166,37 +146,33 @@ fn purposes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Purpose>, 
     Ok(sets.into_iter().flat_map(|set| set.0.purposes()).collect())
 }
 
-from_text!(RobotsHost, RobotsUrl);
-
-impl FromStr for RobotsHost {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+written! {
+    /// The host that an origin is asked for: a name, with a port where it has one, as it stands in a Host field (RFC 9110
+    /// §7.2).
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub RobotsHost(Box<str>) = |text| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
         if !text.is_empty() && text.bytes().all(is_plain) {
-            return Ok(Self(text.to_ascii_lowercase().into()));
+            return Ok(text.to_ascii_lowercase().into());
         }
-        Err(ValueError::new(format!("invalid host `{text}`: expected a name such as `example.org`")))
-    }
+        Err(format!("invalid host `{text}`: expected a name such as `example.org`"))
+    };
 }
 
-impl FromStr for RobotsUrl {
-    type Err = ValueError;
+from_text!(RobotsUrl);
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let wrong = || {
-            ValueError::new(format!(
-                "invalid URL `{text}`: expected the URL of a robots.txt, such as `https://example.org/robots.txt`"
-            ))
+impl FromStr for RobotsUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = || {
+            let uri = web_url(text)?;
+            let server = format!("{}://{}", uri.scheme_str()?, uri.authority()?).parse().ok()?;
+            let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
+            Some(Self { server, path: if path == "/" { "/robots.txt" } else { path }.into() })
         };
-        let uri: http::Uri = text.parse().map_err(|_| wrong())?;
-        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return Err(wrong());
-        };
-        let server = format!("{scheme}://{authority}").parse().map_err(|_| wrong())?;
-        let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-        let path = if path == "/" { "/robots.txt" } else { path };
-        Ok(Self { server, path: path.into() })
+        let expected = "expected the URL of a robots.txt, such as `https://example.org/robots.txt`";
+        read().ok_or_else(|| format!("invalid URL `{text}`: {expected}"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `robots_tags`: what forwarded answers say to robots of themselves, by path and by whom they are for.
 
-use super::values::{PurposeValue, ValueError, from_text};
+use super::values::{PurposeValue, from_text, written};
 use crate::identify::Identity;
 use crate::robots::{ParseLimits, Robots};
 use serde::Deserialize;
@@ -20,41 +20,36 @@ pub struct RobotsTag {
     path: Option<TagPath>,
 }
 
-/// `noindex`, or `max-snippet:20`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TagRule(Box<str>);
-
-from_text!(TagRule, TagPath);
-
-impl FromStr for TagRule {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+written! {
+    /// `noindex`, or `max-snippet:20`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub(super) TagRule(Box<str>) = |text| {
         let (name, value) = text.split_once(':').unwrap_or((text, "0"));
-        let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
+        let is_of_name =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+        let is_name = name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_of_name);
         if is_name && value.parse::<i32>().is_ok() {
-            return Ok(Self(text.into()));
+            return Ok(text.into());
         }
         let expected = "expected a word such as `noindex`, or one with a number such as `max-snippet:20`";
-        Err(ValueError::new(format!("invalid rule `{text}`: {expected}")))
-    }
+        Err(format!("invalid rule `{text}`: {expected}"))
+    };
 }
+
+from_text!(TagPath);
 
 /// A pattern of paths as in robots.txt, matched by the same engine.
 #[derive(Clone, Debug)]
 pub(super) struct TagPath(Box<str>, Arc<Robots>);
 
 impl FromStr for TagPath {
-    type Err = ValueError;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let is_pattern = text.starts_with(['/', '*']) && text.bytes().all(|byte| byte > b' ' && byte != b'#');
         if !is_pattern {
             let expected = "expected a pattern as in robots.txt, such as `/drafts/` or `/*.pdf$`";
-            return Err(ValueError::new(format!("invalid path `{text}`: {expected}")));
+            return Err(format!("invalid path `{text}`: {expected}"));
         }
         let file = format!("User-agent: *\nDisallow: {text}\n");
         let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;

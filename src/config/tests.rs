@@ -7,8 +7,8 @@ use super::robots::{RobotsHost, RobotsUrl};
 use super::robots_tags::{TagPath, TagRule};
 use super::site::{PathParametersForm, RefusalForm};
 use super::values::{
-    AdminValue, DurationValue, Ed25519Value, FieldToKeep, FieldToRemove, ListedAs, ListenValue, NetworkValue,
-    PurposeValue, RateValue, SizeValue, TextOrTable, WrittenAs,
+    AdminValue, DurationValue, Ed25519Value, FieldToKeep, FieldToRemove, ListedAs, ListenValue, MemorySize,
+    NetworkValue, PurposeValue, RateValue, SizeValue, TextOrTable, WrittenAs,
 };
 use super::verify::{MirrorValue, RefreshValue, ResolverValue};
 use super::{Config, ForwardedFieldForm, HostPattern, OriginUrl};
@@ -126,6 +126,7 @@ forms! {
     HostPattern = { "title": "host" },
     ListenValue = { "title": "IP address and port" },
     LocalDate = { "title": "date", "format": "date" },
+    MemorySize = { "title": "size", "pattern": "^[0-9]+(B|KiB|MiB|GiB)$" },
     MirrorValue = { "title": "URL" },
     NetworkValue = { "title": "network" },
     OriginUrl = { "title": "URL" },

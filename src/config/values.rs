@@ -1,4 +1,4 @@
-//! Values of the configuration file: newtypes that can only hold good ones.
+//! Values of the configuration file: types that can only hold good ones.
 //!
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
@@ -8,6 +8,7 @@ use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::Uri;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -17,211 +18,13 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A duration such as `"24h"`, `"1m"`, `"200ms"`, `"0s"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DurationValue(pub Duration);
+/// The form in which a value is written.
+pub(super) trait WrittenValue {
+    /// What is kept.
+    type Value;
 
-/// A size such as `"500KiB"`, `"100MiB"`, `"1GiB"` or `"4096B"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SizeValue(pub u64);
-
-/// An address to listen on: `"127.0.0.1:8080"`, `"[::]:80"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListenValue(pub SocketAddr);
-
-/// An address to listen on, or `"off"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AdminValue(pub Option<SocketAddr>);
-
-/// A network: `"10.0.0.0/8"`, `"192.0.2.1"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NetworkValue(pub Network);
-
-/// A purpose, or `ai` for all of them that are AI's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PurposeValue(pub(super) PurposeSet);
-
-impl FromStr for PurposeValue {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        text.parse().map(Self)
-    }
-}
-
-/// A rate: `"100/s"`, `"60/m"`, or `"off"` for none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateValue(pub Option<JournalRate>);
-
-/// The name of a field that is taken out of requests.
-pub(super) struct FieldToRemove(FieldPattern);
-
-/// The name of a field that is passed on.
-pub(super) struct FieldToKeep(FieldPattern);
-
-impl FromStr for FieldToRemove {
-    type Err = FieldPatternError;
-
-    fn from_str(text: &str) -> Result<Self, FieldPatternError> {
-        FieldPattern::to_remove(text).map(Self)
-    }
-}
-
-impl FromStr for FieldToKeep {
-    type Err = FieldPatternError;
-
-    fn from_str(text: &str) -> Result<Self, FieldPatternError> {
-        FieldPattern::to_keep(text).map(Self)
-    }
-}
-
-/// A public key of Ed25519, as `openssl` writes it.
-pub(super) struct Ed25519Value([u8; 32]);
-
-/// How such a key begins (RFC 8410 §4).
-const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
-
-impl FromStr for Ed25519Value {
-    type Err = ValueError;
-
-    fn from_str(written: &str) -> Result<Self, ValueError> {
-        let key = || STANDARD.decode(written).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
-        let message = "expected a public key of Ed25519; write the line between the first and the last one of \
-                       `openssl pkey -in key.pem -pubout`";
-        key().map(Self).ok_or_else(|| ValueError::new(message.to_owned()))
-    }
-}
-
-/// Why a text is no good value; says what to write instead.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ValueError(String);
-
-impl ValueError {
-    pub(super) const fn new(message: String) -> Self {
-        Self(message)
-    }
-}
-
-/// A table that may be written as a text, too.
-pub(super) trait TableOrText: FromStr<Err: fmt::Display> {
-    /// What is expected.
-    const WANTED: &'static str;
-}
-
-/// A text, or a table with its own complaints about its keys.
-#[derive(Debug)]
-pub(super) struct TextOrTable<T>(pub(super) T);
-
-impl<'de, T: TableOrText + Deserialize<'de>> Deserialize<'de> for TextOrTable<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOrTableVisitor(PhantomData)).map(Self)
-    }
-}
-
-struct TextOrTableVisitor<T>(PhantomData<T>);
-
-impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(T::WANTED)
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map))
-    }
-}
-
-/// Splits `12m` into its number and what its unit stands for.
-fn split_number(text: &str, units: &[(&str, u64)]) -> Option<(u64, u64)> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, written) = text.split_at_checked(digits)?;
-    let (_, unit) = units.iter().find(|(name, _)| *name == written)?;
-    Some((number.parse().ok()?, *unit))
-}
-
-impl FromStr for DurationValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let millis = split_number(text, &[("ms", 1)]).map(|(number, _)| Duration::from_millis(number));
-        let seconds = || {
-            let units = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), ("w", 7 * 86_400)];
-            let (number, unit) = split_number(text, &units)?;
-            number.checked_mul(unit).map(Duration::from_secs)
-        };
-        millis.or_else(seconds).map(Self).ok_or_else(|| {
-            ValueError(format!(
-                "invalid duration `{text}`: expected a number and a unit (ms, s, m, h, d or w), such as `24h`"
-            ))
-        })
-    }
-}
-
-impl FromStr for SizeValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let units = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
-        let bytes = split_number(text, &units).and_then(|(number, unit)| number.checked_mul(unit));
-        bytes.map(Self).ok_or_else(|| {
-            ValueError(format!(
-                "invalid size `{text}`: expected a number and a unit (B, KiB, MiB or GiB), such as `500KiB`"
-            ))
-        })
-    }
-}
-
-impl FromStr for ListenValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let expected = "expected an IP address and a port, such as `0.0.0.0:80` or `[::]:80`";
-        text.parse().map(Self).map_err(|_| ValueError(format!("invalid address `{text}`: {expected}")))
-    }
-}
-
-impl FromStr for AdminValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match text {
-            "off" => Ok(Self(None)),
-            _ => text.parse().map(|address| Self(Some(address))).map_err(|_| {
-                ValueError(format!("invalid address `{text}`: expected an IP address and a port, such as `127.0.0.1:9309`, or `off`"))
-            }),
-        }
-    }
-}
-
-impl FromStr for NetworkValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        text.parse().map(Self).map_err(|error: NetworkError| ValueError(error.to_string()))
-    }
-}
-
-impl FromStr for RateValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let rate = || {
-            let (lines, seconds) = split_number(text, &[("/s", 1), ("/m", 60), ("/h", 3_600)])?;
-            let lines = u32::try_from(lines).ok().filter(|lines| *lines > 0)?;
-            Some(JournalRate { lines, period: Duration::from_secs(seconds) })
-        };
-        let message = || format!("invalid rate `{text}`: expected `100/s`, `60/m`, `1000/h` or `off`");
-        rate().map(|rate| Self(Some(rate))).ok_or_else(|| ValueError(message()))
-    }
+    /// What it stands for.
+    fn value(self) -> Self::Value;
 }
 
 /// The form `V` in which a field is written; what it stands for is kept.
@@ -230,9 +33,9 @@ pub(super) struct WrittenAs<V>(PhantomData<V>);
 impl<V> WrittenAs<V> {
     pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>
     where
-        V: Deserialize<'de> + Into<T>,
+        V: Deserialize<'de> + WrittenValue<Value: Into<T>>,
     {
-        V::deserialize(deserializer).map(Into::into)
+        V::deserialize(deserializer).map(|written| written.value().into())
     }
 }
 
@@ -240,12 +43,12 @@ impl<V> WrittenAs<V> {
 pub(super) struct ListedAs<V>(PhantomData<V>);
 
 impl<V> ListedAs<V> {
-    pub(super) fn deserialize<'de, T, C, D: Deserializer<'de>>(deserializer: D) -> Result<C, D::Error>
+    pub(super) fn deserialize<'de, C, D: Deserializer<'de>>(deserializer: D) -> Result<C, D::Error>
     where
-        V: Deserialize<'de> + Into<T>,
-        C: FromIterator<T>,
+        V: Deserialize<'de> + WrittenValue,
+        C: FromIterator<V::Value>,
     {
-        Ok(Vec::<V>::deserialize(deserializer)?.into_iter().map(Into::into).collect())
+        Ok(Vec::<V>::deserialize(deserializer)?.into_iter().map(V::value).collect())
     }
 }
 
@@ -276,31 +79,173 @@ macro_rules! from_text {
 }
 pub(super) use from_text;
 
-macro_rules! from_value {
-    ($($value:ty => $plain:ty),*) => {$(
-        impl From<$value> for $plain {
-            fn from(value: $value) -> Self {
-                value.0.into()
+/// Forms of values that are written as a text: what each stands for, and how it is read.
+macro_rules! written {
+    ($($(#[$meta:meta])* $visibility:vis $name:ident($value:ty) = $read:expr;)*) => {$(
+        $(#[$meta])*
+        $visibility struct $name(pub $value);
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                let read: fn(&str) -> Result<$value, String> = $read;
+                read(text).map(Self)
             }
         }
+
+        impl $crate::config::values::WrittenValue for $name {
+            type Value = $value;
+
+            fn value(self) -> $value {
+                self.0
+            }
+        }
+
+        $crate::config::values::from_text!($name);
     )*};
 }
-pub(super) use from_value;
+pub(super) use written;
 
-from_value!(
-    DurationValue => Duration, DurationValue => Option<Duration>, SizeValue => u64, SizeValue => Option<u64>,
-    ListenValue => SocketAddr, AdminValue => Option<SocketAddr>, NetworkValue => Network, NetworkValue => Option<Network>, RateValue => Option<JournalRate>,
-    Ed25519Value => Option<[u8; 32]>, FieldToRemove => FieldPattern, FieldToKeep => FieldPattern
-);
+written! {
+    /// A duration such as `"24h"`, `"1m"`, `"200ms"`, `"0s"`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub DurationValue(Duration) = |text| {
+        let millis = split_number(text, &[("ms", 1)]).map(|(number, _)| Duration::from_millis(number));
+        let seconds = || {
+            let units = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), ("w", 7 * 86_400)];
+            let (number, unit) = split_number(text, &units)?;
+            number.checked_mul(unit).map(Duration::from_secs)
+        };
+        let expected = "expected a number and a unit (ms, s, m, h, d or w), such as `24h`";
+        millis.or_else(seconds).ok_or_else(|| format!("invalid duration `{text}`: {expected}"))
+    };
 
-impl From<SizeValue> for usize {
-    fn from(size: SizeValue) -> Self {
-        Self::try_from(size.0).unwrap_or(Self::MAX)
+    /// A size such as `"500KiB"`, `"100MiB"`, `"1GiB"` or `"4096B"`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub SizeValue(u64) = |text| {
+        let units = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+        let bytes = split_number(text, &units).and_then(|(number, unit)| number.checked_mul(unit));
+        let expected = "expected a number and a unit (B, KiB, MiB or GiB), such as `500KiB`";
+        bytes.ok_or_else(|| format!("invalid size `{text}`: {expected}"))
+    };
+
+    /// The same of something that is held in memory.
+    pub(super) MemorySize(usize) = |text| {
+        text.parse().map(|SizeValue(bytes)| usize::try_from(bytes).unwrap_or(usize::MAX))
+    };
+
+    /// An address to listen on: `"127.0.0.1:8080"`, `"[::]:80"`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub ListenValue(SocketAddr) = |text| {
+        let expected = "expected an IP address and a port, such as `0.0.0.0:80` or `[::]:80`";
+        text.parse().map_err(|_| format!("invalid address `{text}`: {expected}"))
+    };
+
+    /// An address to listen on, or `"off"`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub AdminValue(Option<SocketAddr>) = |text| {
+        let expected = "expected an IP address and a port, such as `127.0.0.1:9309`, or `off`";
+        let address = (text != "off").then(|| text.parse()).transpose();
+        address.map_err(|_| format!("invalid address `{text}`: {expected}"))
+    };
+
+    /// A network: `"10.0.0.0/8"`, `"192.0.2.1"`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub NetworkValue(Network) = |text| text.parse().map_err(|error: NetworkError| error.to_string());
+
+    /// A purpose, or `ai` for all of them that are AI's.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(super) PurposeValue(PurposeSet) = |text| text.parse().map_err(|error: UnknownWord| error.to_string());
+
+    /// A rate: `"100/s"`, `"60/m"`, or `"off"` for none.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub RateValue(Option<JournalRate>) = |text| {
+        let rate = || {
+            let (lines, seconds) = split_number(text, &[("/s", 1), ("/m", 60), ("/h", 3_600)])?;
+            let lines = u32::try_from(lines).ok().filter(|lines| *lines > 0)?;
+            Some(JournalRate { lines, period: Duration::from_secs(seconds) })
+        };
+        let wrong = || format!("invalid rate `{text}`: expected `100/s`, `60/m`, `1000/h` or `off`");
+        (text != "off").then(|| rate().ok_or_else(wrong)).transpose()
+    };
+
+    /// The name of a field that is taken out of requests.
+    pub(super) FieldToRemove(FieldPattern) =
+        |text| FieldPattern::to_remove(text).map_err(|error: FieldPatternError| error.to_string());
+
+    /// The name of a field that is passed on.
+    pub(super) FieldToKeep(FieldPattern) =
+        |text| FieldPattern::to_keep(text).map_err(|error: FieldPatternError| error.to_string());
+
+    /// A public key of Ed25519, as `openssl` writes it.
+    pub(super) Ed25519Value([u8; 32]) = |text| {
+        let key = || STANDARD.decode(text).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
+        let expected = "expected a public key of Ed25519; write the line between the first and the last one of \
+                        `openssl pkey -in key.pem -pubout`";
+        key().ok_or_else(|| expected.to_owned())
+    };
+}
+
+/// How a public key of Ed25519 begins (RFC 8410 §4).
+const ED25519_KEY: &[u8] = b"\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00";
+
+/// Splits `12m` into its number and what its unit stands for.
+fn split_number(text: &str, units: &[(&str, u64)]) -> Option<(u64, u64)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, written) = text.split_at_checked(digits)?;
+    let (_, unit) = units.iter().find(|(name, _)| *name == written)?;
+    Some((number.parse().ok()?, *unit))
+}
+
+/// A URL of the web, with nothing in it that could not stand in a field of a head.
+pub(super) fn web_url(text: &str) -> Option<Uri> {
+    let uri: Uri = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_graphic()))?;
+    let has_host = uri.host().is_some_and(|host| !host.is_empty());
+    (has_host && matches!(uri.scheme_str(), Some("http" | "https"))).then_some(uri)
+}
+
+/// A table that may be written as a text, too.
+pub(super) trait TableOrText: FromStr<Err: fmt::Display> {
+    /// What is expected.
+    const WANTED: &'static str;
+}
+
+/// A text, or a table with its own complaints about its keys.
+#[derive(Debug)]
+pub(super) struct TextOrTable<T>(T);
+
+impl<T> WrittenValue for TextOrTable<T> {
+    type Value = T;
+
+    fn value(self) -> T {
+        self.0
     }
 }
 
-from_text!(DurationValue, SizeValue, ListenValue, AdminValue, NetworkValue, RateValue, PurposeValue);
-from_text!(FieldToRemove, FieldToKeep, Ed25519Value);
+impl<'de, T: TableOrText + Deserialize<'de>> Deserialize<'de> for TextOrTable<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrTableVisitor(PhantomData)).map(Self)
+    }
+}
+
+struct TextOrTableVisitor<T>(PhantomData<T>);
+
+impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(T::WANTED)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
 
 #[cfg(test)]
 mod tests {

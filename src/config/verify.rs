@@ -1,33 +1,39 @@
 //! The `[verify]` table: how the gateway finds out whether a client is the crawler it says it is.
 
-use super::defaults;
 use super::user_info::without_user_info;
-use super::values::{DurationValue, ListedAs, ValueError, WrittenAs, from_text, from_value};
+use super::values::{DurationValue, ListedAs, WrittenAs, web_url, written};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// How the names of crawlers are verified.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct VerifyOptions {
     /// Whether name servers are asked for the names of addresses.
+    #[default(true)]
     pub dns: bool,
     /// Which ones; none for those of the system.
     #[serde(with = "ListedAs::<ResolverValue>")]
     pub resolvers: Vec<SocketAddr>,
     /// How long one question may take.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // No request waits for it, so it may be long enough for a resolver that has to ask its way down from the root.
+    #[default(Duration::from_secs(2))]
     pub timeout: Duration,
     /// How long it is remembered that an address belongs to a crawler.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // Operators move addresses over days; half a day spares the name servers without outliving many a move.
+    #[default(Duration::from_secs(12 * 3_600))]
     pub cache: Duration,
     /// How long it is remembered that it does not.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    // Short, because this is the answer that accuses: a name that was entered late is believed within the hour.
+    #[default(Duration::from_secs(3_600))]
     pub cache_negative: Duration,
     /// How often published ranges are fetched; `None` leaves that to `gatewayctl crawlers refresh`.
     #[serde(with = "WrittenAs::<RefreshValue>")]
@@ -51,22 +57,6 @@ pub struct NameServers {
     pub timeout: Duration,
 }
 
-impl Default for VerifyOptions {
-    fn default() -> Self {
-        Self {
-            dns: true,
-            resolvers: Vec::new(),
-            timeout: defaults::VERIFY_TIMEOUT,
-            cache: defaults::VERIFY_CACHE,
-            cache_negative: defaults::VERIFY_CACHE_NEGATIVE,
-            refresh: None,
-            mirror: None,
-            ca: None,
-            ranges: BTreeMap::new(),
-        }
-    }
-}
-
 impl VerifyOptions {
     /// Whom to ask for the names of addresses; `None` asks nobody.
     pub fn name_servers(&self) -> Option<NameServers> {
@@ -74,21 +64,6 @@ impl VerifyOptions {
         self.dns.then_some(NameServers { addresses, timeout })
     }
 }
-
-/// A folder that holds the lists.
-pub(super) struct MirrorValue(String);
-
-from_text!(MirrorValue, ResolverValue, RefreshValue);
-
-impl FromStr for MirrorValue {
-    type Err = ValueError;
-
-    fn from_str(url: &str) -> Result<Self, ValueError> {
-        mirror_folder(url).map(Self).map_err(ValueError::new)
-    }
-}
-
-from_value!(MirrorValue => Option<String>, ResolverValue => SocketAddr, RefreshValue => Option<Duration>);
 
 /// The URL of a folder that holds copies of published lists, ending with `/`.
 ///
@@ -103,68 +78,51 @@ pub fn mirror_folder(url: &str) -> Result<String, String> {
 /// Whether something may be fetched from a URL.
 pub(super) fn check_fetched_url(url: &str, expected: &str) -> Result<(), String> {
     let shown = without_user_info(url);
-    let plain = url.strip_prefix("http://");
-    let rest = url.strip_prefix("https://").or(plain);
-    if rest.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) || url.contains(['?', '#', ' ', '@'])
-    {
-        return Err(format!("invalid URL `{shown}`: expected {expected}"));
-    }
-    if plain.is_some_and(|rest| !is_near(rest)) {
+    let uri = web_url(url).filter(|_| !url.contains(['?', '#', '@']));
+    let uri = uri.ok_or_else(|| format!("invalid URL `{shown}`: expected {expected}"))?;
+    if uri.scheme_str() == Some("http") && !is_near(uri.host().unwrap_or_default()) {
         return Err(format!("`{shown}` is plain HTTP, which anybody on the way could change: use https"));
     }
     Ok(())
 }
 
-/// Whether the host that `rest` of a URL opens with is this machine or has a private address.
-fn is_near(rest: &str) -> bool {
-    let authority = rest.split('/').next().unwrap_or_default();
-    let host = match authority.strip_prefix('[') {
-        Some(v6) => v6.split(']').next(),
-        None => authority.split(':').next(),
-    };
-    let host = host.unwrap_or_default();
+/// Whether a host is this machine or has a private address.
+fn is_near(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost")
-        || host.parse::<IpAddr>().is_ok_and(|address| match address.to_canonical() {
+        || address.is_ok_and(|address| match address.to_canonical() {
             IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
             IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
         })
 }
 
-/// A name server: `"192.0.2.53:53"`, or an address alone for port 53.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ResolverValue(SocketAddr);
+/// The least time between two fetches of published address ranges. Their publishers ask for about one a day, and never more
+/// than one an hour.
+const REFRESH_LEAST: Duration = Duration::from_secs(3_600);
 
-impl FromStr for ResolverValue {
-    type Err = ValueError;
+written! {
+    /// A folder that holds the lists.
+    pub(super) MirrorValue(String) = mirror_folder;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    /// A name server: `"192.0.2.53:53"`, or an address alone for port 53.
+    pub(super) ResolverValue(SocketAddr) = |text| {
         let alone = || text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
-        text.parse::<SocketAddr>().or_else(|_| alone()).map(Self).map_err(|_| {
-            ValueError::new(format!(
-                "invalid name server `{text}`: expected an IP address and a port, such as `127.0.0.1:53`"
-            ))
-        })
-    }
-}
+        let expected = "expected an IP address and a port, such as `127.0.0.1:53`";
+        text.parse().or_else(|_| alone()).map_err(|_| format!("invalid name server `{text}`: {expected}"))
+    };
 
-/// How often to fetch: `"24h"`, or `"off"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RefreshValue(Option<Duration>);
-
-impl FromStr for RefreshValue {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    /// How often to fetch: `"24h"`, or `"off"`.
+    pub(super) RefreshValue(Option<Duration>) = |text| {
         if text == "off" {
-            return Ok(Self(None));
+            return Ok(None);
         }
         let DurationValue(every) = text.parse()?;
-        if every < defaults::VERIFY_REFRESH_LEAST {
-            let message = "is too often for the publishers of address ranges; write `1h` or more, or `off`";
-            return Err(ValueError::new(format!("`{text}` {message}")));
+        if every < REFRESH_LEAST {
+            let remedy = "is too often for the publishers of address ranges; write `1h` or more, or `off`";
+            return Err(format!("`{text}` {remedy}"));
         }
-        Ok(Self(Some(every)))
-    }
+        Ok(Some(every))
+    };
 }
 
 #[cfg(test)]
@@ -213,10 +171,8 @@ mod tests {
         {
             assert!(mirror_folder(&format!("http://{near}")).is_ok(), "{near}");
         }
-        for far in ["localhost.example", "127.0.0.1.example/x", "11.0.0.1", "[2001:db8::1]", "mirror", "[::1"]
-        {
-            let near = far == "[::1";
-            assert_eq!(mirror_folder(&format!("http://{far}")).is_ok(), near, "{far}");
+        for far in ["localhost.example", "127.0.0.1.example/x", "11.0.0.1", "[2001:db8::1]", "mirror"] {
+            assert!(mirror_folder(&format!("http://{far}")).is_err(), "{far}");
             assert!(mirror_folder(&format!("https://{far}")).is_ok(), "{far}");
         }
     }

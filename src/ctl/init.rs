@@ -12,7 +12,7 @@ use super::crawlers::control_text;
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
 use crate::config::catalogue;
-use crate::config::{Arguments, Config, HostPattern, OriginError, OriginUrl, defaults, www_sibling};
+use crate::config::{Arguments, Config, HostPattern, OriginUrl, defaults, www_sibling};
 use crate::enforce::Mode;
 use crate::identify::PurposeSet;
 use crate::policy::{self, RobotsFile, fitness};
@@ -144,7 +144,7 @@ impl InitPlan {
         let origin: Option<OriginUrl> = origin
             .map(str::parse)
             .transpose()
-            .map_err(|error: OriginError| VerbFailure(format!("--origin: {error}")))?;
+            .map_err(|error: String| VerbFailure(format!("--origin: {error}")))?;
         let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
         let mut hosts: Vec<HostPattern> =
             hosts.collect::<Result<_, _>>().map_err(|error| VerbFailure(format!("--host: {error}")))?;

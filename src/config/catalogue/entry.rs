@@ -8,9 +8,8 @@
 //! catch a slip of the pen and are no proof that a sign is good.
 
 use super::card;
-use super::written::{ControlEntry, CrawlerEntry, ListName, VerifyEntry};
+use super::written::{ControlEntry, CrawlerEntry, ListName};
 use crate::config::faults::Faults;
-use crate::identify::signature::SignatureAgent;
 use crate::identify::{
     Catalogue, ClientKind, ControlToken, Crawler, Mark, Obeys, Purpose, Sign, TokenBasis, Verify, Words,
     token_is_legal,
@@ -114,7 +113,7 @@ impl Merger<'_, '_> {
             signs: entry.signs.map_or(former.signs, |signs| signs.into_iter().map(|sign| sign.0).collect()),
             tokens: tokens.unwrap_or(former.tokens),
             checked: entry.checked.map(|day| day.0).or(former.checked),
-            verify: verify(entry.verify, former.verify, agent),
+            verify: Verify { agent, ..entry.verify.unwrap_or(former.verify) },
             purpose: entry.purpose.unwrap_or(former.purpose),
             obeys: entry.obeys.unwrap_or(former.obeys),
             basis: entry.basis.unwrap_or(former.basis),
@@ -220,20 +219,6 @@ impl Merger<'_, '_> {
 
 /// What stands before a guard of whole headers in an operator's list of guards.
 const WHOLE: &str = "all ";
-
-/// What is written takes the place of what was known, but for the agent, which is a field of its own.
-fn verify(written: Option<VerifyEntry>, former: Verify, agent: Option<SignatureAgent>) -> Verify {
-    let Some(VerifyEntry { rdns, ranges, forward, shared }) = written else {
-        return Verify { agent, ..former };
-    };
-    Verify {
-        rdns: rdns.into_iter().map(|suffix| suffix.0).collect(),
-        ranges: ranges.into_iter().map(|url| url.0).collect(),
-        forward,
-        shared,
-        agent,
-    }
-}
 
 /// A new entry with nothing but a name: the name is its sign, and its token
 /// where robots.txt could name it.

@@ -1,16 +1,17 @@
 //! `catalogue`: where an operator's own crawlers are, and those that somebody publishes.
 
 use crate::config::faults::Faults;
-use crate::config::values::{DurationValue, Ed25519Value, TableOrText, TextOrTable, WrittenAs, from_value};
+use crate::config::values::{DurationValue, Ed25519Value, TableOrText, WrittenAs};
 use crate::config::verify::check_fetched_url;
 use serde::Deserialize;
+use smart_default::SmartDefault;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// Catalogues beside the bundled one.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CatalogueConfig {
@@ -23,13 +24,8 @@ pub struct CatalogueConfig {
     pub public_key: Option<[u8; 32]>,
     /// How often it is fetched.
     #[serde(with = "WrittenAs::<DurationValue>")]
+    #[default(Duration::from_secs(86_400))]
     pub every: Duration,
-}
-
-impl Default for CatalogueConfig {
-    fn default() -> Self {
-        Self { file: None, url: None, public_key: None, every: Duration::from_secs(86_400) }
-    }
 }
 
 impl FromStr for CatalogueConfig {
@@ -39,8 +35,6 @@ impl FromStr for CatalogueConfig {
         Ok(Self { file: Some(file.into()), ..Self::default() })
     }
 }
-
-from_value!(TextOrTable<CatalogueConfig> => CatalogueConfig);
 
 impl TableOrText for CatalogueConfig {
     const WANTED: &'static str =

@@ -1,9 +1,9 @@
 //! The fields of a catalogue file as they are written: values that refuse a bad one while they are read.
 
-use crate::config::values::from_text;
+use crate::config::values::{ListedAs, from_text, web_url, written};
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
-    ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, UnknownWord, nearest_first, token_is_legal,
+    ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, UnknownWord, Verify, nearest_first, token_is_legal,
 };
 use jiff::civil::Date;
 use serde::{Deserialize, Deserializer, de};
@@ -40,7 +40,8 @@ pub(super) struct CrawlerEntry {
     pub(super) basis: Option<TokenBasis>,
     pub(super) docs: Option<WebUrl>,
     pub(super) checked: Option<Day>,
-    pub(super) verify: Option<VerifyEntry>,
+    #[serde(default, deserialize_with = "verify")]
+    pub(super) verify: Option<Verify>,
     pub(super) shares_cache_with: Option<Vec<Box<str>>>,
     pub(super) signature_agent: Option<WrittenAgent>,
     pub(super) card: Option<WebUrl>,
@@ -49,21 +50,29 @@ pub(super) struct CrawlerEntry {
 /// How the address of a crawler is checked.
 #[derive(Deserialize)]
 #[serde(
+    remote = "Verify",
     deny_unknown_fields,
-    default,
     expecting = "a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`"
 )]
-pub(super) struct VerifyEntry {
-    pub(super) rdns: Vec<HostSuffix>,
-    pub(super) ranges: Vec<WebUrl>,
-    pub(super) forward: bool,
-    pub(super) shared: bool,
+struct VerifyForm {
+    #[serde(default, with = "ListedAs::<HostSuffix>")]
+    rdns: Vec<Box<str>>,
+    #[serde(default = "forward")]
+    forward: bool,
+    #[serde(default, with = "ListedAs::<WebUrl>")]
+    ranges: Vec<Box<str>>,
+    #[serde(default)]
+    shared: bool,
+    #[serde(skip)]
+    agent: Option<SignatureAgent>,
 }
 
-impl Default for VerifyEntry {
-    fn default() -> Self {
-        Self { rdns: Vec::new(), ranges: Vec::new(), forward: true, shared: false }
-    }
+const fn forward() -> bool {
+    true
+}
+
+fn verify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Verify>, D::Error> {
+    VerifyForm::deserialize(deserializer).map(Some)
 }
 
 /// A token that governs use.
@@ -98,51 +107,30 @@ fn among<T: Copy + Into<&'static str>>(all: &[T], written: &str) -> Result<T, Un
     found.ok_or_else(|| UnknownWord::among("value", written, all.iter().map(|value| (*value).into())))
 }
 
-macro_rules! written {
-    ($($(#[$doc:meta])* $name:ident($value:ty) = $read:expr;)*) => {$(
-        $(#[$doc])*
-        pub(super) struct $name(pub(super) $value);
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let read: fn(&str) -> Result<$value, String> = $read;
-                read(text).map(Self)
-            }
-        }
-
-        from_text!($name);
-    )*};
-}
-
 written! {
     /// What gives a crawler away.
-    WrittenSign(Sign) = |text| Sign::parse(text).map_err(|error| format!("sign `{text}`: {error}"));
+    pub(super) WrittenSign(Sign) = |text| Sign::parse(text).map_err(|error| format!("sign `{text}`: {error}"));
     /// A name by which robots.txt can call it.
-    ProductToken(Box<str>) = |text| {
+    pub(super) ProductToken(Box<str>) = |text| {
         let wrong = "expected letters, digits, `-`, `_`, `.`, `!` and single spaces";
         if token_is_legal(text) { Ok(text.into()) } else { Err(format!("invalid product token `{text}`: {wrong}")) }
     };
     /// An address of the web.
-    WebUrl(Box<str>) = |text| {
-        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-        let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
-        if is_plain && host.is_some_and(|host| is_suffix(&format!(".{host}"))) {
-            return Ok(text.into());
-        }
-        Err(format!("invalid URL `{text}`: expected an http or https URL"))
+    pub(super) WebUrl(Box<str>) = |text| {
+        let is_suffixed = |uri: &http::Uri| uri.authority().is_some_and(|host| is_suffix(&format!(".{host}")));
+        let uri = web_url(text).filter(is_suffixed);
+        uri.map(|_| text.into()).ok_or_else(|| format!("invalid URL `{text}`: expected an http or https URL"))
     };
+
     /// The end of a host's name.
-    HostSuffix(Box<str>) = |text| {
+    pub(super) HostSuffix(Box<str>) = |text| {
         if is_suffix(text) {
             return Ok(text.into());
         }
         Err(format!("invalid host suffix `{text}`: expected one such as `.example.com`"))
     };
     /// A date.
-    Day(Box<str>) = |text| {
+    pub(super) Day(Box<str>) = |text| {
         let date = text.parse::<Date>().ok().filter(|_| text.len() == "2026-01-31".len());
         if date.is_some_and(|date| (2000..3000).contains(&date.year())) {
             return Ok(text.into());
@@ -150,7 +138,7 @@ written! {
         Err(format!("`{text}` is not a date as `2026-01-31`"))
     };
     /// Where an agent publishes its keys; nowhere where the text is empty.
-    WrittenAgent(Option<SignatureAgent>) = |text| {
+    pub(super) WrittenAgent(Option<SignatureAgent>) = |text| {
         let agent = SignatureAgent::parse(text);
         if text.is_empty() || agent.is_some() {
             return Ok(agent);

@@ -11,9 +11,8 @@ use crate::request::address::Network;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use std::fmt;
+use serde::Deserialize;
+use serde_json::Value;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -35,12 +34,19 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
         hint: None,
     })?;
     let created = document.created.as_str().and_then(time);
-    let items: Vec<Item> = document.items().collect();
-    let networks = items.iter().map(|item| item.network).collect();
-    let services = items.into_iter().flat_map(|Item { network, services }| {
-        services.into_iter().map(move |service| (network, service.into()))
-    });
-    Ok(RangeFile { networks, services: services.collect(), created })
+    let mut file = RangeFile { networks: Vec::new(), services: Vec::new(), created };
+    for Element { texts, services } in document.elements() {
+        let read = |written: &String| {
+            let quoted = text.find(&format!("\"{written}\""));
+            network(written).map_err(|why| ConfigError::at(path, text, quoted.map(|at| at..at), why))
+        };
+        let networks: Vec<Network> = texts.iter().map(read).collect::<Result<_, _>>()?;
+        if let [network] = *networks {
+            file.networks.push(network);
+            file.services.extend(services.into_iter().map(|service| (network, service.into())));
+        }
+    }
+    Ok(file)
 }
 
 /// `serde_json` ends its messages with the place, which stands before them already.
@@ -54,7 +60,7 @@ fn without_place(error: &serde_json::Error) -> String {
 #[serde(default)]
 struct Document {
     #[serde(rename = "creationTime")]
-    created: serde_json::Value,
+    created: Value,
     #[serde(rename = "formatVersion")]
     _format: Option<FormatVersion>,
     prefixes: Option<Vec<Element>>,
@@ -71,99 +77,69 @@ struct Synthetics {
 }
 
 impl Document {
-    fn items(self) -> impl Iterator<Item = Item> {
+    fn elements(self) -> impl Iterator<Item = Element> {
         let Synthetics { prefixes_ipv4, prefixes_ipv6 } = self.synthetics.unwrap_or_default();
-        let lists = [self.prefixes, self.ipv6_prefixes, self.ips, prefixes_ipv4, prefixes_ipv6];
-        lists.into_iter().flatten().flatten().filter_map(|element| element.0)
+        [self.prefixes, self.ipv6_prefixes, self.ips, prefixes_ipv4, prefixes_ipv6]
+            .into_iter()
+            .flatten()
+            .flatten()
     }
 }
 
-/// The network of a text, blanks around it dropped; none where the publisher left it empty.
-fn written(text: &str) -> Result<Option<Network>, String> {
-    let text = text.trim();
-    (!text.is_empty()).then(|| network(text)).transpose()
-}
-
-/// A network, and for which services of its publisher it is.
-#[derive(Debug)]
-struct Item {
-    network: Network,
-    services: Vec<String>,
-}
+/// The keys of an object that names a network.
+const NETWORK_KEYS: [&str; 5] = ["ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_prefix", "ip_address"];
 
 /// One element: a text, or an object with one key that names a network. With none of them, or with two
 /// that disagree about what is meant, it says nothing.
-#[derive(Debug)]
-struct Element(Option<Item>);
-
-impl<'de> Deserialize<'de> for Element {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ElementVisitor)
-    }
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Value")]
+struct Element {
+    texts: Vec<String>,
+    services: Vec<String>,
 }
 
-/// The services of a network: a list of names or, as the draft once had it, one.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Services {
-    Several(Vec<String>),
-    One(String),
-    Other(IgnoredAny),
-}
+impl TryFrom<Value> for Element {
+    type Error = String;
 
-struct ElementVisitor;
-
-impl<'de> Visitor<'de> for ElementVisitor {
-    type Value = Element;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an address range, or an object that holds one")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Element, E> {
-        let item = |network: Option<Network>| network.map(|network| Item { network, services: Vec::new() });
-        written(text).map(|network| Element(item(network))).map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Element, A::Error> {
-        let (mut networks, mut services) = (Vec::new(), Vec::new());
-        while let Some(key) = object.next_key::<String>()? {
-            match key.as_str() {
-                "ipv4Prefix" | "ipv6Prefix" | "ip_prefix" | "ipv6_prefix" | "ip_address" => {
-                    let text = object.next_value::<Option<String>>()?.unwrap_or_default();
-                    networks.extend(written(&text).map_err(A::Error::custom)?);
-                }
-                "services" | "service" => match object.next_value()? {
-                    Services::Several(several) => services.extend(several),
-                    Services::One(one) => services.push(one),
-                    Services::Other(IgnoredAny) => {}
-                },
-                _ => {
-                    object.next_value::<IgnoredAny>()?;
-                }
-            }
+    fn try_from(written: Value) -> Result<Self, String> {
+        let expected = || "expected an address range, or an object that holds one".to_owned();
+        let values: Vec<&Value> = match &written {
+            Value::String(_) => vec![&written],
+            Value::Object(object) => NETWORK_KEYS.iter().filter_map(|key| object.get(*key)).collect(),
+            _ => return Err(expected()),
+        };
+        let mut texts = Vec::new();
+        for value in values.into_iter().filter(|value| !value.is_null()) {
+            texts.push(value.as_str().ok_or_else(expected)?.trim().to_owned());
         }
-        let [network] = *networks.as_slice() else { return Ok(Element(None)) };
-        Ok(Element(Some(Item { network, services })))
+        // Some publishers leave a key empty.
+        texts.retain(|text| !text.is_empty());
+        // A list of names or, as the draft once had it, one.
+        let services = match written.get("services").or_else(|| written.get("service")) {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(Value::String(name)) => vec![name.clone()],
+            _ => Vec::new(),
+        };
+        Ok(Self { texts, services })
     }
 }
 
 /// A `formatVersion` that is understood: a text such as `1.0`, or a number.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Value")]
 struct FormatVersion;
 
-impl<'de> Deserialize<'de> for FormatVersion {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let written = serde_json::Value::deserialize(deserializer)?;
+impl TryFrom<Value> for FormatVersion {
+    type Error = String;
+
+    fn try_from(written: Value) -> Result<Self, String> {
         let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
         let major = text.split('.').next().and_then(|major| major.parse::<u64>().ok());
         if major.is_some_and(|major| major <= FORMAT_VERSION) {
             return Ok(Self);
         }
         let shown: String = text.chars().take(20).filter(|symbol| !symbol.is_control()).collect();
-        Err(D::Error::custom(format!(
-            "`formatVersion` {shown} is newer than {FORMAT_VERSION}, which is understood"
-        )))
+        Err(format!("`formatVersion` {shown} is newer than {FORMAT_VERSION}, which is understood"))
     }
 }
 
