@@ -177,7 +177,7 @@ fn begin_as_published(config: &Config) {
 /// Looks for changed files and old lists, and keeps copies of what is served. In a self-test a reload would bring the configuration of the gateway that runs.
 fn follow_files(reloader: &Arc<Reloader>, is_test: bool) -> std::io::Result<()> {
     policy::refresh_regularly(reloader)?;
-    policy::keep_copies(reloader)?;
+    reloader.write_copies();
     if !is_test {
         policy::watch(reloader);
     }

@@ -7,8 +7,7 @@ use super::args::Cli;
 use super::output::Output;
 use super::status::format_span;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
-use crate::config::{Config, mirror_folder};
-use crate::identify::Catalogue;
+use crate::config::mirror_folder;
 use crate::policy::{self, PublicationClient, PublishedFile, PublishedKind, Refreshed};
 use crate::report::amount;
 use serde::Serialize;
@@ -62,7 +61,7 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
         let all = PublishedFile::all(&config, identifier.catalogue());
         for publication in all.into_iter().filter(|publication| publication.kind.step() == step) {
             let result = publisher.refresh(&publication, SystemTime::now());
-            let list = FetchedList::of(&publication, &result, &config, identifier.catalogue());
+            let list = FetchedList::of(&publication, &result);
             // Together they may take a while.
             if !output.is_json() {
                 output.line(list.line())?;
@@ -85,14 +84,8 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
 
 impl FetchedList {
     /// What is published, and what lies there now.
-    fn of(
-        publication: &PublishedFile,
-        result: &Result<Refreshed, String>,
-        config: &Config,
-        catalogue: &Catalogue,
-    ) -> Self {
-        let now = SystemTime::now();
-        let (held, age) = publication.held(config, catalogue, now);
+    fn of(publication: &PublishedFile, result: &Result<Refreshed, String>) -> Self {
+        let (held, age) = publication.held(SystemTime::now());
         let held = match publication.kind {
             PublishedKind::Ranges => FetchedEntries::Ranges(held),
             PublishedKind::Keys => FetchedEntries::Keys(held),

@@ -67,9 +67,7 @@ fn troubles(status: &StatusReport) -> Vec<String> {
     let stand_ins = status.sites.iter().filter_map(|site| Some((site, site.stand_in.as_deref()?)));
     troubles.extend(stand_ins.map(|(site, name)| stand_in_advice(&site.site, name)));
     troubles.extend(status.resolver_error.as_ref().map(ToString::to_string));
-    troubles.extend(status.watch_error.as_ref().map(|why| {
-        format!("not every file can be watched: {why}; changes are found by looking, each second")
-    }));
+    troubles.extend(status.watch_error.clone());
     troubles.extend(status.fleet.as_ref().and_then(|fleet| fleet.error.clone()));
     let store = &status.store;
     troubles.extend(store_troubles(store));

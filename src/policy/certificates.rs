@@ -103,16 +103,25 @@ impl Certificates {
     }
 }
 
+/// The certificates of a file.
+///
+/// # Errors
+/// When it cannot be read, or holds none in PEM form.
+pub(super) fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConfigError> {
+    let fault = |message: &str| ConfigError::whole(path, message);
+    let text = reading::contents(path, MOST_BYTES, "certificates")?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let found = found.map_err(|error| fault(&format!("invalid certificate: expected PEM: {error}")))?;
+    if found.is_empty() {
+        return Err(fault("there is no certificate in this file; PEM is expected"));
+    }
+    Ok(found)
+}
+
 fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
     let path = &config.certificate;
     let fault = |path: &Path, message: String| ConfigError::whole(path, message);
-    let text = reading::contents(path, MOST_BYTES, "certificate")?;
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(&text)
-        .collect::<Result<_, _>>()
-        .map_err(|error| fault(path, format!("invalid certificate: expected PEM: {error}")))?;
-    if chain.is_empty() {
-        return Err(fault(path, "there is no certificate in this file; PEM is expected".to_owned()));
-    }
+    let chain = read_certificates(path)?;
     let text = reading::contents(&config.key, MOST_BYTES, "key")?;
     let key = PrivateKeyDer::from_pem_slice(&text)
         .map_err(|error| fault(&config.key, format!("there is no private key in this file: {error}")))?;

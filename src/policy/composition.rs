@@ -35,7 +35,7 @@ pub(super) fn compose(
     }
     let additions = robots.additions.as_deref().map(|path| {
         let file = RobotsFile::read(path).and_then(|file| fitness(&file.bytes).map(|()| file));
-        file.map_err(|unfit| (path.to_owned(), Unfit::Additions(Box::new(unfit))))
+        file.map_err(|unfit| (path.to_owned(), unfit.of_additions()))
     });
     let additions = additions.transpose()?;
     let of_purpose = |purpose: &Purpose| BlockedTokens {
@@ -49,10 +49,17 @@ pub(super) fn compose(
     let blocks: Vec<BlockedTokens> = robots.block.iter().map(of_purpose).collect();
     let bytes = |file: Option<&RobotsFile>| file.map(|file| file.bytes.clone()).unwrap_or_default();
     let at = |file: Option<&RobotsFile>| file.map(|file| file.path.clone()).unwrap_or_default();
-    let composed = Composed::new(&bytes(own.as_ref()), &bytes(additions.as_ref()), &blocks, MAKER)
-        .map_err(|ungrouped| (at(additions.as_ref()), Unfit::Ungrouped(ungrouped)))?;
+    let composed = Composed::new(&bytes(own.as_ref()), &bytes(additions.as_ref()), &blocks, MAKER).map_err(
+        |ungrouped| {
+            (at(additions.as_ref()), Unfit::new(ungrouped.to_string(), "begin with a `User-agent:` line"))
+        },
+    )?;
     if composed.bytes.len() > most {
-        let unfit = Unfit::ComposedTooLarge { bytes: composed.bytes.len() };
+        let bytes = composed.bytes.len();
+        let message =
+            format!("the robots.txt has {bytes} bytes with all its parts, more than `robots_max_size`");
+        let unfit =
+            Unfit::new(message, "shorten the file or what is added to it, or raise `robots_max_size`");
         return Err((at(own.as_ref().or(additions.as_ref())), unfit));
     }
     let modified = own.as_ref().and_then(|own| own.modified);

@@ -3,13 +3,12 @@
 //! break rules afterwards that it could not know.
 
 use super::{Policy, Reloader};
+use crate::config::reading;
 use crate::record::publish_file;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::thread;
 
 /// Their folder, in the state folder.
 pub const COPIES: &str = "robots";
@@ -20,31 +19,17 @@ const DEFAULT: &str = "default";
 /// What a site without a robots.txt says, as a file: its proxy tells this one from a copy that is missing.
 const NONE: &[u8] = b"# This site has no robots.txt: everything is allowed.\n";
 
-/// Keeps the copies as what is served, from now on and beside the requests, where other proxies ask.
-///
-/// # Errors
-/// When no thread can be started.
-pub fn keep_copies(reloader: &Reloader) -> io::Result<()> {
-    let policies = Arc::clone(&reloader.current);
-    let keep = move || {
-        let mut told = None;
-        loop {
-            let error = write(&policies.get()).err().map(|error| error.to_string());
-            if let Some(error) = error.as_ref().filter(|error| told.as_ref() != Some(*error)) {
-                tracing::error!(
-                    "{error}: what other proxies give to crawlers while this gateway is down is not the robots.txt that it \
-                     serves"
-                );
-            }
-            told = error;
-            // A policy that came into force since it was looked at has ended this wait already.
-            thread::park();
-        }
-    };
-    let copying = thread::Builder::new().name("copies".to_owned()).spawn(keep)?;
-    // There is one such thread for one policy.
-    let _ = reloader.current.copying.set(copying.thread().clone());
-    Ok(())
+impl Reloader {
+    /// Writes the copies of what is served now, where other proxies ask, and tells where they cannot be written.
+    pub fn write_copies(&self) {
+        let policy = self.current();
+        let folder = policy.config.state_dir.join(COPIES);
+        let written = reading::with_timeout(&folder, move || write(&policy)).and_then(|written| written);
+        let trouble = written.err().map(|error| {
+            format!("{error}; what other proxies give to crawlers while this gateway is down is not what it serves")
+        });
+        self.known.lock().teller.tell("copies of robots.txt", &folder.to_string_lossy(), trouble);
+    }
 }
 
 /// Writes what differs, and removes the copies of hosts that are no site's any more.

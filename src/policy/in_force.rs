@@ -2,7 +2,7 @@
 //!
 //! What is shown is the list that is enforced, so the two cannot differ.
 
-use super::overrides::{Override, Overrides, Scope};
+use super::overrides::{Override, Overrides};
 use super::reload::Reloader;
 use super::{Policy, Site};
 use crate::config::{Config, SiteConfig};
@@ -10,18 +10,9 @@ use crate::enforce::{ClientModes, Mode};
 use crate::identify::{ClientKind, Identity, Purpose};
 use crate::record::word;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The kinds of client that can have a mode.
-const JUDGED: [ClientKind; 6] = [
-    ClientKind::Crawler,
-    ClientKind::SpecialCase,
-    ClientKind::Fetcher,
-    ClientKind::Tool,
-    ClientKind::Monitor,
-    ClientKind::Unnamed,
-];
+use strum::VariantArray as _;
 
 /// The modes of one site; field names are public API.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -152,47 +143,40 @@ impl Modes {
 
 /// The configured modes of a site, with those that were set by hand over them.
 pub(super) fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Modes {
-    let by_hand = overrides.in_force();
-    let find = |scope: &Scope| by_hand.iter().find(|set| set.scope == *scope);
-    let here = |scope: &Scope| find(&Scope { site: Some(site.name.clone()), ..scope.clone() });
-    let configured = |whom, mode, because| ModeInForce { whom, mode, because, persists: None };
-    let everybody = find(&Scope { all: true, ..Scope::default() });
-    let mut found: Vec<ModeInForce> =
-        everybody.map(|set| set.in_force(ModeScope::Everybody)).into_iter().collect();
-    let named = |scope: Scope, whom, mode: Option<&Mode>, because| match here(&scope).or_else(|| find(&scope))
-    {
-        Some(set) => Some(set.in_force(whom)),
-        None => mode.map(|mode| configured(whom, *mode, because)),
-    };
-    let set = by_hand.iter().filter_map(|set| set.scope.crawler.as_ref());
-    for name in config.crawlers.keys().chain(set).collect::<BTreeSet<&String>>() {
-        let scope = Scope { crawler: Some(name.clone()), ..Scope::default() };
-        let (whom, mode) =
-            (ModeScope::Crawler(name.clone()), config.crawlers.get(name).and_then(|set| set.mode.as_ref()));
-        found.extend(named(scope, whom, mode, ModeSource::Crawlers));
-    }
-    let set = by_hand.iter().filter_map(|set| set.scope.purpose);
-    for purpose in config.purposes.keys().copied().chain(set).collect::<BTreeSet<Purpose>>() {
-        let scope = Scope { purpose: Some(purpose), ..Scope::default() };
-        let (whom, mode) =
-            (ModeScope::Purpose(purpose), config.purposes.get(&purpose).and_then(|set| set.mode.as_ref()));
-        found.extend(named(scope, whom, mode, ModeSource::Purposes));
-    }
+    let crawlers = config
+        .crawlers
+        .iter()
+        .filter_map(|(name, set)| Some((ModeScope::Crawler(name.clone()), set.mode?, ModeSource::Crawlers)));
+    let purposes = config
+        .purposes
+        .iter()
+        .filter_map(|(purpose, set)| Some((ModeScope::Purpose(*purpose), set.mode?, ModeSource::Purposes)));
     let defaults = ClientModes::default();
-    found.extend(JUDGED.into_iter().filter_map(|client| {
+    let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
+    let clients = judged.filter_map(|client| {
         let mode = config.clients.of(client)?;
         let is_default = defaults.of(client) == Some(mode);
         let because = if is_default { ModeSource::Default } else { ModeSource::Clients };
-        Some(configured(ModeScope::Client(client), mode, because))
-    }));
-    // A mode of all sites, by hand or not, leaves a site that has one of its own.
-    let of_all = find(&Scope::default()).filter(|_| site.mode.is_none());
-    found.push(match (here(&Scope::default()).or(of_all), site.mode) {
-        (Some(set), _) => set.in_force(ModeScope::Others),
-        (None, Some(mode)) => configured(ModeScope::Others, mode, ModeSource::Site),
-        (None, None) => configured(ModeScope::Others, config.mode, ModeSource::Global),
+        Some((ModeScope::Client(client), mode, because))
     });
-    Modes(found)
+    let of_site = site.mode.map(|mode| (ModeScope::Others, mode, ModeSource::Site));
+    let others = of_site.unwrap_or((ModeScope::Others, config.mode, ModeSource::Global));
+    let configured = |(whom, mode, because)| ModeInForce { whom, mode, because, persists: None };
+    let all = crawlers.chain(purposes).chain(clients).chain([others]).map(configured);
+    let mut found: BTreeMap<ModeScope, ModeInForce> = all.map(|one| (one.whom.clone(), one)).collect();
+    // Of those for the same clients the ones of all sites come first.
+    for set in overrides.in_force() {
+        let whom = set.scope.whom();
+        let is_meant = match &set.scope.site {
+            Some(name) => *name == site.name,
+            // A mode of all sites leaves a site that has one of its own.
+            None => whom != ModeScope::Others || site.mode.is_none(),
+        };
+        if is_meant {
+            found.insert(whom.clone(), set.in_force(whom));
+        }
+    }
+    Modes(found.into_values().collect())
 }
 
 impl Override {
@@ -204,6 +188,7 @@ impl Override {
 
 #[cfg(test)]
 mod tests {
+    use super::super::overrides::Scope;
     use super::*;
     use crate::config::Arguments;
     use crate::identify::Basis;

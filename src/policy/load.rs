@@ -288,7 +288,7 @@ impl LoadingSite<'_> {
                 Some(FetchedFile::Absent | FetchedFile::Unknown) | None => None,
             });
         };
-        let is_meant = |unfit: &Unfit| unfit.can_be_meant() && self.may_be_empty(path);
+        let is_meant = |unfit: &Unfit| unfit.can_be_meant && self.may_be_empty(path);
         let file = match RobotsFile::read(path) {
             Ok(file) => file,
             // The operator said so.

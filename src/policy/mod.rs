@@ -37,7 +37,7 @@ pub use actions::SetAction;
 pub use certificates::{Certificates, ShownCertificate};
 pub use changes::{ReloadReport, ReloadResult, SiteChange};
 pub use composition::{NoSite, ServedLine, ServedRobots};
-pub use copies::{COPIES, keep_copies};
+pub use copies::COPIES;
 pub use exceptions::Exceptions;
 pub use expiry::Validity;
 pub use fetched::{FetchAnswer, FetchedFile, Validators, retry_after};
@@ -75,7 +75,6 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::thread::Thread;
 use std::time::SystemTime;
 
 /// Configuration, recognition and the compiled rules of all sites.
@@ -228,14 +227,12 @@ thread_local! {
 #[derive(Debug)]
 pub struct CurrentPolicy {
     policy: ArcSwap<Policy>,
-    /// Who writes copies of what is served.
-    copying: OnceLock<Thread>,
 }
 
 impl CurrentPolicy {
     /// Puts the first policy in force.
     pub fn new(policy: Policy) -> Self {
-        Self { policy: ArcSwap::from_pointee(policy), copying: OnceLock::new() }
+        Self { policy: ArcSwap::from_pointee(policy) }
     }
 
     /// The policy in force.
@@ -262,9 +259,6 @@ impl CurrentPolicy {
         // A request that has taken it, and asks only after this, is told of no later time.
         self.policy.load().in_force();
         self.policy.store(Arc::new(next));
-        if let Some(copying) = self.copying.get() {
-            copying.unpark();
-        }
     }
 }
 

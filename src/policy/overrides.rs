@@ -4,7 +4,7 @@
 //! are to outlive a restart too stand in a file of the state folder. How they and the configured ones come together is
 //! the affair of `in_force`.
 
-use super::in_force::in_force;
+use super::in_force::{ModeScope, in_force};
 use super::reload::{ReloadState, Reloader};
 use super::{Policy, Site};
 use crate::config::{MOST_BYTES, reading};
@@ -64,6 +64,16 @@ pub struct Override {
 pub(super) struct Overrides(Vec<Override>);
 
 impl Scope {
+    /// The clients that are meant, at whatever site.
+    pub(super) fn whom(&self) -> ModeScope {
+        match (self.all, &self.crawler, self.purpose) {
+            (true, ..) => ModeScope::Everybody,
+            (_, Some(name), _) => ModeScope::Crawler(name.clone()),
+            (_, None, Some(purpose)) => ModeScope::Purpose(purpose),
+            (false, None, None) => ModeScope::Others,
+        }
+    }
+
     /// The same with the crawler's name in the one spelling that is compared.
     pub(super) fn normalised(mut self) -> Self {
         self.crawler = self.crawler.map(|name| name.to_ascii_lowercase());

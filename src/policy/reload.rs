@@ -4,6 +4,7 @@
 //! in force is told, meanwhile.
 
 use super::changes::{ReloadReport, ReloadResult, SiteChange, hold_back, is_among};
+use super::fetched::Teller;
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
 use super::robots_file::RobotsFile;
@@ -81,6 +82,8 @@ pub(super) struct ReloadState {
     pub(super) overrides: Overrides,
     /// Why changes of files are found by looking only.
     pub(super) unwatched: Option<String>,
+    /// What was told of copies.
+    pub(super) teller: Teller,
 }
 
 /// Why nothing came of a reload; the policy is as it was.
@@ -222,6 +225,7 @@ impl Reloader {
             }
         }
         let _turn = turn;
+        self.write_copies();
         let report = self.report(&swap.former, &swap.current, &errors);
         let mut known = self.known.lock();
         known.counts.count(report.result);

@@ -1,12 +1,13 @@
 //! Refusals that were written before: a crawler that is refused a thousand times breaks the same few rules, and is told
 //! the same each time.
 
-use crate::decide::{Verdict, VersionId};
+use crate::decide::Verdict;
 use crate::enforce::prefers_json;
 use crate::http::Response;
-use hashbrown::{Equivalent, HashMap};
+use hashbrown::{DefaultHashBuilder, HashMap};
 use parking_lot::Mutex;
-use std::hash::{Hash, Hasher};
+use std::hash::BuildHasher as _;
+use std::sync::LazyLock;
 
 /// How many are kept. With one more all are forgotten: names that clients make up have no end.
 const KEPT: usize = 64;
@@ -17,67 +18,28 @@ const LONGEST: usize = 1_024;
 /// Replies of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.
 #[derive(Debug, Default)]
-pub struct Replies(Mutex<HashMap<ReplyKey<Box<str>>, Response>>);
+pub struct Replies(Mutex<HashMap<ReplyKey, Response>>);
 
-/// What a reply of one site follows from: names that are borrowed, or kept to remember it by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplyKey<T> {
-    crawler: Option<T>,
-    token: Option<T>,
-    plain: AnonymousReply,
-}
+/// What a reply of one site follows from: who is refused and is named how, the version, the line, the scheme and the form.
+/// Of these a hash is kept, by a key that only this process knows: among so few replies no two have the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReplyKey(u64);
 
-/// The same without the names. The rule follows from the version and the line, the group from those and the token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct AnonymousReply {
-    version: Option<VersionId>,
-    line: Option<u32>,
-    is_borrowed: bool,
-    is_json: bool,
-    scheme: &'static str,
-}
-
-impl<'a> ReplyKey<&'a str> {
+impl ReplyKey {
     /// When `crawler` is refused that came by `scheme` and sent `accept`.
-    pub fn new(
-        verdict: &'a Verdict<'_>,
-        crawler: Option<&'a str>,
-        scheme: &'static str,
-        accept: Option<&[u8]>,
-    ) -> Self {
+    pub fn new(verdict: &Verdict<'_>, crawler: Option<&str>, scheme: &str, accept: Option<&[u8]>) -> Self {
+        static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+        // The rule follows from the version and the line, the group from those and the token.
         let ruling = verdict.ruling.as_ref();
         let line = ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line);
-        let (is_borrowed, is_json) = (verdict.allows(), prefers_json(accept));
-        let plain = AnonymousReply { version: verdict.version, line, is_borrowed, is_json, scheme };
-        Self { crawler, token: ruling.map(|ruling| ruling.token), plain }
-    }
-}
-
-/// By the group and the rule: a crawler is refused by few, and what else tells replies apart is compared.
-impl<T: AsRef<str>> Hash for ReplyKey<T> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.token.as_ref().map(T::as_ref), self.plain.line).hash(state);
-    }
-}
-
-impl Equivalent<ReplyKey<Box<str>>> for ReplyKey<&str> {
-    fn equivalent(&self, kept: &ReplyKey<Box<str>>) -> bool {
-        self.plain == kept.plain
-            && self.crawler == kept.crawler.as_deref()
-            && self.token == kept.token.as_deref()
-    }
-}
-
-impl ReplyKey<&str> {
-    fn kept(&self) -> ReplyKey<Box<str>> {
-        let Self { crawler, token, plain } = *self;
-        ReplyKey { crawler: crawler.map(Into::into), token: token.map(Into::into), plain }
+        let rule = (verdict.version, line, ruling.map(|ruling| ruling.token));
+        Self(HASHER.hash_one((rule, crawler, scheme, verdict.allows(), prefers_json(accept))))
     }
 }
 
 impl Replies {
     /// The reply to an occasion: as it was written before, or as `write` writes it now.
-    pub fn get_or_write(&self, occasion: ReplyKey<&str>, write: impl FnOnce() -> Response) -> Response {
+    pub fn get_or_write(&self, occasion: ReplyKey, write: impl FnOnce() -> Response) -> Response {
         if let Some(reply) = self.0.lock().get(&occasion) {
             return reply.clone();
         }
@@ -87,7 +49,7 @@ impl Replies {
             if known.len() >= KEPT {
                 known.clear();
             }
-            known.insert(occasion.kept(), reply.clone());
+            known.insert(occasion, reply.clone());
         }
         reply
     }
@@ -102,7 +64,7 @@ impl Clone for Replies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Notice, Ruling, VerdictOutcome, VerdictReason};
+    use crate::decide::{Notice, Ruling, VerdictOutcome, VerdictReason, VersionId};
     use crate::robots::{Rule, RuleKind};
     use std::cell::Cell;
 

@@ -6,8 +6,9 @@
 use crate::config::reading::{self, FileContents};
 use crate::decide::VersionId;
 use crate::record::hexadecimal;
-use crate::robots::{LineSource, ParseLimits, Robots, Section, UngroupedRecord};
+use crate::robots::{LineSource, ParseLimits, Robots, Section};
 use sha2::{Digest as _, Sha256};
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -34,89 +35,66 @@ pub struct RobotsFile {
     pub sections: Vec<Section>,
 }
 
-/// Why a file may not come into force.
-#[derive(Debug, thiserror::Error)]
-pub enum Unfit {
-    /// It is not there.
-    #[error("there is no such robots.txt")]
-    Missing,
-    /// It cannot be read.
-    #[error("cannot read the robots.txt: {0}")]
-    Unreadable(io::Error),
-    /// It has no byte.
-    #[error("the robots.txt is empty")]
-    Empty,
-    /// It holds NUL bytes.
-    #[error("the robots.txt contains NUL bytes")]
-    Nul,
-    /// It is UTF-16.
-    #[error("the robots.txt is UTF-16, which no crawler reads")]
-    Utf16,
-    /// It is a web page without a single record.
-    #[error("the robots.txt is a web page, without one line of a robots.txt")]
-    Html,
-    /// It is JSON without a single record.
-    #[error("the robots.txt is JSON without a single record")]
-    Json,
-    /// It is larger than what is kept in memory.
-    #[error("the robots.txt is larger than {} MiB", MOST_BYTES >> 20)]
-    TooLarge,
-    /// With what is put beside it, it is larger than `robots_max_size`.
-    #[error("the robots.txt has {bytes} bytes with all its parts, more than `robots_max_size`")]
-    ComposedTooLarge {
-        /// How large, in bytes.
-        bytes: usize,
-    },
-    /// A line of what is added to it is for no group.
-    #[error("{0}")]
-    Ungrouped(UngroupedRecord),
-    /// The file with what is added to it has such a fault.
-    #[error("the file that `additions` names: {0}")]
-    Additions(Box<Self>),
+/// Why a robots.txt may not come into force.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Unfit {
+    message: Cow<'static, str>,
+    hint: &'static str,
+    /// Whether an operator can mean it: that there is no file, or nothing in it.
+    pub(super) can_be_meant: bool,
 }
 
+/// How to say that everything is allowed.
+const ALLOWING: &str = "to allow everything, write `User-agent: *` and `Allow: /`";
+
 impl Unfit {
-    /// How to mean what the file seems to say.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            Self::Missing => {
-                "give the path of a file; to allow everything, write `User-agent: *` and `Allow: /`"
-            }
-            Self::Empty => "to allow everything, write `User-agent: *` and `Allow: /`",
-            Self::Unreadable(error) => match error.kind() {
-                io::ErrorKind::InvalidInput => "put a regular file there, or give the path of one",
-                io::ErrorKind::TimedOut => {
-                    "it is read again when it does, or give the path of a file elsewhere"
-                }
-                _ => "make the file readable for the user the gateway runs as",
-            },
-            Self::Nul | Self::Utf16 => "save the file as UTF-8 text",
-            Self::Html | Self::Json => {
-                "save the text file itself, not a server's error page; to allow everything, write `User-agent: *` and `Allow: /`"
-            }
-            Self::ComposedTooLarge { .. } => {
-                "shorten the file or what is added to it, or raise `robots_max_size`"
-            }
-            Self::Ungrouped(_) => "begin with a `User-agent:` line",
-            Self::Additions(unfit) => match **unfit {
-                Self::Missing | Self::Empty | Self::Html | Self::Json => {
-                    "write the lines that are to follow the site's own there, or remove `additions`"
-                }
-                ref other => other.hint(),
-            },
-            Self::TooLarge => "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file",
-        }
+    pub(super) fn new(message: impl Into<Cow<'static, str>>, hint: &'static str) -> Self {
+        Self { message: message.into(), hint, can_be_meant: false }
     }
 
-    /// The same to an operator whose gateway is running, with one way more.
+    fn too_large() -> Self {
+        let message = format!("the robots.txt is larger than {} MiB", MOST_BYTES >> 20);
+        Self::new(message, "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file")
+    }
+
+    /// The same of a file that `additions` names, which need not say what is allowed.
+    pub(super) fn of_additions(self) -> Self {
+        let own = "write the lines that are to follow the site's own there, or remove `additions`";
+        let hint = if self.hint.ends_with(ALLOWING) { own } else { self.hint };
+        Self::new(format!("the file that `additions` names: {}", self.message), hint)
+    }
+
+    /// How to put it right.
+    pub const fn hint(&self) -> &'static str {
+        self.hint
+    }
+
+    /// The same while a gateway runs that can be told that an empty file is meant.
     pub fn hint_while_running(&self) -> String {
-        let more = if self.can_be_meant() { ", or run `gatewayctl reload --accept-empty`" } else { "" };
-        format!("{}{more}", self.hint())
+        let more = if self.can_be_meant { ", or run `gatewayctl reload --accept-empty`" } else { "" };
+        format!("{}{more}", self.hint)
     }
+}
 
-    /// Whether `reload --accept-empty` may take it for an empty file.
-    pub const fn can_be_meant(&self) -> bool {
-        matches!(self, Self::Missing | Self::Empty)
+impl From<io::Error> for Unfit {
+    fn from(error: io::Error) -> Self {
+        let unreadable = |hint| Self::new(format!("cannot read the robots.txt: {error}"), hint);
+        match error.kind() {
+            io::ErrorKind::NotFound => Self {
+                can_be_meant: true,
+                ..Self::new(
+                    "there is no such robots.txt",
+                    "give the path of a file; to allow everything, write `User-agent: *` and `Allow: /`",
+                )
+            },
+            io::ErrorKind::FileTooLarge => Self::too_large(),
+            io::ErrorKind::InvalidInput => unreadable("put a regular file there, or give the path of one"),
+            io::ErrorKind::TimedOut => {
+                unreadable("it is read again when it does, or give the path of a file elsewhere")
+            }
+            _ => unreadable("make the file readable for the user the gateway runs as"),
+        }
     }
 }
 
@@ -126,7 +104,7 @@ impl RobotsFile {
     /// # Errors
     /// When it is missing, no regular file, unreadable or far too large.
     pub fn read(path: &Path) -> Result<Self, Unfit> {
-        let FileContents { bytes, metadata } = reading::read(path, MOST_BYTES).map_err(unreadable)?;
+        let FileContents { bytes, metadata } = reading::read(path, MOST_BYTES)?;
         Ok(Self { modified: Some(last_change(&metadata)), ..Self::of(path, bytes) })
     }
 
@@ -135,7 +113,7 @@ impl RobotsFile {
     /// # Errors
     /// As [`Self::read`].
     pub fn named(path: &Path) -> Result<Self, Unfit> {
-        Self::take(path, File::open(path).map_err(unreadable)?)
+        Self::take(path, File::open(path)?)
     }
 
     /// Reads one that comes from elsewhere, such as standard input, and is called `name`.
@@ -144,9 +122,9 @@ impl RobotsFile {
     /// When it cannot be read, or is far too large.
     pub fn take(name: &Path, source: impl io::Read) -> Result<Self, Unfit> {
         let mut bytes = Vec::new();
-        source.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(Unfit::Unreadable)?;
+        source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MOST_BYTES {
-            return Err(Unfit::TooLarge);
+            return Err(Unfit::too_large());
         }
         Ok(Self::of(name, bytes))
     }
@@ -187,32 +165,26 @@ impl RobotsFile {
 /// When they are plainly an accident.
 pub fn fitness(bytes: &[u8]) -> Result<(), Unfit> {
     if bytes.is_empty() {
-        return Err(Unfit::Empty);
+        return Err(Unfit { can_be_meant: true, ..Unfit::new("the robots.txt is empty", ALLOWING) });
     }
+    let as_text = "save the file as UTF-8 text";
     if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
-        return Err(Unfit::Utf16);
+        return Err(Unfit::new("the robots.txt is UTF-16, which no crawler reads", as_text));
     }
     if memchr::memchr(0, bytes).is_some() {
-        return Err(Unfit::Nul);
+        return Err(Unfit::new("the robots.txt contains NUL bytes", as_text));
     }
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
-    let unfit = match text.first() {
-        Some(b'<') => Unfit::Html,
-        Some(b'{' | b'[') => Unfit::Json,
+    let what = match text.first() {
+        Some(b'<') => "the robots.txt is a web page, without one line of a robots.txt",
+        Some(b'{' | b'[') => "the robots.txt is JSON without a single record",
         _ => return Ok(()),
     };
     if Robots::parse(bytes, &ParseLimits::default()).robots.records() == 0 {
-        return Err(unfit);
+        let hint = "save the text file itself, not a server's error page; to allow everything, write `User-agent: *` and `Allow: /`";
+        return Err(Unfit::new(what, hint));
     }
     Ok(())
-}
-
-fn unreadable(error: io::Error) -> Unfit {
-    match error.kind() {
-        io::ErrorKind::NotFound => Unfit::Missing,
-        io::ErrorKind::FileTooLarge => Unfit::TooLarge,
-        _ => Unfit::Unreadable(error),
-    }
 }
 
 /// The later of the two times that a file system keeps. Tools that copy a file may keep the time its content
@@ -228,17 +200,24 @@ fn last_change(metadata: &Metadata) -> SystemTime {
 #[cfg(test)]
 mod tests {
     fn fitness(bytes: &[u8]) -> Option<String> {
-        super::fitness(bytes).err().map(|unfit| format!("{unfit:?}"))
+        super::fitness(bytes).err().map(|unfit| unfit.to_string())
     }
 
     #[test]
     fn accidents_are_told_from_meaning() {
-        assert_eq!(fitness(b"").as_deref(), Some("Empty"));
-        assert_eq!(fitness(b"User-agent: *\0\nDisallow: /\n").as_deref(), Some("Nul"));
-        assert_eq!(fitness(b"\xFF\xFEU\0s\0e\0r\0").as_deref(), Some("Utf16"));
-        assert_eq!(fitness(b"<!doctype html>\n<title>Not found</title>\n").as_deref(), Some("Html"));
-        assert_eq!(fitness(b"\xEF\xBB\xBF  <html></html>").as_deref(), Some("Html"));
-        assert_eq!(fitness(b"\n{\"error\": \"not found\"}").as_deref(), Some("Json"));
+        assert_eq!(fitness(b"").as_deref(), Some("the robots.txt is empty"));
+        assert_eq!(
+            fitness(b"User-agent: *\0\nDisallow: /\n").as_deref(),
+            Some("the robots.txt contains NUL bytes")
+        );
+        assert_eq!(
+            fitness(b"\xFF\xFEU\0s\0e\0r\0").as_deref(),
+            Some("the robots.txt is UTF-16, which no crawler reads")
+        );
+        let told = |bytes, what: &str| assert!(fitness(bytes).unwrap().contains(what), "{what}");
+        told(b"<!doctype html>\n<title>Not found</title>\n", "a web page");
+        told(b"\xEF\xBB\xBF  <html></html>", "a web page");
+        told(b"\n{\"error\": \"not found\"}", "JSON");
     }
 
     #[test]

@@ -3,16 +3,14 @@
 //! What is learnt of a server outlives policies: a changed robots.txt is no reason to ask again who is well.
 //! Asking is `proxy`'s affair, and noting the answers is done here, without a lock that a request waits for.
 
+use super::certificates::read_certificates;
 use super::load::OriginNames;
 use crate::config::{
-    BoundedThreads, ConfigError, HealthCheck, MOST_BYTES, Origin, OriginServer, OriginTimeouts, OriginUrl,
-    TimedOut, reading,
+    BoundedThreads, ConfigError, HealthCheck, Origin, OriginServer, OriginTimeouts, OriginUrl, TimedOut,
 };
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
@@ -198,7 +196,7 @@ impl Upstreams {
         let server = |server| known(server).unwrap_or_else(|| Arc::new(Upstream::new(server)));
         Ok(Self {
             servers: origin.servers.iter().map(server).collect(),
-            ca: origin.ca.as_deref().map(certificates).transpose()?,
+            ca: origin.ca.as_deref().map(authorities).transpose()?,
             timeouts: origin.timeouts,
             turn: former.map_or_else(Arc::default, |former| Arc::clone(&former.turn)),
         })
@@ -263,19 +261,11 @@ impl Upstreams {
 }
 
 /// Reads certificates that may sign others.
-fn certificates(path: &Path) -> Result<Arc<[Vec<u8>]>, ConfigError> {
-    let hinted = |error: ConfigError| error.with_hint("`ca` wants certificates in PEM form");
-    let fault = |message: String| hinted(ConfigError::whole(path, message));
-    let bytes = reading::contents(path, MOST_BYTES, "certificates").map_err(hinted)?;
-    let certificates: Vec<CertificateDer<'_>> = CertificateDer::pem_slice_iter(&bytes)
-        .collect::<Result<_, _>>()
-        .map_err(|error| fault(format!("no certificates: {error}")))?;
-    if certificates.is_empty() {
-        return Err(fault("there is no certificate in this file".to_owned()));
-    }
+fn authorities(path: &Path) -> Result<Arc<[Vec<u8>]>, ConfigError> {
+    let certificates = read_certificates(path)?;
     for certificate in &certificates {
         let added = RootCertStore::empty().add(certificate.clone());
-        added.map_err(|error| fault(format!("a certificate cannot be used: {error}")))?;
+        added.map_err(|error| ConfigError::whole(path, format!("a certificate cannot be used: {error}")))?;
     }
     Ok(certificates.iter().map(|certificate| certificate.to_vec()).collect())
 }

@@ -4,6 +4,7 @@
 //! what the system tells of a folder only has the next one come at once. So links that are swapped, files that return and
 //! file systems that tell nothing need no care of their own.
 
+use super::fetched::Teller;
 use super::reload::{ReloadError, Reloader, Trigger};
 use crate::config::reading::{self, FileMark};
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
@@ -38,8 +39,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How often to read again while something could not be read, or a name not be resolved.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// EMFILE.
-const TOO_MANY_OPEN: i32 = 24;
+/// What is told where the system lets us watch no more.
+const UNWATCHED: &str = "fs.inotify.max_user_instances or fs.inotify.max_user_watches is reached, so not every file can be \
+    watched; changes are found by looking, each second";
 
 /// Watches the files of the policy in force and reloads it when they change, on a thread that ends with
 /// the reloader.
@@ -75,6 +77,7 @@ struct Watch {
     finished: Arc<Mutex<BTreeSet<PathBuf>>>,
     watcher: Option<RecommendedWatcher>,
     watched: Folders,
+    teller: Teller,
     /// When the folders were last chosen; `None` once other files may be meant.
     listened: Option<Instant>,
     /// How long the last look took.
@@ -94,6 +97,7 @@ impl Watch {
             finished: Arc::default(),
             watcher: None,
             watched: Folders::new(),
+            teller: Teller::default(),
             listened: None,
             took: Duration::ZERO,
             reloader: Arc::downgrade(reloader),
@@ -202,48 +206,23 @@ impl Watch {
             return;
         }
         let events = EventForwarder { nudge: self.nudge.clone(), finished: Arc::clone(&self.finished), ours };
-        let (watcher, trouble) = match notify::recommended_watcher(events) {
-            Ok(mut watcher) => {
-                let trouble = folders.keys().find_map(|folder| watch_one(&mut watcher, folder));
-                (Some(watcher), trouble)
-            }
-            Err(error) => (None, Some(no_watcher(&error))),
-        };
-        self.watcher = watcher;
+        self.watcher = notify::recommended_watcher(events).ok();
+        let is_watched = self.watcher.as_mut().is_some_and(|watcher| {
+            // One that may not be read, or has just gone, is left to the looks.
+            let watched = |folder: &PathBuf| match watcher.watch(folder, RecursiveMode::NonRecursive) {
+                Ok(()) => true,
+                Err(error) => !matches!(error.kind, ErrorKind::MaxFilesWatch),
+            };
+            folders.keys().all(watched)
+        });
+        let trouble = (!is_watched).then(|| UNWATCHED.to_owned());
+        self.teller.tell("watching files", "inotify", trouble.clone());
+        reloader.known.lock().unwatched = trouble;
         // With trouble it is tried again.
-        self.watched = if trouble.is_none() { folders } else { Folders::new() };
+        self.watched = if is_watched { folders } else { Folders::new() };
         // What happened before there was a watch is found by the next look.
         let _ = self.nudge.try_send(());
-        tell(reloader, trouble);
     }
-}
-
-/// Watches a folder; `Some` where the system lets us watch no more.
-fn watch_one(watcher: &mut RecommendedWatcher, folder: &Path) -> Option<String> {
-    let error = watcher.watch(folder, RecursiveMode::NonRecursive).err()?;
-    // One that may not be read, or has just gone, is left to the looks.
-    tracing::debug!(folder = %folder.display(), "cannot be watched: {error}");
-    matches!(error.kind, ErrorKind::MaxFilesWatch)
-        .then(|| "fs.inotify.max_user_watches is reached".to_owned())
-}
-
-/// The system counts watchers by user, and says so with the error for too many open files.
-fn no_watcher(error: &notify::Error) -> String {
-    let is_limit = matches!(&error.kind, ErrorKind::Io(error) if error.raw_os_error() == Some(TOO_MANY_OPEN));
-    if is_limit { "fs.inotify.max_user_instances is reached".to_owned() } else { error.to_string() }
-}
-
-/// Says once why not every folder is watched, and once that all are again.
-fn tell(reloader: &Reloader, trouble: Option<String>) {
-    let mut known = reloader.known.lock();
-    match (&known.unwatched, &trouble) {
-        (before, Some(now)) if before.as_ref() != Some(now) => {
-            tracing::warn!("cannot watch every file: {now}; they are checked every {LOOK:?} instead");
-        }
-        (Some(_), None) => tracing::info!("every file is watched again"),
-        _ => {}
-    }
-    known.unwatched = trouble;
 }
 
 /// What has the next look come at once.

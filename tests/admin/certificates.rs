@@ -35,7 +35,7 @@ fn one_that_expires_soon_is_told_of_until_it_is_renewed() {
     let folder = builder.folder().to_owned();
     let expires = save(&folder, 5);
     let watched = Watched::start(builder);
-    watched.gateway.log.line_with(&["WARN", "site.crt", "the certificate expires in 5 days, at "]);
+    watched.gateway.log.line_with(&["WARN", "site.crt", "it expires in 5 days, at "]);
     let shown = |watched: &Watched| {
         let metrics = watched.metrics();
         let samples: Vec<_> = metrics.samples("robots_gateway_certificate_expiry_time_seconds").collect();
@@ -62,12 +62,12 @@ fn one_that_expires_soon_is_told_of_until_it_is_renewed() {
 }
 
 #[test]
-fn one_that_has_expired_is_an_error_of_the_log_and_no_reason_not_to_start() {
+fn one_that_has_expired_is_told_of_and_no_reason_not_to_start() {
     let origin = Nginx::start();
     let builder = Daemon::with("User-agent: *\nDisallow:\n").in_front_of(&origin).table(TABLE);
     save(builder.folder(), -3);
     let watched = Watched::start(builder);
-    watched.gateway.log.line_with(&["ERROR", "site.crt", "the certificate expired at "]);
+    watched.gateway.log.line_with(&["WARN", "site.crt", "it expired at "]);
     let status = watched.gateway.ctl(&["status"]).exits(0);
     assert!(status.stdout.contains("1 thing is wrong"), "{}", status.stdout);
 }

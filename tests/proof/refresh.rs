@@ -148,7 +148,7 @@ fn lists_are_fetched_over_tls_only_from_whom_the_certificate_vouches_for() {
     let answer = refreshed(Some(&certificate)).exits(1).json();
     assert_eq!(list(&answer, "https://openai.com/gptbot.json")["result"], "replaced", "{answer}");
     let refused = refreshed(Some("no PEM")).exits(2);
-    assert!(refused.stderr.contains("ca.pem: no certificate in PEM form"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("ca.pem: there is no certificate in this file"), "{}", refused.stderr);
 }
 
 #[test]

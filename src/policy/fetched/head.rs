@@ -126,6 +126,11 @@ impl FetchHead {
         self.heard().map(|heard| now.duration_since(heard.time).unwrap_or_default())
     }
 
+    /// When somebody last said that it is these bytes.
+    pub(in crate::policy) fn said_of(&self, bytes: &[u8]) -> Option<SystemTime> {
+        self.heard().filter(|_| self.is_of(bytes)).map(|heard| heard.time)
+    }
+
     /// How long to wait after it was asked.
     pub(in crate::policy) fn wait(&self, schedule: Schedule) -> Duration {
         let pause = match self.failures {

@@ -7,7 +7,7 @@ mod disk;
 use super::fetched::{
     FetchAnswer, FetchRules, FetchTime, FetchedCopy, FetchedFile, Schedule, Teller, Validators,
 };
-use super::robots_file::{Unfit, fitness};
+use super::robots_file::fitness;
 use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, RobotsConfig};
 use crate::decide::NoticeTime;
@@ -28,8 +28,8 @@ const RULES: FetchRules<'static> = FetchRules {
     who: "the origin",
     accept: &|bytes, _| match fitness(bytes) {
         // An answer without a byte is whole, where a file without one may be half saved: it allows everything.
-        Ok(()) | Err(Unfit::Empty) => Ok(()),
-        Err(unfit) => Err(format!("what the origin serves is not taken: {unfit}")),
+        Err(unfit) if !bytes.is_empty() => Err(format!("what the origin serves is not taken: {unfit}")),
+        _ => Ok(()),
     },
     // A deployment may take the file away for minutes.
     gone_after: Some(Duration::from_secs(3_600)),

@@ -13,7 +13,6 @@ use crate::config::{Config, ConfigError, reading};
 use crate::identify::signature::{AgentKeys, SignatureAgent, VerifiedSignature};
 use crate::identify::{Basis, Catalogue, Identity, Recognised};
 use crate::policy::fetched::FetchHead;
-use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -84,13 +83,18 @@ impl KeyDirectory {
 
 /// The directories of all agents that are named.
 #[derive(Debug, Default)]
-pub struct KeyDirectories(HashMap<SignatureAgent, KeyDirectory>);
+pub struct KeyDirectories(BTreeMap<SignatureAgent, KeyDirectory>);
 
 impl KeyDirectories {
+    /// The folder in which they lie.
+    pub(in crate::policy) fn folder(config: &Config) -> PathBuf {
+        config.state_dir.join(FOLDER)
+    }
+
     /// Those that a catalogue names, without their keys.
-    pub(in crate::policy) fn named(config: &Config, catalogue: &Catalogue) -> Self {
-        let folder = config.state_dir.join(FOLDER);
-        let mut all: HashMap<SignatureAgent, KeyDirectory> = HashMap::new();
+    fn named(config: &Config, catalogue: &Catalogue) -> Self {
+        let folder = Self::folder(config);
+        let mut all: BTreeMap<SignatureAgent, KeyDirectory> = BTreeMap::new();
         for crawler in catalogue.crawlers() {
             let Some(agent) = &crawler.verify.agent else { continue };
             let directory = all.entry(agent.clone()).or_insert_with(|| KeyDirectory {
@@ -132,8 +136,7 @@ impl KeyDirectories {
     /// All of them, by their agents' names.
     #[must_use]
     pub fn all(&self) -> Vec<&KeyDirectory> {
-        let sorted: BTreeMap<_, _> = self.0.iter().collect();
-        sorted.into_values().collect()
+        self.0.values().collect()
     }
 
     /// Where they lie, and which of them are there.
@@ -143,7 +146,7 @@ impl KeyDirectories {
 
     pub(super) fn is_as(&self, other: &Self) -> bool {
         self.0.len() == other.0.len()
-            && self.0.iter().all(|(agent, own)| other.0.get(agent).is_some_and(|other| own.is_as(other)))
+            && self.0.values().zip(other.0.values()).all(|(own, other)| own.is_as(other))
     }
 
     /// Who sent a request that the header gives as `recognised`, and that was signed. The signature wins; where header and
@@ -173,7 +176,6 @@ fn read(path: &Path, head: &FetchHead) -> Result<Option<(KeySet, SystemTime)>, S
         read => read.map_err(refuse)?,
     };
     let by_hand = || read.metadata.modified().map_err(refuse);
-    let said = head.heard().filter(|_| head.is_of(&read.bytes));
-    let fetched = said.map_or_else(by_hand, |said| Ok(said.time))?;
+    let fetched = head.said_of(&read.bytes).map_or_else(by_hand, Ok)?;
     Ok(Some((KeySet::parse(&read.bytes)?, fetched)))
 }

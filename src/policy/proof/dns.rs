@@ -158,16 +158,10 @@ fn names(lookup: &Lookup) -> Option<Vec<Box<str>>> {
 /// A name as a host name. A label may hold any byte, a dot too (RFC 2181 §11); one that holds such is no
 /// host's, and could pass for another name if it were written out.
 fn host(name: &Name) -> Option<Box<str>> {
-    let mut host = String::new();
-    for label in name {
-        let byte = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        let text = std::str::from_utf8(label).ok().filter(|_| label.iter().all(byte))?;
-        if !host.is_empty() {
-            host.push('.');
-        }
-        host.push_str(&text.to_ascii_lowercase());
-    }
-    (!host.is_empty()).then(|| host.into())
+    // Every byte that could mean something else is written behind a backslash here.
+    let host = name.to_ascii().trim_end_matches('.').to_ascii_lowercase();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (!host.is_empty() && host.bytes().all(is_plain)).then(|| host.into())
 }
 
 #[cfg(test)]

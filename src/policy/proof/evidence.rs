@@ -72,17 +72,6 @@ impl Evidence {
         config.state_dir.join(FOLDER)
     }
 
-    /// Every URL of the catalogue at which ranges are published, once each, and the crawlers it is for.
-    pub fn published(catalogue: &Catalogue) -> BTreeMap<&str, Vec<&str>> {
-        let mut urls: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for crawler in catalogue.crawlers() {
-            for url in &crawler.verify.ranges {
-                urls.entry(url).or_default().push(&crawler.name);
-            }
-        }
-        urls
-    }
-
     /// Reads every list that changed since `previous`. There may be `faults` of the catalogue already.
     ///
     /// # Errors
@@ -95,7 +84,9 @@ impl Evidence {
     ) -> Result<Self, ConfigErrors> {
         let mut reading = ListReading { previous, sources: BTreeMap::new(), faults };
         let folder = Self::folder(config);
-        for url in Self::published(catalogue).into_keys() {
+        let urls: BTreeSet<&Box<str>> =
+            catalogue.crawlers().iter().flat_map(|crawler| &crawler.verify.ranges).collect();
+        for url in urls {
             reading.source(&folder.join(file_name(url)), Some(url));
         }
         reading.own(config, catalogue)?;

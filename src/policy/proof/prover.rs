@@ -7,7 +7,7 @@
 use super::answer::{ProofAnswer, Reverse, combine};
 use super::dns::{DnsClient, WELL_KNOWN};
 use super::explain::{name_steps, range_steps};
-use super::memory::{Lifetimes, ProofMemory, network};
+use super::memory::{Lifetimes, ProofMemory};
 use super::public::is_public;
 use super::signatures::SignatureMemory;
 use crate::config::{Config, NameServers};
@@ -16,9 +16,7 @@ use crate::identify::signature::{
 };
 use crate::identify::{Identity, KnownProof, NoTrace, Proof, Trace};
 use crate::policy::Policy;
-use crate::request::address::Network;
 use parking_lot::Mutex;
-use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -34,7 +32,7 @@ const AT_ONCE: usize = 16;
 /// How long the system's own choice of name servers is believed before it is read again.
 const SYSTEM: Duration = Duration::from_secs(300);
 
-/// How often name servers that do not know what all others know are asked for it again.
+/// How often name servers that do not know what all others know, or did not answer a question, are asked for it again.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Who a request says it is from, and where it came from.
@@ -219,21 +217,15 @@ impl ProverWorker {
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
             let questions = Arc::clone(&self.questions);
             tokio::spawn(async move {
-                let reverse = match asker {
-                    Ok((asker, doubt)) => {
-                        let reverse = asker.ask(job.address, &job.suffixes).await;
-                        questions.note(job.address, &reverse);
-                        let is_believed = doubt.is_none()
-                            || reverse == Reverse::Unknown
-                            || reverse.answer(&job.suffixes, true) == ProofAnswer::Yes;
-                        if is_believed { reverse } else { questions.disbelieve() }
-                    }
-                    Err(error) => {
-                        questions.explain(&error);
-                        questions.note(job.address, &Reverse::Unknown);
-                        Reverse::Unknown
-                    }
+                let reverse = match &asker {
+                    Ok((asker, _)) => asker.ask(job.address, &job.suffixes).await,
+                    Err(_) => Reverse::Unknown,
                 };
+                questions.note(&reverse);
+                let is_believed = asker.is_ok_and(|(_, doubt)| doubt.is_none())
+                    || reverse == Reverse::Unknown
+                    || reverse.answer(&job.suffixes, true) == ProofAnswer::Yes;
+                let reverse = if is_believed { reverse } else { questions.disbelieve() };
                 job.answered(reverse);
                 drop(slot);
             });
@@ -248,11 +240,15 @@ impl ProverWorker {
         let known = if let Some(known) = self.servers.as_mut().filter(is_current) {
             known
         } else {
-            let asker = DnsClient::new(&servers);
+            let asker = DnsClient::new(&servers).inspect_err(|error| {
+                tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
+            });
             self.servers.insert(ServersInUse { servers, asker, since: Instant::now(), tried: None })
         };
         let asker = known.asker.clone()?;
-        let is_settled = |(at, doubt): &(Instant, Option<_>)| doubt.is_none() || at.elapsed() < TRY_AGAIN;
+        let has_failed = self.questions.0.lock().has_failed;
+        let is_settled =
+            |(at, doubt): &(Instant, Option<_>)| doubt.is_none() && !has_failed || at.elapsed() < TRY_AGAIN;
         let doubt = if let Some((_, doubt)) = known.tried.filter(is_settled) {
             doubt
         } else {
@@ -307,10 +303,6 @@ pub fn name_server_doubt(config: &Config) -> Option<String> {
     ask_now(&servers, WELL_KNOWN, &[]).err()
 }
 
-/// How many networks are asked about in vain, with no answer in between, before it is an outage and not
-/// the name server of somebody's own.
-const OUTAGE: usize = 8;
-
 /// How many questions there were, by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuestionCounts {
@@ -322,7 +314,7 @@ pub struct QuestionCounts {
     pub left: u64,
 }
 
-/// The questions so far. An outage is told once when it begins, and once when it is over.
+/// The questions so far. Doubt of the name servers is told once when it begins, and once when it is over.
 #[derive(Debug, Default)]
 struct Questions(Mutex<QuestionState>);
 
@@ -332,38 +324,17 @@ struct QuestionState {
     /// Why denials mean nothing, and whether there was one.
     doubt: Option<&'static str>,
     has_disbelieved: bool,
-    /// The networks that were asked about in vain since the last answer, no more of them than an outage takes.
-    failing: HashSet<Network>,
+    /// Whether a question was asked in vain since they were asked for what all others know. It may be the trouble of somebody's
+    /// own name server, or an outage.
+    has_failed: bool,
 }
 
 impl Questions {
-    fn note(&self, address: IpAddr, reverse: &Reverse) {
+    fn note(&self, reverse: &Reverse) {
         let mut state = self.0.lock();
-        match reverse {
-            Reverse::Unknown => {
-                state.counts.failed += 1;
-                let one_more = state.failing.len() < OUTAGE && state.failing.insert(network(address));
-                if one_more && state.failing.len() == OUTAGE {
-                    tracing::warn!(
-                        "name servers do not answer: crawlers that only reverse DNS can prove stay unchecked"
-                    );
-                }
-            }
-            Reverse::Names(_) => {
-                state.counts.answered += 1;
-                if state.failing.len() >= OUTAGE {
-                    tracing::info!("name servers answer again");
-                }
-                state.failing.clear();
-            }
-        }
-    }
-
-    /// Says why nobody can be asked, unless an outage is under way.
-    fn explain(&self, error: &str) {
-        if self.0.lock().failing.is_empty() {
-            tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
-        }
+        let is_unknown = *reverse == Reverse::Unknown;
+        *(if is_unknown { &mut state.counts.failed } else { &mut state.counts.answered }) += 1;
+        state.has_failed |= is_unknown;
     }
 
     /// Says once why denials mean nothing, and once that they do again.
@@ -371,6 +342,7 @@ impl Questions {
         let mut state = self.0.lock();
         let before = std::mem::replace(&mut state.doubt, doubt);
         state.has_disbelieved &= doubt.is_some();
+        state.has_failed = false;
         drop(state);
         match doubt {
             Some(doubt) if before.is_none() => tracing::warn!("{doubt}"),
@@ -520,21 +492,5 @@ mod tests {
         let config = Arc::clone(&policy(folder.path(), &[]).config);
         drop(LookupJob { address, suffixes: Arc::new([]), config, memory: Arc::clone(&memory) });
         assert!(memory.lock().recall(address, Instant::now()).1);
-    }
-
-    #[test]
-    fn an_outage_is_one_that_lasts() {
-        let questions = Questions::default();
-        let of = |third, last| IpAddr::from([95, 216, third, last]);
-        for last in 0..100 {
-            questions.note(of(1, last), &Reverse::Unknown);
-        }
-        assert_eq!(questions.0.lock().failing.len(), 1, "one network's own trouble");
-        for third in 0..100 {
-            questions.note(of(third, 1), &Reverse::Unknown);
-        }
-        assert_eq!(questions.0.lock().failing.len(), OUTAGE);
-        questions.note(of(1, 1), &Reverse::Names(Vec::new()));
-        assert!(questions.0.lock().failing.is_empty());
     }
 }

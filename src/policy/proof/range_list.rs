@@ -1,13 +1,13 @@
 //! One list of address ranges on disk: its networks, and how old it may be taken to be.
 
 use super::answer::ProofAnswer;
-use crate::config::reading::{self, FileMark};
+use crate::config::reading::{self, FileContents, FileMark};
 use crate::config::{ConfigError, ranges};
 use crate::policy::fetched::FetchHead;
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
 use hashbrown::HashMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct RangeList {
     prefixes: Prefixes,
     services: HashMap<Network, Vec<Box<str>>>,
     as_of: SystemTime,
-    mark: (FileMark, Option<FileMark>),
+    marks: (FileMark, Option<FileMark>),
 }
 
 /// When it was asked for in vain makes it no other.
@@ -50,51 +50,43 @@ impl RangeList {
         path: &Path,
         previous: Option<&Arc<Self>>,
     ) -> (Option<Arc<Self>>, Option<ConfigError>) {
-        let work = {
-            let (path, previous) = (path.to_owned(), previous.cloned());
-            move || Self::read(&path, previous.as_ref())
+        let (own, head) = (path.to_owned(), FetchHead::path_of(path));
+        let look = move || {
+            // A head that changed may say that the list is as of now.
+            let head = std::fs::metadata(head).ok();
+            std::fs::metadata(own).map(|own| (FileMark::of(&own), head.as_ref().map(FileMark::of)))
         };
-        // What was fetched along with it lies beside it.
-        match reading::with_timeout(path, work).map_err(|error| unreadable(path, &error)).flatten() {
-            Ok(list) => (list, None),
+        let read = match reading::with_timeout(path, look).flatten() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return (None, None),
+            Ok(marks) if previous.is_some_and(|previous| previous.marks == marks) => {
+                return (previous.cloned(), None);
+            }
+            marks => {
+                marks.map_err(|error| unreadable(path, &error)).and_then(|marks| Self::read(path, marks))
+            }
+        };
+        match read {
+            Ok(list) => (Some(Arc::new(list)), None),
             Err(fault) => (previous.cloned(), Some(fault)),
         }
     }
 
-    fn read(path: &Path, previous: Option<&Arc<Self>>) -> Result<Option<Arc<Self>>, ConfigError> {
-        let refuse = |error: io::Error| unreadable(path, &error);
-        let (file, metadata) = match reading::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(refuse)?,
-        };
-        // A head that changed may say that the list is as of now.
-        let head_mark = std::fs::metadata(FetchHead::path_of(path)).ok();
-        let mark = (FileMark::of(&metadata), head_mark.as_ref().map(FileMark::of));
-        if let Some(same) = previous.filter(|previous| previous.mark == mark) {
-            return Ok(Some(Arc::clone(same)));
-        }
-        let mut bytes = Vec::new();
-        file.take(LARGEST_LIST + 1).read_to_end(&mut bytes).map_err(refuse)?;
-        if bytes.len() as u64 > LARGEST_LIST {
-            return Err(ConfigError::whole(path, format!("larger than {} MiB", LARGEST_LIST >> 20)));
-        }
+    fn read(path: &Path, marks: (FileMark, Option<FileMark>)) -> Result<Self, ConfigError> {
+        let FileContents { bytes, metadata } =
+            reading::read(path, LARGEST_LIST).map_err(|error| unreadable(path, &error))?;
         let read = ranges::parse(path, &bytes)?;
-        let modified = metadata.modified().map_err(refuse)?;
+        let modified = metadata.modified().map_err(|error| unreadable(path, &error))?;
         // Fetched from its publisher, a list is as of the day it was fetched, or said to be unchanged: some
         // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
-        let head = FetchHead::read(path);
-        let as_of = match (head.heard().filter(|_| head.is_of(&bytes)), read.created) {
-            (Some(said), _) => said.time,
-            (None, Some(created)) if !head.is_of(&bytes) => created.min(modified),
-            (None, _) => modified,
-        };
+        let by_hand = || read.created.map_or(modified, |created| created.min(modified));
+        let as_of = FetchHead::read(path).said_of(&bytes).unwrap_or_else(by_hand);
         let prefixes: Prefixes = read.networks.into_iter().collect();
         let mut services: HashMap<Network, Vec<Box<str>>> = HashMap::new();
         for (network, service) in read.services {
             services.entry(network).or_default().push(service);
         }
         let path = path.to_owned();
-        Ok(Some(Arc::new(Self { path, prefixes, services, as_of, mark })))
+        Ok(Self { path, prefixes, services, as_of, marks })
     }
 
     /// How many networks it has.

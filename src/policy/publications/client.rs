@@ -8,8 +8,9 @@
 //! leave it out.
 
 use super::kind::{PublishedFile, PublishedKind};
+use crate::config::Config;
 use crate::config::ranges::file_name;
-use crate::config::{Config, MOST_BYTES, reading};
+use crate::policy::certificates::read_certificates;
 use crate::policy::fetched::{
     FetchAnswer, FetchHead, FetchRules, FetchTime, FetchedCopy, Validators, retry_after,
 };
@@ -20,7 +21,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use ureq::http::{Response, Uri};
-use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
@@ -226,17 +227,8 @@ fn field<T>(answer: &Response<T>, name: &header::HeaderName) -> Option<String> {
 /// When the file holds none.
 pub fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
     let Some(path) = ca else { return Ok(RootCerts::WebPki) };
-    let refuse = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = reading::read(path, MOST_BYTES).map_err(|error| refuse(&error))?.bytes;
-    let mut certificates = Vec::new();
-    for item in parse_pem(&text) {
-        if let PemItem::Certificate(certificate) = item.map_err(|error| refuse(&error))? {
-            certificates.push(certificate);
-        }
-    }
-    if certificates.is_empty() {
-        return Err(refuse(&"no certificate in PEM form"));
-    }
+    let certificates = read_certificates(path).map_err(|error| error.in_one_line())?;
+    let certificates: Vec<_> = certificates.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
     Ok(RootCerts::new_with_certs(&certificates))
 }
 

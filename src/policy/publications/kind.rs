@@ -5,13 +5,12 @@ use crate::config::{Config, ConfigError, catalogue, reading};
 use crate::identify::signature::has_signed_file;
 use crate::identify::{Catalogue, Identifier};
 use crate::policy::fetched::{FetchHead, FetchedCopy};
-use crate::policy::proof::{Evidence, KeyDirectories, KeySet, LARGEST_KEYS, LARGEST_LIST, RangeList};
+use crate::policy::proof::{Evidence, KeyDirectories, KeySet, LARGEST_KEYS, LARGEST_LIST};
 use crate::record::{beside, replace_file};
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -97,30 +96,22 @@ impl PublishedKind {
 impl PublishedFile {
     /// The catalogue, where one is to be fetched; then all that the catalogue in force names: cards, lists, keys.
     pub fn all(config: &Config, catalogue: &Catalogue) -> Vec<Self> {
-        let folder = Evidence::folder(config);
-        let lists = Evidence::published(catalogue).into_iter().map(|(url, crawlers)| Self {
-            kind: PublishedKind::Ranges,
-            url: url.into(),
-            crawlers: crawlers.into_iter().map(Into::into).collect(),
-            path: folder.join(file_name(url)),
-        });
-        let directories = KeyDirectories::named(config, catalogue);
-        let keys = directories.all().into_iter().map(|directory| Self {
-            kind: PublishedKind::Keys,
-            url: directory.agent.key_set().into(),
-            crawlers: directory.crawlers.iter().map(|name| Box::from(&**name)).collect(),
-            path: directory.path.clone(),
-        });
+        let (lists, keys) = (Evidence::folder(config), KeyDirectories::folder(config));
         let mut all: Vec<Self> = Self::catalogue(config).into_iter().collect();
-        for (crawler, card) in catalogue.crawlers().iter().filter_map(|own| Some((own, own.card.as_ref()?))) {
-            if let Some(known) = all.iter_mut().find(|known| known.path == card.path) {
-                known.crawlers.push((&*crawler.name).into());
-                continue;
+        for crawler in catalogue.crawlers() {
+            let card = crawler.card.iter().map(|card| (PublishedKind::Card, &*card.url, card.path.clone()));
+            let of_list = |url| (PublishedKind::Ranges, url, lists.join(file_name(url)));
+            let of_keys = |url| (PublishedKind::Keys, url, keys.join(file_name(url)));
+            let ranges = crawler.verify.ranges.iter().map(|url| of_list(url));
+            let agent = crawler.verify.agent.iter().map(|agent| of_keys(agent.key_set()));
+            for (kind, url, path) in card.chain(ranges).chain(agent) {
+                let name = Box::from(&*crawler.name);
+                match all.iter_mut().find(|known| known.path == path) {
+                    Some(known) => known.crawlers.push(name),
+                    None => all.push(Self { kind, url: url.into(), crawlers: vec![name], path }),
+                }
             }
-            let (kind, crawlers) = (PublishedKind::Card, vec![(&*crawler.name).into()]);
-            all.push(Self { kind, url: card.url.clone(), crawlers, path: card.path.clone() });
         }
-        all.extend(lists.chain(keys));
         all
     }
 
@@ -148,30 +139,18 @@ impl PublishedFile {
         FetchedCopy::of(present, FetchHead::read(&self.path))
     }
 
-    /// How many ranges, keys or crawlers of a catalogue lie there now, where anything does, and how old they are.
-    pub fn held(
-        &self,
-        config: &Config,
-        catalogue: &Catalogue,
-        now: SystemTime,
-    ) -> (Option<usize>, Option<Duration>) {
-        match self.kind {
-            PublishedKind::Ranges => {
-                let list = RangeList::load(&self.path, None).0;
-                (list.as_ref().map(|list| list.networks()), list.map(|list| list.age(now)))
-            }
-            PublishedKind::Keys => {
-                let directories = KeyDirectories::load(config, catalogue, None).0;
-                let own = directories.all().into_iter().find(|directory| directory.path == self.path);
-                let keys = own.and_then(|directory| directory.keys.as_ref()).map(HashMap::len);
-                (keys, own.and_then(|directory| directory.age(now)))
-            }
+    /// How many ranges, keys or crawlers of a catalogue lie there now, where anything does, and how long ago its publisher
+    /// said so.
+    pub fn held(&self, now: SystemTime) -> (Option<usize>, Option<Duration>) {
+        let copy = self.copy();
+        let count = |bytes: &[u8]| match self.kind {
+            PublishedKind::Ranges => Some(ranges::parse(&self.path, bytes).ok()?.networks.len()),
+            PublishedKind::Keys => Some(KeySet::parse(bytes).ok()?.keys.len()),
             PublishedKind::Card | PublishedKind::Catalogue(_) => {
-                let copy = self.copy();
-                let entries = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches("[[crawler]]").count();
-                (copy.bytes().map(entries), copy.head.age(now))
+                Some(String::from_utf8_lossy(bytes).matches("[[crawler]]").count())
             }
-        }
+        };
+        (copy.bytes().and_then(count), copy.head.age(now))
     }
 
     /// Whether `bytes`, with what was fetched as their signature, may take the place of those that are there.

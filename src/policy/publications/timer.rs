@@ -4,7 +4,6 @@
 use super::client::PublicationClient;
 use super::kind::{PublishedFile, PublishedKind};
 use crate::config::Config;
-use crate::policy::expiry::Reminder;
 use crate::policy::fetched::{FetchHead, Schedule, Teller};
 use crate::policy::{Policy, Reloader};
 use std::collections::HashMap;
@@ -25,12 +24,12 @@ const DAY: Duration = Duration::from_secs(86_400);
 pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
     let reloader = Arc::downgrade(reloader);
     std::thread::Builder::new().name("ranges".to_owned()).spawn(move || {
-        let (mut timer, mut reminder) = (Timer::default(), Reminder::default());
+        let mut timer = Timer::default();
         while let Some(reloader) = reloader.upgrade() {
             let policy = reloader.current();
             drop(reloader);
             let now = SystemTime::now();
-            reminder.remind(&policy, now);
+            timer.tell_of_certificates(&policy, now);
             timer.check(&policy, now);
             drop(policy);
             std::thread::sleep(LOOK);
@@ -112,6 +111,15 @@ impl Timer {
             for one in &all {
                 self.tell_of_old(one, one.age(policy, now));
             }
+        }
+    }
+
+    /// Told anew with each day that is left, and with what a renewed one says.
+    fn tell_of_certificates(&mut self, policy: &Policy, now: SystemTime) {
+        for shown in &policy.certificates.shown {
+            let trouble = shown.validity.and_then(|validity| validity.trouble(now));
+            let path = shown.config.certificate.to_string_lossy();
+            self.teller.tell("a certificate", &path, trouble.map(|trouble| format!("it {trouble}")));
         }
     }
 
