@@ -7,10 +7,11 @@
 use super::bounded::{BoundedThreads, TimedOut};
 use super::error::{CREDENTIAL, ConfigError};
 use crate::record::at_once;
+use std::collections::BTreeMap;
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -46,6 +47,31 @@ impl FileMark {
         let modified = (metadata.mtime(), metadata.mtime_nsec());
         Self { inode: metadata.ino(), size: metadata.len(), modified }
     }
+}
+
+/// What a file looks like, or why that cannot be told.
+pub type MarkFound = Result<FileMark, io::ErrorKind>;
+
+/// What files look like.
+pub type FileMarks = BTreeMap<PathBuf, MarkFound>;
+
+/// What files look like now. Those of one folder are looked at in one go: a mount that hangs holds up its own.
+pub fn marks_of(files: impl Iterator<Item = PathBuf>) -> FileMarks {
+    let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    for file in files {
+        folders.entry(file.parent().unwrap_or(&file).to_owned()).or_default().push(file);
+    }
+    let of_folder = |(folder, files): (PathBuf, Vec<PathBuf>)| {
+        let mark = |file: &PathBuf| match std::fs::metadata(file) {
+            Ok(metadata) => Ok(FileMark::of(&metadata)),
+            Err(error) => Err(error.kind()),
+        };
+        let unseen = files.clone();
+        let look = move || files.into_iter().map(|file| (file.clone(), mark(&file))).collect::<Vec<_>>();
+        let silent = |error: io::Error| unseen.into_iter().map(|file| (file, Err(error.kind()))).collect();
+        with_timeout(&folder, look).unwrap_or_else(silent)
+    };
+    folders.into_iter().flat_map(of_folder).collect()
 }
 
 /// What the folder of `path` says of it; `None` where it is missing, or cannot be looked at.

@@ -2,7 +2,7 @@
 //!
 //! What is shown is the list that is enforced, so the two cannot differ.
 
-use super::overrides::{Override, Overrides};
+use super::overrides::Override;
 use super::reload::Reloader;
 use super::{Policy, Site};
 use crate::config::{Config, SiteConfig};
@@ -142,7 +142,7 @@ impl Modes {
 }
 
 /// The configured modes of a site, with those that were set by hand over them.
-pub(super) fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides) -> Modes {
+pub(super) fn in_force(config: &Config, site: &SiteConfig, by_hand: &[Override]) -> Modes {
     let crawlers = config
         .crawlers
         .iter()
@@ -165,7 +165,7 @@ pub(super) fn in_force(config: &Config, site: &SiteConfig, overrides: &Overrides
     let all = crawlers.chain(purposes).chain(clients).chain([others]).map(configured);
     let mut found: BTreeMap<ModeScope, ModeInForce> = all.map(|one| (one.whom.clone(), one)).collect();
     // Of those for the same clients the ones of all sites come first.
-    for set in overrides.in_force() {
+    for set in by_hand {
         let whom = set.scope.whom();
         let is_meant = match &set.scope.site {
             Some(name) => *name == site.name,
@@ -188,7 +188,7 @@ impl Override {
 
 #[cfg(test)]
 mod tests {
-    use super::super::overrides::Scope;
+    use super::super::overrides::{Overrides, Scope};
     use super::*;
     use crate::config::Arguments;
     use crate::identify::Basis;
@@ -214,7 +214,7 @@ mod tests {
     fn shown(overrides: &Overrides) -> [(Mode, Mode, Mode); 2] {
         let config = config();
         [0, 1].map(|index| {
-            let modes = in_force(&config, &config.sites[index], overrides);
+            let modes = in_force(&config, &config.sites[index], &overrides.in_force(&[]));
             let mode = |whom: &ModeScope| modes.0.iter().find(|one| one.whom == *whom).unwrap().mode;
             let crawler = mode(&ModeScope::Crawler("gptbot".to_owned()));
             (modes.general(), crawler, mode(&ModeScope::Purpose(Purpose::AiTrain)))
@@ -252,7 +252,7 @@ mod tests {
             fleet: false,
         });
         let config = config();
-        let told: Vec<_> = in_force(&config, &config.sites[1], &overrides)
+        let told: Vec<_> = in_force(&config, &config.sites[1], &overrides.in_force(&[]))
             .0
             .into_iter()
             .map(|one| (one.whom, one.mode.as_str(), one.because, one.persists))
@@ -288,7 +288,7 @@ mod tests {
             fleet: false,
         };
         let config = config();
-        let modes = in_force(&config, &config.sites[1], &Overrides::default());
+        let modes = in_force(&config, &config.sites[1], &[]);
         let train = Some(Purpose::AiTrain);
         assert_eq!(mode(&modes, ClientKind::Crawler, Some("GPTBot"), train), Mode::Off);
         assert_eq!(mode(&modes, ClientKind::Crawler, Some("CCBot"), train), Mode::Enforce);
@@ -299,7 +299,7 @@ mod tests {
         );
         assert_eq!(mode(&modes, ClientKind::Fetcher, None, None), Mode::Audit);
         assert_eq!(mode(&modes, ClientKind::Crawler, Some("bingbot"), None), Mode::Off, "the site's own");
-        let beaten = in_force(&config, &config.sites[1], &Overrides::default().with(all));
+        let beaten = in_force(&config, &config.sites[1], &Overrides::default().with(all).in_force(&[]));
         assert_eq!(mode(&beaten, ClientKind::Crawler, Some("GPTBot"), train), Mode::Enforce);
         assert_eq!(
             (beaten.general(), mode(&beaten, ClientKind::Tool, None, None)),

@@ -4,7 +4,6 @@ use super::certificates::Certificates;
 use super::composition::{UnfitPart, compose};
 use super::hosts::Hosts;
 use super::in_force::in_force;
-use super::overrides::Overrides;
 use super::proof::Evidence;
 use super::publications::published_catalogue;
 use super::published::FleetGeneration;
@@ -39,7 +38,7 @@ pub fn check(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
 /// # Errors
 /// As [`check`].
 pub fn trial(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
-    first(config, LoadOptions { is_trial: true, ..LoadOptions::default() }, now)
+    first(config, LoadOptions::default(), now)
 }
 
 /// A policy that follows none, all of whose files are fit.
@@ -56,14 +55,12 @@ pub(super) struct LoadOptions {
     pub(super) accept_empty: bool,
     /// What is done about names of origins.
     pub(super) names: OriginNames,
-    /// Whether only questions are answered: of an origin that was never asked, by what is put beside its file.
-    pub(super) is_trial: bool,
 }
 
 /// What is done about names of origins.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum OriginNames {
-    /// None is looked up.
+    /// None is looked up, and only questions are answered: of an origin that was never asked, by what is put beside its file.
     #[default]
     Leave,
     /// Those are looked up whose addresses are not known yet: a changed robots.txt must not wait for DNS.
@@ -258,7 +255,8 @@ impl LoadingSite<'_> {
     /// Whether nothing is known of what its origin has.
     fn is_unknown(&self) -> bool {
         let is_published = self.published.robots(&self.site.name).is_some();
-        let is_asked = self.site.robots.origin().is_some() && !self.options.is_trial && !is_published;
+        let is_asked =
+            self.site.robots.origin().is_some() && self.options.names != OriginNames::Leave && !is_published;
         is_asked && self.origins.file(&self.site.name) == FetchedFile::Unknown
     }
 
@@ -349,7 +347,7 @@ impl LoadingSite<'_> {
         let fresh = if self.renewed { fresh.renewed() } else { fresh };
         Site {
             config: self.site.clone(),
-            modes: in_force(self.config, self.site, &Overrides::default()),
+            modes: in_force(self.config, self.site, &[]),
             rules: SiteRules::new(fresh.version),
             robots: fresh.file,
             // Until rows say since when.

@@ -92,11 +92,6 @@ impl Override {
     fn normalised(self, persists: bool, fleet: bool) -> Self {
         Self { scope: self.scope.normalised(), persists, fleet, ..self }
     }
-
-    /// Whether it stands in the state folder.
-    const fn is_kept(&self) -> bool {
-        self.persists && !self.fleet
-    }
 }
 
 impl Overrides {
@@ -108,34 +103,11 @@ impl Overrides {
             Err(error) => return Err(error),
         };
         let kept: Vec<Override> = serde_json::from_slice(&text)?;
-        let kept = kept.into_iter().map(|kept| kept.normalised(true, false));
-        Ok(Self::of(kept.collect()))
-    }
-
-    fn of(mut modes: Vec<Override>) -> Self {
-        // What passes hides what is kept, and what was set here hides what the fleet published.
-        modes.sort_by_cached_key(|Override { scope, fleet, persists, .. }| {
-            let general = (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some());
-            (general, scope.clone(), *fleet, *persists)
-        });
-        Self(modes)
-    }
-
-    /// These, and what the fleet published.
-    pub(super) fn publish(&mut self, published: &[Override]) {
-        let own = std::mem::take(&mut self.0).into_iter().filter(|set| !set.fleet);
-        let of_fleet = published.iter().map(|set| set.clone().normalised(true, true));
-        *self = Self::of(own.chain(of_fleet).collect());
-    }
-
-    /// Only what the fleet published.
-    pub(super) fn cleared(mut self) -> Self {
-        self.0.retain(|set| set.fleet);
-        self
+        Ok(Self(kept.into_iter().map(|kept| kept.normalised(true, false)).collect()))
     }
 
     fn kept(&self) -> impl Iterator<Item = &Override> {
-        self.0.iter().filter(|set| set.is_kept())
+        self.0.iter().filter(|set| set.persists)
     }
 
     /// Keeps what is to outlive a restart, whole or not at all.
@@ -154,23 +126,28 @@ impl Overrides {
     /// These with one more, which takes the place of an older one for the same scope.
     pub(super) fn with(mut self, set: Override) -> Self {
         let set = Override { scope: set.scope.normalised(), fleet: false, ..set };
-        let stays =
-            |other: &Override| other.fleet || other.scope != set.scope || other.persists && !set.persists;
-        self.0.retain(stays);
+        self.0.retain(|other| other.scope != set.scope || other.persists && !set.persists);
         self.0.push(set);
-        Self::of(self.0)
+        self.0.sort_by(|one, other| (&one.scope, one.persists).cmp(&(&other.scope, other.persists)));
+        self
     }
 
     /// These without those for a scope.
     pub(super) fn without(mut self, scope: &Scope) -> Self {
         let scope = scope.clone().normalised();
-        self.0.retain(|other| other.fleet || !scope.clears(&other.scope));
+        self.0.retain(|other| !scope.clears(&other.scope));
         self
     }
 
-    /// Those in force, the general ones first.
-    pub(super) fn in_force(&self) -> Vec<Override> {
-        let mut modes = self.0.clone();
+    /// Those that are in force beside what a fleet published, the general ones first. What passes hides what is kept, and
+    /// what was set here hides what the fleet published.
+    pub(super) fn in_force(&self, published: &[Override]) -> Vec<Override> {
+        let of_fleet = published.iter().map(|set| set.clone().normalised(true, true));
+        let mut modes: Vec<Override> = self.0.iter().cloned().chain(of_fleet).collect();
+        modes.sort_by_cached_key(|Override { scope, fleet, persists, .. }| {
+            let general = (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some());
+            (general, scope.clone(), *fleet, *persists)
+        });
         modes.dedup_by(|hidden, shown| hidden.scope == shown.scope);
         modes
     }
@@ -184,8 +161,9 @@ impl Overrides {
 impl Policy {
     /// This policy with these modes over the configured ones.
     pub(super) fn overridden(mut self, overrides: &Overrides) -> Self {
+        let by_hand = overrides.in_force(&self.published.modes);
         for site in &mut self.sites {
-            let modes = in_force(&self.config, &site.config, overrides);
+            let modes = in_force(&self.config, &site.config, &by_hand);
             if modes != site.modes {
                 *site = Arc::new(Site { modes, ..(**site).clone() });
             }
@@ -219,8 +197,8 @@ pub enum ModeError {
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
     pub fn overrides(&self) -> Vec<Override> {
-        let mut overrides = self.known.lock().overrides.in_force();
         let policy = self.current();
+        let mut overrides = self.known.lock().overrides.in_force(&policy.published.modes);
         for name in overrides.iter_mut().filter_map(|set| set.scope.crawler.as_mut()) {
             *name = policy.identifier.catalogue().spelt(name).to_owned();
         }
@@ -248,7 +226,7 @@ impl Reloader {
     /// # Errors
     /// When a mode was to outlive a restart, and cannot be forgotten. Then nothing has changed.
     pub fn clear_modes(&self) -> Result<bool, ModeError> {
-        self.change_modes(&Scope::default(), Overrides::cleared)
+        self.change_modes(&Scope::default(), |_| Overrides::default())
     }
 
     fn change_modes(
@@ -286,12 +264,14 @@ impl Reloader {
     fn apply(&self, known: &mut ReloadState, next: Overrides, scope: &Scope) {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
         let purpose = scope.purpose.map(Purpose::as_str);
-        let set = next.in_force().iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
+        let current = self.current.get();
+        let in_force = next.in_force(&current.published.modes);
+        let set = in_force.iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
         let mode = set.unwrap_or("as configured");
         tracing::info!(crawler, purpose, site, everybody = scope.all, mode, "a mode was set by hand");
         known.overrides = next;
         let now = SystemTime::now();
-        self.current.replace(self.current.get().next(now).overridden(&known.overrides));
+        self.current.replace(current.next(now).overridden(&known.overrides));
         // Whoever set it knows it: the next reload tells of files only.
         known.told = known.told.take().map(|told| Arc::new(told.next(now).overridden(&known.overrides)));
     }
@@ -316,11 +296,11 @@ mod tests {
         let kept = Overrides::default().with(set(None, None, Mode::Enforce, true));
         kept.save(folder.path()).unwrap();
         let both = kept.clone().with(set(None, None, Mode::Off, false));
-        assert_eq!(both.in_force(), [set(None, None, Mode::Off, false)]);
+        assert_eq!(both.in_force(&[]), [set(None, None, Mode::Off, false)]);
         assert!(both.has_same_kept(&kept));
         both.save(folder.path()).unwrap();
         assert_eq!(
-            Overrides::load(folder.path()).unwrap().in_force(),
+            Overrides::load(folder.path()).unwrap().in_force(&[]),
             [set(None, None, Mode::Enforce, true)]
         );
         both.without(&Scope::default()).save(folder.path()).unwrap();
@@ -341,7 +321,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = r#"[{"crawler":"gptbot","site":null,"mode":"enforce","persists":true}]"#;
         std::fs::write(folder.path().join(FILE), text).unwrap();
-        let kept = Overrides::load(folder.path()).unwrap().in_force();
+        let kept = Overrides::load(folder.path()).unwrap().in_force(&[]);
         assert_eq!(kept, [set(Some("gptbot"), None, Mode::Enforce, true)]);
     }
 
@@ -355,6 +335,6 @@ mod tests {
         };
         let crawler = set(Some("gptbot"), None, Mode::Audit, false);
         let both = Overrides::default().with(all).with(crawler.clone());
-        assert_eq!(both.without(&Scope::default()).in_force(), [crawler]);
+        assert_eq!(both.without(&Scope::default()).in_force(&[]), [crawler]);
     }
 }

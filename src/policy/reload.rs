@@ -132,14 +132,13 @@ impl Reloader {
         origin_files: Arc<OriginFiles>,
     ) -> Self {
         let policy = current.get();
-        let mut overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
+        let overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
             tracing::error!(
                 "the modes that were set with `gatewayctl mode --persist` cannot be read: {error}"
             );
             Overrides::default()
         });
-        overrides.publish(&policy.published.modes);
-        if !overrides.in_force().is_empty() {
+        if !overrides.in_force(&policy.published.modes).is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
         let known =
@@ -210,7 +209,7 @@ impl Reloader {
         let mut turn = Some(self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?);
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
-        let options = LoadOptions { accept_empty, names, ..LoadOptions::default() };
+        let options = LoadOptions { accept_empty, names };
         let (mut swap, mut errors) = self.attempt(options, is_forced, are_unchanged)?;
         if self.reads.fleet.has_wanted() {
             // What the others answer is taken up in a turn of its own.
@@ -302,8 +301,7 @@ impl Reloader {
         let has_waited = self.history.adopt(&mut next, Some(&previous))?;
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
-        let mut known = self.known.lock();
-        known.overrides.publish(&next.published.modes);
+        let known = self.known.lock();
         let former = self.current.get();
         if has_waited {
             self.history.catch_up(&mut next);

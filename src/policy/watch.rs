@@ -6,7 +6,7 @@
 
 use super::fetched::Teller;
 use super::reload::{ReloadError, Reloader, Trigger};
-use crate::config::reading::{self, FileMark};
+use crate::config::reading::{self, FileMarks, MarkFound, marks_of};
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
@@ -54,9 +54,6 @@ pub fn watch(reloader: &Arc<Reloader>) {
     }
 }
 
-/// Files, and what each looked like.
-type FileMarks = BTreeMap<PathBuf, Option<FileMark>>;
-
 /// Folders, with what tells each from another under the same name.
 type Folders = BTreeMap<PathBuf, (u64, u64)>;
 
@@ -66,7 +63,7 @@ struct Watch {
     read: FileMarks,
     read_at: Instant,
     /// What they looked like at the last look, and since when.
-    seen: BTreeMap<PathBuf, (Option<FileMark>, Instant)>,
+    seen: BTreeMap<PathBuf, (MarkFound, Instant)>,
     /// Since when there is a change that was not read, because files were not left alone.
     restless_since: Option<Instant>,
     /// How often a file system had not answered before the files were last read.
@@ -256,24 +253,6 @@ impl notify::EventHandler for EventForwarder {
         // One that waits already will do.
         let _ = self.nudge.try_send(());
     }
-}
-
-/// What files look like now. Those of one folder are looked at in one go: a mount that hangs holds up its own.
-fn marks_of(files: impl Iterator<Item = PathBuf>) -> FileMarks {
-    let mut folders: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
-    for file in files {
-        folders.entry(file.parent().unwrap_or(&file).to_owned()).or_default().push(file);
-    }
-    let of_folder = |(folder, files): (PathBuf, Vec<PathBuf>)| {
-        let mark = |file: PathBuf| {
-            let mark = std::fs::metadata(&file).ok().map(|metadata| FileMark::of(&metadata));
-            (file, mark)
-        };
-        let unseen = files.clone();
-        let seen = reading::with_timeout(&folder, move || files.into_iter().map(mark).collect::<Vec<_>>());
-        seen.unwrap_or_else(|_| unseen.into_iter().map(|file| (file, None)).collect())
-    };
-    folders.into_iter().flat_map(of_folder).collect()
 }
 
 fn absolute(path: &Path) -> PathBuf {

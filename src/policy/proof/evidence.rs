@@ -9,11 +9,13 @@ use super::directory::{KeyDirectories, KeyDirectory};
 use super::own_addresses::OwnAddresses;
 use super::range_list::{RangeList, ServiceNames};
 use crate::config::ranges::file_name;
+use crate::config::reading::marks_of;
 use crate::config::{Config, ConfigError, ConfigErrors};
 use crate::identify::{Basis, Catalogue, Crawler, Identity};
 use crate::policy::fetched::FetchHead;
 use hashbrown::HashMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,17 +82,27 @@ impl Evidence {
         config: &Config,
         catalogue: &Catalogue,
         previous: Option<&Self>,
-        faults: Vec<ConfigError>,
+        mut faults: Vec<ConfigError>,
     ) -> Result<Self, ConfigErrors> {
-        let mut reading = ListReading { previous, sources: BTreeMap::new(), faults };
         let folder = Self::folder(config);
-        let urls: BTreeSet<&Box<str>> =
-            catalogue.crawlers().iter().flat_map(|crawler| &crawler.verify.ranges).collect();
-        for url in urls {
-            reading.source(&folder.join(file_name(url)), Some(url));
+        let of_url = |url: &str| (folder.join(file_name(url)), Some(url.into()));
+        let fetched =
+            catalogue.crawlers().iter().flat_map(|crawler| &crawler.verify.ranges).map(|url| of_url(url));
+        let own = config.verify.ranges.values().flatten().map(|path| (path.clone(), None));
+        let named: BTreeMap<PathBuf, Option<Box<str>>> = fetched.chain(own).collect();
+        let marks = marks_of(named.keys().flat_map(|path| [path.clone(), FetchHead::path_of(path)]));
+        let mark = |path: &Path| marks.get(path).copied().unwrap_or(Err(ErrorKind::NotFound));
+        let mut sources = BTreeMap::new();
+        for (path, url) in named {
+            let is_it = |source: &&RangeSource| source.path == path;
+            let former = previous.and_then(|previous| previous.sources.iter().find(is_it)?.list.as_ref());
+            let marks = (mark(&path), mark(&FetchHead::path_of(&path)));
+            let (list, fault) = RangeList::load(&path, marks, former);
+            let is_faulty = fault.is_some();
+            faults.extend(fault);
+            sources.insert(path.clone(), RangeSource { url, path, list, is_faulty });
         }
-        reading.own(config, catalogue)?;
-        let ListReading { sources, mut faults, .. } = reading;
+        check_own(config, catalogue, &sources)?;
         let former = previous.map(|previous| &previous.directories);
         let (directories, unreadable) = KeyDirectories::load(config, catalogue, former);
         faults.extend(unreadable);
@@ -144,43 +156,26 @@ impl Evidence {
     }
 }
 
-/// Lists being read.
-struct ListReading<'a> {
-    previous: Option<&'a Evidence>,
-    sources: BTreeMap<PathBuf, RangeSource>,
-    faults: Vec<ConfigError>,
-}
-
-impl ListReading<'_> {
-    fn source(&mut self, path: &Path, url: Option<&str>) -> Option<&RangeSource> {
-        let former = self
-            .previous
-            .and_then(|previous| previous.sources.iter().find(|source| source.path == path)?.list.as_ref());
-        let (list, fault) = RangeList::load(path, former);
-        let is_faulty = fault.is_some();
-        self.faults.extend(fault);
-        let source = RangeSource { url: url.map(Into::into), path: path.to_owned(), list, is_faulty };
-        self.sources.insert(path.to_owned(), source);
-        self.sources.get(path)
-    }
-
-    fn own(&mut self, config: &Config, catalogue: &Catalogue) -> Result<(), ConfigErrors> {
-        let mut errors = Vec::new();
-        let place = config.path.clone().unwrap_or_default();
-        for (name, paths) in &config.verify.ranges {
-            if catalogue.get(name).is_none() {
-                let message = format!("`[verify] ranges`: the catalogue knows no crawler `{name}`");
-                errors.push(ConfigError::whole(&place, message).with_hint("see `gatewayctl crawlers`"));
-            }
-            for path in paths {
-                let source = self.source(path, None);
-                if source.is_some_and(|source| source.list.is_none() && !source.is_faulty) {
-                    errors.push(ConfigError::whole(path, "there is no such list of address ranges"));
-                }
-            }
+/// Whether the operator's own lists are there, and of crawlers that are known.
+fn check_own(
+    config: &Config,
+    catalogue: &Catalogue,
+    sources: &BTreeMap<PathBuf, RangeSource>,
+) -> Result<(), ConfigErrors> {
+    let mut errors = Vec::new();
+    let place = config.path.clone().unwrap_or_default();
+    for (name, paths) in &config.verify.ranges {
+        if catalogue.get(name).is_none() {
+            let message = format!("`[verify] ranges`: the catalogue knows no crawler `{name}`");
+            errors.push(ConfigError::whole(&place, message).with_hint("see `gatewayctl crawlers`"));
         }
-        if errors.is_empty() { Ok(()) } else { Err(ConfigErrors(errors)) }
+        let found = paths.iter().filter_map(|path| sources.get(path));
+        let missing = found.filter(|source| source.list.is_none() && !source.is_faulty);
+        errors.extend(
+            missing.map(|own| ConfigError::whole(&own.path, "there is no such list of address ranges")),
+        );
     }
+    if errors.is_empty() { Ok(()) } else { Err(ConfigErrors(errors)) }
 }
 
 impl Methods {

@@ -1,7 +1,7 @@
 //! One list of address ranges on disk: its networks, and how old it may be taken to be.
 
 use super::answer::ProofAnswer;
-use crate::config::reading::{self, FileContents, FileMark};
+use crate::config::reading::{self, FileContents, MarkFound};
 use crate::config::{ConfigError, ranges};
 use crate::policy::fetched::FetchHead;
 use crate::request::address::Network;
@@ -22,6 +22,9 @@ const SKEW: Duration = Duration::from_secs(86_400);
 /// More than any list in use has.
 pub(in crate::policy) const LARGEST_LIST: u64 = 16 * 1024 * 1024;
 
+/// What a list and its head look like: a head that changed may say that the list is as of now.
+pub(super) type ListMarks = (MarkFound, MarkFound);
+
 /// A list of address ranges, as last read without fault.
 #[derive(Debug)]
 pub struct RangeList {
@@ -30,7 +33,7 @@ pub struct RangeList {
     prefixes: Prefixes,
     services: HashMap<Network, Vec<Box<str>>>,
     as_of: SystemTime,
-    marks: (FileMark, Option<FileMark>),
+    marks: ListMarks,
 }
 
 /// When it was asked for in vain makes it no other.
@@ -46,24 +49,18 @@ impl Eq for RangeList {}
 impl RangeList {
     /// Reads the list at `path`, unless `previous` was read from the very same file; no list where there is nothing. What
     /// is no list is a fault, and `previous` still counts.
-    pub(in crate::policy) fn load(
+    pub(super) fn load(
         path: &Path,
+        marks: ListMarks,
         previous: Option<&Arc<Self>>,
     ) -> (Option<Arc<Self>>, Option<ConfigError>) {
-        let (own, head) = (path.to_owned(), FetchHead::path_of(path));
-        let look = move || {
-            // A head that changed may say that the list is as of now.
-            let head = std::fs::metadata(head).ok();
-            std::fs::metadata(own).map(|own| (FileMark::of(&own), head.as_ref().map(FileMark::of)))
-        };
-        let read = match reading::with_timeout(path, look).flatten() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return (None, None),
-            Ok(marks) if previous.is_some_and(|previous| previous.marks == marks) => {
+        let read = match marks.0 {
+            Err(io::ErrorKind::NotFound) => return (None, None),
+            Ok(_) if previous.is_some_and(|previous| previous.marks == marks) => {
                 return (previous.cloned(), None);
             }
-            marks => {
-                marks.map_err(|error| unreadable(path, &error)).and_then(|marks| Self::read(path, marks))
-            }
+            Ok(_) => Self::read(path, marks),
+            Err(kind) => Err(unreadable(path, &kind.into())),
         };
         match read {
             Ok(list) => (Some(Arc::new(list)), None),
@@ -71,7 +68,7 @@ impl RangeList {
         }
     }
 
-    fn read(path: &Path, marks: (FileMark, Option<FileMark>)) -> Result<Self, ConfigError> {
+    fn read(path: &Path, marks: ListMarks) -> Result<Self, ConfigError> {
         let FileContents { bytes, metadata } =
             reading::read(path, LARGEST_LIST).map_err(|error| unreadable(path, &error))?;
         let read = ranges::parse(path, &bytes)?;
@@ -160,8 +157,16 @@ fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
 mod tests {
     use super::*;
 
+    fn load(path: &Path, previous: Option<&Arc<RangeList>>) -> (Option<Arc<RangeList>>, Option<ConfigError>) {
+        let marks = [path.to_owned(), FetchHead::path_of(path)].map(|file| {
+            let marks = reading::marks_of(std::iter::once(file));
+            marks.into_values().next().unwrap()
+        });
+        RangeList::load(path, marks.into(), previous)
+    }
+
     fn list(path: &Path, previous: Option<&Arc<RangeList>>) -> Arc<RangeList> {
-        RangeList::load(path, previous).0.unwrap()
+        load(path, previous).0.unwrap()
     }
 
     fn set_age(path: &Path, age: Duration) {
@@ -239,16 +244,16 @@ mod tests {
     fn a_bad_file_keeps_the_last_good_list_and_an_unchanged_one_is_not_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
-        assert_eq!(RangeList::load(&path, None), (None, None));
+        assert_eq!(load(&path, None), (None, None));
         std::fs::write(&path, "192.0.2.0/24\n").unwrap();
         let good = list(&path, None);
         assert!(Arc::ptr_eq(&good, &list(&path, Some(&good))));
         std::fs::write(&path, "192.0.2.0/24\noops\n").unwrap();
-        let (kept, error) = RangeList::load(&path, Some(&good));
+        let (kept, error) = load(&path, Some(&good));
         assert!(kept.is_some_and(|kept| Arc::ptr_eq(&kept, &good)));
         let error = error.unwrap().to_string();
         assert!(error.contains("list.txt:2:1: invalid address range `oops`"), "{error}");
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(RangeList::load(&path, Some(&good)), (None, None));
+        assert_eq!(load(&path, Some(&good)), (None, None));
     }
 }
