@@ -76,5 +76,5 @@ fn the_report_says_by_which_method_a_name_was_proved() {
     assert!(lines[0].contains(",by_ranges,by_rdns,by_signature,told,"), "{lines:?}");
     assert!(lines[1..].iter().any(|line| line.contains(",0,0,3,")), "{lines:?}");
     assert!(told("text").contains("by a signature of the request"), "{}", told("text"));
-    assert!(told("html").contains("<bdi>confirmed (signature)</bdi>"), "{}", told("html"));
+    assert!(told("html").contains("<dd>confirmed (signature)</dd>"), "{}", told("html"));
 }
