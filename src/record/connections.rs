@@ -2,9 +2,9 @@
 //!
 //! What never became a request leaves no other trace: it has no host, no path and no client to name.
 
+use super::sharded::Sharded;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use strum::{EnumCount as _, EnumMessage as _, VariantArray as _};
 
 /// What happened to a connection.
@@ -69,7 +69,7 @@ impl ConnectionEvent {
 
 /// Counters that any thread may raise.
 #[derive(Debug, Default)]
-pub struct ConnectionTotals([AtomicU64; ConnectionEvent::COUNT]);
+pub struct ConnectionTotals(Sharded<{ ConnectionEvent::COUNT }>);
 
 /// The counters at one moment, by their names, which are public API; and how many are `open`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,15 +78,12 @@ pub struct ConnectionSnapshot(BTreeMap<String, u64>);
 impl ConnectionTotals {
     /// Counts one event.
     pub fn count(&self, event: ConnectionEvent) {
-        if let Some(counter) = self.0.get(event as usize) {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
+        self.0.add(event as usize, 1);
     }
 
     /// The counts now.
     pub fn snapshot(&self) -> ConnectionSnapshot {
-        let of =
-            |event: ConnectionEvent| self.0.get(event as usize).map_or(0, |at| at.load(Ordering::Relaxed));
+        let of = |event: ConnectionEvent| self.0.get(event as usize);
         // Closed ones first: one that ends in between would make the difference negative.
         let closed = of(ConnectionEvent::Closed);
         let told = ConnectionEvent::VARIANTS.iter().filter(|event| **event != ConnectionEvent::Closed);

@@ -13,7 +13,6 @@
 mod apply;
 mod clock;
 mod copy;
-mod ends;
 mod error;
 mod housekeeping;
 mod missing;

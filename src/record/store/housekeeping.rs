@@ -129,7 +129,7 @@ const EXPIRED: [&str; 10] = [
     // A read of the version in force is what `notice = \"read\"` rests on, however long ago it was.
     "DELETE FROM read WHERE last < ?1 * 1000000 AND version NOT IN
      (SELECT lower(hex(substr(sha256, 1, 6))) FROM version WHERE until = 0)",
-    "DELETE FROM writer WHERE written < ?1 * 1000000 AND is_open = 0",
+    "DELETE FROM writer WHERE written < ?1 * 1000000",
     "DELETE FROM subject WHERE used + 259200 < ?1 AND id NOT IN (SELECT subject FROM read)",
     "DELETE FROM decision WHERE used + 259200 < ?1",
 ];

@@ -59,8 +59,12 @@ impl StoreReader {
                    WHERE until > ?1 - iif(what = 'reads' OR reason = 'unclean-end', ?3, 0) AND since < ?2
                    GROUP BY what, reason, site, iif(reason = 'unclean-end', since, 0) ORDER BY 1, 2, 3, 4";
         let mut found = self.database.rows(sql, [from, to, CACHED_FOR], missing)?;
-        let gone = self.gone.iter().filter(|since| **since < to);
-        found.extend(gone.map(|since| Missing::new(MissingWhat::Requests, UNCLEAN_END, (*since, to), None)));
+        let is_noted =
+            |since: i64| found.iter().any(|known| *known.reason == *UNCLEAN_END && known.from == since);
+        let gone: Vec<i64> =
+            self.gone.iter().copied().filter(|since| *since < to && !is_noted(*since)).collect();
+        let end = |since| Missing::new(MissingWhat::Requests, UNCLEAN_END, (since, to), None);
+        found.extend(gone.into_iter().map(end));
         let ends = found.iter().filter(|missing| *missing.reason == *UNCLEAN_END);
         let reads: Vec<Missing> =
             ends.map(|end| Missing { what: MissingWhat::Reads, ..end.clone() }).collect();

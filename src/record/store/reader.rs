@@ -9,7 +9,7 @@ mod notice;
 pub use notice::{ReadTotal, VersionRecord};
 
 use super::error::{StoreError, StoreErrorKind};
-use super::processes::{self, WriterProcess};
+use super::processes;
 use super::schema;
 use super::sqlite::Sqlite;
 use crate::identify::PurposeSet;
@@ -93,7 +93,7 @@ type ById<T> = HashMap<i64, Arc<T>>;
 #[derive(Debug)]
 pub struct StoreReader {
     pub(super) database: Sqlite,
-    /// Until when the counts are whole of processes that are gone, and that the store takes to be writing, in microseconds.
+    /// Until when the counts are whole of processes that are gone, of whose end the store may not know, in microseconds.
     pub(super) gone: Vec<i64>,
 }
 
@@ -112,7 +112,8 @@ impl StoreReader {
             }
             _ => {}
         }
-        let before = processes::present(path);
+        // Where the folder cannot be read, nobody knows.
+        let gone = processes::gone(path).unwrap_or_default();
         let database =
             Sqlite::open_to_read(path, PATIENCE).and_then(begin).or_else(|error| match error.kind() {
                 // Whoever holds it may be writing: a look past the lock could see half of that.
@@ -124,7 +125,8 @@ impl StoreReader {
         if version == 0 {
             return Err(schema::not_set_up(path));
         }
-        let gone = gone(&database, [before, processes::present(path)])?;
+        let written = |(process, began): (String, i64)| processes::written(&database, &process, began);
+        let gone = gone.into_iter().map(written).collect::<Result<_, _>>()?;
         Ok(Self { database, gone })
     }
 
@@ -245,14 +247,6 @@ impl StoreReader {
         };
         found.into_iter().map(known).collect()
     }
-}
-
-/// Who was there just before the moment that is read, or is just after it, is not gone: a process may have ended or begun
-/// meanwhile. Where the folder cannot be read, nobody knows.
-fn gone(database: &Sqlite, looks: [io::Result<Vec<WriterProcess>>; 2]) -> Result<Vec<i64>, StoreError> {
-    let [Ok(before), Ok(after)] = looks else { return Ok(Vec::new()) };
-    let gone = processes::gone(database, &[before, after].concat())?;
-    Ok(gone.into_values().collect())
 }
 
 /// Begins the one transaction of a reader; its first look fixes the moment it sees.

@@ -2,12 +2,11 @@
 -- What is unknown or does not apply is '' or 0, never NULL, where it is part of a key.
 
 -- Writers, and the last batch of each: a batch that is written again is skipped. `written` is when all that the writer
--- had counted was last written; `is_open` is 1 from its start to its clean end.
+-- had counted was last written.
 CREATE TABLE writer (
     process  TEXT PRIMARY KEY,
     sequence INTEGER NOT NULL,
-    written  INTEGER NOT NULL,
-    is_open  INTEGER NOT NULL DEFAULT 0
+    written  INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- Counters of the store itself.

@@ -65,7 +65,7 @@ fn write_once(
             return Ok(());
         }
         database.run(
-            "INSERT INTO writer (process, sequence, written, is_open) VALUES (?1, ?2, ?3, 1)
+            "INSERT INTO writer (process, sequence, written) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET sequence = excluded.sequence, written = excluded.written",
             (process, sequence, now),
         )?;

@@ -11,12 +11,11 @@ pub use telling::{CrawlerCounts, StoreStatus, UncleanEndStatus};
 
 use super::StoreOptions;
 use super::clock::StoreClock;
-use super::ends;
 use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping;
 use super::open::{StoreDamage, StoreFile};
 use super::outbox;
-use super::processes::WriterFile;
+use super::processes::{self, WriterFile};
 use super::shares::NetworkShares;
 use super::sqlite::Sqlite;
 use super::write::write;
@@ -93,8 +92,6 @@ pub(in crate::record) struct StoreWriter {
     lacked: Vec<Missing>,
     shown: Arc<ShownState>,
     clock: StoreClock,
-    /// Whether the store knows that this process writes it.
-    is_begun: bool,
     /// What has befallen the store, until it is open again.
     damage: Option<StoreDamage>,
     housekeeping_due: Instant,
@@ -128,7 +125,6 @@ impl StoreWriter {
             shares: NetworkShares::new(options.max_bytes),
             lacked: Vec::new(),
             shown: Arc::default(),
-            is_begun: false,
             damage: None,
             housekeeping_due: Instant::now(),
             housekeeping_fails: false,
@@ -194,7 +190,7 @@ impl StoreWriter {
         let is_due = begun >= self.housekeeping_due;
         let now = self.clock.now(database, micros(SystemTime::now()), is_due)?;
         if is_due {
-            ends::is_written(database, &self.process, self.taken)?;
+            processes::note_written(database, &self.process, self.taken)?;
         }
         loop {
             let has_more = if is_due {

@@ -1,11 +1,12 @@
 //! How this process ends, and how others did.
 
-use super::super::ends;
 use super::super::error::StoreError;
 use super::super::processes;
 use super::telling::UncleanEndStatus;
 use super::{HOUSEKEEPING_INTERVAL, StoreWriter};
-use crate::record::tally::{CountBatch, Tally, micros};
+use crate::record::event::timestamp;
+use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
+use crate::record::tally::{CountBatch, Tally, instant, micros};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long a gateway that stops tries to write its last counts.
@@ -23,10 +24,9 @@ impl StoreWriter {
         }
         // Where it fails, the next start seals it.
         let _ = self.keep_outbox(true);
-        let is_clean = !self.has_waiting(tally)
-            && self.database.as_ref().is_some_and(|database| ends::clean(database, &self.process).is_ok());
+        let is_clean = !self.has_waiting(tally);
         let lost = self.frozen.iter().map(CountBatch::requests).sum::<u64>() + tally.requests();
-        if !is_clean && lost > 0 {
+        if lost > 0 {
             tracing::error!(
                 counts_lost = lost,
                 store = %self.options.path.display(),
@@ -53,16 +53,19 @@ impl StoreWriter {
             return Ok(());
         };
         // Where the folder cannot be read, it is not known who lives.
-        let Ok(present) = processes::present(&self.options.path) else { return Ok(()) };
-        let now = micros(SystemTime::now());
-        for (process, since) in processes::gone(database, &present)? {
-            if process != self.process
-                && let Some(end) = ends::unclean(database, &process, since, now)?
-            {
-                self.log_unclean_end(end);
+        let Ok(gone) = processes::gone(&self.options.path) else { return Ok(()) };
+        let (now, noted) = (micros(SystemTime::now()), database.missing_because(UNCLEAN_END)?);
+        for (process, began) in gone {
+            let since = processes::written(database, &process, began)?;
+            let when = (since, now.max(since));
+            // A file that cannot be removed is found again and again.
+            if noted.iter().all(|end| end.from != since) {
+                database.add_missing(&Missing::new(MissingWhat::Requests, UNCLEAN_END, when, None))?;
+                let [since, until] = [when.0, when.1].map(|at| timestamp(instant(at)));
+                self.log_unclean_end(UncleanEndStatus { since, until });
             }
+            processes::forget(&self.options.path, &process);
         }
-        processes::clear(&self.options.path, &present);
         self.left_due = Instant::now() + HOUSEKEEPING_INTERVAL;
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use super::StoreWriter;
 use crate::record::event::timestamp;
-use crate::record::store::ends;
 use crate::record::store::error::StoreError;
 use crate::record::store::open::{OpenedStore, StoreDamage};
 use crate::record::store::outbox;
@@ -26,12 +25,6 @@ impl StoreWriter {
         if self.database.is_none() {
             self.reopen()?;
         }
-        // The file first: to others a process that writes and has none is gone. Without one its end is told as unclean.
-        let _ = self.file.mark(self.taken);
-        if let Some(database) = self.database.as_ref().filter(|_| !self.is_begun) {
-            ends::begin(database, &self.process, self.taken)?;
-            self.is_begun = true;
-        }
         Ok(())
     }
 
@@ -39,7 +32,6 @@ impl StoreWriter {
         let OpenedStore { database, set_aside, is_new } =
             self.source.open(self.damage == Some(StoreDamage::Corrupt))?;
         database.bound_log(self.options.max_bytes)?;
-        self.is_begun = false;
         self.left_due = Instant::now();
         // It may be another store, or an older copy of this one.
         self.shares = NetworkShares::new(self.options.max_bytes);

@@ -77,17 +77,6 @@ fn a_process_that_vanishes_is_told_with_the_time_of_which_counts_may_be_missing(
     assert_eq!(next_start(&folder).1.unclean_ends.len(), 1);
     let [(from, until)] = ends()[..] else { panic!("it was gone") };
     assert!(from == since && until >= written, "{from:?} {until:?}");
-
-    // Also where its file has vanished with it.
-    let mut writer = StoreWriter::new(StoreFile::new(folder.store()), folder.options());
-    writer.write_turn(&tally);
-    for name in beside_the_store(&folder) {
-        std::fs::remove_file(folder.path().join(name)).unwrap();
-    }
-    drop(writer);
-    assert_eq!(ends().len(), 2);
-    assert_eq!(next_start(&folder).1.unclean_ends.len(), 1);
-    assert_eq!(ends().len(), 2);
 }
 
 /// As during an upgrade: each leaves the other's file alone.
