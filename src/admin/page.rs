@@ -75,13 +75,8 @@ struct PageRequest {
     is_of_fleet: bool,
 }
 
-/// What goes wrong, in words for who reads the page.
-struct PageFailure {
-    status: StatusCode,
-    title: &'static str,
-    reason: String,
-    remedy: &'static str,
-}
+/// What goes wrong: a title, and what is the matter and to be done, in words for who reads the page.
+type PageFailure = (StatusCode, &'static str, String);
 
 impl LivePage {
     /// The page of the store in the file `store`, and of the fleet that it is in.
@@ -128,12 +123,12 @@ impl LivePage {
         question: &ReportQuestion,
     ) -> Result<(StoreReader, Option<FleetPart>), PageFailure> {
         let told = counts(fleet, question.reaches_back(), question.to, Some(self.limit));
-        let FleetCounts { rows, part } = told.map_err(|error| PageFailure {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            title: "The fleet’s database does not answer",
-            reason: format!("{error}."),
-            remedy: "The page of this gateway alone is there all the same. Counts wait in the stores of the members, and \
-                     none is lost; `gatewayctl report --fleet` waits for longer.",
+        let FleetCounts { rows, part } = told.map_err(|error| {
+            let reason = format!(
+                "{error}. The page of this gateway alone is there all the same. Counts wait in the stores of the members, and \
+                 none is lost; `gatewayctl report --fleet` waits for longer."
+            );
+            (StatusCode::SERVICE_UNAVAILABLE, "The fleet’s database does not answer", reason)
         })?;
         let base = self.store.parent().unwrap_or_else(|| Path::new("."));
         Ok((StoreReader::of_rows(&rows, base).map_err(|error| unreadable(&error))?, Some(part)))
@@ -210,12 +205,13 @@ impl PageRequest {
         }
         let is_known = |name: &String| policy.sites().iter().any(|site| site.config.name == *name);
         match &view.site {
-            Some(site) if !is_known(site) => Err(PageFailure {
-                status: StatusCode::NOT_FOUND,
-                title: "There is no such site",
-                reason: format!("`{site}` is not the name of a configured site."),
-                remedy: "The first host of a site is its name; of a site without hosts it is `default`.",
-            }),
+            Some(site) if !is_known(site) => {
+                let reason = format!(
+                    "`{site}` is not the name of a configured site. The first host of a site is its name; of a site without \
+                     hosts it is `default`."
+                );
+                Err((StatusCode::NOT_FOUND, "There is no such site", reason))
+            }
             _ => Ok(view),
         }
     }
@@ -239,54 +235,40 @@ impl Default for PageRequest {
 fn since(text: &str) -> Result<Duration, PageFailure> {
     match text.parse() {
         Ok(DurationValue(since)) if !since.is_zero() && since <= LONGEST => Ok(since),
-        _ => Err(PageFailure {
-            status: StatusCode::BAD_REQUEST,
-            title: "Invalid time",
-            reason: format!("`{text}` cannot be looked back at."),
-            remedy: "Write a number with m, h or d, such as /?since=36h or /?since=7d.",
-        }),
+        _ => {
+            let reason = format!(
+                "`{text}` cannot be looked back at: write a number with m, h or d, such as /?since=36h or /?since=7d."
+            );
+            Err((StatusCode::BAD_REQUEST, "Invalid time", reason))
+        }
     }
 }
 
-fn render_failure(trouble: &PageFailure, frame: &Frame) -> (StatusCode, String) {
-    let page = html::apology(trouble.title, &trouble.reason, trouble.remedy, frame);
-    (trouble.status, page.unwrap_or_else(|_| trouble.title.to_owned()))
+fn render_failure((status, title, reason): &PageFailure, frame: &Frame) -> (StatusCode, String) {
+    (*status, html::apology(title, reason, frame).unwrap_or_else(|_| (*title).to_owned()))
 }
 
 fn unreadable(error: &StoreError) -> PageFailure {
-    let (title, remedy) = match error.kind() {
-        StoreErrorKind::Missing => (
-            "Nothing has been recorded yet",
-            "The store is made when the gateway can write to its state folder; `gatewayctl status` says whether \
-             it can.",
-        ),
-        StoreErrorKind::Busy => (
-            "The store is busy",
-            "Another program holds it, or the time asked for is long. Ask again in a moment.",
-        ),
-        _ => (
-            "The store cannot be read",
-            "Requests are judged all the same, and counted in memory until the store can be written; `gatewayctl \
-             status` says more.",
-        ),
+    let title = match error.kind() {
+        StoreErrorKind::Missing => "Nothing has been recorded yet",
+        StoreErrorKind::Busy => "The store is busy",
+        _ => "The store cannot be read",
     };
-    PageFailure { status: StatusCode::SERVICE_UNAVAILABLE, title, reason: format!("{error}."), remedy }
+    let reason = format!(
+        "{error}. Ask again in a moment. Requests are judged and counted all the same; `gatewayctl status` says whether the \
+         store can be written."
+    );
+    (StatusCode::SERVICE_UNAVAILABLE, title, reason)
 }
 
 fn crowded() -> PageFailure {
-    PageFailure {
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        title: "Too many ask at once",
-        reason: format!("{MOST_WAITING} others wait for this page."),
-        remedy: "Ask again in a moment.",
-    }
+    let reason = format!("{MOST_WAITING} others wait for this page: ask again in a moment.");
+    (StatusCode::SERVICE_UNAVAILABLE, "Too many ask at once", reason)
 }
 
 fn broken() -> PageFailure {
-    PageFailure {
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        title: "The page could not be written",
-        reason: "This is a fault of the gateway.".to_owned(),
-        remedy: "Please report it. `gatewayctl report` shows the same numbers.",
-    }
+    let reason =
+        "This is a fault of the gateway: please report it. `gatewayctl report` shows the same numbers."
+            .to_owned();
+    (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be written", reason)
 }

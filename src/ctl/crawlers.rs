@@ -3,11 +3,11 @@
 use super::args::{Cli, CrawlersArgs};
 use super::output::Output;
 use super::refresh::keys_text;
-use super::status::format_span;
 use super::{VerbOutcome, VerbResult, which_config};
 use crate::identify::signature::{PublicKey, SignatureAgent};
 use crate::identify::{Basis, Card, Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
+use crate::record::format_span;
 use serde_json::{Value, json};
 use std::io;
 use std::time::SystemTime;
@@ -153,7 +153,7 @@ fn signers(directories: &[&KeyDirectory], output: &mut Output<'_>) -> io::Result
         let names = directory.crawlers.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
         let kept = match (&directory.keys, directory.age(SystemTime::now())) {
             (Some(keys), Some(age)) => {
-                format!("{}, {} old", keys_text(keys.len()), format_span(age.as_secs()))
+                format!("{}, {} old", keys_text(keys.len()), format_span(age))
             }
             _ => "never fetched".to_owned(),
         };

@@ -5,13 +5,13 @@
 
 use super::args::Cli;
 use super::output::Output;
-use super::status::format_span;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::mirror_folder;
 use crate::policy::{self, PublicationClient, PublishedFile, PublishedKind, Refreshed};
+use crate::record::format_span;
 use crate::report::amount;
 use serde::Serialize;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// What became of one published file; field names are public API.
 #[derive(Serialize)]
@@ -114,7 +114,10 @@ impl FetchedList {
             FetchedEntries::Catalogue(None) => "no catalogue".to_owned(),
             FetchedEntries::Catalogue(Some(crawlers)) => amount(crawlers as u64, "crawler", "crawlers"),
         };
-        let age = self.age_seconds.map(|age| format!(", {} old", format_span(age))).unwrap_or_default();
+        let age = self
+            .age_seconds
+            .map(|age| format!(", {} old", format_span(Duration::from_secs(age))))
+            .unwrap_or_default();
         let error = self.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
         let whom = self.crawlers.join(", ");
         let whom = if whom.is_empty() { whom } else { format!(" ({whom})") };

@@ -5,13 +5,13 @@ use super::output::Output;
 use super::style::Palette;
 use super::{VerbOutcome, VerbResult, control, mode, status, style};
 use crate::control::{OriginStatus, RobotsTxtSeen, SiteStatus, StatusReport};
-pub(super) use crate::record::format_span;
-use crate::record::{ConnectionEvent, StoreStatus, UnknownHost, stand_in_advice};
+use crate::record::{ConnectionEvent, StoreStatus, UnknownHost, format_span, stand_in_advice};
 use crate::report::{self, amount, grouped};
 use askama::Template;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     let answer = control::ask(&cli.control_socket()?, "GET", "/status", &())?;
@@ -168,10 +168,15 @@ fn counts(counts: &BTreeMap<Cow<'_, str>, u64>, if_none: &str) -> String {
     if counts.is_empty() { if_none.to_owned() } else { counts.join(", ") }
 }
 
+/// So many seconds, for people.
+fn span(seconds: u64) -> String {
+    format_span(Duration::from_secs(seconds))
+}
+
 /// When another proxy last passed a request for robots.txt on.
 fn when_seen(seen: &RobotsTxtSeen) -> String {
     match seen.seconds_ago {
-        Some(ago) => format!("one {} ago", format_span(ago)),
+        Some(ago) => format!("one {} ago", span(ago)),
         None => "none within 24 h, so no violation is counted and nothing is refused there".to_owned(),
     }
 }

@@ -11,7 +11,7 @@ use crate::robots::Rule;
 use jiff::Timestamp;
 use serde::Serialize;
 use std::net::IpAddr;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// Version of the event's fields.
 const SCHEMA: u32 = 1;
@@ -220,14 +220,23 @@ pub fn timestamp(time: SystemTime) -> String {
     format!("{:.3}", Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH))
 }
 
-/// A length of time for people.
-pub fn format_span(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds % 86_400 / 3_600),
+/// A length of time for people, in its two largest units: `0.25 s`, `90 min` is `1 h 30 min`, `3 d 2 h`. Nothing takes less
+/// than a hundredth of a second.
+pub fn format_span(span: Duration) -> String {
+    let seconds = span.as_secs();
+    if seconds < 10 {
+        let text = format!("{:.2}", span.as_secs_f64().max(0.01));
+        return format!("{} s", text.trim_end_matches('0').trim_end_matches('.'));
     }
+    let units = [(86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")];
+    let first = units.iter().position(|(unit, _)| seconds >= *unit).unwrap_or_default();
+    let mut left = seconds;
+    let parts = units.iter().skip(first).take(2).filter_map(|(unit, word)| {
+        let count = left / unit;
+        left %= unit;
+        (count > 0).then(|| format!("{count} {word}"))
+    });
+    parts.collect::<Vec<_>>().join(" ")
 }
 
 /// The same for what serde writes.
@@ -400,7 +409,20 @@ mod tests {
 
     #[test]
     fn spans_are_said_in_two_units_at_most() {
-        let spans = [59, 3_599, 3_660, 90_000].map(format_span);
-        assert_eq!(spans, ["59 s", "59 min", "1 h 1 min", "1 d 1 h"]);
+        let spans = [0, 250, 2_100, 10_000, 59_999, 600_000, 3_599_000, 3_660_000, 90_000_000, 172_800_000];
+        let spans = spans.map(|millis| format_span(Duration::from_millis(millis)));
+        let told = [
+            "0.01 s",
+            "0.25 s",
+            "2.1 s",
+            "10 s",
+            "59 s",
+            "10 min",
+            "59 min 59 s",
+            "1 h 1 min",
+            "1 d 1 h",
+            "2 d",
+        ];
+        assert_eq!(spans, told);
     }
 }

@@ -4,33 +4,10 @@ use super::sharded::Sharded;
 use std::array;
 use std::time::Duration;
 
-/// The upper bounds of buckets, in nanoseconds.
-static BOUNDS: [u64; 25] = [
-    250,
-    500,
-    1_000,
-    2_500,
-    5_000,
-    10_000,
-    25_000,
-    50_000,
-    100_000,
-    250_000,
-    500_000,
-    1_000_000,
-    2_500_000,
-    5_000_000,
-    10_000_000,
-    25_000_000,
-    50_000_000,
-    100_000_000,
-    250_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_500_000_000,
-    5_000_000_000,
-    10_000_000_000,
-    60_000_000_000,
+/// The upper bounds of buckets, in seconds.
+static BOUNDS: [f64; 25] = [
+    2.5e-7, 5e-7, 1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01,
+    0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0,
 ];
 
 /// What judging takes. The bounds begin below a judgement that is answered from the cache of identities, and end where a
@@ -62,15 +39,15 @@ pub struct LatencySnapshot {
 }
 
 impl<const FIRST: usize> Latency<FIRST> {
-    fn bounds() -> &'static [u64] {
+    fn bounds() -> &'static [f64] {
         BOUNDS.get(FIRST..FIRST + BEYOND).unwrap_or_default()
     }
 
     /// Counts one duration.
     pub fn observe(&self, took: Duration) {
-        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.0.add(Self::bounds().partition_point(|bound| *bound < nanos), 1);
-        self.0.add(SUM, nanos);
+        let seconds = took.as_secs_f64();
+        self.0.add(Self::bounds().partition_point(|bound| *bound < seconds), 1);
+        self.0.add(SUM, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// The histogram now.
@@ -78,8 +55,7 @@ impl<const FIRST: usize> Latency<FIRST> {
         let mut count = 0;
         let buckets = array::from_fn(|index| {
             count += self.0.get(index);
-            let bound = Self::bounds().get(index).copied().unwrap_or_default();
-            (Duration::from_nanos(bound).as_secs_f64(), count)
+            (Self::bounds().get(index).copied().unwrap_or_default(), count)
         });
         count += self.0.get(BEYOND);
         let sum = Duration::from_nanos(self.0.get(SUM)).as_secs_f64();

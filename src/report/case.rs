@@ -2,43 +2,18 @@
 
 use super::question::ReportQuestion;
 use super::{Report, ReportEntry};
-use crate::decide::VersionId;
 use crate::record::{SampleEvent, StoreError, StoreReader, VersionRecord, Window};
-use std::time::SystemTime;
 
 /// The case of one crawler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrawlerCase {
     /// The report on this crawler alone.
     pub report: Report,
-    /// The versions of robots.txt at its sites that were in force within the window, by the time at which
-    /// they first were.
-    pub versions: Vec<CaseVersion>,
+    /// When which robots.txt was in force at its sites, as far as the window touches it. Equal bytes are one version, at
+    /// however many gateways they were in force: its times follow one another, and versions are in the order of their first.
+    pub versions: Vec<VersionRecord>,
     /// Its events in full, as far as they are kept, oldest first.
     pub samples: Vec<SampleEvent>,
-}
-
-/// One version of a site's robots.txt: equal bytes are one version, however often and at however many gateways
-/// they were in force.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaseVersion {
-    /// The site.
-    pub site: Box<str>,
-    /// SHA-256 of the file; `None` for a site without one.
-    pub sha256: Option<[u8; 32]>,
-    /// What the digest begins with: the version's name.
-    pub id: Option<VersionId>,
-    /// When it was in force, oldest first, none touching the next; only those that the window touches.
-    pub periods: Vec<VersionPeriod>,
-}
-
-/// A stretch of time in which a version was in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VersionPeriod {
-    /// When it began.
-    pub from: SystemTime,
-    /// When another version took its place; `None` while none has.
-    pub until: Option<SystemTime>,
 }
 
 impl CrawlerCase {
@@ -66,46 +41,35 @@ impl CrawlerCase {
     }
 
     /// The versions at the site of an element.
-    pub fn versions_of(&self, entry: &ReportEntry) -> impl Iterator<Item = &CaseVersion> {
+    pub fn versions_of(&self, entry: &ReportEntry) -> impl Iterator<Item = &VersionRecord> {
         self.versions.iter().filter(|version| version.site == entry.subject.site)
     }
 }
 
-/// Joins records of equal bytes at one site, and their times.
-fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<CaseVersion> {
+/// Joins the times of equal bytes at one site that touch each other, and has the others follow one another.
+fn versions(mut records: Vec<VersionRecord>, window: &Window) -> Vec<VersionRecord> {
     records.sort_by_key(|record| record.from);
-    let is_within = |record: &VersionRecord| {
-        record.from < window.to && record.until.is_none_or(|until| until >= window.from)
-    };
-    let mut found: Vec<CaseVersion> = Vec::new();
-    for record in records.into_iter().filter(is_within) {
-        let VersionRecord { site, sha256, id, from, until, .. } = record;
-        match found.iter_mut().find(|version| version.site == site && version.sha256 == sha256) {
-            Some(version) => version.add(VersionPeriod { from, until }),
-            None => {
-                found.push(CaseVersion { site, sha256, id, periods: vec![VersionPeriod { from, until }] });
+    records.retain(|record| record.from < window.to && record.until.is_none_or(|until| until >= window.from));
+    let mut found: Vec<VersionRecord> = Vec::new();
+    for record in records {
+        let last =
+            found.iter().rposition(|known| (&known.site, known.sha256) == (&record.site, record.sha256));
+        let place = last.map_or(found.len(), |last| last + 1);
+        match last.and_then(|last| found.get_mut(last)) {
+            Some(known) if known.until.is_none_or(|until| until >= record.from) => {
+                known.until = known.until.zip(record.until).map(|(one, other)| one.max(other));
             }
+            _ => found.insert(place, record),
         }
     }
     found
 }
 
-impl CaseVersion {
-    /// Adds a period that begins no earlier than any before.
-    fn add(&mut self, period: VersionPeriod) {
-        match self.periods.last_mut() {
-            Some(last) if last.until.is_none_or(|until| until >= period.from) => {
-                last.until = last.until.zip(period.until).map(|(one, other)| one.max(other));
-            }
-            _ => self.periods.push(period),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::{Duration, UNIX_EPOCH};
+    use crate::decide::VersionId;
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     fn at(seconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(seconds)
@@ -134,14 +98,10 @@ mod tests {
         let found = versions(of_two_gateways, &window);
         let periods = |bytes: &[u8]| -> Vec<_> {
             let of = found.iter().filter(|version| version.id == Some(VersionId::of(bytes)));
-            of.map(|version| version.periods.as_slice()).collect()
+            of.map(|version| (version.from, version.until)).collect()
         };
-        let (early, late) = (
-            VersionPeriod { from: at(10), until: Some(at(201)) },
-            VersionPeriod { from: at(299), until: None },
-        );
-        assert_eq!(periods(b"one"), [[early, late].as_slice()]);
-        assert_eq!(periods(b"two"), [[VersionPeriod { from: at(200), until: Some(at(300)) }].as_slice()]);
-        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(periods(b"one"), [(at(10), Some(at(201))), (at(299), None)]);
+        assert_eq!(periods(b"two"), [(at(200), Some(at(300)))]);
+        assert_eq!(found.len(), 3, "{found:?}");
     }
 }

@@ -12,7 +12,7 @@ use super::question::ReportQuestion;
 use super::rules::rules;
 use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
-use crate::identify::{ClientKind, Proof, Purpose};
+use crate::identify::{ClientKind, Purpose};
 use crate::record::{
     Activities, Activity, CountSubject, CountedDecision, EventKind, Missing, MissingWhat, OTHER_CRAWLERS,
     ReadSum, ReadTotal, SIZE_CAP, SeenInstants, StoreError, StoreReader, VersionRecord, Window, instant,
@@ -23,23 +23,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// What one element stands for. A name that was a crawler's and becomes a tool's has two. Upper and lower
-/// case are one, as they are in robots.txt (RFC 9309 §2.2.1): whoever reads as `FooBot` is `FOOBOT`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ElementKey {
-    site: Box<str>,
-    /// In lower case.
-    crawler: Option<Box<str>>,
-    client: ClientKind,
-    proof: Proof,
-}
-
-impl From<&CountSubject> for ElementKey {
-    fn from(subject: &CountSubject) -> Self {
-        let CountSubject { site, client, crawler, proof, .. } = subject;
-        let crawler = crawler.as_deref().map(|name| name.to_ascii_lowercase().into());
-        Self { site: site.clone(), crawler, client: *client, proof: *proof }
-    }
+/// What one element stands for. A name that was a crawler's and becomes a tool's has two; what it fetches for tells nobody
+/// apart. Upper and lower case are one, as they are in robots.txt (RFC 9309 §2.2.1): whoever reads as `FooBot` is `FOOBOT`.
+fn element(subject: &CountSubject) -> CountSubject {
+    let crawler = subject.crawler.as_deref().map(|name| name.to_ascii_lowercase().into());
+    CountSubject { crawler, purpose: None, ..subject.clone() }
 }
 
 /// All that the stores tell of one key.
@@ -56,7 +44,7 @@ struct GatheredActivity {
 /// Everything that was asked for, added up.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
-    accounts: BTreeMap<ElementKey, GatheredActivity>,
+    accounts: BTreeMap<CountSubject, GatheredActivity>,
     /// What browsers did: visits in disguise of the crawler that is named.
     hidden: Vec<(Arc<CountSubject>, Activity)>,
     /// Reads by anyone at the sites in question.
@@ -146,7 +134,7 @@ impl Gathered {
     }
 
     fn account(&mut self, subject: &CountSubject) -> &mut GatheredActivity {
-        let account = self.accounts.entry(ElementKey::from(subject)).or_default();
+        let account = self.accounts.entry(element(subject)).or_default();
         account.purpose = account.purpose.or(subject.purpose);
         if let Some(name) = subject.crawler.as_ref().filter(|name| !account.spellings.contains_key(*name)) {
             account.spellings.insert(name.clone(), 0);
@@ -179,10 +167,8 @@ impl Gathered {
             if activity.decisions.is_empty() {
                 continue;
             }
-            let own = ElementKey { client: ClientKind::Crawler, ..ElementKey::from(&*subject) };
-            let is_own = |key: &&ElementKey| {
-                (&key.site, &key.crawler, key.proof) == (&own.site, &own.crawler, own.proof)
-            };
+            let own = CountSubject { client: ClientKind::Crawler, ..element(&subject) };
+            let is_own = |key: &&CountSubject| CountSubject { client: own.client, ..(*key).clone() } == own;
             let known = self.accounts.keys().find(is_own).cloned();
             let account = self.accounts.entry(known.unwrap_or(own)).or_default();
             if let Some(name) = &subject.crawler {
@@ -219,10 +205,8 @@ impl Gathered {
         (entries, proposals)
     }
 
-    fn entry(&self, key: ElementKey, account: GatheredActivity, question: &ReportQuestion) -> ReportEntry {
-        let ElementKey { site, client, proof, .. } = key;
-        let subject =
-            CountSubject { site, crawler: account.spelling(), client, purpose: account.purpose, proof };
+    fn entry(&self, key: CountSubject, account: GatheredActivity, question: &ReportQuestion) -> ReportEntry {
+        let subject = CountSubject { crawler: account.spelling(), purpose: account.purpose, ..key };
         let (violated, reads_of) = (account.violated(), account.reads_of());
         let GatheredActivity { mut did, hidden, .. } = account;
         let stretches = pace::whole(std::mem::take(&mut did.stretches));

@@ -36,9 +36,9 @@ mod rules;
 
 pub use before::{CountsBefore, PeriodBefore};
 pub use blocks::{Blocked, Proposal, purpose_label};
-pub use case::{CaseVersion, CrawlerCase, VersionPeriod};
+pub use case::CrawlerCase;
 pub use conduct::Conduct;
-pub use course::{TimelineCurve, ViolationTimeline};
+pub use course::{CourseGrid, TimelineCurve, ViolationTimeline, add_counts};
 pub use entry::{PathCount, ReportEntry, RuleCount, RuleVersion};
 pub use files::{CrawlDelay, Told};
 pub use headline::{Summary, amount, byte_words, grouped};

@@ -4,7 +4,7 @@
 //! longer. Counts do add up, so the pace is derived from them. The requests of a minute are taken to be spread evenly
 //! over it. A short burst therefore looks slower than it was, and nobody looks faster than the counts allow.
 
-use crate::record::{Stretch, Window, micros};
+use crate::record::Stretch;
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -57,32 +57,6 @@ pub(super) fn median(whole: &[Stretch]) -> Option<f64> {
         seen >= half
     });
     middle.map(|(gap, _)| *gap)
-}
-
-/// Requests of a window in so many stretches; those of a roll-up are spread evenly over it.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "counts and times are far below 2^52"
-)]
-pub(super) fn course(whole: &[Stretch], window: &Window, stretches: u32) -> Vec<f64> {
-    let (from, to) = (micros(window.from) as f64 / 1e6, micros(window.to) as f64 / 1e6);
-    let step = (to - from).max(1.0) / f64::from(stretches);
-    let mut course = vec![0.0; usize::try_from(stretches).unwrap_or_default()];
-    for stretch in whole {
-        let (start, end) = (stretch.start as f64 - from, stretch.end() as f64 - from);
-        let passed = (start / step).max(0.0) as usize;
-        let mut begins = passed as f64 * step;
-        for sum in course.iter_mut().skip(passed) {
-            if begins >= end {
-                break;
-            }
-            *sum += (end.min(begins + step) - start.max(begins)).max(0.0) / gap(stretch);
-            begins += step;
-        }
-    }
-    course
 }
 
 /// The shortest stretches alone: an hour would hide the pace of the minutes beside it. All, where the shortest

@@ -1,7 +1,7 @@
 //! What a site shows to everybody about its crawlers: a page of weeks, each with an address that stays, a feed of them
 //! (Atom, RFC 4287) and a badge. No addresses, no targets, no headers and no names of gateways are in it.
 
-use super::{CatalogueView, NamedEntries, Report, ReportQuestion, Summary, grouped};
+use super::{CatalogueView, Conduct, NamedEntries, Report, ReportQuestion, Summary, grouped};
 use crate::record::{StoreError, StoreReader};
 use askama::Template;
 use jiff::civil::{Date, Time};
@@ -50,15 +50,16 @@ impl PublicPage {
             let question = ReportQuestion::of_all(week, Some(now), 0, known.clone());
             let report = Report::of(stores, &question)?.public();
             if report.named().next().is_some() {
-                weeks.push(PublicWeek::of(&report, first, back == 0));
+                let summary = report.summary();
+                weeks.push(PublicWeek { first, is_running: back == 0, report, summary });
             }
         }
         let mut files: Vec<(String, String)> = Vec::new();
         for week in &weeks {
             let weeks = std::slice::from_ref(week);
             let page =
-                WeeksPage { site, title: format!("Crawlers in week {}", week.id), weeks, is_one: true };
-            files.push((format!("{}.html", week.id), page.render()?));
+                WeeksPage { site, title: format!("Crawlers in week {}", week.id()), weeks, is_one: true };
+            files.push((format!("{}.html", week.id()), page.render()?));
         }
         let title = format!("Crawlers at {site}");
         files.push((
@@ -66,7 +67,7 @@ impl PublicPage {
             WeeksPage { site, title, weeks: &weeks, is_one: false }.render()?,
         ));
         let finished: Vec<&PublicWeek> = weeks.iter().filter(|week| !week.is_running).collect();
-        let updated = finished.first().map_or_else(|| moment(begin(monday)), |week| week.end.clone());
+        let updated = finished.first().map_or_else(|| moment(begin(monday)), |week| week.end());
         files.push(("feed.atom".to_owned(), Feed { site, updated, weeks: &finished }.render()?));
         files.push((
             "badge.svg".to_owned(),
@@ -79,57 +80,46 @@ impl PublicPage {
 /// One week, Monday to Sunday in UTC (ISO 8601).
 #[derive(Debug)]
 struct PublicWeek {
-    /// `2026-W48`: the anchor, and the name of its file.
-    id: String,
     first: Date,
-    last: Date,
-    /// The moment after it.
-    end: String,
     is_running: bool,
-    headline: String,
+    report: Report,
     summary: Summary,
-    rows: Vec<PublicRow>,
-}
-
-/// One crawler in one week.
-#[derive(Debug)]
-struct PublicRow {
-    name: String,
-    purpose: String,
-    requests: String,
-    violations: String,
-    refused: String,
-    conduct: &'static str,
 }
 
 impl PublicWeek {
-    fn of(report: &Report, first: Date, is_running: bool) -> Self {
-        let week = first.iso_week_date();
-        let rows = NamedEntries::all(report.named()).into_iter().map(|crawler| PublicRow {
-            name: crawler.name().to_owned(),
-            purpose: crawler
-                .entries
-                .iter()
-                .find_map(|entry| entry.subject.purpose)
-                .map(|purpose| purpose.to_string())
-                .unwrap_or_default(),
-            requests: grouped(crawler.sum(|entry| entry.requests)),
-            violations: grouped(crawler.sum(|entry| entry.violations)),
-            refused: grouped(crawler.sum(|entry| entry.refused)),
-            conduct: crawler.conduct().words(),
-        });
-        let summary = report.summary();
-        Self {
-            id: format!("{}-W{:02}", week.year(), week.week()),
-            first,
-            last: first + 6.days(),
-            end: moment(begin(first + 7.days())),
-            is_running,
-            headline: summary.headline.clone(),
-            rows: rows.collect(),
-            summary,
-        }
+    /// `2026-W48`: the anchor, and the name of its file.
+    fn id(&self) -> String {
+        let week = self.first.iso_week_date();
+        format!("{}-W{:02}", week.year(), week.week())
     }
+
+    fn last(&self) -> Date {
+        self.first + 6.days()
+    }
+
+    /// The moment after it.
+    fn end(&self) -> String {
+        moment(begin(self.first + 7.days()))
+    }
+
+    fn crawlers(&self) -> Vec<NamedEntries<'_>> {
+        NamedEntries::all(self.report.named())
+    }
+}
+
+fn purpose(crawler: &NamedEntries<'_>) -> String {
+    let purpose = crawler.entries.iter().find_map(|entry| entry.subject.purpose);
+    purpose.map(|purpose| purpose.to_string()).unwrap_or_default()
+}
+
+/// Requests, violations, and how many were refused.
+fn numbers(crawler: &NamedEntries<'_>) -> [String; 3] {
+    let counts = [
+        crawler.sum(|entry| entry.requests),
+        crawler.sum(|entry| entry.violations),
+        crawler.sum(|entry| entry.refused),
+    ];
+    counts.map(grouped)
 }
 
 /// Midnight before a day.

@@ -3,7 +3,7 @@
 use crate::fill::{DAY, crawler, record, writer};
 use crate::support::Folder;
 use robots_gateway::record::{STORE_FILE, StoreReader};
-use robots_gateway::report::{CatalogueView, Report, ReportQuestion, ViolationTimeline};
+use robots_gateway::report::{CatalogueView, CourseGrid, Report, ReportQuestion, ViolationTimeline};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -57,8 +57,9 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
         };
         let report = Report::of(&stores, &question).expect("a report");
         assert_eq!((report.from, report.to), (midnight(), midnight() + DAY));
-        let course = ViolationTimeline::of(&report, 48, 5);
-        assert_eq!((course.step, course.starts.as_slice()), (DAY, &[midnight()][..]));
+        let course = ViolationTimeline::of(&report, CourseGrid::of(&report, 48), 5);
+        let starts: Vec<SystemTime> = course.grid.starts().collect();
+        assert_eq!((Duration::from_secs(course.grid.step), starts), (DAY, vec![midnight()]));
         assert_eq!(course.curves[0].counts, [30]);
     }
     let question = ReportQuestion {
@@ -72,6 +73,6 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
         known: CatalogueView::default(),
     };
     let report = Report::of(&stores, &question).expect("a report");
-    let course = ViolationTimeline::of(&report, 48, 5);
+    let course = ViolationTimeline::of(&report, CourseGrid::of(&report, 48), 5);
     assert_eq!(course.curves[0].counts, [0, 0, 0, 30, 0]);
 }

@@ -21,7 +21,7 @@ fn a_start_with_a_clock_that_is_months_ahead_or_behind_erases_nothing() {
     place.settles_at(&sent);
     assert_eq!(doubt(&gateway), None);
     stop(gateway);
-    for (offset, far) in [("+120d", "120 days ahead of"), ("-120d", "120 days behind")] {
+    for (offset, far) in [("+120d", "120 d ahead of"), ("-120d", "120 d behind")] {
         let Some(gateway) = place.start_at_time(offset) else { return };
         let told = doubt(&gateway);
         let (text, log) = (gateway.ctl(&["status"]).exits(0).stdout, gateway.log.text());

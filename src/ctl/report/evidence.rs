@@ -9,8 +9,8 @@ use super::cells::truncate;
 use super::table::{TableShape, format_minute};
 use crate::ctl::output::Output;
 use crate::identify::Proof;
-use crate::record::{EventKind, SampleEvent};
-use crate::report::{CaseVersion, Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion};
+use crate::record::{EventKind, SampleEvent, VersionRecord};
+use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion};
 use askama::Template;
 use letter::LetterSample;
 use std::io;
@@ -26,7 +26,7 @@ struct CrawlerElement<'a> {
     /// Whether nothing was refused: a log was judged, and nobody was answered.
     is_replay: bool,
     /// Those of its site, where they are known.
-    versions: Option<Vec<&'a CaseVersion>>,
+    versions: Option<Vec<&'a VersionRecord>>,
     /// How many rules are told one by one.
     top: usize,
 }

@@ -46,7 +46,7 @@ pub struct UnknownSpan {
 /// A time to come, and how far away it is.
 fn when(time: SystemTime) -> String {
     let left = time.duration_since(SystemTime::now()).unwrap_or_default();
-    format!("{} (in {})", timestamp(time), format_span(left.as_secs()))
+    format!("{} (in {})", timestamp(time), format_span(left))
 }
 
 impl SiteNotice {

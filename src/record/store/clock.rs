@@ -5,9 +5,10 @@
 
 use super::error::StoreError;
 use super::sqlite::Sqlite;
-use crate::record::event::timestamp;
+use crate::record::event::{format_span, timestamp};
 use crate::record::rows::{boot, uptime};
 use crate::record::tally::{HOUR, instant};
+use std::time::Duration;
 
 const SECOND: i64 = 1_000_000;
 
@@ -70,11 +71,8 @@ impl StoreClock {
     /// Why the time of day is not gone by, where that is so.
     pub(super) fn doubt(&self) -> Option<String> {
         let (time, _) = self.written.filter(|_| self.ahead.abs() > TOLD)?;
-        let seconds = self.ahead.abs() / SECOND;
-        let far = match seconds {
-            0..172_800 => format!("{} hours", (seconds + 1_800) / 3_600),
-            _ => format!("{} days", (seconds + 43_200) / 86_400),
-        };
+        let hours = (self.ahead.unsigned_abs() + TOLD.unsigned_abs() / 2) / TOLD.unsigned_abs();
+        let far = format_span(Duration::from_secs(hours * 3_600));
         Some(format!(
             "the clock is {far} {} the {} that the store and the machine's uptime make it; nothing is removed as old \
              because of that; set the clock if it is wrong; if it is right, what is old is removed later",
@@ -131,10 +129,10 @@ mod tests {
         assert_eq!(look("one", 0, NOON), (NOON, None));
         let (now, doubt) = look("one", SECOND, NOON + 120 * A_DAY);
         assert_eq!(now, NOON + 2 * SECOND);
-        assert!(doubt.is_some_and(|doubt| doubt.contains("120 days ahead of")));
+        assert!(doubt.is_some_and(|doubt| doubt.contains("120 d ahead of")));
         let (now, doubt) = look("one", 2 * SECOND, NOON - 30 * AN_HOUR);
         assert_eq!(now, NOON - 30 * AN_HOUR);
-        assert!(doubt.is_some_and(|doubt| doubt.contains("30 hours behind")));
+        assert!(doubt.is_some_and(|doubt| doubt.contains("1 d 6 h behind")));
         assert_eq!(look("one", 3 * SECOND, NOON + 3 * SECOND), (NOON + 3 * SECOND, None));
         // A gateway that was stopped for long, and a machine that was off.
         let later = NOON + 90 * A_DAY;

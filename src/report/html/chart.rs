@@ -3,7 +3,7 @@
 //! It computes places; the markup is the templates', so that every text in a drawing is escaped like any
 //! other.
 
-use super::text::{isolated, start, stretch};
+use super::text::{isolated, start};
 use crate::report::{ViolationTimeline, grouped};
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use std::time::SystemTime;
 pub(super) const COLOURS: usize = 6;
 
 /// Width of a bar and its gap.
-const PITCH: u64 = 10;
+pub(super) const PITCH: u64 = 10;
 
 /// Height of the drawing.
 const HEIGHT: u64 = 1_000;
@@ -19,22 +19,7 @@ const HEIGHT: u64 = 1_000;
 /// A bar that stands for anything at all is at least this high, or it could not be seen.
 const LOWEST: u64 = 6;
 
-/// Violations over time, stacked by crawler.
-pub(super) struct CourseChart {
-    pub(super) width: u64,
-    pub(super) pitch: u64,
-    pub(super) step: String,
-    pub(super) sum: String,
-    /// What the top of the drawing stands for, and its middle.
-    pub(super) top: String,
-    pub(super) half: String,
-    pub(super) ticks: Vec<String>,
-    pub(super) columns: Vec<ChartColumn>,
-    pub(super) curves: Vec<Legend>,
-    /// The same numbers, for a table.
-    pub(super) rows: Vec<(SystemTime, Vec<u64>)>,
-}
-
+/// A stretch of time: where it stands, and its bars, stacked by crawler.
 pub(super) struct ChartColumn {
     pub(super) title: String,
     pub(super) x: u64,
@@ -47,41 +32,48 @@ pub(super) struct Bar {
     pub(super) height: u64,
 }
 
-pub(super) struct Legend {
-    pub(super) colour: usize,
-    pub(super) name: String,
-    pub(super) sum: String,
+fn sums(course: &ViolationTimeline) -> Vec<u64> {
+    (0..course.grid.count).map(|at| at_of(course, at).sum()).collect()
 }
 
-impl CourseChart {
-    /// The drawing; `None` where there is nothing to draw.
-    pub(super) fn of(course: &ViolationTimeline) -> Option<Self> {
-        let sums: Vec<u64> = (0..course.starts.len()).map(|at| at_of(course, at).sum()).collect();
-        let highest = sums.iter().copied().max().filter(|highest| *highest > 0)?;
-        let top = round_above(highest);
-        let columns = course.starts.iter().zip(&sums).enumerate().map(|(at, (begins, sum))| ChartColumn {
-            title: title(course, at, &start(*begins, course.step), *sum),
-            x: u64::try_from(at).unwrap_or_default() * PITCH,
-            bars: bars(course, at, top),
-        });
-        let ends = [course.starts.first(), course.starts.get(course.starts.len() / 2), course.starts.last()];
-        let mut ticks: Vec<String> =
-            ends.into_iter().flatten().map(|begins| start(*begins, course.step)).collect();
-        // A single bar has one date, not three.
-        ticks.dedup();
-        Some(Self {
-            width: u64::try_from(course.starts.len()).unwrap_or_default() * PITCH,
-            pitch: PITCH,
-            step: stretch(course.step),
-            sum: grouped(sums.iter().sum()),
-            top: grouped(top),
-            half: if top.is_multiple_of(2) { grouped(top / 2) } else { String::new() },
-            ticks,
-            columns: columns.collect(),
-            curves: legend(course),
-            rows: rows(course, &sums),
-        })
-    }
+pub(super) fn sum(course: &ViolationTimeline) -> String {
+    grouped(sums(course).iter().sum())
+}
+
+/// How wide the drawing is.
+pub(super) const fn width(course: &ViolationTimeline) -> u64 {
+    course.grid.count as u64 * PITCH
+}
+
+/// What the top of the drawing stands for.
+fn top(course: &ViolationTimeline) -> u64 {
+    round_above(sums(course).into_iter().max().unwrap_or_default())
+}
+
+/// What is written beside the top and the middle.
+pub(super) fn scale(course: &ViolationTimeline) -> [String; 2] {
+    let top = top(course);
+    [grouped(top), if top.is_multiple_of(2) { grouped(top / 2) } else { String::new() }]
+}
+
+/// When the drawing begins, has its middle and ends.
+pub(super) fn ticks(course: &ViolationTimeline) -> Vec<String> {
+    let starts: Vec<String> = course.grid.starts().map(|begins| start(begins, course.grid.step)).collect();
+    let ends = [starts.first(), starts.get(starts.len() / 2), starts.last()];
+    let mut ticks: Vec<String> = ends.into_iter().flatten().cloned().collect();
+    // A single bar has one date, not three.
+    ticks.dedup();
+    ticks
+}
+
+pub(super) fn columns(course: &ViolationTimeline) -> Vec<ChartColumn> {
+    let top = top(course);
+    let columns = course.grid.starts().zip(0_u64..).enumerate().map(|(at, (begins, place))| ChartColumn {
+        title: title(course, at, &start(begins, course.grid.step)),
+        x: place * PITCH,
+        bars: bars(course, at, top),
+    });
+    columns.collect()
 }
 
 fn at_of(course: &ViolationTimeline, at: usize) -> impl Iterator<Item = u64> {
@@ -97,16 +89,16 @@ fn colour(index: usize, crawler: Option<&str>) -> usize {
     if crawler.is_none() { COLOURS - 1 } else { index.min(COLOURS - 1) }
 }
 
-fn legend(course: &ViolationTimeline) -> Vec<Legend> {
-    let curves = course.curves.iter().enumerate().map(|(index, curve)| Legend {
-        colour: colour(index, curve.crawler.as_deref()),
-        name: name(curve.crawler.as_deref()),
-        sum: grouped(curve.counts.iter().sum()),
+/// The colour, the name and the sum of each curve.
+pub(super) fn legend(course: &ViolationTimeline) -> Vec<(usize, String, String)> {
+    let curves = course.curves.iter().enumerate().map(|(index, curve)| {
+        let name = curve.crawler.as_deref();
+        (colour(index, name), self::name(name), grouped(curve.counts.iter().sum()))
     });
     curves.collect()
 }
 
-fn title(course: &ViolationTimeline, at: usize, begins: &str, sum: u64) -> String {
+fn title(course: &ViolationTimeline, at: usize, begins: &str) -> String {
     let parts = course.curves.iter().zip(at_of(course, at)).filter(|(_, count)| *count > 0);
     let parts = parts.map(|(curve, count)| {
         let name = curve.crawler.as_deref().map_or_else(|| "all others".to_owned(), isolated);
@@ -116,7 +108,7 @@ fn title(course: &ViolationTimeline, at: usize, begins: &str, sum: u64) -> Strin
     let detail = if parts.len() > 1 { format!(" ({})", parts.join(", ")) } else { String::new() };
     match parts.first() {
         Some(only) if parts.len() == 1 => format!("{begins}: {only}"),
-        _ => format!("{begins}: {}{detail}", grouped(sum)),
+        _ => format!("{begins}: {}{detail}", grouped(at_of(course, at).sum())),
     }
 }
 
@@ -153,59 +145,46 @@ fn round_above(number: u64) -> u64 {
     }
 }
 
-/// Those with any.
-fn rows(course: &ViolationTimeline, sums: &[u64]) -> Vec<(SystemTime, Vec<u64>)> {
-    let rows = course.starts.iter().zip(sums).enumerate().filter(|(_, (_, sum))| **sum > 0);
-    rows.map(|(at, (begins, _))| (*begins, at_of(course, at).collect())).collect()
+/// The same numbers, for a table: the times with any.
+pub(super) fn rows(course: &ViolationTimeline) -> Vec<(SystemTime, Vec<u64>)> {
+    let rows = course.grid.starts().enumerate().map(|(at, begins)| (begins, at_of(course, at).collect()));
+    rows.filter(|(_, counts): &(_, Vec<u64>)| counts.iter().any(|count| *count > 0)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::TimelineCurve;
-    use std::time::Duration;
+    use crate::report::{CourseGrid, TimelineCurve};
 
     fn course(counts: &[(Option<&str>, &[u64])]) -> ViolationTimeline {
-        let step = Duration::from_secs(3_600);
-        let length = u32::try_from(counts.first().map_or(0, |(_, counts)| counts.len())).unwrap();
-        ViolationTimeline {
-            starts: (0..length).map(|at| SystemTime::UNIX_EPOCH + step * at).collect(),
-            step,
-            curves: counts
-                .iter()
-                .map(|(name, counts)| TimelineCurve {
-                    crawler: name.map(Into::into),
-                    counts: counts.to_vec(),
-                })
-                .collect(),
-        }
+        let count = counts.first().map_or(0, |(_, counts)| counts.len());
+        let curve = |(name, counts): &(Option<&str>, &[u64])| TimelineCurve {
+            crawler: name.map(Into::into),
+            counts: counts.to_vec(),
+        };
+        let grid = CourseGrid { first: 0, step: 3_600, count };
+        ViolationTimeline { grid, curves: counts.iter().map(curve).collect() }
     }
 
     #[test]
     fn bars_stand_on_each_other_and_in_the_drawing() {
-        let chart = CourseChart::of(&course(&[(Some("a"), &[60, 0, 1]), (None, &[40, 0, 0])])).unwrap();
-        assert_eq!((chart.width, chart.top.as_str(), chart.half.as_str()), (30, "100", "50"));
-        let places: Vec<Vec<(usize, u64, u64)>> = chart
-            .columns
+        let course = course(&[(Some("a"), &[60, 0, 1]), (None, &[40, 0, 0])]);
+        assert_eq!((width(&course), scale(&course)), (30, ["100".to_owned(), "50".to_owned()]));
+        let columns = columns(&course);
+        let places: Vec<Vec<(usize, u64, u64)>> = columns
             .iter()
             .map(|column| column.bars.iter().map(|bar| (bar.colour, bar.y, bar.height)).collect())
             .collect();
         assert_eq!(places, [vec![(0, 400, 600), (5, 0, 400)], vec![], vec![(0, 990, 10)]]);
-        assert_eq!(chart.columns[0].title, "1 Jan, 00:00: 100 (\u{2068}a\u{2069} 60, all others 40)");
-        assert_eq!(chart.rows.len(), 2, "times without a violation are left out");
-    }
-
-    #[test]
-    fn nothing_is_drawn_of_nothing() {
-        assert!(CourseChart::of(&course(&[])).is_none());
-        assert!(CourseChart::of(&course(&[(Some("a"), &[0, 0])])).is_none());
+        assert_eq!(columns[0].title, "1 Jan, 00:00: 100 (\u{2068}a\u{2069} 60, all others 40)");
+        assert_eq!(rows(&course).len(), 2, "times without a violation are left out");
     }
 
     #[test]
     fn a_count_that_is_small_beside_others_can_be_seen_and_a_huge_one_fits() {
-        let chart = CourseChart::of(&course(&[(Some("a"), &[1, u64::MAX / 2])])).unwrap();
-        assert_eq!(chart.columns[0].bars[0].height, LOWEST);
-        assert!(chart.columns[1].bars[0].height <= HEIGHT);
+        let columns = columns(&course(&[(Some("a"), &[1, u64::MAX / 2])]));
+        assert_eq!(columns[0].bars[0].height, LOWEST);
+        assert!(columns[1].bars[0].height <= HEIGHT);
     }
 
     #[test]

@@ -11,13 +11,13 @@ mod rows;
 mod text;
 
 use super::{
-    Conduct, CountsBefore, Proposal, Report, ReportEntry, ReportQuestion, Summary, Told, ViolationTimeline,
-    grouped,
+    Conduct, CountsBefore, CourseGrid, Proposal, Report, ReportEntry, ReportQuestion, Summary, Told,
+    ViolationTimeline, grouped,
 };
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chart::{COLOURS, CourseChart};
+use chart::COLOURS;
 use rows::RowGroup;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -27,8 +27,8 @@ use text::{moment, sentence, visible};
 /// The style sheet, as it stands in the page.
 const STYLE: &str = include_str!("style.css");
 
-/// How many bars the drawing over time has at most: enough for two in each hour of a day.
-const STRETCHES: u32 = 60;
+/// How many bars a drawing over time has at most: enough for two in each hour of a day.
+const STRETCHES: u64 = 60;
 
 /// What a live page has around the report; a file has nothing.
 #[derive(Clone, Debug, Default)]
@@ -86,7 +86,9 @@ struct Page<'a> {
     before: Option<String>,
     caveats: Vec<String>,
     totals: Vec<PageTotal>,
-    course: Option<CourseChart>,
+    grid: CourseGrid,
+    /// Where there are violations.
+    course: Option<ViolationTimeline>,
     groups: Vec<RowGroup<'a>>,
     /// What one crawler was told by one line of one version.
     told: Vec<(&'a ReportEntry, &'a Told)>,
@@ -107,7 +109,6 @@ struct Apology<'a> {
     frame: &'a Frame,
     title: &'a str,
     reason: String,
-    remedy: &'a str,
 }
 
 /// The page of `report`, which answers `question`; `notes` stand in front of what else is to be borne in mind.
@@ -127,9 +128,8 @@ pub fn page(
 ///
 /// # Errors
 /// None that can be expected: what is written is written to memory.
-pub fn apology(title: &str, reason: &str, remedy: &str, frame: &Frame) -> Result<String, askama::Error> {
-    let reason = visible(reason);
-    Apology { frame, title, reason, remedy }.render()
+pub fn apology(title: &str, reason: &str, frame: &Frame) -> Result<String, askama::Error> {
+    Apology { frame, title, reason: sentence(reason) }.render()
 }
 
 #[derive(Template)]
@@ -166,6 +166,8 @@ impl<'a> Page<'a> {
 
     fn new(question: &'a ReportQuestion, report: &'a Report, notes: &[String], frame: &'a Frame) -> Self {
         let summary = report.summary();
+        let grid = CourseGrid::of(report, STRETCHES);
+        let course = ViolationTimeline::of(report, grid, COLOURS - 1);
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.subject.site).collect();
         let told = report.crawlers.iter().filter(|entry| entry.subject.is_crawler());
         let told = told.flat_map(|entry| entry.told.iter().map(move |told| (entry, told)));
@@ -184,7 +186,8 @@ impl<'a> Page<'a> {
             before: report.before.as_ref().map(|before| moment(&before.from)),
             totals: totals(&summary, report),
             caveats: notes.iter().chain(&summary.caveats).map(|caveat| as_sentence(caveat)).collect(),
-            course: CourseChart::of(&ViolationTimeline::of(report, STRETCHES, COLOURS - 1)),
+            grid,
+            course: Some(course).filter(|course| !course.curves.is_empty()),
             groups: RowGroup::all(report),
             told: told.collect(),
         }

@@ -1,9 +1,10 @@
 //! Crawlers as rows, one for each name, and what stands in them where they are opened.
 
 use crate::identify::ClientKind;
-use crate::report::pace;
-use crate::report::{NamedEntries, Report, ReportEntry, ReportQuestion, byte_words, grouped, purpose_label};
-use std::fmt::Write as _;
+use crate::report::{
+    CourseGrid, NamedEntries, Report, ReportEntry, ReportQuestion, add_counts, byte_words, grouped,
+    purpose_label,
+};
 
 /// Clients that stand together.
 pub(super) struct RowGroup<'r> {
@@ -20,11 +21,8 @@ pub(super) struct RowGroup<'r> {
 /// Elements beyond these have a row, but cannot be opened.
 const PARTS: usize = 500;
 
-/// How many stretches the drawing over time has.
-const COURSE: u32 = 48;
-
-/// Its height.
-const HEIGHT: f64 = 20.0;
+/// How high a drawing over time is.
+const HEIGHT: u64 = 20;
 
 type CountOf = fn(&ReportEntry) -> u64;
 
@@ -139,19 +137,16 @@ fn bytes(name: &NamedEntries<'_>) -> u64 {
 }
 
 /// An outline of its requests over time that ends where it began, at the bottom. The highest stretch is as high as the
-/// drawing.
-pub(super) fn spark(name: &NamedEntries<'_>, report: &Report) -> String {
-    let all = name.entries.iter().flat_map(|entry| &entry.stretches).copied().collect();
-    let sums = pace::course(&pace::whole(all), &report.window(), COURSE);
-    let highest = sums.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let mut outline = format!("M0 {HEIGHT}");
-    for sum in sums {
-        // What is there at all can be seen. Writing to a `String` cannot fail.
-        let height = if sum > 0.0 { (sum / highest * HEIGHT).max(1.0) } else { 0.0 };
-        let _ = write!(outline, "V{:.1}h1", HEIGHT - height);
-    }
-    let _ = write!(outline, "V{HEIGHT}z");
-    outline
+/// drawing, and what is there at all can be seen.
+pub(super) fn spark(name: &NamedEntries<'_>, grid: &CourseGrid) -> String {
+    let mut sums = vec![0; grid.count];
+    name.entries
+        .iter()
+        .for_each(|entry| add_counts(&mut sums, &grid.sums(entry, |stretch| stretch.requests)));
+    let highest = sums.iter().copied().max().unwrap_or_default().max(1);
+    let tops = sums.iter().map(|sum| HEIGHT - (sum.saturating_mul(HEIGHT) / highest).max((*sum).min(1)));
+    let steps: Vec<String> = tops.map(|top| format!("V{top}h1")).collect();
+    format!("M0 {HEIGHT}{}V{HEIGHT}z", steps.concat())
 }
 
 /// What it fetches for, and what kind of client it is where that is not a crawler like any other.

@@ -5,7 +5,7 @@
 
 #![expect(clippy::trivially_copy_pass_by_ref, reason = "templates call these with what they borrow")]
 
-use crate::record::{instant, is_harmful};
+use crate::record::{format_span, instant, is_harmful};
 use crate::report::headline;
 use crate::report::{amount, byte_words, grouped};
 use jiff::Timestamp;
@@ -119,37 +119,22 @@ pub(super) fn folded<T>(rows: &[T]) -> Vec<(Option<String>, &[T])> {
 }
 
 /// The start of a stretch of `step`: with its time where that is not always midnight.
-pub(super) fn start(time: SystemTime, step: Duration) -> String {
-    let is_long = step >= Duration::from_secs(86_400);
-    formatted(time, if is_long { "%-d %b %Y" } else { "%-d %b, %H:%M" })
+pub(super) fn start(time: SystemTime, step: u64) -> String {
+    formatted(time, if step >= 86_400 { "%-d %b %Y" } else { "%-d %b, %H:%M" })
 }
 
 fn formatted(time: SystemTime, format: &str) -> String {
     Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH).strftime(format).to_string()
 }
 
-/// `5 minutes`, `hour`, `2 days`: what a bar stands for.
-pub(super) fn stretch(step: Duration) -> String {
-    let seconds = step.as_secs();
-    let (count, unit) = match seconds {
-        0..3_600 => (seconds / 60, "minute"),
-        3_600..86_400 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    if count == 1 { unit.to_owned() } else { format!("{count} {unit}s") }
+/// `5 min`.
+pub(super) fn whole_span(seconds: &u64) -> String {
+    format_span(Duration::from_secs(*seconds))
 }
 
-/// Seconds as an operator writes them: `10 s`, `0.25 s`, and never less than a hundredth.
-pub(super) fn seconds(seconds: &f64) -> String {
-    let seconds = *seconds;
-    if seconds >= 120.0 {
-        return format!("{:.0} min", seconds / 60.0);
-    }
-    if seconds < 0.01 {
-        return "0.01 s".to_owned();
-    }
-    let text = format!("{seconds:.2}");
-    format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
+/// The same of seconds and parts of them.
+pub(super) fn span(seconds: &f64) -> String {
+    format_span(Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX))
 }
 
 #[cfg(test)]
@@ -185,15 +170,7 @@ mod tests {
     fn times_are_short() {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
         assert_eq!(moment(&time), "14 Nov 2023, 22:13");
-        assert_eq!(start(time, Duration::from_secs(3_600)), "14 Nov, 22:13");
-        assert_eq!(start(time, Duration::from_secs(86_400)), "14 Nov 2023");
-        assert_eq!(
-            (stretch(Duration::from_secs(1_800)), stretch(Duration::from_secs(3_600))),
-            ("30 minutes".to_owned(), "hour".to_owned())
-        );
-        assert_eq!(
-            (seconds(&10.0), seconds(&0.25), seconds(&2.1), seconds(&600.0)),
-            ("10 s".into(), "0.25 s".into(), "2.1 s".into(), "10 min".into())
-        );
+        assert_eq!(start(time, 3_600), "14 Nov, 22:13");
+        assert_eq!(start(time, 86_400), "14 Nov 2023");
     }
 }

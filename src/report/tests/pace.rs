@@ -118,11 +118,12 @@ fn the_course_adds_up_to_the_violations() {
     }
     let report = scene.report(&question());
     for stretches in [2, 10, 48, 300] {
-        let course = ViolationTimeline::of(&report, stretches, 2);
-        assert!(course.starts.len() <= stretches as usize, "{} of {stretches}", course.starts.len());
+        let course = ViolationTimeline::of(&report, CourseGrid::of(&report, stretches), 2);
+        let count = course.grid.starts().count();
+        assert!(count as u64 <= stretches, "{count} of {stretches}");
         let names: Vec<_> = course.curves.iter().map(|curve| curve.crawler.as_deref()).collect();
         assert_eq!(names, [Some("Bot3"), Some("Bot2"), None]);
-        assert!(course.curves.iter().all(|curve| curve.counts.len() == course.starts.len()));
+        assert!(course.curves.iter().all(|curve| curve.counts.len() == count));
         let sums: Vec<u64> = course.curves.iter().map(|curve| curve.counts.iter().sum()).collect();
         assert_eq!((sums.as_slice(), report.summary().violations), (&[40, 30, 30][..], 100));
     }

@@ -7,11 +7,11 @@ use crate::ctl::output::escape_harmful;
 use crate::ctl::report::cells::wrapped;
 use crate::ctl::report::table::{format_minute, format_violations};
 use crate::identify::ProofMethod;
-use crate::record::{EventKind, ReadTotal, SampleEvent, instant, timestamp};
-use crate::report::{CaseVersion, ReportEntry, RuleCount, grouped};
+use crate::record::{EventKind, ReadTotal, SampleEvent, VersionRecord, format_span, instant, timestamp};
+use crate::report::{ReportEntry, RuleCount, grouped};
 use serde_json::Value;
 use std::fmt::{self, Write};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 pub(super) use crate::record::hexadecimal;
 
@@ -100,13 +100,7 @@ pub(super) fn minute(time: &SystemTime) -> String {
 
 /// Seconds as a person says them.
 pub(super) fn delay(seconds: &f64) -> String {
-    match *seconds {
-        value @ ..1.0 => format!("{:.0} ms", value * 1_000.0),
-        value @ ..10.0 => format!("{value:.1} s"),
-        value @ ..120.0 => format!("{value:.0} s"),
-        value @ ..7_200.0 => format!("{:.0} min", value / 60.0),
-        value => format!("{:.0} h", value / 3_600.0),
-    }
+    format_span(Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX))
 }
 
 pub(super) fn violations(count: &u64, entry: &ReportEntry) -> String {
@@ -138,8 +132,13 @@ pub(super) const fn by(method: &ProofMethod) -> &'static str {
     }
 }
 
+/// The times of each version.
+pub(super) fn by_version<'v>(times: &'v [&'v VersionRecord]) -> Vec<&'v [&'v VersionRecord]> {
+    times.chunk_by(|one, other| one.sha256 == other.sha256).collect()
+}
+
 /// When a version was read.
-pub(super) fn reads(entry: &ReportEntry, version: &CaseVersion) -> String {
+pub(super) fn reads(entry: &ReportEntry, version: &VersionRecord) -> String {
     let reads = &entry.reads_of;
     let of_version = reads.iter().find(|read| Some(read.key.version) == version.id);
     of_version.map_or_else(|| "no read was seen".to_owned(), read)
@@ -153,7 +152,7 @@ pub(super) fn read(read: &ReadTotal) -> String {
 
 /// Reads of versions that were replaced before the window, or that another gateway or a former retention knew; in a report
 /// all.
-pub(super) fn other_reads(entry: &ReportEntry, versions: &[&CaseVersion]) -> Vec<ReadTotal> {
+pub(super) fn other_reads(entry: &ReportEntry, versions: &[&VersionRecord]) -> Vec<ReadTotal> {
     let mut reads = entry.reads_of.clone();
     reads.retain(|read| versions.iter().all(|version| version.id != Some(read.key.version)));
     reads
