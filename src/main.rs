@@ -87,7 +87,7 @@ fn serve(
     let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
     let (pace, connections) = (Arc::new(PaceBook::default()), Arc::new(ConnectionTotals::default()));
     let (recorder, current, reloader) = in_force(policy, arguments, &reads).map_err(running)?;
-    let fleet = member(&config, &reloader, &reads, &recorder).map_err(running)?;
+    let fleet = member(&config, &reloader, &recorder).map_err(running)?;
     let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
     follow_files(&reloader, is_test).map_err(running)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
@@ -95,7 +95,7 @@ fn serve(
         DemoOrigin::play(&reloader.current(), &recorder);
     }
     let access_log = access_log(&config).map_err(running)?;
-    let alerts = Arc::default();
+    let (alerts, standing) = (Arc::default(), Arc::clone(&reloader.standing));
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),
         journal: Arc::clone(&journal),
@@ -116,7 +116,7 @@ fn serve(
     publish(Arc::clone(&admin)).map_err(running)?;
     let mut gateway =
         Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
-    (gateway.connections, gateway.pace) = (connections, pace);
+    (gateway.connections, gateway.pace, gateway.standing) = (connections, pace, standing);
     gateway.access_log.clone_from(&access_log);
     let whole = Server {
         gateway,
@@ -188,13 +188,12 @@ fn follow_files(reloader: &Arc<Reloader>, is_test: bool) -> std::io::Result<()> 
 fn member(
     config: &Config,
     reloader: &Arc<Reloader>,
-    reads: &Arc<ReadBook>,
     recorder: &Arc<Recorder>,
 ) -> std::io::Result<Option<Arc<Fleet>>> {
     reloader.keep_history()?;
     let Some(fleet) = &config.fleet else { return Ok(None) };
-    let fleet = Fleet::start(config, fleet, reloader, reads, recorder)?;
-    policy::offer_first(reloader, &reads.fleet);
+    let fleet = Fleet::start(config, fleet, reloader, recorder)?;
+    policy::offer_first(reloader);
     Ok(Some(Arc::new(fleet)))
 }
 

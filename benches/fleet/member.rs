@@ -46,16 +46,15 @@ impl SimulatedMember {
         let config = Arc::clone(&policy.config);
         let recorder = Arc::new(Recorder::start(&config.store()).expect("a recorder"));
         recorder.flush();
-        let reads = Arc::new(ReadBook::default());
         let history = Arc::new(NoticeHistory::open(&config));
         let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
         let origins = Arc::new(OriginFiles::open(&config));
-        let (kept, told) = (Arc::clone(&reads), Arc::clone(&recorder));
-        let reloader = Arc::new(Reloader::new(current, arguments, kept, told, history, origins));
+        let (reads, told) = (Arc::new(ReadBook::default()), Arc::clone(&recorder));
+        let reloader = Arc::new(Reloader::new(current, arguments, reads, told, history, origins));
         reloader.keep_history().expect("a thread");
         let settings = config.fleet.as_ref().expect("[fleet]");
-        let fleet = Fleet::start(&config, settings, &reloader, &reads, &recorder).expect("a thread");
-        offer_first(&reloader, &reads.fleet);
+        let fleet = Fleet::start(&config, settings, &reloader, &recorder).expect("a thread");
+        offer_first(&reloader);
         Self { reloader, recorder, fleet }
     }
 

@@ -5,7 +5,8 @@
 
 use super::FleetError;
 use super::connect::{PATIENCE, within};
-use crate::record::{FileBytes, FleetWaiver, SaidRows};
+use crate::policy::{FileBytes, SaidRows};
+use crate::record::FleetWaiver;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};

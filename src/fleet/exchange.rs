@@ -11,9 +11,8 @@ use super::membership::FleetShared;
 use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
 use crate::decide::NoticeTime;
-use crate::record::{
-    FleetDoubt, FleetNews, OfferedFiles, OwnFiles, SaidRows, UnlearntNews, file_bytes, uptime,
-};
+use crate::policy::{FleetDoubt, FleetNews, OfferedFiles, OwnFiles, SaidRows, UnlearntNews};
+use crate::record::{file_bytes, uptime};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};

@@ -2,8 +2,8 @@
 
 use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
-use crate::policy::Reloader;
-use crate::record::{FleetDoubt, FleetStanding, ReadBook, Recorder};
+use crate::policy::{FleetDoubt, FleetStanding, Reloader};
+use crate::record::Recorder;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
@@ -55,7 +55,6 @@ pub(super) struct FleetShared {
     pub(super) config: FleetConfig,
     pub(super) store: PathBuf,
     pub(super) gateway: Arc<Reloader>,
-    reads: Arc<ReadBook>,
     pub(super) recorder: Arc<Recorder>,
     /// And when the database last answered.
     status: Mutex<(FleetStatus, Option<Instant>)>,
@@ -70,16 +69,14 @@ impl Fleet {
         config: &Config,
         fleet: &FleetConfig,
         gateway: &Arc<Reloader>,
-        reads: &Arc<ReadBook>,
         recorder: &Arc<Recorder>,
     ) -> io::Result<Self> {
-        reads.fleet.begin();
+        gateway.standing.begin();
         let status = FleetStatus { name: fleet.name.clone(), ..FleetStatus::default() };
         let shared = Arc::new(FleetShared {
             config: fleet.clone(),
             store: config.store_path(),
             gateway: Arc::clone(gateway),
-            reads: Arc::clone(reads),
             recorder: Arc::clone(recorder),
             status: Mutex::new((status, None)),
         });
@@ -121,6 +118,6 @@ impl FleetShared {
     }
 
     pub(super) fn standing(&self) -> &FleetStanding {
-        &self.reads.fleet
+        &self.gateway.standing
     }
 }

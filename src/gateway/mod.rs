@@ -36,7 +36,7 @@ pub use robots_fields::AddedField;
 
 use crate::config::Config;
 use crate::http::{Body, RequestHead};
-use crate::policy::{CurrentPolicy, Prover};
+use crate::policy::{CurrentPolicy, FleetStanding, Prover};
 use crate::record::{
     AccessLog, AddressDetail, CompleteRead, ConnectionTotals, Journal, PaceBook, ReadBook, Recorder, Totals,
 };
@@ -59,6 +59,8 @@ pub struct Gateway {
     pub totals: Arc<Totals>,
     /// Who read what.
     pub reads: Arc<ReadBook>,
+    /// How far a fleet lets this gateway go.
+    pub standing: Arc<FleetStanding>,
     /// What is known to prove names.
     pub prover: Arc<Prover>,
     /// Who came how fast.
@@ -146,6 +148,7 @@ impl Gateway {
             recorder,
             totals,
             reads,
+            standing: Arc::default(),
             prover,
             pace,
             connections,

@@ -2,12 +2,11 @@
 
 use super::hosts::Hosts;
 use super::site::SiteRobots;
+use super::standing::{FileBytes, FleetNews, OfferedFiles, OwnFiles, SaidRows, UnlearntNews};
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, Site, Trigger};
 use crate::config::ConfigError;
 use crate::decide::{NoticeTime, Read};
-use crate::record::{
-    FileBytes, FleetNews, FleetStanding, OfferedFiles, OwnFiles, ReadSum, ReadTotal, SaidRows, UnlearntNews,
-};
+use crate::record::{ReadSum, ReadTotal};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +28,8 @@ fn bytes(policy: &Policy) -> FileBytes {
 
 /// Offers what a gateway that starts serves, and waits a little. Where the others cannot be asked, it is served all the
 /// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
-pub fn offer_first(reloader: &Arc<Reloader>, standing: &FleetStanding) {
-    let policy = reloader.current();
+pub fn offer_first(reloader: &Arc<Reloader>) {
+    let (policy, standing) = (reloader.current(), &reloader.standing);
     let served = standing.offer(offered(&policy), FileBytes::new, PATIENCE);
     standing.serves(offered(&policy));
     if let Err(behind) = served {
@@ -59,7 +58,7 @@ impl Reloader {
         previous: &Policy,
         is_forced: bool,
     ) -> Result<Option<ConfigError>, ConfigError> {
-        let standing = &self.reads.fleet;
+        let standing = &self.standing;
         if !standing.has_begun() {
             return Ok(None);
         }
@@ -142,7 +141,7 @@ impl Reloader {
         for (host, file) in own {
             files.entry(host).or_default().extend(file);
         }
-        self.reads.fleet.speak(&mut files);
+        self.standing.speak(&mut files);
         let error = self.last().and_then(|last| last.errors.first().map(ConfigError::in_one_line));
         OwnFiles {
             files,
@@ -162,7 +161,7 @@ impl Reloader {
     /// The bytes of these files, as far as its policy or what waits has them.
     pub fn bytes(&self) -> FileBytes {
         let mut known = bytes(&self.current());
-        known.extend(self.reads.fleet.wanted_bytes());
+        known.extend(self.standing.wanted_bytes());
         known
     }
 
@@ -203,7 +202,7 @@ impl Reloader {
     /// The last generation of which all was in force.
     pub fn applied_generation(&self) -> i64 {
         let policy = self.current();
-        let (published, applied) = (&policy.published, &self.reads.fleet.applied);
+        let (published, applied) = (&policy.published, &self.standing.applied);
         let waits = |site: &&Arc<Site>| site.error.is_some() && published.robots(&site.config.name).is_some();
         if !policy.sites().iter().any(|site| waits(&site)) {
             applied.store(published.number, Ordering::Relaxed);
@@ -223,13 +222,13 @@ impl Reloader {
 
     /// What waited for the others need not wait any more.
     pub fn go_on(&self) {
-        if self.reads.fleet.may_go_on()
+        if self.standing.may_go_on()
             && let Ok(report) = self.reload(Trigger::Fleet, false)
             && report.result == ReloadResult::Refused
-            && self.reads.fleet.may_go_on()
+            && self.standing.may_go_on()
         {
             // It is told by the reload itself. What it is refused for has nothing to do with the fleet, which knows of it.
-            self.reads.fleet.withdraw();
+            self.standing.withdraw();
         }
     }
 }

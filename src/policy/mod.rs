@@ -30,6 +30,7 @@ mod replies;
 mod robots_file;
 mod secrets;
 mod site;
+mod standing;
 mod upstream;
 mod watch;
 
@@ -62,6 +63,9 @@ pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secrets::{Secret, Webhook};
 pub use site::Site;
+pub use standing::{
+    FileBytes, FleetDoubt, FleetNews, FleetStanding, OfferedFiles, OwnFiles, SaidRows, UnlearntNews,
+};
 pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
 

@@ -8,7 +8,7 @@ use super::fetched::Teller;
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
 use super::robots_file::RobotsFile;
-use super::{CurrentPolicy, NoticeHistory, OriginFiles, Policy, Site, fleet};
+use super::{CurrentPolicy, FleetStanding, NoticeHistory, OriginFiles, Policy, Site, fleet};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors};
 use crate::record::{ReadBook, Recorder, RowsError, timestamp};
 use parking_lot::Mutex;
@@ -56,6 +56,8 @@ pub struct Reloader {
     /// What the process was started with.
     pub(super) started: Arc<Config>,
     pub(super) reads: Arc<ReadBook>,
+    /// How far a fleet lets this gateway go.
+    pub standing: Arc<FleetStanding>,
     pub(super) recorder: Arc<Recorder>,
     pub(super) history: Arc<NoticeHistory>,
     /// The robots.txt of origins.
@@ -148,6 +150,7 @@ impl Reloader {
             arguments,
             started: Arc::clone(&policy.config),
             reads,
+            standing: Arc::default(),
             recorder,
             history,
             origin_files,
@@ -211,10 +214,10 @@ impl Reloader {
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names };
         let (mut swap, mut errors) = self.attempt(options, is_forced, are_unchanged)?;
-        if self.reads.fleet.has_wanted() {
+        if self.standing.has_wanted() {
             // What the others answer is taken up in a turn of its own.
             drop(turn.take());
-            self.reads.fleet.wait(fleet::PATIENCE);
+            self.standing.wait(fleet::PATIENCE);
             turn = self.turn.try_lock_for(PATIENCE);
             // Where this attempt comes to nothing, what came of the first one stands and is told.
             if turn.is_some()

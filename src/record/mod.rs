@@ -9,7 +9,6 @@
 //! - [`ReadBook`] remembers who read which version of a robots.txt, and [`RobotsTxtSpans`] which hosts' robots.txt other
 //!   proxies pass on.
 //! - [`PaceBook`] remembers who came how fast. It is in memory only.
-//! - [`FleetStanding`] says how far a member of a fleet may go.
 //! - [`start_log`] is for what concerns the operator rather than a request.
 //!
 //! What the gateway writes to disk, all of it in the state folder unless the configuration says otherwise. No worker
@@ -40,7 +39,6 @@ mod connections;
 mod doors;
 mod event;
 mod files;
-mod fleet;
 mod fleet_part;
 mod journal;
 mod latency;
@@ -72,10 +70,6 @@ pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, format_span, timestamp};
 pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
-pub use fleet::{
-    FileBytes, FleetDoubt, FleetNews, FleetStanding, FleetWaiver, OfferedFiles, OwnFiles, SaidRows,
-    UnlearntNews,
-};
 pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
@@ -89,9 +83,9 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
-    FileDigest, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows, ROWS_FOLDER, ROWS_LOOK,
-    RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions, digest, file_bytes,
-    hexadecimal, patterns, uptime,
+    FileDigest, FleetWaiver, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows, ROWS_FOLDER,
+    ROWS_LOOK, RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions, digest,
+    file_bytes, hexadecimal, patterns, uptime, whole_micros,
 };
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,

@@ -3,7 +3,6 @@
 //! Kept in memory and bounded: when it is full, the reader seen longest ago is forgotten, which can only
 //! turn `read` into `lapsed`, never an innocent client into a guilty one before its notice is over.
 
-use super::fleet::FleetStanding;
 use super::robots_seen::RobotsTxtSpans;
 use super::store::{OTHER_PATHS, ReadTotal};
 use super::tally::OTHER_CRAWLERS;
@@ -161,8 +160,6 @@ pub struct ReadBook {
     readers: Mutex<ReaderMap>,
     /// Through which other proxies they come.
     pub robots_seen: RobotsTxtSpans,
-    /// How far a fleet lets this gateway go.
-    pub fleet: FleetStanding,
 }
 
 impl ReadBook {

@@ -218,7 +218,7 @@ impl Gateway {
     /// for it do not come here, somebody else answers them, and what that was crawlers may hold for a while.
     pub(super) fn in_doubt(&self, host: &str, context: &RequestContext) -> Option<SiteRules> {
         let of_door = self.in_doubt_of_door(host, context);
-        if self.reads.fleet.doubt().is_none() {
+        if self.standing.doubt().is_none() {
             return of_door;
         }
         let rules = of_door.or_else(|| Some(context.policy.found(context.slot)?.1.clone()))?;

@@ -10,10 +10,10 @@ use super::{HistoryState, NoticeHistory, file_of};
 use crate::decide::{Doubt, NoticeTime};
 use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
+use crate::policy::standing::{FleetNews, OfferedFiles, SaidRows};
 use crate::policy::{Policy, RobotsFile, Site};
 use crate::record::{
-    FleetNews, FleetWaiver, HostRows, NotedStamp, NotedWaiver, OfferedFiles, PastRows, RowVersion, SaidRows,
-    ServedVersions, digest,
+    FleetWaiver, HostRows, NotedStamp, NotedWaiver, PastRows, RowVersion, ServedVersions, digest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -214,7 +214,7 @@ impl Reloader {
             "notice is waived by hand: the version in force binds every crawler at once"
         );
         self.apply_history();
-        self.reads.fleet.wake.notify_one();
+        self.standing.wake.notify_one();
         let policy = self.current();
         for change in &mut report.sites {
             if let Some(site) = policy.named(&change.site) {

@@ -4,7 +4,6 @@ use super::clock::{NoticeClock, WrittenTime};
 use super::past::{FileDigest, PastRows};
 use super::{digest, whole_micros};
 use crate::decide::{NoticeTime, Waiver};
-use crate::record::fleet::FleetWaiver;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -42,6 +41,17 @@ pub struct NotedWaiver {
     /// When it became known.
     #[serde(with = "WrittenTime")]
     pub at: NoticeTime,
+}
+
+/// The operator's word that what is in force binds at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetWaiver {
+    /// What tells it from every other one.
+    pub id: u64,
+    /// On these hosts, or on all.
+    pub hosts: Option<Vec<Box<str>>>,
+    /// This crawler, or everybody.
+    pub crawler: Option<Box<str>>,
 }
 
 /// A stamp of the fleet, when it became known, and a time that certainly came before all that came after it.

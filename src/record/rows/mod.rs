@@ -12,7 +12,7 @@ mod past;
 
 pub use clock::{NoticeClock, uptime};
 pub(super) use clock::{WrittenTime, boot};
-pub use document::{NotedStamp, NotedWaiver, RowDocument};
+pub use document::{FleetWaiver, NotedStamp, NotedWaiver, RowDocument};
 pub use folder::RowFolder;
 pub use past::{FileDigest, HostRow, HostRows, PastRows, RowVersion, ServedVersions, patterns};
 
@@ -90,7 +90,8 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     digits.filter_map(|digit| char::from_digit(u32::from(digit), 16)).collect()
 }
 
-pub(in crate::record) fn whole_micros(span: Duration) -> u64 {
+/// A time in whole microseconds.
+pub fn whole_micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 

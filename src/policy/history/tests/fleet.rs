@@ -1,7 +1,8 @@
 //! What other members of a fleet gave a host.
 
 use super::*;
-use crate::record::{FleetNews, SaidRows, digest};
+use crate::policy::standing::{FleetNews, SaidRows};
+use crate::record::digest;
 use std::collections::BTreeMap;
 
 fn news(stamp: u64, member: &str, said: &[(&str, &str, Option<u64>)], joins: bool) -> FleetNews {

@@ -2,9 +2,8 @@
 //!
 //! How far this gateway may go at the moment is in its [`FleetStanding`].
 
-use super::rows::{FileDigest, uptime, whole_micros};
 use crate::decide::NoticeTime;
-use serde::{Deserialize, Serialize};
+use crate::record::{FileDigest, FleetWaiver, uptime, whole_micros};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,17 +19,6 @@ pub type SaidRows = BTreeMap<Box<str>, BTreeMap<Box<str>, Option<u64>>>;
 
 /// The bytes of files by their SHA-256.
 pub type FileBytes = BTreeMap<Box<str>, Vec<u8>>;
-
-/// The operator's word that what is in force binds at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FleetWaiver {
-    /// What tells it from every other one.
-    pub id: u64,
-    /// On these hosts, or on all.
-    pub hosts: Option<Vec<Box<str>>>,
-    /// This crawler, or everybody.
-    pub crawler: Option<Box<str>>,
-}
 
 /// What of other members is new.
 #[derive(Clone, Debug, Default)]
