@@ -1,18 +1,16 @@
 //! The chunked transfer coding (RFC 9112 §7.1).
 
 use super::HttpFault;
-use super::head::Field;
+use super::head::{Field, trimmed};
 use crate::http::claims;
+use std::borrow::Cow;
 
 /// Digits of a chunk's size. Fifteen are below any number that a recipient could overflow on.
 const SIZE_DIGITS: usize = 15;
-
-/// Bytes of extensions in one chunk (RFC 9112 §7.1.1 asks recipients to bound them).
-const EXTENSION: usize = 256;
-
+/// Bytes of a line that has a size, its extensions among them (RFC 9112 §7.1.1 asks recipients to bound them).
+const SIZE_LINE: usize = 256;
 /// Bytes of all trailer lines.
 const TRAILERS: usize = 8 * 1024;
-
 /// Fields that decide about framing, routing or access come too late in a trailer (RFC 9110 §6.5.1).
 const NEVER_TRAILERS: [&str; 12] = [
     "content-length",
@@ -29,61 +27,30 @@ const NEVER_TRAILERS: [&str; 12] = [
     "user-agent",
 ];
 
-#[derive(Clone, Debug)]
-enum ChunkState {
-    /// In the digits of a size.
-    Size {
-        digits: usize,
-        size: u64,
-    },
-    /// In blanks behind a size.
-    Padding {
-        length: usize,
-        size: u64,
-    },
-    /// In an extension, in quotes or not.
-    Extension {
-        length: usize,
-        quoted: bool,
-        escaped: bool,
-        size: u64,
-    },
-    /// Behind the CR of a size line.
-    SizeEnd {
-        size: u64,
-    },
-    /// In the data.
-    Data {
-        left: u64,
-    },
-    /// Behind the data: CR is due, then LF.
-    DataCr,
-    DataLf,
-    /// In a trailer line, or the empty line that ends the body.
+/// What comes next of a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ChunkPart {
+    /// The line with a size.
+    #[default]
+    Size,
+    /// So many bytes of data.
+    Data(u64),
+    /// The end of the line that the data is on.
+    DataEnd,
+    /// A trailer line, or the empty line that ends the body.
     Trailer,
-    Done,
+    Nothing,
 }
 
 /// Reads one chunked body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ChunkedReader {
-    state: ChunkState,
-    /// The trailer line that is not whole yet.
+    next: ChunkPart,
+    /// A line that is not whole yet.
     line: Vec<u8>,
     trailers: usize,
     /// Whether blanks may stand behind a size.
     allows_padding: bool,
-}
-
-impl Default for ChunkedReader {
-    fn default() -> Self {
-        Self {
-            state: ChunkState::Size { digits: 0, size: 0 },
-            line: Vec::new(),
-            trailers: 0,
-            allows_padding: false,
-        }
-    }
 }
 
 impl ChunkedReader {
@@ -94,8 +61,8 @@ impl ChunkedReader {
 
     /// Whether the body is over.
     #[must_use]
-    pub const fn is_done(&self) -> bool {
-        matches!(self.state, ChunkState::Done)
+    pub fn is_done(&self) -> bool {
+        self.next == ChunkPart::Nothing
     }
 
     /// Reads on, gives each piece of data to `data`, and says how many of `bytes` belong to the body: all, unless it
@@ -105,97 +72,100 @@ impl ChunkedReader {
     /// The first fault.
     pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, HttpFault> {
         let mut rest = bytes;
-        while let [byte, tail @ ..] = rest {
-            match &mut self.state {
-                ChunkState::Done => break,
-                ChunkState::Data { left } => {
-                    let here = usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len());
-                    *left -= here as u64;
-                    if *left == 0 {
-                        self.state = ChunkState::DataCr;
-                    }
-                    let (piece, behind) = rest.split_at_checked(here).unwrap_or((rest, &[]));
-                    data(piece);
-                    rest = behind;
-                    continue;
+        while !rest.is_empty() && !self.is_done() {
+            if let ChunkPart::Data(left) = &mut self.next {
+                let (piece, behind) =
+                    rest.split_at(usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len()));
+                *left -= piece.len() as u64;
+                if *left == 0 {
+                    self.next = ChunkPart::DataEnd;
                 }
-                ChunkState::Trailer => self.trailer(*byte)?,
-                _ => self.framing(*byte)?,
+                data(piece);
+                rest = behind;
+                continue;
             }
-            rest = tail;
+            let (piece, behind) =
+                rest.split_at(memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1));
+            rest = behind;
+            let before = std::mem::take(&mut self.line);
+            // Nearly always a line is here as a whole.
+            let line =
+                if before.is_empty() { Cow::Borrowed(piece) } else { Cow::Owned([&before, piece].concat()) };
+            self.check_beginning(&line, piece.len())?;
+            if line.ends_with(b"\n") {
+                self.next = self.behind(&line)?;
+            } else {
+                self.line = line.into_owned();
+            }
         }
         Ok(bytes.len() - rest.len())
     }
 
-    /// A byte around the data.
-    fn framing(&mut self, byte: u8) -> Result<(), HttpFault> {
-        self.state = match (&self.state, byte) {
-            (ChunkState::Size { digits, size }, _) if byte.is_ascii_hexdigit() && *digits < SIZE_DIGITS => {
-                let digit = char::from(byte).to_digit(16).unwrap_or_default();
-                ChunkState::Size { digits: digits + 1, size: size << 4 | u64::from(digit) }
+    /// Looks for a fault in as much of a line as has come, with so many bytes that are `new`: its sender may wait for an
+    /// answer before it sends the rest.
+    fn check_beginning(&mut self, line: &[u8], new: usize) -> Result<(), HttpFault> {
+        let is_fine = match self.next {
+            ChunkPart::Size => {
+                let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+                (1..=SIZE_DIGITS).contains(&digits) && line.len() <= SIZE_LINE
             }
-            (ChunkState::Size { digits: 1.., size } | ChunkState::Padding { size, .. }, b'\r') => {
-                ChunkState::SizeEnd { size: *size }
+            ChunkPart::DataEnd => b"\r\n".starts_with(line),
+            _ => {
+                self.trailers += new;
+                self.trailers <= TRAILERS
             }
-            (ChunkState::Size { digits: 1.., size }, b' ' | b'\t') if self.allows_padding => {
-                ChunkState::Padding { length: 1, size: *size }
-            }
-            // No digit follows: whoever skips blanks would read another size.
-            (ChunkState::Padding { length, size }, b' ' | b'\t') if *length < EXTENSION => {
-                ChunkState::Padding { length: length + 1, size: *size }
-            }
-            (ChunkState::Size { digits: 1.., size } | ChunkState::Padding { size, .. }, b';') => {
-                ChunkState::Extension { length: 0, quoted: false, escaped: false, size: *size }
-            }
-            (ChunkState::Extension { .. }, _) => self.extension(byte)?,
-            (ChunkState::SizeEnd { size: 0 }, b'\n') => ChunkState::Trailer,
-            (ChunkState::SizeEnd { size }, b'\n') => ChunkState::Data { left: *size },
-            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
-            (ChunkState::DataLf, b'\n') => ChunkState::Size { digits: 0, size: 0 },
-            _ => return Err(HttpFault::Chunk),
         };
-        Ok(())
+        if is_fine { Ok(()) } else { Err(self.fault()) }
     }
 
-    /// A byte of an extension. What extensions mean is nobody's business here, as long as their end is
-    /// where everyone sees it.
-    fn extension(&self, byte: u8) -> Result<ChunkState, HttpFault> {
-        let ChunkState::Extension { length, quoted, escaped, size } = self.state else {
-            return Err(HttpFault::Chunk);
-        };
-        if length >= EXTENSION || (byte < b' ' && !matches!(byte, b'\t' | b'\r')) || byte == 0x7f {
-            return Err(HttpFault::Chunk);
-        }
-        let (quoted, escaped) = match byte {
-            b'\r' if quoted => return Err(HttpFault::Chunk),
-            b'\r' => return Ok(ChunkState::SizeEnd { size }),
-            _ if escaped => (quoted, false),
-            b'\\' if quoted => (quoted, true),
-            b'"' => (!quoted, false),
-            _ => (quoted, false),
-        };
-        Ok(ChunkState::Extension { length: length + 1, quoted, escaped, size })
+    /// What comes behind a whole line.
+    fn behind(&self, line: &[u8]) -> Result<ChunkPart, HttpFault> {
+        let line = line.strip_suffix(b"\r\n").ok_or_else(|| self.fault())?;
+        Ok(match self.next {
+            ChunkPart::Size => match self.size(line).ok_or(HttpFault::Chunk)? {
+                0 => ChunkPart::Trailer,
+                size => ChunkPart::Data(size),
+            },
+            ChunkPart::Trailer if line.is_empty() => ChunkPart::Nothing,
+            ChunkPart::Trailer => {
+                let field = Field::read(line).map_err(|_| HttpFault::Trailer)?;
+                let is_never = NEVER_TRAILERS.iter().any(|name| field.is(name));
+                if is_never || claims::is_disguised_framing(field.name) {
+                    return Err(HttpFault::Trailer);
+                }
+                ChunkPart::Trailer
+            }
+            _ => ChunkPart::Size,
+        })
     }
 
-    fn trailer(&mut self, byte: u8) -> Result<(), HttpFault> {
-        self.trailers += 1;
-        if self.trailers > TRAILERS {
-            return Err(HttpFault::Trailer);
-        }
-        self.line.push(byte);
-        if byte != b'\n' {
-            return Ok(());
-        }
-        let line = std::mem::take(&mut self.line);
-        let line = line.strip_suffix(b"\r\n").ok_or(HttpFault::Trailer)?;
-        if line.is_empty() {
-            self.state = ChunkState::Done;
-            return Ok(());
-        }
-        let field = Field::read(line).map_err(|_| HttpFault::Trailer)?;
-        let is_never = NEVER_TRAILERS.iter().any(|name| field.is(name));
-        if is_never || claims::is_disguised_framing(field.name) { Err(HttpFault::Trailer) } else { Ok(()) }
+    /// The size that a line names. What its extensions mean is nobody's business here, as long as their end is where
+    /// everyone sees it.
+    fn size(&self, line: &[u8]) -> Option<u64> {
+        let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
+        let (digits, extensions) = line.split_at(end);
+        // No digit follows blanks: whoever skips them would read another size.
+        let extensions = if self.allows_padding { trimmed(extensions) } else { extensions };
+        let is_fine = extensions.is_empty() || are_extensions(extensions);
+        let digits = std::str::from_utf8(digits).ok().filter(|_| is_fine)?;
+        u64::from_str_radix(digits, 16).ok()
     }
+
+    fn fault(&self) -> HttpFault {
+        if self.next == ChunkPart::Trailer { HttpFault::Trailer } else { HttpFault::Chunk }
+    }
+}
+
+/// Whether these are extensions of a chunk, with every quote closed (RFC 9112 §7.1.1).
+fn are_extensions(bytes: &[u8]) -> bool {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let are_plain = bytes.iter().all(|byte| {
+        let escapes = is_quoted && !is_escaped && *byte == b'\\';
+        is_quoted ^= *byte == b'"' && !is_escaped;
+        is_escaped = escapes;
+        !byte.is_ascii_control() || *byte == b'\t'
+    });
+    bytes.starts_with(b";") && are_plain && !is_quoted
 }
 
 #[cfg(test)]
@@ -250,8 +220,17 @@ mod tests {
         ] {
             assert_eq!(whole(body.as_bytes()), Err(HttpFault::Chunk), "{body:?}");
         }
-        let long = format!("1;{}\r\na", "x".repeat(300));
-        assert_eq!(whole(long.as_bytes()), Err(HttpFault::Chunk));
+        let long = |length| whole(format!("1;{}\r\na", "x".repeat(length)).as_bytes());
+        assert_eq!((long(252), long(253)), (Ok((257, false)), Err(HttpFault::Chunk)));
+    }
+
+    #[test]
+    fn a_fault_is_known_before_its_line_is_whole() {
+        for body in ["x", "1\r\nab", "1\r\na\n"] {
+            assert_eq!(whole(body.as_bytes()), Err(HttpFault::Chunk), "{body:?}");
+        }
+        assert_eq!(whole(&[b'1'; SIZE_DIGITS]), Ok((SIZE_DIGITS, false)));
+        assert_eq!(whole(&[b'1'; SIZE_DIGITS + 1]), Err(HttpFault::Chunk));
     }
 
     #[test]
