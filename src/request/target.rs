@@ -6,12 +6,10 @@
 //! the path *as any URL parser reads it*, which is judged, and finds the paths *as origins may read it*,
 //! which may not reach a disallowed page unseen. The request itself is forwarded as it came.
 
-mod plain;
 mod query;
 mod readings;
 mod steps;
 
-use plain::is_plain;
 use readings::Readings;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -140,6 +138,22 @@ fn split_query(target: &[u8]) -> (&[u8], &[u8]) {
     target.split_at_checked(at).unwrap_or((target, b""))
 }
 
+/// Whether a path has nothing that could be read in another way: no dot begins a segment, no slash follows a slash, and no
+/// byte stands for another.
+#[expect(clippy::needless_bitwise_bool, reason = "without a branch for each byte many are compared at once")]
+fn is_plain(target: &[u8], parameters: PathParameters) -> bool {
+    let (path, _) = split_query(target);
+    let Some((b'/', after)) = path.split_first() else { return false };
+    let drops = parameters == PathParameters::Drop;
+    let is_odd = |byte: u8, next: u8| {
+        (byte == b'/') & ((next == b'/') | (next == b'.'))
+            | (next == b'%')
+            | (next == b'\\')
+            | drops & (next == b';')
+    };
+    !path.iter().zip(after).fold(false, |found, (byte, next)| found | is_odd(*byte, *next))
+}
+
 /// Resolves dot segments of the path; the query is left alone. Borrows where there are none.
 fn resolve_dots(target: &[u8]) -> Cow<'_, [u8]> {
     let (path, query) = split_query(target);
@@ -228,6 +242,34 @@ mod tests {
         }
         assert!(is_plain(b"/a.b/c;d?x=//..%2f", PathParameters::Keep));
         assert!(!is_plain(b"/a.b/c;d", PathParameters::Drop));
+    }
+
+    #[test]
+    fn what_a_path_is_plain_without_is_found_wherever_it_stands() {
+        for length in 1..50 {
+            let path = ["/", &"a".repeat(length)].concat().into_bytes();
+            for (odd, keeps, drops) in [
+                ("//", false, false),
+                ("/.", false, false),
+                ("%", false, false),
+                ("\\", false, false),
+                (";", true, false),
+                ("/a", true, true),
+                (".", true, true),
+            ] {
+                for at in 1..=path.len().saturating_sub(odd.len()) {
+                    let mut path = path.clone();
+                    path[at..at + odd.len()].copy_from_slice(odd.as_bytes());
+                    // A first dot follows the slash that every path begins with.
+                    let begins = at == 1 && odd.starts_with(['/', '.']);
+                    let shown = String::from_utf8_lossy(&path);
+                    assert_eq!(is_plain(&path, PathParameters::Keep), keeps && !begins, "{shown}");
+                    assert_eq!(is_plain(&path, PathParameters::Drop), drops && !begins, "{shown}");
+                }
+            }
+        }
+        assert!(is_plain(b"/a?//%\\/.", PathParameters::Keep) && !is_plain(b"a", PathParameters::Keep));
+        assert!(is_plain(b"/", PathParameters::Drop) && !is_plain(b"", PathParameters::Keep));
     }
 
     #[test]

@@ -9,10 +9,9 @@
 //! as it is but for one more round of decoding.
 
 use super::PathParameters;
-use super::query::{decoded_query, is_decoded_further};
+use super::query::decoded_query;
 use super::split_query;
-use super::steps::{PathStep, Steps, at_percents, encoded};
-use strum::VariantArray as _;
+use super::steps::{PathStep, at_percents, encoded};
 
 /// Paths that are followed, those on the way among them. Ordinary targets have one; those that try to get around a rule
 /// with two or three tricks at once have some dozens.
@@ -68,18 +67,16 @@ impl Readings {
         let left = MOST_COST.saturating_sub(cost(judged));
         let mut closure = Closure { found: Vec::new(), left, has_more: has_too_many_percents(sent) };
         if !is_plain && !closure.has_more {
-            // To resolve dot segments takes bytes away, and nothing else has been done to what is judged.
-            closure.close(path, parameters, judged.len() < sent.len());
+            closure.close(path, parameters);
         }
         if closure.has_more {
             return Self { has_more: true, ..Self::default() };
         }
-        let has_other_query = is_decoded_further(query);
-        if has_other_query && closure.left < cost(query) {
+        let decoded = decoded_query(query);
+        if decoded.is_some() && closure.left < cost(query) {
             // There is no room for a second query of its size.
             return Self { has_more: true, ..Self::default() };
         }
-        let decoded = has_other_query.then(|| decoded_query(query));
         let mut readings = Self::default();
         if closure.found.is_empty() && decoded.is_none() {
             return readings;
@@ -128,8 +125,8 @@ struct Closure {
 }
 
 impl Closure {
-    fn close(&mut self, path: &[u8], parameters: PathParameters, has_dots: bool) {
-        if !Steps::change(path, parameters, has_dots) {
+    fn close(&mut self, path: &[u8], parameters: PathParameters) {
+        if PathStep::changing(path, parameters).next().is_none() {
             return;
         }
         // There is no room for a second path of its size.
@@ -157,8 +154,9 @@ impl Closure {
     fn follow(&mut self, path: &[u8], parameters: PathParameters) -> bool {
         let end = memchr::memchr2(b'?', b'#', path).unwrap_or(path.len());
         let (path, rest) = path.split_at_checked(end).unwrap_or((path, b""));
-        let steps = Steps::of(path, parameters);
-        for step in PathStep::VARIANTS.iter().filter(|step| steps.has(**step)) {
+        let mut has_dots = false;
+        for step in PathStep::changing(path, parameters) {
+            has_dots |= step == PathStep::ResolveDots;
             let mut changed = step.take(path, parameters);
             changed.extend_from_slice(rest);
             self.note(changed);
@@ -166,7 +164,7 @@ impl Closure {
                 break;
             }
         }
-        steps.has(PathStep::ResolveDots)
+        has_dots
     }
 
     /// Keeps a path that was not found before, as long as there is room.

@@ -4,8 +4,8 @@
 //! a `?` or `#`, no step touches. A `#` is never sent; [`PathStep::DecodeEnd`] writes one where an origin would end the target.
 
 use super::PathParameters;
-use super::plain::PathMarks;
 use crate::robots::hex_byte;
+use strum::VariantArray as _;
 
 /// One thing that origins do; the more usual ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
@@ -35,11 +35,38 @@ pub(super) enum PathStep {
 }
 
 impl PathStep {
-    const fn bit(self) -> u16 {
-        1 << self as u16
+    /// The steps that change `path`.
+    pub(super) fn changing(path: &[u8], parameters: PathParameters) -> impl Iterator<Item = Self> {
+        let has = move |byte| memchr::memchr(byte, path).is_some();
+        let drops = parameters == PathParameters::Drop;
+        let is_up_or_here = has_dots(path);
+        // The bytes that are encoded; `%` only where decoding it brings an escape to light. None that counts is beyond ASCII.
+        let mut escapes = 0_u128;
+        for rest in at_percents(path) {
+            match encoded(rest) {
+                Some((b'%', _)) | None if escape_of_escape(rest).is_some() => escapes |= 1 << b'%',
+                Some((b'%' | 0x80.., _)) | None => {}
+                Some((byte, _)) => escapes |= 1 << byte,
+            }
+        }
+        let is_encoded = move |bytes: &[u8]| bytes.iter().any(|byte| escapes >> byte & 1 == 1);
+        let changes = move |step: &Self| match step {
+            Self::ResolveDots => is_up_or_here,
+            Self::MergeSlashes => path.windows(2).any(|pair| pair == b"//"),
+            Self::DecodeSlash => is_encoded(b"/"),
+            Self::TurnBackslash => has(b'\\'),
+            Self::DecodeBackslash => is_encoded(b"\\"),
+            Self::DecodeOnce => is_encoded(b"%"),
+            Self::DecodeDelimiter => is_encoded(b"=&") || drops && is_encoded(b";"),
+            Self::DecodeEnd => is_encoded(b"?#"),
+            Self::StripAuthority => matches!(path, [b'/' | b'\\', b'/' | b'\\', ..]),
+            Self::ResolveDotsAndSlash => is_up_or_here && ends_with_dots(path),
+            Self::DropParameters => drops && has(b';'),
+        };
+        Self::VARIANTS.iter().copied().filter(changes)
     }
 
-    /// What it makes of a path that it [changes](Steps::of).
+    /// What it makes of a path that it [changes](Self::changing).
     pub(super) fn take(self, path: &[u8], parameters: PathParameters) -> Vec<u8> {
         match self {
             Self::ResolveDots => without_dots(path),
@@ -51,99 +78,18 @@ impl PathStep {
                 resolved
             }
             Self::MergeSlashes => merged(path),
-            Self::DecodeSlash => decoded_to(path, |byte| (byte == b'/').then_some(b'/')),
+            Self::DecodeSlash => rewritten(path, |rest| escape_to_slash(rest, b'/')),
             Self::TurnBackslash => {
                 path.iter().map(|byte| if *byte == b'\\' { b'/' } else { *byte }).collect()
             }
-            Self::DecodeBackslash => decoded_to(path, |byte| (byte == b'\\').then_some(b'/')),
-            Self::DecodeOnce => decoded_once(path),
-            Self::DecodeDelimiter => decoded_to(path, |byte| is_delimiter(byte, parameters).then_some(byte)),
-            Self::DecodeEnd => decoded_to(path, |byte| is_end(byte).then_some(byte)),
+            Self::DecodeBackslash => rewritten(path, |rest| escape_to_slash(rest, b'\\')),
+            Self::DecodeOnce => rewritten(path, escape_of_escape),
+            Self::DecodeDelimiter => {
+                rewritten(path, |rest| escape_of(rest, |byte| is_delimiter(byte, parameters)))
+            }
+            Self::DecodeEnd => rewritten(path, |rest| escape_of(rest, |byte| matches!(byte, b'?' | b'#'))),
             Self::StripAuthority => without_authority(path),
             Self::DropParameters => without_parameters(path),
-        }
-    }
-}
-
-/// Steps that change something, as a set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Steps(u16);
-
-impl Steps {
-    /// The steps that change `path`.
-    pub(super) fn of(path: &[u8], parameters: PathParameters) -> Self {
-        Self::found(path, parameters, has_dots, |_| false)
-    }
-
-    /// Whether any step changes `path`, of which is known whether it `has_dots`.
-    pub(super) fn change(path: &[u8], parameters: PathParameters, has_dots: bool) -> bool {
-        !Self::found(path, parameters, |_| has_dots, |steps| !steps.is_empty()).is_empty()
-    }
-
-    /// Steps that change `path`: all of them, or so many that it `is_enough`.
-    fn found(
-        path: &[u8],
-        parameters: PathParameters,
-        has_dots: impl FnOnce(&[u8]) -> bool,
-        is_enough: impl Fn(Self) -> bool,
-    ) -> Self {
-        let mut steps = Self::default();
-        let marks = PathMarks::of(path);
-        if marks.has(PathMarks::SLASHES) {
-            steps.add(PathStep::MergeSlashes);
-        }
-        if marks.has(PathMarks::BACKSLASH) {
-            steps.add(PathStep::TurnBackslash);
-        }
-        if marks.has(PathMarks::SEMICOLON) && parameters == PathParameters::Drop {
-            steps.add(PathStep::DropParameters);
-        }
-        if is_enough(steps) {
-            return steps;
-        }
-        if (marks.has(PathMarks::DOT) || marks.has(PathMarks::PERCENT)) && has_dots(path) {
-            steps.add(PathStep::ResolveDots);
-            if ends_with_dots(path) {
-                steps.add(PathStep::ResolveDotsAndSlash);
-            }
-        }
-        if matches!(path, [b'/' | b'\\', b'/' | b'\\', ..]) {
-            steps.add(PathStep::StripAuthority);
-        }
-        // Last: what was found before is often enough.
-        if marks.has(PathMarks::PERCENT) {
-            for rest in at_percents(path) {
-                if is_enough(steps) {
-                    return steps;
-                }
-                steps.add_at_percent(rest, parameters);
-            }
-        }
-        steps
-    }
-
-    pub(super) const fn has(self, step: PathStep) -> bool {
-        self.0 & step.bit() != 0
-    }
-
-    const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    const fn add(&mut self, step: PathStep) {
-        self.0 |= step.bit();
-    }
-
-    fn add_at_percent(&mut self, rest: &[u8], parameters: PathParameters) {
-        match encoded(rest) {
-            Some((b'/', _)) => self.add(PathStep::DecodeSlash),
-            Some((b'\\', _)) => self.add(PathStep::DecodeBackslash),
-            Some((byte, _)) if is_delimiter(byte, parameters) => self.add(PathStep::DecodeDelimiter),
-            Some((byte, _)) if is_end(byte) => self.add(PathStep::DecodeEnd),
-            Some((b'%', _)) | None if !self.has(PathStep::DecodeOnce) && escape_of_escape(rest).is_some() => {
-                self.add(PathStep::DecodeOnce);
-            }
-            _ => {}
         }
     }
 }
@@ -165,23 +111,6 @@ fn places(byte: u8, path: &[u8]) -> impl Iterator<Item = usize> {
 /// What begins with each `%` of `path`.
 pub(super) fn at_percents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     places(b'%', path).filter_map(|at| path.get(at..))
-}
-
-/// Where `byte` is first. Where every other byte is one, to begin a search takes longer than to look at the next bytes, eight
-/// at once; where there is none, a search takes a tenth of the time.
-fn find(byte: u8, path: &[u8]) -> Option<usize> {
-    const EACH: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = EACH << 7;
-    let Some((near, far)) = path.split_first_chunk::<8>() else {
-        return path.iter().position(|one| *one == byte);
-    };
-    // The lowest bit is that of the first byte without a difference; above it there may be others.
-    let differences = u64::from_le_bytes(*near) ^ (EACH * u64::from(byte));
-    let equal = differences.wrapping_sub(EACH) & !differences & HIGH;
-    if equal == 0 {
-        return Some(near.len() + memchr::memchr(byte, far)?);
-    }
-    usize::try_from(equal.trailing_zeros() / 8).ok()
 }
 
 /// Whether a segment of `path` means its own folder or the one above.
@@ -249,15 +178,8 @@ pub(super) fn without_dots(path: &[u8]) -> Vec<u8> {
 }
 
 fn merged(path: &[u8]) -> Vec<u8> {
-    let mut merged = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(at) = find(b'/', rest) {
-        let (segment, slashes) = rest.split_at_checked(at + 1).unwrap_or((rest, b""));
-        merged.extend_from_slice(segment);
-        let more = slashes.iter().position(|byte| *byte != b'/').unwrap_or(slashes.len());
-        rest = slashes.get(more..).unwrap_or_default();
-    }
-    merged.extend_from_slice(rest);
+    let mut merged = path.to_vec();
+    merged.dedup_by(|byte, before| *byte == b'/' && *before == b'/');
     merged
 }
 
@@ -273,25 +195,29 @@ pub(super) fn decoded(path: &[u8]) -> Option<(u8, &[u8])> {
     encoded(path).or_else(|| path.split_first().map(|(byte, rest)| (*byte, rest)))
 }
 
-/// Copies what stands before the next `%`; what begins with that.
-fn copied_to_percent<'a>(copy: &mut Vec<u8>, path: &'a [u8]) -> Option<&'a [u8]> {
-    let at = find(b'%', path);
-    let (before, rest) = path.split_at_checked(at.unwrap_or(path.len()))?;
-    copy.extend_from_slice(before);
-    at.map(|_| rest)
+/// `path` with what `escape` makes of that which begins with a `%`: some bytes, and what follows, or nothing.
+fn rewritten<const N: usize>(path: &[u8], escape: impl Fn(&[u8]) -> Option<([u8; N], &[u8])>) -> Vec<u8> {
+    let (mut changed, mut written) = (Vec::with_capacity(path.len()), 0);
+    for at in places(b'%', path) {
+        let rest = path.get(at..).filter(|_| at >= written);
+        if let Some((bytes, after)) = rest.and_then(&escape) {
+            changed.extend_from_slice(path.get(written..at).unwrap_or_default());
+            changed.extend_from_slice(&bytes);
+            written = path.len() - after.len();
+        }
+    }
+    changed.extend_from_slice(path.get(written..).unwrap_or_default());
+    changed
 }
 
-/// `path` with what `raw` makes of encoded bytes, where it makes something of them.
-fn decoded_to(path: &[u8], raw: impl Fn(u8) -> Option<u8>) -> Vec<u8> {
-    let mut changed = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(at) = copied_to_percent(&mut changed, rest) {
-        let found = encoded(at).and_then(|(byte, after)| Some((raw(byte)?, after)));
-        let (byte, after) = found.unwrap_or_else(|| (b'%', at.get(1..).unwrap_or_default()));
-        changed.push(byte);
-        rest = after;
-    }
-    changed
+/// The byte that `path` begins with, if it is encoded and one of those that are `wanted`, and what follows.
+fn escape_of(path: &[u8], wanted: impl Fn(u8) -> bool) -> Option<([u8; 1], &[u8])> {
+    encoded(path).filter(|(byte, _)| wanted(*byte)).map(|(byte, after)| ([byte], after))
+}
+
+/// A slash where `path` begins with this byte, encoded, and what follows.
+fn escape_to_slash(path: &[u8], wanted: u8) -> Option<([u8; 1], &[u8])> {
+    escape_of(path, |byte| byte == wanted).map(|(_, after)| ([b'/'], after))
 }
 
 /// The escape that appears where `path` begins once it is decoded, and what follows: `%2570` and `%25%37%30`
@@ -310,26 +236,6 @@ pub(super) fn escape_of_escape(path: &[u8]) -> Option<([u8; 3], &[u8])> {
 /// Bytes that are not the same encoded and raw (RFC 9309 §2.2.2), slashes apart.
 const fn is_delimiter(byte: u8, parameters: PathParameters) -> bool {
     matches!(byte, b'=' | b'&') || (byte == b';' && matches!(parameters, PathParameters::Drop))
-}
-
-const fn is_end(byte: u8) -> bool {
-    matches!(byte, b'?' | b'#')
-}
-
-/// `path` as an origin that decodes twice has it before the second time. Slashes and delimiters are steps of their own.
-fn decoded_once(path: &[u8]) -> Vec<u8> {
-    let mut once = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some(at) = copied_to_percent(&mut once, rest) {
-        if let Some((escape, after)) = escape_of_escape(at) {
-            once.extend_from_slice(&escape);
-            rest = after;
-        } else {
-            once.push(b'%');
-            rest = at.get(1..).unwrap_or_default();
-        }
-    }
-    once
 }
 
 /// What follows the first segment, however many slashes stand before it: the WHATWG URL standard ignores more than two.
