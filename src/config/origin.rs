@@ -1,6 +1,7 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
 use super::faults::Faults;
+use super::limits::Timeouts;
 use super::origin_url::OriginUrl;
 use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs};
 use serde::Deserialize;
@@ -102,6 +103,20 @@ pub struct OriginTimeouts {
     /// How long an idle connection is kept.
     #[serde(with = "WrittenAs::<DurationValue>")]
     pub idle: Option<Duration>,
+}
+
+impl OriginTimeouts {
+    /// The time limits of every origin, with these in the place of theirs.
+    #[must_use]
+    pub fn over(self, all: &Timeouts) -> Timeouts {
+        Timeouts {
+            origin_connect: self.connect.unwrap_or(all.origin_connect),
+            origin_read: self.read.unwrap_or(all.origin_read),
+            origin_write: self.write.unwrap_or(all.origin_write),
+            origin_idle: self.idle.unwrap_or(all.origin_idle),
+            ..*all
+        }
+    }
 }
 
 impl FromStr for Origin {

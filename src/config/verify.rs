@@ -2,6 +2,7 @@
 
 use super::user_info::without_user_info;
 use super::values::{DurationValue, ListedAs, WrittenAs, web_url, written};
+use crate::request::address::is_near;
 use serde::Deserialize;
 use smart_default::SmartDefault;
 use std::collections::BTreeMap;
@@ -80,20 +81,16 @@ pub(super) fn check_fetched_url(url: &str, expected: &str) -> Result<(), String>
     let shown = without_user_info(url);
     let uri = web_url(url).filter(|_| !url.contains(['?', '#', '@']));
     let uri = uri.ok_or_else(|| format!("invalid URL `{shown}`: expected {expected}"))?;
-    if uri.scheme_str() == Some("http") && !is_near(uri.host().unwrap_or_default()) {
+    if uri.scheme_str() == Some("http") && !is_near_host(uri.host().unwrap_or_default()) {
         return Err(format!("`{shown}` is plain HTTP, which anybody on the way could change: use https"));
     }
     Ok(())
 }
 
 /// Whether a host is this machine or has a private address.
-fn is_near(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost")
-        || address.is_ok_and(|address| match address.to_canonical() {
-            IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
-            IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
-        })
+fn is_near_host(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(is_near)
 }
 
 /// The least time between two fetches of published address ranges. Their publishers ask for about one a day, and never more

@@ -3,7 +3,7 @@
 
 use super::Upstreams;
 use super::load::OriginNames;
-use crate::config::{ActionConfig, Config, ConfigError, Origin, reading};
+use crate::config::{ActionConfig, Config, ConfigError, Origin, Timeouts, reading};
 use crate::enforce::{Action, RefusalPolicy, SetByName};
 use crate::http::Response;
 use std::path::Path;
@@ -53,6 +53,7 @@ impl SetAction {
 
     fn of(
         config: &ActionConfig,
+        timeouts: &Timeouts,
         former: Option<&SetByName<Arc<Self>>>,
         names: OriginNames,
     ) -> Result<Self, ConfigError> {
@@ -75,7 +76,7 @@ impl SetAction {
                 let mut former =
                     former.into_iter().flat_map(SetByName::values).filter_map(|set| set.servers());
                 let former = former.find(|servers| servers.are(&origin));
-                let servers = Upstreams::new(&origin, former)?;
+                let servers = Upstreams::new(&origin, timeouts, former)?;
                 servers.look_up(names, "action");
                 Self::Upstream(servers)
             }
@@ -92,7 +93,9 @@ pub(super) fn load(
     former: Option<&SetByName<Arc<SetAction>>>,
     names: OriginNames,
 ) -> Result<SetByName<Arc<SetAction>>, ConfigError> {
-    config.named(|set| set.action.as_ref()).try_map(|set| SetAction::of(set, former, names).map(Arc::new))
+    config
+        .named(|set| set.action.as_ref())
+        .try_map(|set| SetAction::of(set, &config.timeouts, former, names).map(Arc::new))
 }
 
 fn content_type(path: &Path) -> &'static str {

@@ -225,7 +225,11 @@ impl LoadingSite<'_> {
     /// The site and, where its robots.txt is unfit, why. An unfit file leaves the last good version in
     /// force; without one there is no site.
     fn site(&self) -> Result<(Site, Option<ConfigError>), ConfigError> {
-        let origin = Upstreams::new(&self.site.origin, self.former.map(|former| &former.origin))?;
+        let origin = Upstreams::new(
+            &self.site.origin,
+            &self.config.timeouts,
+            self.former.map(|former| &former.origin),
+        )?;
         origin.look_up(self.options.names, &self.site.name);
         let (path, unfit) = match self.fresh() {
             Ok(fresh) => return Ok((self.assembled(fresh, origin), None)),

@@ -6,7 +6,7 @@
 use super::certificates::read_certificates;
 use super::load::OriginNames;
 use crate::config::{
-    BoundedThreads, ConfigError, HealthCheck, Origin, OriginServer, OriginTimeouts, OriginUrl, TimedOut,
+    BoundedThreads, ConfigError, HealthCheck, Origin, OriginServer, OriginUrl, TimedOut, Timeouts,
 };
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -33,8 +33,8 @@ pub struct Upstreams {
     pub servers: Vec<Arc<Upstream>>,
     /// The certificates that theirs must be signed with, in DER; `None` for what the system trusts.
     pub ca: Option<Arc<[Vec<u8>]>>,
-    /// Time limits of their own.
-    pub timeouts: OriginTimeouts,
+    /// The time limits of what is asked of them.
+    pub timeouts: Timeouts,
     turn: Arc<AtomicUsize>,
 }
 
@@ -189,7 +189,11 @@ impl Upstreams {
     ///
     /// # Errors
     /// When the file of certificates cannot be used.
-    pub(super) fn new(origin: &Origin, former: Option<&Self>) -> Result<Self, ConfigError> {
+    pub(super) fn new(
+        origin: &Origin,
+        timeouts: &Timeouts,
+        former: Option<&Self>,
+    ) -> Result<Self, ConfigError> {
         let known = |server: &OriginServer| {
             former?.servers.iter().find(|upstream| upstream.server == *server).map(Arc::clone)
         };
@@ -197,7 +201,7 @@ impl Upstreams {
         Ok(Self {
             servers: origin.servers.iter().map(server).collect(),
             ca: origin.ca.as_deref().map(authorities).transpose()?,
-            timeouts: origin.timeouts,
+            timeouts: origin.timeouts.over(timeouts),
             turn: former.map_or_else(Arc::default, |former| Arc::clone(&former.turn)),
         })
     }
@@ -283,7 +287,7 @@ mod tests {
         });
         let mut origin = Origin::single("http://a".parse().unwrap());
         origin.servers = servers.collect();
-        Upstreams::new(&origin, None).unwrap()
+        Upstreams::new(&origin, &Timeouts::default(), None).unwrap()
     }
 
     const CHECK: HealthCheck = HealthCheck {
@@ -357,7 +361,7 @@ mod tests {
         down(&before.servers[1]);
         let mut origin = Origin::single("http://192.0.2.9".parse().unwrap());
         origin.servers.push(before.servers[1].server.clone());
-        let after = Upstreams::new(&origin, Some(&before)).unwrap();
+        let after = Upstreams::new(&origin, &Timeouts::default(), Some(&before)).unwrap();
         assert!(after.servers[0].is_up() && !after.servers[1].is_up());
     }
 

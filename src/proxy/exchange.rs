@@ -4,9 +4,8 @@ use super::client::{ClientFault, ExchangeClient};
 use super::fault::{OriginFault, OriginFaults};
 use super::pool::{OriginConnection, OriginConnections};
 use super::relay::{Progress, Relay, RelayError, RelayRequest};
-use crate::config::Timeouts;
 use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
-use crate::http::{Body, HttpVersion, RequestHead};
+use crate::http::{Body, RequestHead};
 use crate::policy::{Site, Upstream, Upstreams};
 use crate::record::Totals;
 use crate::request::target::RequestTarget;
@@ -55,7 +54,6 @@ struct ExchangeAttempt<'a> {
     context: &'a RequestContext,
     site: &'a Site,
     origin: &'a Upstreams,
-    timeouts: Timeouts,
     /// The servers that were tried.
     tried: Vec<usize>,
     /// Those of them that failed, each once: a request that fails twice at one is one that failed.
@@ -87,8 +85,8 @@ impl Exchanger {
             let failure = Some(ExchangeFailure::Origin(OriginFault::NoAddress));
             return ExchangeOutcome { failure, ..ExchangeOutcome::default() };
         };
-        let (timeouts, tried, blamed) = (*context.policy.config.timeouts, Vec::new(), Vec::new());
-        let mut attempt = ExchangeAttempt { incoming, context, site, origin, timeouts, tried, blamed };
+        let (tried, blamed) = (Vec::new(), Vec::new());
+        let mut attempt = ExchangeAttempt { incoming, context, site, origin, tried, blamed };
         let (progress, failure) = self.attempts(&mut attempt, client, keeps_alive).await;
         if let Some(ExchangeFailure::Origin(fault)) = failure {
             attempt.blame(fault);
@@ -121,7 +119,7 @@ impl Exchanger {
             match result {
                 Ok(()) => {
                     if progress.keeps_origin {
-                        let idle = attempt.idle();
+                        let idle = attempt.origin.timeouts.origin_idle;
                         let idle = progress.origin_idle.map_or(idle, |theirs| theirs.min(idle));
                         self.connections.keep(connection, idle);
                     }
@@ -160,7 +158,7 @@ impl Exchanger {
             attempt.tried.push(index);
             // On the heap: a handshake's state is a hundred times that of an exchange over a kept connection, and every
             // request would carry room for it.
-            match Box::pin(self.connections.open(origin, server, before, &attempt.timeouts)).await {
+            match Box::pin(self.connections.open(origin, server, before)).await {
                 Ok(connection) => return Ok((connection, Arc::clone(server))),
                 Err(fault) if attempt.tried.len() >= ATTEMPTS => return Err(fault),
                 Err(fault) => {
@@ -174,24 +172,13 @@ impl Exchanger {
 
 impl ExchangeAttempt<'_> {
     fn request(&self, keeps_alive: bool) -> RelayRequest<'_> {
-        let (head, own) = (self.incoming.head, self.origin.timeouts);
+        let robots_max_size = self.context.policy.config.robots_max_size;
         RelayRequest {
-            method: head.method(),
-            version: head.version,
-            body: head.body,
-            is_handshake: head.is_websocket_handshake(),
+            head: self.incoming.head,
             keeps_alive,
             added: &self.context.added,
-            most: if self.is_unknown_robots() {
-                self.context.policy.config.robots_max_size
-            } else {
-                usize::MAX
-            },
-            read_timeout: own.read.unwrap_or(self.timeouts.origin_read),
-            write_timeout: own.write.unwrap_or(self.timeouts.origin_write),
-            tunnel_timeout: self.timeouts.tunnel,
-            expects_to_be_asked: head.version != HttpVersion::Http10
-                && head.get("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue")),
+            most: if self.is_unknown_robots() { robots_max_size } else { usize::MAX },
+            timeouts: &self.origin.timeouts,
         }
     }
 
@@ -205,10 +192,6 @@ impl ExchangeAttempt<'_> {
         let target = || forwarded_target(self.incoming.head);
         self.site.is_unknown
             && RequestTarget::new(&target(), self.site.config.path_parameters).may_be_robots_txt()
-    }
-
-    fn idle(&self) -> Duration {
-        self.origin.timeouts.idle.unwrap_or(self.timeouts.origin_idle)
     }
 
     /// The head that the origin is sent.

@@ -5,7 +5,6 @@
 
 use super::fault::OriginFault;
 use super::origin::reached;
-use crate::config::Timeouts;
 use crate::policy::{Upstream, Upstreams};
 use pingora::connectors::TransportConnector;
 use pingora::protocols::Stream;
@@ -79,10 +78,9 @@ impl OriginConnections {
         origin: &Upstreams,
         server: &Arc<Upstream>,
         attempt: usize,
-        timeouts: &Timeouts,
     ) -> Result<OriginConnection, OriginFault> {
         let fault = |error: Box<pingora::Error>| OriginFault::of(&error);
-        let peer = reached(server, attempt, origin, timeouts).map_err(fault)?;
+        let peer = reached(server, attempt, origin).map_err(fault)?;
         let stream = self.connector.new_stream(&peer).await.map_err(fault)?;
         let address = peer._address.as_inet().copied();
         let (server, ca) = (Arc::clone(server), origin.ca.clone());

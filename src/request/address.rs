@@ -59,25 +59,23 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, NetworkError> {
         let error = || NetworkError(text.to_owned());
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| error())?;
-        let widest = if address.is_ipv4() { 32 } else { 128 };
-        let prefix: u8 = match prefix {
-            Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                digits.parse().map_err(|_| error())?
-            }
-            Some(_) => return Err(error()),
-            None => widest,
-        };
+        let address = || text.parse().map(|address: IpAddr| IpNet::from(address));
+        let net = text.parse::<IpNet>().or_else(|_| address()).map_err(|_| error())?;
         // A mapped address is IPv4; its prefix would have to be read as one of 128 bits, or of 32.
-        let is_mapped = matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some());
-        if prefix > widest || (is_mapped && prefix != widest) {
+        let is_mapped = net.addr().to_canonical() != net.addr();
+        if is_mapped && net.prefix_len() != net.max_prefix_len() {
             return Err(error());
         }
-        Ok(Self::around(address, prefix.min(32), prefix))
+        Ok(Self::around(net.addr(), net.prefix_len(), net.prefix_len()))
+    }
+}
+
+/// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
+#[must_use]
+pub const fn is_near(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
     }
 }
 

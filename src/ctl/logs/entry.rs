@@ -3,6 +3,7 @@
 use super::names::{LogField, NamedField};
 use super::time;
 use crate::ctl::explain::facts;
+use crate::request::address::is_near;
 use crate::request::{RequestFacts, host};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
@@ -252,13 +253,5 @@ fn address(text: &[u8]) -> Option<IpAddr> {
 
 /// Whether an address is of no use on the Internet (RFC 6890): then it is a proxy's, if the log names another.
 fn is_private(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            let is_shared = matches!(address.octets(), [100, 64..128, ..]);
-            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
-        }
-        IpAddr::V6(address) => {
-            address.is_loopback() || address.is_unique_local() || address.is_unicast_link_local()
-        }
-    }
+    is_near(address) || matches!(address, IpAddr::V4(v4) if matches!(v4.octets(), [100, 64..128, ..]))
 }

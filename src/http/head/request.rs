@@ -201,6 +201,13 @@ impl RequestHead {
         Some(Cow::Owned(all.join(between)))
     }
 
+    /// Whether its sender waits to be asked for the body (RFC 9110 §10.1.1).
+    #[must_use]
+    pub fn expects_to_be_asked(&self) -> bool {
+        self.version != HttpVersion::Http10
+            && self.get("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
+    }
+
     /// Whether its sender offers to speak WebSocket from here on, in a form in which nobody can take the request for
     /// anything else (RFC 6455 §4.1, RFC 9110 §7.8). A protocol that the gateway cannot read would carry requests
     /// that nobody judges.

@@ -1,7 +1,7 @@
 //! The gateway's own questions to origins: exchanged as requests of clients are, each over a connection of its own.
 
 use crate::config::Timeouts;
-use crate::http::{Body, HttpVersion};
+use crate::http::{Body, HttpVersion, RequestHead};
 use crate::policy::{Upstream, Upstreams};
 use crate::proxy::client::{ClientFault, ExchangeClient};
 use crate::proxy::fault::OriginFault;
@@ -64,35 +64,25 @@ impl ExchangeClient for OriginAnswer {
 pub(super) async fn ask(
     connections: &OriginConnections,
     (origin, server): (&Upstreams, &Arc<Upstream>),
-    timeouts: &Timeouts,
     head: String,
     most: usize,
 ) -> Result<OriginAnswer, OriginFault> {
-    let mut connection = connections.open(origin, server, 0, timeouts).await?;
-    exchanged(&mut connection, timeouts, head, most).await
+    let mut connection = connections.open(origin, server, 0).await?;
+    exchanged(&mut connection, &origin.timeouts, head, most).await
 }
 
 async fn exchanged(
     connection: &mut OriginConnection,
     timeouts: &Timeouts,
-    head: String,
+    text: String,
     most: usize,
 ) -> Result<OriginAnswer, OriginFault> {
-    let request = RelayRequest {
-        method: "GET",
-        version: HttpVersion::Http2,
-        body: Body::None,
-        is_handshake: false,
-        keeps_alive: false,
-        added: &[],
-        most: usize::MAX,
-        read_timeout: timeouts.origin_read,
-        write_timeout: timeouts.origin_write,
-        tunnel_timeout: timeouts.tunnel,
-        expects_to_be_asked: false,
-    };
+    // What is sent is `text`; this says how the answer is framed, and in what form it is wanted.
+    let asked =
+        RequestHead::from_parts([b"GET", b"/"], None, HttpVersion::Http2, Body::None, std::iter::empty());
+    let request = RelayRequest { head: &asked, keeps_alive: false, added: &[], most: usize::MAX, timeouts };
     let mut answer = OriginAnswer { most, ..OriginAnswer::default() };
-    let (_, ended) = Relay::new(request, head.into_bytes(), &mut answer, connection).run().await;
+    let (_, ended) = Relay::new(request, text.into_bytes(), &mut answer, connection).run().await;
     match ended {
         Ok(()) | Err(RelayError::Client(_)) => Ok(answer),
         Err(RelayError::Origin(fault)) => Err(fault),

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
+use url::{Position, Url};
 
 /// How often it is looked whether one is due.
 const LOOK: Duration = Duration::from_millis(200);
@@ -130,22 +131,6 @@ fn failed(why: impl Into<String>) -> FetchAnswer {
     FetchAnswer::Failed { why: why.into(), retry_after: None }
 }
 
-/// Where one request of a fetch goes.
-struct FetchStep {
-    scheme: &'static str,
-    host: String,
-    path: String,
-}
-
-impl FetchStep {
-    /// To the robots.txt of `host`, under the scheme that clients use.
-    fn to_robots_txt(policy: &Policy, host: String) -> Self {
-        let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
-        let scheme = if is_tls { "https" } else { "http" };
-        Self { scheme, host, path: "/robots.txt".to_owned() }
-    }
-}
-
 /// Asks the origin of a site, or the place that is named in its stead.
 async fn fetch(
     policy: &Policy,
@@ -175,10 +160,13 @@ async fn fetch(
             None => return failed("the origin has no server"),
         },
     };
-    let mut step = first_step(policy, site, elsewhere.as_ref().map(|(_, url)| *url), &server.server.url);
+    let url = elsewhere.as_ref().map(|(_, url)| *url);
+    let Some(mut step) = first_step(policy, site, url, &server.server.url) else {
+        return failed("the origin's name can be no part of a URL");
+    };
     for _ in 0..=REDIRECTS {
         let head = request(policy, &step, validators);
-        match ask(connections, (origin, server), &policy.config.timeouts, head, MOST_BYTES).await {
+        match ask(connections, (origin, server), head, MOST_BYTES).await {
             Ok(answer) if answer.is_too_long() => {
                 return failed("the origin serves more than 16 MiB as robots.txt");
             }
@@ -193,59 +181,40 @@ async fn fetch(
     failed(format!("the origin redirects more than {REDIRECTS} times"))
 }
 
-fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &OriginUrl) -> FetchStep {
-    if let Some(url) = url {
-        let scheme = if url.server.is_tls() { "https" } else { "http" };
-        return FetchStep { scheme, host: url.server.authority(), path: url.path.to_string() };
-    }
-    let own = site.config.robots.origin().and_then(|from| from.host.as_ref()).map(|host| &*host.0);
-    let host = own.or_else(|| site.config.exact_host()).map(str::to_owned);
-    FetchStep::to_robots_txt(policy, host.unwrap_or_else(|| server.authority()))
+/// Where the first request of a fetch goes: to the robots.txt of the site, under the scheme that clients use.
+fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &OriginUrl) -> Option<Url> {
+    let (is_tls, host, path) = if let Some(url) = url {
+        (url.server.is_tls(), url.server.authority(), &*url.path)
+    } else {
+        let own = site.config.robots.origin().and_then(|from| from.host.as_ref()).map(|host| &*host.0);
+        let host = own.or_else(|| site.config.exact_host()).map(str::to_owned);
+        let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
+        (is_tls, host.unwrap_or_else(|| server.authority()), "/robots.txt")
+    };
+    let scheme = if is_tls { "https" } else { "http" };
+    Url::parse(&format!("{scheme}://{host}{path}")).ok()
 }
 
 /// Where an answer sends on; why one may not go there.
-fn followed(answer: &OriginAnswer, step: &FetchStep, site: &Site) -> Option<Result<FetchStep, String>> {
+fn followed(answer: &OriginAnswer, step: &Url, site: &Site) -> Option<Result<Url, String>> {
     if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         return None;
     }
     let Some(location) = answer.text("location") else {
         return Some(Err(format!("the origin answers {} without a place to go", answer.status)));
     };
-    let (scheme, rest) = match location.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => ("http", rest),
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => ("https", rest),
-        _ => match location.strip_prefix("//") {
-            Some(rest) => (step.scheme, rest),
-            None => return Some(Ok(here(step, location))),
-        },
+    let next = step.join(location).ok().filter(|next| matches!(next.scheme(), "http" | "https"));
+    let Some(next) = next else {
+        return Some(Err(format!("the origin redirects to `{location}`, which is no page of the web")));
     };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
-    let name = host::normalise(authority);
+    let name = host::normalise(next.host_str().unwrap_or_default());
     let is_ours =
-        name == host::normalise(&step.host) || site.config.hosts.iter().any(|pattern| pattern.admits(&name));
+        next.host_str() == step.host_str() || site.config.hosts.iter().any(|pattern| pattern.admits(&name));
     if !is_ours {
-        return Some(Err(format!("the origin redirects to another host, `{authority}`, which is not asked")));
+        let host = &next[Position::BeforeHost..Position::AfterPort];
+        return Some(Err(format!("the origin redirects to another host, `{host}`, which is not asked")));
     }
-    let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-    Some(Ok(FetchStep { scheme, host: authority.to_owned(), path: plain(&path) }))
-}
-
-/// A relative reference (RFC 3986 §5.2), dot segments left to the origin.
-fn here(step: &FetchStep, location: &str) -> FetchStep {
-    let path = if location.starts_with('/') {
-        location.to_owned()
-    } else {
-        let folder = step.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{folder}/{location}")
-    };
-    FetchStep { scheme: step.scheme, host: step.host.clone(), path: plain(&path) }
-}
-
-/// Without its fragment, and nothing in it that would end a request line.
-fn plain(path: &str) -> String {
-    let path = path.split('#').next().unwrap_or_default();
-    path.bytes().filter(u8::is_ascii_graphic).map(char::from).collect()
+    Some(Ok(next))
 }
 
 fn meaning(answer: OriginAnswer) -> FetchAnswer {
@@ -279,8 +248,9 @@ fn is_coded(answer: &OriginAnswer) -> bool {
     answer.text("content-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"))
 }
 
-fn request(policy: &Policy, step: &FetchStep, validators: Option<&Validators>) -> String {
-    let FetchStep { scheme, host, path } = step;
+fn request(policy: &Policy, step: &Url, validators: Option<&Validators>) -> String {
+    let (scheme, host) = (step.scheme(), &step[Position::BeforeHost..Position::AfterPort]);
+    let path = &step[Position::BeforePath..Position::AfterQuery];
     let mut text = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway/{}\r\nAccept: text/plain, */*;q=0.1\r\n\
          Accept-Encoding: identity\r\nX-Forwarded-Proto: {scheme}\r\nX-Forwarded-Host: {host}\r\n\

@@ -1,7 +1,7 @@
 //! Beside the requests: names of origins resolved again, and their servers asked if they are well.
 
 use super::ask::ask;
-use crate::config::{HealthCheck, Probe, Timeouts, defaults};
+use crate::config::{HealthCheck, Probe, defaults};
 use crate::policy::{CurrentPolicy, Policy, Site, Upstream};
 use crate::proxy::pool::OriginConnections;
 use std::collections::HashMap;
@@ -53,8 +53,7 @@ impl DueFetches {
             let check = site.map(|site| (site, &site.config.origin.health));
             if let Some((site, check)) = check.filter(|(_, check)| check.probe != Probe::Off && ask <= now) {
                 ask = now + check.interval;
-                let (policy, connections) = (Arc::clone(policy), Arc::clone(connections));
-                tokio::spawn(asked(policy, Arc::clone(site), Arc::clone(server), connections));
+                tokio::spawn(asked(Arc::clone(site), Arc::clone(server), Arc::clone(connections)));
             }
             next.insert(key, (resolve, ask));
         }
@@ -78,15 +77,9 @@ fn resolved(server: &Upstream, site: Option<&str>) {
     }
 }
 
-async fn asked(
-    policy: Arc<Policy>,
-    site: Arc<Site>,
-    server: Arc<Upstream>,
-    connections: Arc<OriginConnections>,
-) {
+async fn asked(site: Arc<Site>, server: Arc<Upstream>, connections: Arc<OriginConnections>) {
     let check = &site.config.origin.health;
-    let well = is_well(&connections, &site, &server, &policy.config.timeouts);
-    let is_well = timeout(check.timeout, well).await.unwrap_or(false);
+    let is_well = timeout(check.timeout, is_well(&connections, &site, &server)).await.unwrap_or(false);
     let (name, url) = (&site.config.name, &server.server.url);
     match (is_well, check.probe) {
         (false, _) => server.failed("it is not well when it is asked", SystemTime::now()),
@@ -103,21 +96,16 @@ async fn asked(
 
 /// Whether a server accepts a connection and, where that is asked for, answers with a page or the way to one (RFC 9110 §15).
 /// Never over one of the pool: a server that takes no new connections is not well.
-async fn is_well(
-    connections: &OriginConnections,
-    site: &Site,
-    server: &Arc<Upstream>,
-    timeouts: &Timeouts,
-) -> bool {
+async fn is_well(connections: &OriginConnections, site: &Site, server: &Arc<Upstream>) -> bool {
     let HealthCheck { probe, path, .. } = &site.config.origin.health;
     if *probe != Probe::Http {
-        return connections.open(&site.origin, server, 0, timeouts).await.is_ok();
+        return connections.open(&site.origin, server, 0).await.is_ok();
     }
     // An origin of names is asked for the site's page, as its visitors do.
     let host = site.config.exact_host().map_or_else(|| server.server.url.authority(), str::to_owned);
     let head = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway-health\r\nConnection: close\r\n\r\n"
     );
-    let answer = ask(connections, (&site.origin, server), timeouts, head, 0).await;
+    let answer = ask(connections, (&site.origin, server), head, 0).await;
     answer.is_ok_and(|answer| matches!(answer.status, 200..=399))
 }

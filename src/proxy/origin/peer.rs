@@ -1,7 +1,7 @@
 //! The server of an origin as pingora's peer: addresses that were resolved beforehand, every time limit set,
 //! and TLS that always verifies.
 
-use crate::config::{OriginServer, OriginTimeouts, OriginUrl, Timeouts};
+use crate::config::{OriginServer, OriginUrl};
 use crate::policy::{Upstream, Upstreams};
 use pingora::upstreams::peer::HttpPeer;
 use pingora::utils::tls::{WrappedX509, parse_x509};
@@ -9,12 +9,7 @@ use pingora::{Error, ErrorType, Result};
 use std::path::Path;
 
 /// The server as a peer. A further attempt at a server of several addresses takes another one of them.
-pub(in crate::proxy) fn reached(
-    server: &Upstream,
-    attempt: usize,
-    origin: &Upstreams,
-    timeouts: &Timeouts,
-) -> Result<HttpPeer> {
+pub(in crate::proxy) fn reached(server: &Upstream, attempt: usize, origin: &Upstreams) -> Result<HttpPeer> {
     let mut peer = match &server.server.url {
         OriginUrl::Socket(path) => socket(path)?,
         OriginUrl::Tcp { tls, .. } => {
@@ -25,7 +20,11 @@ pub(in crate::proxy) fn reached(
             HttpPeer::new(address, *tls, server.server.server_name().to_owned())
         }
     };
-    limit(&mut peer, origin.timeouts, timeouts);
+    // Pingora has no time limits of its own.
+    let connect = origin.timeouts.origin_connect;
+    peer.options.connection_timeout = Some(connect);
+    // With the TLS handshake, which takes two more ways there and back.
+    peer.options.total_connection_timeout = Some(if peer.is_tls() { connect * 2 } else { connect });
     verify(&mut peer, &server.server, origin);
     Ok(peer)
 }
@@ -35,14 +34,6 @@ fn socket(path: &Path) -> Result<HttpPeer> {
         return Error::e_explain(ErrorType::HTTPStatus(503), "the path of the socket is not UTF-8");
     };
     HttpPeer::new_uds(path, false, "localhost".to_owned())
-}
-
-/// Pingora has no time limits of its own.
-fn limit(peer: &mut HttpPeer, own: OriginTimeouts, all: &Timeouts) {
-    let connect = own.connect.unwrap_or(all.origin_connect);
-    peer.options.connection_timeout = Some(connect);
-    // With the TLS handshake, which takes two more ways there and back.
-    peer.options.total_connection_timeout = Some(if peer.is_tls() { connect * 2 } else { connect });
 }
 
 /// A server's certificate must be for its name, and signed by whom the operator trusts. Pingora checks

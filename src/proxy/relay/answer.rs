@@ -102,7 +102,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
             // HTTP/1.0 knows none (RFC 9110 §15.2), and over HTTP/2 only the question for the body is passed on. A client is
             // asked for its body once.
             let is_said_again = head.status == 100 && self.is_asked;
-            match self.request.version {
+            match self.request.head.version {
                 HttpVersion::Http11 if !is_said_again => write_interim(&mut self.out, &head),
                 HttpVersion::Http2 if head.status == 100 && !is_said_again => self.client.send_continue(),
                 _ => {}
@@ -116,25 +116,26 @@ impl<C: ExchangeClient> Relay<'_, C> {
         }
         self.progress.status = Some(head.status);
         if head.status == 101 {
-            let protocol = head.upgrade().filter(|_| self.request.is_handshake);
+            let protocol = head.upgrade().filter(|_| self.request.head.is_websocket_handshake());
             let Some(protocol) = protocol else { return Err(RelayError::Origin(OriginFault::Malformed)) };
             write_switch(&mut self.out, &head, protocol);
             (self.answer, self.upload.is_whole) = (Answer::Tunnel, false);
             self.origin.start += length;
             return Ok(true);
         }
-        let body = head.body(self.request.method);
+        let body = head.body(self.request.head.method());
         // HTTP/1.0 knows no transfer codings: such a body ends with the connection (RFC 9112 §6.1). HTTP/2 needs none.
-        let can_chunk = self.request.version == HttpVersion::Http11;
+        let can_chunk = self.request.head.version == HttpVersion::Http11;
         let has_length = !matches!(body, Body::UnknownLength | Body::UntilClose);
         self.framing = if has_length || !can_chunk { SentFraming::AsItIs } else { SentFraming::Chunks };
         self.progress.keeps_client = self.request.keeps_alive && (has_length || can_chunk);
         self.progress.origin_idle = head.keep_alive_timeout();
         // An origin that does not read such a body takes it for the next request (RFC 9110 §9.3.1, RFC 9112 §11.2).
-        let is_body_read = self.request.body == Body::None || !has_no_use_for_a_body(self.request.method);
+        let is_body_read =
+            self.request.head.body == Body::None || !has_no_use_for_a_body(self.request.head.method());
         self.progress.keeps_origin = head.keeps_alive() && body != Body::UntilClose && is_body_read;
         let reader = BodyReader::of_answer(body);
-        if self.request.version == HttpVersion::Http2 {
+        if self.request.head.version == HttpVersion::Http2 {
             let fields = fields(&head, &self.request);
             let sent = self.client.send_head(head.status, fields, reader.is_done());
             sent.map_err(RelayError::Client)?;

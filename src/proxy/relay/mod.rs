@@ -10,9 +10,10 @@ mod tests;
 use super::client::{ClientFault, ExchangeClient};
 use super::fault::OriginFault;
 use super::pool::OriginConnection;
+use crate::config::Timeouts;
 use crate::gateway::AddedField;
 use crate::http::head::InterimAnswers;
-use crate::http::{Body, BodyReader, HttpVersion, push_chunk};
+use crate::http::{Body, BodyReader, HttpVersion, RequestHead, push_chunk};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -32,25 +33,14 @@ const ASKED_WITHIN: Duration = Duration::from_millis(100);
 /// What an exchange needs to know of its request.
 #[derive(Debug)]
 pub(super) struct RelayRequest<'a> {
-    pub(super) method: &'a str,
-    /// The version that the client speaks.
-    pub(super) version: HttpVersion,
-    pub(super) body: Body,
-    /// Whether the client asks to speak WebSocket.
-    pub(super) is_handshake: bool,
+    pub(super) head: &'a RequestHead,
     /// Whether the client's connection goes on behind the answer, as far as the request says.
     pub(super) keeps_alive: bool,
     /// What the answer is to say to robots.
     pub(super) added: &'a [AddedField],
     /// How much of the answer's body is passed on.
     pub(super) most: usize,
-    /// How long the origin may be silent, and take nothing.
-    pub(super) read_timeout: Duration,
-    pub(super) write_timeout: Duration,
-    /// How long both sides of a tunnel may be silent.
-    pub(super) tunnel_timeout: Duration,
-    /// Whether the client waits to be asked for its body (RFC 9110 §10.1.1).
-    pub(super) expects_to_be_asked: bool,
+    pub(super) timeouts: &'a Timeouts,
 }
 
 /// Why an exchange ended before its end.
@@ -155,8 +145,8 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         client: &'a mut C,
         origin: &'a mut OriginConnection,
     ) -> Self {
-        let is_whole = request.body == Body::None;
-        let is_asked = !request.expects_to_be_asked;
+        let is_whole = request.head.body == Body::None;
+        let is_asked = !request.head.expects_to_be_asked();
         let upload =
             Upload { bytes: head, sent: 0, is_whole, is_broken: false, is_held: true, has_body: false };
         Self {
@@ -221,7 +211,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             return false;
         }
         let is_due = self.client.poll_deadline(context, self.since + ASKED_WITHIN).is_ready();
-        if is_due && self.request.version == HttpVersion::Http2 {
+        if is_due && self.request.head.version == HttpVersion::Http2 {
             self.client.send_continue();
         } else if is_due {
             self.out.extend_from_slice(b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -323,7 +313,8 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         let Poll::Ready(is_last) = taken else { return Ok(false) };
         let is_last = is_last.map_err(RelayError::Client)?;
         self.upload.has_body |= !data.is_empty();
-        let is_chunked = self.request.body == Body::UnknownLength && !matches!(self.answer, Answer::Tunnel);
+        let is_chunked =
+            self.request.head.body == Body::UnknownLength && !matches!(self.answer, Answer::Tunnel);
         if is_chunked {
             push_chunk(&mut self.upload.bytes, &data);
         } else if self.upload.bytes.is_empty() {
@@ -347,14 +338,14 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             return Poll::Pending;
         }
         let is_stuck = !self.upload.is_sent() && !self.upload.is_broken;
-        let RelayRequest { read_timeout, write_timeout, tunnel_timeout, .. } = self.request;
+        let Timeouts { origin_read, origin_write, tunnel, .. } = *self.request.timeouts;
         // Nothing need happen in a tunnel that both sides hold open (RFC 6455 §5.5.2 leaves it to them to ask).
         let is_idle_tunnel = matches!(self.answer, Answer::Tunnel) && !is_stuck;
         let is_open = is_idle_tunnel && !self.is_half_closed && !self.is_origin_done;
         let patience = match (is_stuck, is_open) {
-            (true, _) => write_timeout.min(read_timeout),
-            (false, true) => tunnel_timeout,
-            (false, false) => read_timeout,
+            (true, _) => origin_write.min(origin_read),
+            (false, true) => tunnel,
+            (false, false) => origin_read,
         };
         // Interim answers are no answer: they do not buy the origin more time.
         let awaits_head = matches!(self.answer, Answer::Head);

@@ -96,20 +96,34 @@ impl ExchangeClient for Player {
 
 const HEAD: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-fn request(method: &str, body: Body) -> RelayRequest<'_> {
+fn request(method: &str, body: Body) -> RelayRequest<'static> {
+    asked(method, HttpVersion::Http11, body, &[])
+}
+
+/// A request with such fields. Tests are few, and may leave theirs in memory.
+fn asked(method: &str, version: HttpVersion, body: Body, fields: &[(&str, &str)]) -> RelayRequest<'static> {
+    let fields = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    let mut head = RequestHead::from_parts([method.as_bytes(), b"/"], None, version, body, fields);
+    head.options.upgrade = head.get("upgrade").is_some();
     RelayRequest {
-        method,
-        version: HttpVersion::Http11,
-        body,
-        is_handshake: false,
+        head: Box::leak(Box::new(head)),
         keeps_alive: true,
         added: &[],
         most: usize::MAX,
-        read_timeout: Duration::from_secs(10),
-        write_timeout: Duration::from_secs(10),
-        tunnel_timeout: Duration::from_secs(10),
-        expects_to_be_asked: false,
+        timeouts: timeouts(|_| {}),
     }
+}
+
+fn timeouts(set: impl FnOnce(&mut Timeouts)) -> &'static Timeouts {
+    let patience = Duration::from_secs(10);
+    let mut timeouts =
+        Timeouts { origin_read: patience, origin_write: patience, tunnel: patience, ..Timeouts::default() };
+    set(&mut timeouts);
+    Box::leak(Box::new(timeouts))
+}
+
+fn handshake() -> RelayRequest<'static> {
+    asked("GET", HttpVersion::Http11, Body::None, &[("upgrade", "websocket")])
 }
 
 /// What came of an exchange: what the client heard without the date, what the origin heard, and how it ended.
@@ -187,7 +201,7 @@ async fn chunks_and_bodies_that_end_with_the_connection_are_framed_anew() {
     let came = got("HTTP/1.1 200 OK\r\n\r\nhello", true).await;
     assert_eq!(came.heard, anew);
     assert!(came.progress.keeps_client && !came.progress.keeps_origin);
-    let old = RelayRequest { version: HttpVersion::Http10, ..request("GET", Body::None) };
+    let old = asked("GET", HttpVersion::Http10, Body::None, &[]);
     let came = exchanged(old, Player::default(), false, chunked.as_bytes(), false).await;
     assert_eq!(came.heard, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello");
     assert!(!came.progress.keeps_client);
@@ -205,7 +219,8 @@ async fn an_answer_that_stops_short_is_never_made_whole() {
 
 #[tokio::test]
 async fn what_came_is_not_held_back_for_what_is_to_come() {
-    let hasty = RelayRequest { read_timeout: Duration::from_millis(50), ..request("GET", Body::None) };
+    let timeouts = timeouts(|timeouts| timeouts.origin_read = Duration::from_millis(50));
+    let hasty = RelayRequest { timeouts, ..request("GET", Body::None) };
     let first = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
     let player = Player { is_patient: true, ..Player::default() };
     let came = exchanged(hasty, player, false, first, false).await;
@@ -277,7 +292,8 @@ async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
 #[tokio::test]
 async fn a_tunnel_carries_both_ways_and_waits_for_the_origin_once_the_client_is_done() {
     let read_timeout = Duration::from_millis(50);
-    let handshake = RelayRequest { is_handshake: true, read_timeout, ..request("GET", Body::None) };
+    let timeouts = timeouts(|timeouts| timeouts.origin_read = read_timeout);
+    let handshake = RelayRequest { timeouts, ..handshake() };
     let body = [Ok(b"ping".to_vec())].into();
     let client = Player { body, is_whole: true, is_patient: true, ..Player::default() };
     let start = Instant::now();
@@ -295,9 +311,8 @@ const SWITCH: &[u8] =
 
 #[tokio::test]
 async fn a_tunnel_that_the_origin_ends_carries_what_the_client_has_to_say_still() {
-    let handshake = RelayRequest { is_handshake: true, ..request("GET", Body::None) };
     let client = Player { last_word: Some(b"late".to_vec()), is_patient: true, ..Player::default() };
-    let came = exchanged(handshake, client, false, SWITCH, true).await;
+    let came = exchanged(handshake(), client, false, SWITCH, true).await;
     assert!(came.heard.ends_with("\r\n\r\npong"), "{}", came.heard);
     assert!(came.at_origin.ends_with("\r\n\r\nlate"), "{}", came.at_origin);
     assert_eq!((came.result, came.idle), (Ok(()), 0));
@@ -305,8 +320,8 @@ async fn a_tunnel_that_the_origin_ends_carries_what_the_client_has_to_say_still(
 
 #[tokio::test]
 async fn a_tunnel_through_which_nothing_comes_is_closed_and_counted() {
-    let tunnel_timeout = Duration::from_millis(50);
-    let handshake = RelayRequest { is_handshake: true, tunnel_timeout, ..request("GET", Body::None) };
+    let timeouts = timeouts(|timeouts| timeouts.tunnel = Duration::from_millis(50));
+    let handshake = RelayRequest { timeouts, ..handshake() };
     let client = Player { is_patient: true, ..Player::default() };
     let came = exchanged(handshake, client, false, SWITCH, false).await;
     assert_eq!((came.result, came.idle), (Ok(()), 1));
@@ -317,7 +332,8 @@ async fn dripped(piece: &[u8], interval: Duration, times: usize) -> Result<(), R
     let (mut origin, ours) = UnixStream::pair().unwrap();
     let mut connection = OriginConnection::of_test(Box::new(Stream::from(ours)), false);
     let mut client = Player { is_patient: true, ..Player::default() };
-    let hasty = RelayRequest { read_timeout: Duration::from_millis(200), ..request("GET", Body::None) };
+    let timeouts = timeouts(|timeouts| timeouts.origin_read = Duration::from_millis(200));
+    let hasty = RelayRequest { timeouts, ..request("GET", Body::None) };
     let relay = Relay::new(hasty, HEAD.to_vec(), &mut client, &mut connection).run();
     let dripping = async {
         let mut head = vec![0; HEAD.len()];
@@ -341,21 +357,18 @@ async fn interim_answers_buy_no_time() {
 
 #[tokio::test]
 async fn a_client_of_http2_is_asked_for_its_body_once() {
-    let asked = |answer: &'static [u8]| async move {
-        let body = Body::Length(5);
-        let expecting = RelayRequest {
-            version: HttpVersion::Http2,
-            expects_to_be_asked: true,
-            read_timeout: Duration::from_secs(1),
-            ..request("POST", body)
-        };
+    let exchange = |answer: &'static [u8]| async move {
+        let fields = [("expect", "100-continue")];
+        let timeouts = timeouts(|timeouts| timeouts.origin_read = Duration::from_secs(1));
+        let expecting = asked("POST", HttpVersion::Http2, Body::Length(5), &fields);
+        let expecting = RelayRequest { timeouts, ..expecting };
         let client = Player { is_patient: true, ..Player::default() };
         exchanged(expecting, client, false, answer, false).await
     };
     // By the origin, and where that does not, by the gateway.
     let answer = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
     for answer in [&answer[..], b""] {
-        let came = asked(answer).await;
+        let came = exchange(answer).await;
         assert_eq!((came.asked, came.heard.as_str()), (1, ""), "{:?}", came.result);
     }
 }
