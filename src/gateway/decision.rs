@@ -4,22 +4,23 @@
 //! unjudged, and counted. Nothing is counted or recorded before all of them have come to an end, so that a
 //! fault leaves no half-told event behind.
 
-use super::facts::{self, HeadFacts};
+use super::facts;
 use super::pace::TooFast;
 use super::pending_events::PendingEvent;
 use super::redirect::redirect_to_https;
 use super::request::{DecidedFor, PendingRead, RequestContext, VerdictLabels};
 use super::request_id::RequestId;
-use super::robots_fields::{self, AddedField};
+use super::robots_fields;
 use super::signed::{ACCEPT_SIGNATURE, signer};
 use super::{Gateway, Incoming, forwarding, malformed, partial_reads, robots_txt};
 use crate::decide::{Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Mode, Refusal};
 use crate::http::Response;
-use crate::identify::{ClientKind, Identity, Proof, ProofMethod};
+use crate::identify::{Identity, Proof, ProofMethod};
 use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, SetAction, Site, judge};
 use crate::record::{ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
 use crate::request::RequestFacts;
+use crate::request::address::is_near;
 use crate::request::target::RequestTarget;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,36 +55,6 @@ pub(super) struct JudgeInput<'a> {
     pub(super) uptime: Duration,
 }
 
-/// What the stages came to: the decision, and what is to be told of it.
-struct DecisionRecord {
-    decision: Decision,
-    client: ClientKind,
-    proof: Proof,
-    class: RequestClass,
-    event: Option<Box<PendingEvent>>,
-    counted: Option<(Arc<Identity>, Proof)>,
-    labels: Option<VerdictLabels>,
-    added: Vec<AddedField>,
-    diverted: Option<Arc<SetAction>>,
-}
-
-impl DecisionRecord {
-    /// With nothing to tell yet.
-    fn new(decision: Decision, judged: &JudgedRequest<'_>, class: RequestClass) -> Self {
-        Self {
-            decision,
-            client: judged.identity.client,
-            proof: judged.proof,
-            class,
-            event: None,
-            counted: None,
-            labels: None,
-            added: Vec::new(),
-            diverted: None,
-        }
-    }
-}
-
 impl Gateway {
     /// Says what becomes of a request.
     #[must_use]
@@ -105,12 +76,8 @@ impl Gateway {
     fn judged_decision(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
         let policy = Arc::clone(&context.policy);
         let facts = match facts::read(incoming, &policy.config) {
-            HeadFacts::Request(facts) => facts,
-            HeadFacts::Server(facts) => {
-                let none = self.routed(&facts, context);
-                return none.unwrap_or_else(|| Self::to_origin(Decision::Forward, context));
-            }
-            HeadFacts::Malformed(fault) => {
+            Ok(facts) => facts,
+            Err(fault) => {
                 self.totals.malformed();
                 context.fault = Some(fault);
                 // For the access log.
@@ -121,6 +88,9 @@ impl Gateway {
         self.look_for_unnamed_proxy(incoming, &policy);
         if let Some(answer) = self.routed(&facts, context) {
             return answer;
+        }
+        if *facts.target == *b"*" {
+            return Self::to_origin(Decision::Forward, context);
         }
         let Some((site, rules)) = policy.found(context.slot) else { return Decision::Forward };
         if let Some(answer) =
@@ -137,11 +107,11 @@ impl Gateway {
             let (decided_for, now, uptime) = (context.decided_for, context.began, context.began_uptime);
             let (facts, policy, target) = (&facts, &*policy, &target);
             let input = JudgeInput { incoming, facts, policy, site, rules, decided_for, target, now, uptime };
-            self.stages(input, &context.request_id)
+            self.stages(input, context)
         });
         self.totals.judging.observe(context.elapsed());
         match outcome {
-            Some(outcome) => self.commit(outcome, site, context),
+            Some(decision) => Self::to_origin(decision, context),
             None if context.decided_for != DecidedFor::Client => Decision::Forward,
             None => unjudged(incoming, &facts, &policy, (site, rules)),
         }
@@ -151,9 +121,7 @@ impl Gateway {
     #[must_use]
     pub fn wants_robots_txt(&self, incoming: Incoming<'_>, context: &RequestContext) -> bool {
         let wants = || {
-            let HeadFacts::Request(facts) = facts::read(incoming, &context.policy.config) else {
-                return false;
-            };
+            let Ok(facts) = facts::read(incoming, &context.policy.config) else { return false };
             let site = context.policy.site(&facts.host);
             site.is_some_and(|site| {
                 RequestTarget::new(&facts.target, site.config.path_parameters).may_be_robots_txt()
@@ -167,7 +135,7 @@ impl Gateway {
         if !policy.config.trusted_proxies.is_empty() || self.has_warned.load(Ordering::Relaxed) {
             return;
         }
-        let Some(peer) = incoming.connection.peer.filter(|peer| facts::is_near(*peer)) else { return };
+        let Some(peer) = incoming.connection.peer.filter(|peer| is_near(*peer)) else { return };
         if facts::is_relayed(incoming.head) && !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 %peer,
@@ -204,31 +172,51 @@ impl Gateway {
         None
     }
 
-    fn stages(&self, input: JudgeInput<'_>, request_id: &RequestId) -> DecisionRecord {
+    /// Judges a request. What there is to tell of it is counted and kept at the end, and nothing of a refusal that is only
+    /// shown again.
+    fn stages(&self, input: JudgeInput<'_>, context: &mut RequestContext) -> Decision {
+        let JudgeInput { policy, site, target, .. } = input;
+        let is_for_client = input.decided_for == DecidedFor::Client;
         let mut judged = self.judged(input);
         // Another proxy can be told what to answer, but not to ask another server.
-        if judged.action == Action::Divert && input.decided_for != DecidedFor::Client {
+        if judged.action == Action::Divert && !is_for_client {
             (judged.action, judged.set) = (Action::Refuse, None);
         }
         partial_reads::note(&self.recorder, input, &judged);
         self.note_hidden(input, &judged);
-        if judged.verdict.reason == VerdictReason::RobotsTxt && input.decided_for == DecidedFor::Client {
-            return served(input, &judged);
+        if judged.verdict.reason == VerdictReason::RobotsTxt && is_for_client {
+            let decision = served(input, &judged);
+            let class = match &decision {
+                Decision::RobotsTxt(answer, _) => RequestClass::RobotsTxt(answer.status),
+                _ => RequestClass::NotJudged,
+            };
+            self.totals.count(&site.config.name, judged.identity.client, judged.proof, class);
+            return decision;
         }
         self.tell_of_unpublished(&judged.verdict, &input.facts.host);
         let too_fast = self.keep_pace(input, &mut judged);
-        let mut outcome = concluded(input, &judged, too_fast);
-        if input.decided_for != DecidedFor::RefusalPage {
-            outcome.event = self.count(input, &judged, request_id, outcome.class);
-            let is_counted = matches!(outcome.class, RequestClass::Judged(..));
-            outcome.counted = is_counted.then(|| (Arc::clone(&judged.identity), judged.proof));
-        }
+        let mut decision = concluded(input, &judged, too_fast);
         // Let pass as another page, and the origin could still answer with its own robots.txt.
-        let is_ours = input.decided_for == DecidedFor::Client && input.target.may_be_robots_txt();
-        if is_ours && judged.action == Action::Forward {
-            outcome.decision = served(input, &judged).decision;
+        if is_for_client && judged.action == Action::Forward && target.may_be_robots_txt() {
+            decision = served(input, &judged);
         }
-        outcome
+        let labels =
+            (policy.config.verdict_headers || !is_for_client).then(|| VerdictLabels::of(&judged, too_fast));
+        if input.decided_for == DecidedFor::RefusalPage {
+            context.labels = labels;
+            return decision;
+        }
+        let added = robots_fields::fields(policy, site, &judged.identity, target.judged());
+        let is_recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
+        let kind = is_recorded.then(|| judged.kind(site));
+        let event = kind.and_then(|kind| self.count(input, &judged, &context.request_id, kind));
+        let class = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
+        self.totals.count(&site.config.name, judged.identity.client, judged.proof, class);
+        (context.labels, context.added) = (labels, added);
+        context.event = event.map(|event| self.pending.insert(event));
+        context.diverted = judged.set.filter(|_| judged.action == Action::Divert).map(Arc::clone);
+        context.counted = kind.map(|_| (judged.identity, judged.proof));
+        decision
     }
 
     /// What the pure stages make of a request.
@@ -246,15 +234,14 @@ impl Gateway {
         judge(policy, site, rules, facts, target, signature.as_ref(), proof, reads, policy.clock.at(uptime))
     }
 
-    /// Counts what a judgement came to, where it is recorded; the event that is to be told when its request is over.
+    /// Counts what a judgement came to; the event that is to be told when its request is over.
     fn count(
         &self,
         input: JudgeInput<'_>,
         judged: &JudgedRequest<'_>,
         request_id: &RequestId,
-        class: RequestClass,
+        kind: EventKind,
     ) -> Option<Box<PendingEvent>> {
-        let RequestClass::Judged(kind, _) = class else { return None };
         let JudgeInput { facts, policy, .. } = input;
         let occurrence = occurrence(input, judged);
         let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
@@ -266,20 +253,6 @@ impl Gateway {
         let is_kept = is_told && wanted.is_some();
         let event = line.or_else(|| is_kept.then(event))?;
         Some(Box::new(PendingEvent { event, has_line, wanted }))
-    }
-
-    /// Counts what was judged and keeps what is to be recorded.
-    fn commit(&self, outcome: DecisionRecord, site: &Site, context: &mut RequestContext) -> Decision {
-        context.labels = outcome.labels;
-        if context.decided_for == DecidedFor::RefusalPage {
-            return outcome.decision;
-        }
-        self.totals.count(&site.config.name, outcome.client, outcome.proof, outcome.class);
-        context.counted = outcome.counted;
-        context.event = outcome.event.map(|event| self.pending.insert(event));
-        context.added = outcome.added;
-        context.diverted = outcome.diverted;
-        Self::to_origin(outcome.decision, context)
     }
 
     /// The decision, where there is an origin to forward to.
@@ -294,25 +267,15 @@ impl Gateway {
     }
 }
 
-/// What follows from a judgement. Nothing of it is counted yet.
-fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> DecisionRecord {
-    let JudgeInput { policy, site, target, .. } = input;
-    let decision = match (judged.action, too_fast) {
-        (Action::Forward | Action::Divert, _) => Decision::Forward,
-        (_, Some(too_fast)) => Decision::Answer(too_fast.refusal(input, judged)),
-        (_, None) => Decision::Answer(match judged.set.map(|set| &**set) {
-            Some(SetAction::Answer(_, answer)) => answer.clone(),
-            _ => refusal(input, judged),
-        }),
+/// What follows from a judgement.
+fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> Decision {
+    let answer = match (judged.action, too_fast, judged.set.map(|set| &**set)) {
+        (Action::Forward | Action::Divert, ..) => return Decision::Forward,
+        (_, Some(too_fast), _) => too_fast.refusal(input, judged),
+        (_, None, Some(SetAction::Answer(_, answer))) => answer.clone(),
+        (_, None, _) => refusal(input, judged),
     };
-    let diverted = judged.set.filter(|_| judged.action == Action::Divert).map(Arc::clone);
-    let recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
-    let kind = recorded.then(|| judged.kind(site));
-    let labels = (policy.config.verdict_headers || input.decided_for != DecidedFor::Client)
-        .then(|| VerdictLabels::of(judged, too_fast));
-    let added = robots_fields::fields(policy, site, &judged.identity, target.judged());
-    let class = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
-    DecisionRecord { labels, added, diverted, ..DecisionRecord::new(decision, judged, class) }
+    Decision::Answer(answer)
 }
 
 /// What is left when judging failed: robots.txt is still ours to answer, the rest goes to the origin.
@@ -344,10 +307,10 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occur
 }
 
 /// The answer to a request for robots.txt.
-fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
+fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
     let JudgeInput { incoming, facts, policy, site, rules, now, uptime, .. } = input;
     if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
-        return DecisionRecord::new(decision, judged, RequestClass::NotJudged);
+        return decision;
     }
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
@@ -367,8 +330,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> DecisionRecord {
             },
         })
     });
-    let class = RequestClass::RobotsTxt(served.answer.status);
-    DecisionRecord::new(Decision::RobotsTxt(served.answer, read), judged, class)
+    Decision::RobotsTxt(served.answer, read)
 }
 
 fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {

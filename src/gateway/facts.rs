@@ -11,43 +11,26 @@ use crate::request::{RequestFacts, Scheme, host};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// What can be said of a request's head.
-#[derive(Debug)]
-pub(super) enum HeadFacts<'a> {
-    /// A request for a path of a host.
-    Request(RequestFacts<'a>),
-    /// `OPTIONS *`: about the server, not a page (RFC 9110 §9.3.7); not judged.
-    Server(RequestFacts<'a>),
-    /// A head that no meaning can be given to; answered with 400.
-    Malformed(HttpFault),
-}
-
-/// Reads the head of the request.
-pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> HeadFacts<'a> {
+/// What the head of the request asks for; of a question about the server (RFC 9110 §9.3.7) the target is `*`.
+pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> Result<RequestFacts<'a>, HttpFault> {
     let head = incoming.head;
     // Those of HTTP/1 were read strictly; in one of HTTP/2 its library has not looked for faults.
-    let checked = if head.version == HttpVersion::Http2 { check(head) } else { Ok(()) };
-    if let Err(fault) = checked {
-        return HeadFacts::Malformed(fault);
+    if head.version == HttpVersion::Http2 {
+        check(head)?;
     }
-    let Some(host) = requested_host(head) else {
-        return HeadFacts::Malformed(HttpFault::Host);
-    };
-    let facts = RequestFacts {
+    let is_about_server = head.target() == b"*" && head.has_method("OPTIONS");
+    Ok(RequestFacts {
+        host: requested_host(head).ok_or(HttpFault::Host)?,
+        target: if is_about_server {
+            Cow::Borrowed(head.target())
+        } else {
+            origin_form(head.target()).ok_or(HttpFault::Target)?
+        },
         scheme: scheme(incoming, config),
         method: head.method(),
-        host,
-        target: Cow::Borrowed(head.target()),
         user_agent: head.joined("user-agent", b" "),
         address: address(incoming, config),
-    };
-    if head.target() == b"*" && head.has_method("OPTIONS") {
-        return HeadFacts::Server(facts);
-    }
-    match origin_form(head.target()) {
-        Some(target) => HeadFacts::Request(RequestFacts { target, ..facts }),
-        None => HeadFacts::Malformed(HttpFault::Target),
-    }
+    })
 }
 
 /// Fields that proxies add (RFC 7239 §4, RFC 9110 §7.6.3) and clients have no reason to send.
@@ -79,15 +62,6 @@ fn chain(head: &RequestHead, field: ForwardedField) -> Vec<Cow<'_, [u8]>> {
     match field {
         ForwardedField::XForwardedFor => lines.map(Cow::Borrowed).collect(),
         ForwardedField::Forwarded => lines.flat_map(forwarded::nodes).map(Cow::Owned).collect(),
-    }
-}
-
-/// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
-#[must_use]
-pub(super) const fn is_near(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
     }
 }
 

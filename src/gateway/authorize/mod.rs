@@ -15,6 +15,7 @@ use crate::http::{RequestHead, Response};
 use crate::record::{DoorFault, ProxyDoor};
 use crate::request::host;
 use question::{AuthorizeQuestion, FIELDS, QuestionFault};
+use std::fmt::Display;
 use std::net::IpAddr;
 
 /// What a proxy is answered.
@@ -53,7 +54,7 @@ impl Gateway {
             let mut given = asked.head.all("x-authorize-secret");
             let is_right = given.next().is_some_and(|given| secret.matches(given)) && given.next().is_none();
             if !is_right {
-                self.tell_of_secret(asked);
+                self.tell_of_question(DoorFault::Secret, 0, &asked.connection.shown);
                 return None;
             }
         }
@@ -63,26 +64,18 @@ impl Gateway {
             AuthorizeQuestion::Refusal => {
                 self.judge_for(asked, ProxyDoor::Nginx, DecidedFor::RefusalPage, context)
             }
-            AuthorizeQuestion::None | AuthorizeQuestion::Health => Advice::only(self.unknown_path(asked)),
+            // Proxies take a 404 for a refusal of their client.
+            AuthorizeQuestion::None | AuthorizeQuestion::Health => {
+                let target = asked.head.target().escape_ascii();
+                self.tell_of_question(DoorFault::Path, 0, format_args!("{target}"));
+                Advice::only(Response::page(503, "nothing is answered at this path"))
+            }
         })
     }
 
     /// Whether a door reads the field of this name. All others are left out of a question before anything is looked at.
     pub fn is_read_of_question(name: &[u8]) -> bool {
         question::is_read(name)
-    }
-
-    /// The answer at a path where nothing is asked. Proxies take a 404 for a refusal of their client.
-    fn unknown_path(&self, asked: Incoming<'_>) -> Response {
-        if self.totals.doors.fault(DoorFault::Path, 0) {
-            let target = String::from_utf8_lossy(asked.head.target());
-            tracing::warn!(
-                ?target,
-                "a proxy asks at a path that is not answered, so what it asks about passes unjudged; its configuration has \
-                 to ask at /forward, /nginx, /envoy/ or /robots.txt"
-            );
-        }
-        Response::page(503, "nothing is answered at this path")
     }
 
     /// Answers a question that cannot be read, so that the proxy takes it for an error and not for a refusal of its client;
@@ -93,12 +86,7 @@ impl Gateway {
             self.tell_of_peer(connection.peer);
             return None;
         }
-        if self.totals.doors.fault(DoorFault::Head, 0) {
-            tracing::warn!(
-                why,
-                "a proxy asks in a way that cannot be read, and is answered 503: what it asks about passes unjudged"
-            );
-        }
+        self.tell_of_question(DoorFault::Head, 0, why);
         Some(Response::page(503, why))
     }
 
@@ -140,23 +128,9 @@ impl Gateway {
     /// The answer to a question that describes no request.
     fn unjudged_answer(&self, door: ProxyDoor, decided_for: DecidedFor, fault: &QuestionFault) -> Response {
         let QuestionFault { kind, field, place } = *fault;
-        if decided_for == DecidedFor::Proxy && self.totals.doors.fault(kind, door as usize * FIELDS + place) {
-            let door = <&str>::from(door);
-            if kind == DoorFault::Twice {
-                tracing::warn!(
-                    door,
-                    field,
-                    "a proxy asks with a field that comes twice, so the request is refused: one of the two may be its \
-                     client's; its configuration has to set the field, not add to it"
-                );
-            } else {
-                tracing::warn!(
-                    door,
-                    field,
-                    "a proxy asks without a field that describes the request, so what it asks about passes unjudged; \
-                     its configuration has to set the field"
-                );
-            }
+        if decided_for == DecidedFor::Proxy {
+            let about = format_args!("{field} at {door}");
+            self.tell_of_question(kind, door as usize * FIELDS + place, about);
         }
         match kind {
             DoorFault::Twice => Response::page(403, format_args!("the field {field} came twice")),
@@ -183,13 +157,8 @@ impl Gateway {
             }
         };
         let read = if let Some(QuestionFault { kind, field, place }) = fault {
-            if self.totals.doors.fault(kind, ProxyDoor::RobotsTxt as usize * FIELDS + place) {
-                tracing::warn!(
-                    field,
-                    "a proxy passes on requests for robots.txt without this field, so their reads do not count; set it, once, in the \
-                     configuration of the proxy"
-                );
-            }
+            let place = ProxyDoor::RobotsTxt as usize * FIELDS + place;
+            self.tell_of_question(kind, place, format_args!("{field} at {}", ProxyDoor::RobotsTxt));
             None
         } else {
             self.note_robots_txt(&head, context);
@@ -240,37 +209,52 @@ impl Gateway {
 
     /// Counts a disallowed request that passes since the file is not published.
     pub(super) fn tell_of_unpublished(&self, verdict: &Verdict<'_>, host: &str) {
-        if verdict.notice() == Some(Notice::Unpublished) && self.totals.doors.fault(DoorFault::Unpublished, 0)
-        {
-            tracing::warn!(
-                host,
-                "no request for /robots.txt of this host has come through the proxy within 24 h, so no violations are counted \
-                 and nothing is refused; have the proxy pass /robots.txt on to the listener of [authorize], and ask the \
-                 proxy for that file once"
-            );
+        if verdict.notice() == Some(Notice::Unpublished) {
+            self.tell_of_question(DoorFault::Unpublished, 0, host);
         }
     }
 
     /// Counts somebody who may not ask.
     pub fn tell_of_peer(&self, peer: Option<IpAddr>) {
-        if self.totals.doors.fault(DoorFault::Peer, 0) {
-            let peer = peer.map(|peer| peer.to_string());
-            tracing::warn!(
-                peer,
-                "a peer that is not in `trusted_proxies` asks at the listener of [authorize], and gets no answer"
-            );
-        }
+        let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
+        self.tell_of_question(DoorFault::Peer, 0, &*peer);
     }
 
-    fn tell_of_secret(&self, asked: Incoming<'_>) {
-        if self.totals.doors.fault(DoorFault::Secret, 0) {
-            let peer = &*asked.connection.shown;
-            tracing::warn!(
-                peer,
+    /// Counts a fault of a question, and says what it is `about` and what is to be done; once for each `place` of a kind.
+    fn tell_of_question(&self, fault: DoorFault, place: usize, about: impl Display) {
+        if !self.totals.doors.fault(fault, place) {
+            return;
+        }
+        let sentence = match fault {
+            DoorFault::Peer => {
+                "a peer that is not in `trusted_proxies` asks at the listener of [authorize], and gets no answer"
+            }
+            DoorFault::Secret => {
                 "a proxy asks without the secret of `secret_file`, and gets no answer; it has to send it as \
                  X-Authorize-Secret"
-            );
-        }
+            }
+            DoorFault::Missing => {
+                "a proxy asks without a field that describes the request, so what it asks about passes unjudged, and \
+                 reads of robots.txt do not count; its configuration has to set the field"
+            }
+            DoorFault::Twice => {
+                "a proxy asks with a field that comes twice, so the request is refused, and reads of robots.txt do not \
+                 count: one of the two may be its client's; its configuration has to set the field, not add to it"
+            }
+            DoorFault::Path => {
+                "a proxy asks at a path that is not answered, so what it asks about passes unjudged; its configuration \
+                 has to ask at /forward, /nginx, /envoy/ or /robots.txt"
+            }
+            DoorFault::Head => {
+                "a proxy asks in a way that cannot be read, and is answered 503: what it asks about passes unjudged"
+            }
+            DoorFault::Unpublished => {
+                "no request for /robots.txt of this host has come through the proxy within 24 h, so no violations are \
+                 counted and nothing is refused; have the proxy pass /robots.txt on to the listener of [authorize], and \
+                 ask the proxy for that file once"
+            }
+        };
+        tracing::warn!(%about, "{sentence}");
     }
 
     /// Tells of a host that is no site's, where a line is due for it.
