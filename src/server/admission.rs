@@ -7,8 +7,7 @@
 //! there are, and never fewer.
 //!
 //! Once half of the places are taken, connections that wait for a request stand in a queue, which costs each wait a lock.
-//! Once all are, the one that has waited longest makes room for a new one. So a crowd that only stays connected keeps
-//! nobody out.
+//! Once all are, the first of them makes room for a new one. So a crowd that only stays connected keeps nobody out.
 
 use super::offenders::Offenders;
 use crate::config::ConnectionLimits;
@@ -16,13 +15,15 @@ use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
 use pingora_limits::inflight::{Guard, Inflight};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Waker;
+use std::task::Context;
 use std::time::Instant;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 
 /// How many connections may have been told to make room and not be gone yet: some, and one of so many that may be open. So
 /// many more than may be are open for a moment.
@@ -43,19 +44,20 @@ pub(super) struct Admission {
     requests: AtomicUsize,
     /// Made for the first client: a socket of the file system has none.
     by_client: OnceLock<Inflight>,
-    idle: Mutex<IdleQueue>,
+    crowd: Mutex<Crowd>,
+    /// The queue of those that wait for a request.
+    queue: Arc<Notify>,
     offenders: Offenders,
     pub(super) totals: Arc<ConnectionTotals>,
 }
 
-/// The connections that wait for a request and may have to make room.
-#[derive(Debug, Default)]
-struct IdleQueue {
-    /// By since when they wait, and a number that tells two of one moment apart.
-    wakers: BTreeMap<(Instant, u64), Waker>,
-    /// How many were put here.
-    number: u64,
-    /// How many were told to make room and are still open.
+/// The connections that may have to make room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Crowd {
+    /// How many wait in the queue, less those that were told. Who was told and had its request in time leaves that to the
+    /// next one, whoever that will be.
+    waiting: isize,
+    /// How many were told, and one of them is still open for each.
     leaving: usize,
 }
 
@@ -72,8 +74,10 @@ pub(super) struct Permit {
     admission: Arc<Admission>,
     /// Whose connection it is, and that it is counted for them.
     client: Option<(Network, Guard)>,
-    /// Its place in the queue of those that may have to make room. If that is gone, it has to.
-    queued: Option<(Instant, u64)>,
+    /// Comes when it has to make room, where it stands in the queue.
+    turn: Option<Pin<Box<OwnedNotified>>>,
+    /// Whether it makes room.
+    is_leaving: bool,
 }
 
 /// A place among the requests that may be under way; dropping it gives it back.
@@ -94,31 +98,25 @@ impl Admission {
         self.totals.count(ConnectionEvent::Accepted);
         let others = self.open.fetch_add(1, Ordering::Relaxed);
         // From here on the permit sees to it that the count goes down again.
-        (Permit { admission: Arc::clone(self), client: None, queued: None }, others)
+        (Permit { admission: Arc::clone(self), client: None, turn: None, is_leaving: false }, others)
     }
 
-    /// Has those that have waited longest make room for one beside so many `others`; whether it has a place.
+    /// Has the first of the queue make room for one beside so many `others`; whether it has a place.
     fn make_room(&self, others: usize, limits: &ConnectionLimits) -> bool {
         if others < limits.connections {
             return true;
         }
-        loop {
-            let mut idle = self.idle();
-            if others < limits.connections + idle.leaving {
-                return true;
-            }
-            if idle.leaving >= LEAVING + limits.connections / LEAVING_OF {
-                return false;
-            }
-            let Some((_, waker)) = idle.wakers.pop_first() else { return false };
-            idle.leaving += 1;
-            drop(idle);
-            waker.wake();
+        let mut crowd = self.crowd();
+        let may_leave = LEAVING + limits.connections / LEAVING_OF;
+        if others >= limits.connections + crowd.leaving && crowd.waiting > 0 && crowd.leaving < may_leave {
+            (crowd.waiting, crowd.leaving) = (crowd.waiting - 1, crowd.leaving + 1);
+            self.queue.notify_one();
         }
+        others < limits.connections + crowd.leaving
     }
 
-    fn idle(&self) -> MutexGuard<'_, IdleQueue> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn crowd(&self) -> MutexGuard<'_, Crowd> {
+        self.crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts one more for a client, until the guard is dropped; how many there are with it.
@@ -195,35 +193,28 @@ impl Permit {
         has_room
     }
 
-    /// Whether the connection, which has waited for a request since then, has to make room for another. Where places are
-    /// short it is put in the queue, and `waker` is woken when its turn has come.
-    pub(super) fn must_make_room(
-        &mut self,
-        since: Instant,
-        limits: &ConnectionLimits,
-        waker: &Waker,
-    ) -> bool {
-        if self.queued.is_none() && self.admission.open.load(Ordering::Relaxed) <= limits.connections / 2 {
+    /// Whether the connection, which waits for a request, has to make room for another. Where places are short it is put
+    /// in the queue, and woken when its turn has come.
+    pub(super) fn must_make_room(&mut self, limits: &ConnectionLimits, context: &mut Context<'_>) -> bool {
+        let admission = &self.admission;
+        if self.turn.is_none() && admission.open.load(Ordering::Relaxed) <= limits.connections / 2 {
             return false;
         }
-        let mut idle = self.admission.idle();
-        if let Some(queued) = self.queued {
-            let known = idle.wakers.get_mut(&queued);
-            return known.map(|known| known.clone_from(waker)).is_none();
+        let turn = self.turn.get_or_insert_with(|| {
+            admission.crowd().waiting += 1;
+            Box::pin(Arc::clone(&admission.queue).notified_owned())
+        });
+        let is_told = turn.as_mut().poll(context).is_ready();
+        if is_told {
+            (self.turn, self.is_leaving) = (None, true);
         }
-        idle.number += 1;
-        let key = (since, idle.number);
-        idle.wakers.insert(key, waker.clone());
-        self.queued = Some(key);
-        false
+        is_told
     }
 
     /// The connection waits no longer. If it was told to make room it stays all the same, since its request has come.
     pub(super) fn leave_queue(&mut self) {
-        let Some(queued) = self.queued.take() else { return };
-        let mut idle = self.admission.idle();
-        if idle.wakers.remove(&queued).is_none() {
-            idle.leaving -= 1;
+        if self.turn.take().is_some() {
+            self.admission.crowd().waiting -= 1;
         }
     }
 
@@ -238,6 +229,9 @@ impl Drop for Permit {
         self.admission.open.fetch_sub(1, Ordering::Relaxed);
         // Afterwards, so that nobody else is told to make room for whom this one did.
         self.leave_queue();
+        if self.is_leaving {
+            self.admission.crowd().leaving -= 1;
+        }
         self.admission.totals.count(ConnectionEvent::Closed);
     }
 }
@@ -259,7 +253,7 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use std::collections::VecDeque;
-    use std::time::Duration;
+    use std::task::Waker;
 
     fn limits(connections: usize, per_address: usize) -> ConnectionLimits {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
@@ -287,63 +281,45 @@ mod tests {
         assert_eq!((counts.open(), accepted, over), (0, 4, 1));
     }
 
+    fn waits(permit: &mut Permit, limits: &ConnectionLimits) -> bool {
+        !permit.must_make_room(limits, &mut Context::from_waker(Waker::noop()))
+    }
+
     #[test]
-    fn the_connection_that_has_waited_longest_makes_room() {
+    fn the_first_of_the_queue_makes_room() {
         let (admission, limits) = (Arc::new(Admission::default()), limits(4, 4));
-        let (start, waker) = (Instant::now(), Waker::noop());
-        let waits = |permit: &mut Permit, seconds| {
-            permit.must_make_room(start + Duration::from_secs(seconds), &limits, waker)
-        };
         let [mut first, mut second, mut third, fourth] =
             [(); 4].map(|()| enter(&admission, &limits).unwrap());
-        let state = || (admission.open.load(Ordering::Relaxed), admission.idle().leaving);
-        assert!(!waits(&mut second, 2) && !waits(&mut third, 3) && !waits(&mut first, 1));
+        let state = || (admission.open.load(Ordering::Relaxed), admission.crowd().leaving);
+        assert!(waits(&mut first, &limits) && waits(&mut second, &limits) && waits(&mut third, &limits));
         first.leave_queue();
-        assert!(!waits(&mut first, 4), "it waits anew, behind the others");
+        assert!(waits(&mut first, &limits), "it waits anew, behind the others");
         let _fifth = enter(&admission, &limits).unwrap();
-        assert!(waits(&mut second, 2));
-        assert!(!waits(&mut third, 3));
+        assert!(!waits(&mut second, &limits));
+        assert!(waits(&mut third, &limits));
         drop(second);
         assert_eq!(state(), (4, 0));
 
         let sixth = enter(&admission, &limits).unwrap();
         third.leave_queue();
-        assert_eq!(state(), (5, 0), "its request came in time");
-        assert!(
-            enter(&admission, &limits).is_none(),
-            "one that waits is too few: there is one too many already"
-        );
-        assert!(waits(&mut first, 4));
+        assert_eq!(state(), (5, 1), "its request came in time");
+        assert!(enter(&admission, &limits).is_none(), "nobody waits who was not told");
+        assert!(!waits(&mut first, &limits), "it is the turn of the next one");
         drop((third, fourth, sixth, first));
         assert_eq!(state(), (1, 0));
-        assert!(admission.idle().wakers.is_empty());
+        assert_eq!(*admission.crowd(), Crowd::default());
     }
 
     #[test]
     fn so_many_may_be_on_their_way_out() {
         let (admission, limits) = (Arc::new(Admission::default()), limits(128, 128));
         let mut held: Vec<Permit> = (0..128).map(|_| enter(&admission, &limits).unwrap()).collect();
-        for permit in &mut held {
-            permit.must_make_room(Instant::now(), &limits, Waker::noop());
-        }
+        assert!(held.iter_mut().all(|permit| waits(permit, &limits)));
         let newcomers: Vec<Permit> = (0..20).map_while(|_| enter(&admission, &limits)).collect();
-        assert_eq!((newcomers.len(), admission.idle().leaving), (10, 10));
-        held.retain_mut(|permit| !permit.must_make_room(Instant::now(), &limits, Waker::noop()));
-        assert_eq!((admission.open.load(Ordering::Relaxed), admission.idle().leaving), (128, 0));
+        assert_eq!((newcomers.len(), admission.crowd().leaving), (10, 10));
+        held.retain_mut(|permit| waits(permit, &limits));
+        assert_eq!((admission.open.load(Ordering::Relaxed), admission.crowd().leaving), (128, 0));
         assert!(enter(&admission, &limits).is_some());
-    }
-
-    #[test]
-    fn who_waited_before_places_were_short_is_told_by_when_it_began() {
-        let (admission, limits) = (Arc::new(Admission::new(Arc::default())), limits(2, 2));
-        let (since, waker) = (Instant::now(), Waker::noop());
-        let [mut first, mut second] = [(); 2].map(|()| enter(&admission, &limits).unwrap());
-        let later = since + Duration::from_millis(1);
-        assert!(!second.must_make_room(later, &limits, waker));
-        assert!(!first.must_make_room(since, &limits, waker));
-        let _third = enter(&admission, &limits).unwrap();
-        assert!(!second.must_make_room(later, &limits, waker));
-        assert!(first.must_make_room(since, &limits, waker));
     }
 
     #[test]
@@ -352,9 +328,9 @@ mod tests {
         let mut held: Vec<Permit> = Vec::new();
         for queued in [0, 0, 1, 2] {
             let mut permit = enter(&admission, &limits).unwrap();
-            assert!(!permit.must_make_room(Instant::now(), &limits, Waker::noop()));
+            assert!(waits(&mut permit, &limits));
             held.push(permit);
-            assert_eq!(admission.idle().wakers.len(), queued);
+            assert_eq!(admission.crowd().waiting, queued);
         }
     }
 
@@ -369,9 +345,7 @@ mod tests {
                     for number in 0..20_000 {
                         held.extend(enter(&admission, &limits));
                         assert!(admission.open.load(Ordering::Relaxed) <= 128 + 10 + 4);
-                        held.retain_mut(|permit: &mut Permit| {
-                            !permit.must_make_room(Instant::now(), &limits, Waker::noop())
-                        });
+                        held.retain_mut(|permit: &mut Permit| waits(permit, &limits));
                         if number % 3 == 0 {
                             held.iter_mut().take(5).for_each(Permit::leave_queue);
                         }
@@ -380,8 +354,10 @@ mod tests {
                 });
             }
         });
-        assert_eq!((admission.open.load(Ordering::Relaxed), admission.idle().leaving), (0, 0));
-        assert!(admission.idle().wakers.is_empty());
+        assert_eq!(admission.open.load(Ordering::Relaxed), 0);
+        // Whoever was told last may have had its request in time, with nobody behind it.
+        let Crowd { waiting, leaving } = *admission.crowd();
+        assert_eq!(waiting + isize::try_from(leaving).unwrap(), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::accept::Accepted;
 use super::admission::{Admission, Permit};
 use super::connection::{Http1Connection, NewConnection, Service, WorkerContext};
 use super::http2;
+use super::life::ClientLife;
 use super::room::ConnectionRoom;
 use super::workers::Stage;
 use crate::config::{Config, ConnectionLimits};
@@ -121,8 +122,8 @@ impl ConnectionHandler {
             None => Introduced { client: None, first: Vec::new(), permit, may_relay: false },
         };
         let socket = peer.map(|_| stream.as_raw_fd());
-        let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
-        let opened = NewConnection { stream, socket, first, permit, limits, timeouts };
+        let life = ClientLife::new(permit, self.limits(&config), Arc::clone(&config.timeouts));
+        let opened = NewConnection { stream, socket, first, life };
         let is_asking = matches!(self.service, Service::Doors(_));
         let info = ConnectionInfo::new(client.map(|client| client.ip()), false, may_relay);
         Some(Opened::Plain(Http1Connection::new(opened), ConnectionInfo { is_asking, ..info }))
@@ -147,9 +148,8 @@ impl ConnectionHandler {
         };
         let info = ConnectionInfo::new(client.map(|client| client.ip()), true, may_relay);
         let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
-        let (limits, timeouts) = (self.limits(&config), Arc::clone(&config.timeouts));
-        let opened =
-            NewConnection { stream, socket: Some(socket), first: Vec::new(), permit, limits, timeouts };
+        let life = ClientLife::new(permit, self.limits(&config), Arc::clone(&config.timeouts));
+        let opened = NewConnection { stream, socket: Some(socket), first: Vec::new(), life };
         Some(match &self.service {
             Service::Site(site) if is_http2 => Opened::Http2(Arc::clone(site), Box::new(opened), info),
             _ => Opened::Tls(Http1Connection::new(opened), info),

@@ -2,6 +2,7 @@
 
 use super::admission::Admission;
 use super::connection::{Http1Connection, NewConnection, Service};
+use super::life::ClientLife;
 use super::room::ConnectionRoom;
 use super::services::services;
 use super::workers::Stage;
@@ -42,7 +43,8 @@ impl MemoryServer {
             (config.limits, Arc::clone(&config.timeouts))
         };
         let (permit, _) = self.admission.enter();
-        let opened = NewConnection { stream, socket: None, first: Vec::new(), permit, limits, timeouts };
+        let life = ClientLife::new(permit, limits, timeouts);
+        let opened = NewConnection { stream, socket: None, first: Vec::new(), life };
         let info = ConnectionInfo::new(Some(client), false, true);
         Http1Connection::new(opened).serve(&self.service, info, self.running.subscribe()).await;
     }

@@ -7,6 +7,7 @@ mod delivery;
 mod demo;
 mod handler;
 mod http2;
+mod life;
 mod memory;
 mod offenders;
 mod pages;

@@ -4,6 +4,8 @@ use super::{AHEAD, ClientStream, Http1Connection, poll_append};
 use crate::http::BodyReader;
 use crate::proxy::{ClientFault, ExchangeClient};
 use crate::record::ConnectionEvent;
+use crate::server::life::ClientLife;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
@@ -18,8 +20,8 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
             let count = self.body.read(&self.unread, |data| out.extend_from_slice(data));
             let count = count.map_err(ClientFault::Malformed)?;
             self.consume(count);
-            if self.meter.note(out.len() - before, &self.limits) {
-                self.count(ConnectionEvent::BodyTooLarge);
+            if self.meter.note(out.len() - before, &self.life.limits) {
+                self.life.count(ConnectionEvent::BodyTooLarge);
                 return Poll::Ready(Err(ClientFault::TooLarge));
             }
             if out.len() > before || self.body.is_done() {
@@ -33,9 +35,9 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
                 Poll::Ready(Ok(_)) => return Poll::Ready(Ok(self.body.is_done())),
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
                 Poll::Pending => {
-                    let at = self.meter.deadline(&self.limits, &self.timeouts);
-                    ready!(self.deadline.poll(context, at));
-                    self.count(ConnectionEvent::BodyTooSlow);
+                    let at = self.meter.deadline(&self.life.limits, &self.life.timeouts);
+                    ready!(self.life.deadline.poll(context, at));
+                    self.life.count(ConnectionEvent::BodyTooSlow);
                     return Poll::Ready(Err(ClientFault::TooSlow));
                 }
             }
@@ -60,29 +62,18 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
     }
 
     fn note_idle_tunnel(&mut self) {
-        self.count(ConnectionEvent::IdleTunnel);
+        self.life.count(ConnectionEvent::IdleTunnel);
     }
 
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, ClientFault>> {
-        match Pin::new(&mut self.stream).poll_write(context, bytes) {
-            Poll::Ready(Ok(count)) if count > 0 => {
-                self.stalled = None;
-                Poll::Ready(Ok(count))
-            }
-            Poll::Ready(_) => Poll::Ready(Err(ClientFault::Gone)),
-            Poll::Pending => self.poll_stall(context).map(Err),
-        }
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let written = ready!(self.poll_taken(context, written))?;
+        Poll::Ready(if written > 0 { Ok(written) } else { Err(ClientFault::Gone) })
     }
 
     fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ClientFault>> {
-        match Pin::new(&mut self.stream).poll_flush(context) {
-            Poll::Ready(Ok(())) => {
-                self.stalled = None;
-                Poll::Ready(Ok(()))
-            }
-            Poll::Ready(Err(_)) => Poll::Ready(Err(ClientFault::Gone)),
-            Poll::Pending => self.poll_stall(context).map(Err),
-        }
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.poll_taken(context, flushed)
     }
 
     fn poll_left(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -97,7 +88,7 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
     }
 
     fn poll_deadline(&mut self, context: &mut Context<'_>, at: Instant) -> Poll<()> {
-        self.deadline.poll(context, at)
+        self.life.deadline.poll(context, at)
     }
 }
 
@@ -125,17 +116,21 @@ impl<S: ClientStream> Http1Connection<S> {
                 self.body = BodyReader::Done;
             }
         }
-        if self.meter.note(count, &self.limits) {
-            self.count(ConnectionEvent::BodyTooLarge);
+        if self.meter.note(count, &self.life.limits) {
+            self.life.count(ConnectionEvent::BodyTooLarge);
             return Poll::Ready(Err(ClientFault::TooLarge));
         }
         Poll::Ready(Ok(count))
     }
 
-    /// The client takes nothing: ready once that has lasted for too long.
-    fn poll_stall(&mut self, context: &mut Context<'_>) -> Poll<ClientFault> {
-        let since = *self.stalled.get_or_insert_with(Instant::now);
-        ready!(self.deadline.poll(context, since + self.timeouts.client_write));
-        Poll::Ready(ClientFault::Gone)
+    /// What came of a step that sends something. A client that takes nothing for too long is gone.
+    fn poll_taken<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        step: Poll<io::Result<T>>,
+    ) -> Poll<Result<T, ClientFault>> {
+        let ClientLife { deadline, timeouts, .. } = &mut self.life;
+        let taken = ready!(self.stall.poll(step, deadline, timeouts.client_write, context));
+        Poll::Ready(taken.and_then(Result::ok).ok_or(ClientFault::Gone))
     }
 }

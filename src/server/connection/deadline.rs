@@ -6,13 +6,13 @@
 //! |---|---|---|
 //! | sends the header of the PROXY protocol | `client_header` | `server::handler` |
 //! | does the TLS handshake | `tls_handshake` | `server::handler` |
-//! | sends a head | `client_header` | `heads::patience`, `heads::poll_head` |
-//! | is silent between two requests | `keepalive`, less where room is short | `heads::patience`, `Permit::must_make_room` |
+//! | sends a head | `client_header` | `ClientLife::poll_silence` |
+//! | is silent between two requests | `keepalive`, less where room is short | `ClientLife::poll_silence` |
 //! | sends a body | `client_read` of silence, and `body_rate` | `body::BodyMeter` |
-//! | takes a piece of an answer | `client_write` | `client::poll_stall` |
+//! | takes a piece of an answer | `client_write` | `Stall` |
 //! | acknowledges its robots.txt | `client_write` | `server::delivery` |
 //! | hears the end of a connection | `client_write`, or 2 s where it is still sending | `Http1Connection::end`, `linger` |
-//! | of HTTP/2: the same waits | the same | `http2::guarded`, `http2::state`, `http2::stream` |
+//! | of HTTP/2: the same waits | the same | the same |
 //! | waits for the origin | `origin_read`, `origin_write` | `proxy::relay`, which sets this timer, too |
 //!
 //! It is set again only where a wait ends sooner than it would fire. A wait that ends later lets it fire, looks, and
@@ -21,7 +21,7 @@
 use std::future::Future as _;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::time::Sleep;
 
 #[derive(Debug, Default)]
@@ -44,6 +44,28 @@ impl Deadline {
             }
             ready!(timer.as_mut().poll(context));
         }
+    }
+}
+
+/// Since when a client takes nothing of what is sent.
+#[derive(Debug, Default)]
+pub(in crate::server) struct Stall(Option<Instant>);
+
+impl Stall {
+    /// What came of a `step` that sends something; `None` where the client has taken nothing for longer than `patience`.
+    pub(in crate::server) fn poll<T>(
+        &mut self,
+        step: Poll<T>,
+        deadline: &mut Deadline,
+        patience: Duration,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<T>> {
+        if let Poll::Ready(done) = step {
+            self.0 = None;
+            return Poll::Ready(Some(done));
+        }
+        let since = *self.0.get_or_insert_with(Instant::now);
+        deadline.poll(context, since + patience).map(|()| None)
     }
 }
 

@@ -12,23 +12,19 @@ mod linger;
 mod requests;
 
 pub(super) use body::BodyMeter;
-pub(super) use deadline::Deadline;
-pub(super) use heads::{LOOK, patience};
+pub(super) use deadline::{Deadline, Stall};
 pub(super) use requests::{Recipient, RequestOutcome, Service, WorkerContext, answer, drain, page, send};
 
-use super::admission::Permit;
+use super::life::ClientLife;
 use super::workers::Stage;
-use crate::config::{ConnectionLimits, Timeouts};
-use crate::gateway::ConnectionInfo;
+use crate::gateway::{CLIENT_GONE, ConnectionInfo};
 use crate::http::BodyReader;
-use crate::record::ConnectionEvent;
 use heads::{NextRequest, ServiceReader};
 use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
@@ -82,18 +78,14 @@ pub(super) struct NewConnection<S> {
     pub(super) socket: Option<RawFd>,
     /// The first bytes of its requests, where they were read together with the header of the PROXY protocol.
     pub(super) first: Vec<u8>,
-    pub(super) permit: Permit,
-    pub(super) limits: ConnectionLimits,
-    pub(super) timeouts: Arc<Timeouts>,
+    pub(super) life: ClientLife,
 }
 
 /// A connection that is open.
 pub(super) struct Http1Connection<S> {
     stream: S,
     socket: Option<RawFd>,
-    permit: Permit,
-    limits: ConnectionLimits,
-    timeouts: Arc<Timeouts>,
+    life: ClientLife,
     /// Bytes that were read and belong to what comes next.
     unread: Vec<u8>,
     /// Whether the client has ended its side.
@@ -101,35 +93,26 @@ pub(super) struct Http1Connection<S> {
     /// The body of the request under way.
     body: BodyReader,
     meter: BodyMeter,
-    /// Since when the client takes nothing of what is sent.
-    stalled: Option<Instant>,
-    deadline: Deadline,
-    requests: u32,
-    /// Since when it waits for the next request, once it has to.
-    idle_since: Option<Instant>,
-    /// Whether what ended it is counted already.
-    is_counted: bool,
+    stall: Stall,
+    /// When the head that is awaited began, where it did not come at once.
+    head_since: Option<Instant>,
 }
 
 impl<S: ClientStream> Http1Connection<S> {
     /// A connection that is about to be served. It is on the heap once, and so not in each future that passes it on.
     pub(super) fn new(opened: NewConnection<S>) -> Box<Self> {
-        let NewConnection { stream, socket, first, permit, limits, timeouts } = opened;
+        let NewConnection { stream, socket, first, mut life } = opened;
+        life.has_spoken = !first.is_empty();
         Box::new(Self {
             stream,
             socket,
-            permit,
-            limits,
-            timeouts,
+            life,
             unread: first,
             has_ended: false,
             body: BodyReader::Done,
             meter: BodyMeter::default(),
-            stalled: None,
-            deadline: Deadline::default(),
-            requests: 0,
-            idle_since: None,
-            is_counted: false,
+            stall: Stall::default(),
+            head_since: None,
         })
     }
 
@@ -145,7 +128,7 @@ impl<S: ClientStream> Http1Connection<S> {
             let changes = stage.clone();
             let closing = pin!(async { drop(stage.wait_for(|stage| *stage == Stage::CloseIdle).await) });
             self.requests(service, &info, &changes, closing).await;
-            self.count_no_request();
+            self.life.close();
         }
     }
 
@@ -160,26 +143,18 @@ impl<S: ClientStream> Http1Connection<S> {
     ) -> impl Future<Output = ()> + Send {
         async move {
             loop {
-                let mut reader = ServiceReader::new(service, &self.limits);
+                let mut reader = ServiceReader::new(service, &self.life.limits);
                 match self.next_head(&mut reader, &mut closing).await {
                     NextRequest::Request(head) => {
                         // On the heap for as long as it takes: an idle connection has no room for it.
-                        let goes_on = on_heap(self.request(head, service, info, changes)).await;
-                        self.idle_since = None;
-                        if !goes_on {
+                        if !on_heap(self.request(head, service, info, changes)).await {
                             break;
                         }
                     }
-                    NextRequest::Fault { fault, since } => {
-                        on_heap(self.refuse(service, info, fault, since)).await;
-                        return;
-                    }
-                    NextRequest::Late { event, since } => {
-                        on_heap(self.give_up(service, info, event, since)).await;
-                        return;
-                    }
-                    NextRequest::Left { since } => {
-                        self.record_unfinished(service, info, since);
+                    NextRequest::Fault(fault) => return on_heap(self.refuse(service, info, fault)).await,
+                    NextRequest::Late(event) => return on_heap(self.give_up(service, info, event)).await,
+                    NextRequest::Left => {
+                        self.record_fragment(service, info, CLIENT_GONE, 0, "unfinished");
                         break;
                     }
                     NextRequest::End => break,
@@ -193,7 +168,7 @@ impl<S: ClientStream> Http1Connection<S> {
     async fn end(&mut self) {
         if self.body.is_done() {
             // Nobody is left to hear of an error, or may be there and take nothing.
-            let _ = tokio::time::timeout(self.timeouts.client_write, self.stream.shutdown()).await;
+            let _ = tokio::time::timeout(self.life.timeouts.client_write, self.stream.shutdown()).await;
         } else {
             linger::linger(&mut self.stream).await;
         }
@@ -203,6 +178,7 @@ impl<S: ClientStream> Http1Connection<S> {
     fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let count = ready!(poll_append(&mut self.stream, context, &mut self.unread, PIECE))?;
         self.has_ended |= count == 0;
+        self.life.has_spoken |= count > 0;
         Poll::Ready(Ok(count))
     }
 
@@ -213,19 +189,6 @@ impl<S: ClientStream> Http1Connection<S> {
             self.unread = Vec::new();
         } else {
             self.unread.drain(..count);
-        }
-    }
-
-    fn count(&mut self, event: ConnectionEvent) {
-        self.permit.totals().count(event);
-        self.is_counted = true;
-    }
-
-    /// Counts a connection that sent something, and never a request. One that sent nothing and left was ahead of its
-    /// time, as those of browsers and health checks are.
-    fn count_no_request(&mut self) {
-        if self.requests == 0 && !self.is_counted && !self.unread.is_empty() {
-            self.count(ConnectionEvent::NoRequest);
         }
     }
 }

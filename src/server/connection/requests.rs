@@ -105,7 +105,7 @@ impl<S: ClientStream> Http1Connection<S> {
         info: &ConnectionInfo,
         stage: &watch::Receiver<Stage>,
     ) -> bool {
-        self.requests = self.requests.saturating_add(1);
+        self.life.requests = self.life.requests.saturating_add(1);
         self.body = BodyReader::new(head.body);
         self.meter = super::BodyMeter::default();
         let keeps_alive = self.may_go_on(&head) && !stage.has_changed().unwrap_or(true);
@@ -131,7 +131,7 @@ impl<S: ClientStream> Http1Connection<S> {
             HttpVersion::Http10 => head.options.keep_alive && !head.options.close,
             _ => !head.options.close,
         };
-        wants && self.requests < self.limits.requests_per_connection
+        wants && self.life.requests < self.life.limits.requests_per_connection
     }
 
     async fn site_request(
@@ -202,7 +202,7 @@ impl<S: ClientStream> Recipient for Http1Connection<S> {
     }
 
     async fn is_delivered(&mut self) -> bool {
-        delivery::is_acknowledged(self.socket, self.timeouts.client_write).await
+        delivery::is_acknowledged(self.socket, self.life.timeouts.client_write).await
     }
 }
 

@@ -4,91 +4,47 @@ use super::frames::FrameMeter;
 use super::paths::PathGuard;
 use super::state::ConnectionState;
 use crate::record::ConnectionEvent;
-use crate::server::admission::Permit;
-use crate::server::connection::{Deadline, LOOK};
+use crate::server::connection::{Deadline, Stall};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// `S` under guard.
 pub(super) struct Guarded<S> {
     inner: S,
     state: Arc<ConnectionState>,
-    permit: Permit,
-    deadline: Deadline,
     meter: FrameMeter,
     paths: PathGuard,
-    /// Since when a write or flush has been waited for, and the timer of that wait.
-    stalled: Option<Instant>,
-    stall_deadline: Deadline,
-    /// When anything was read last.
-    last_read: Option<Instant>,
+    /// How long a write or flush has been waited for, and the timer of that wait.
+    stall: Stall,
+    deadline: Deadline,
     /// Whether the guard has ended the connection.
     is_over: bool,
 }
 
 impl<S> Guarded<S> {
-    pub(super) fn new(inner: S, state: &Arc<ConnectionState>, permit: Permit) -> Self {
+    pub(super) fn new(inner: S, state: &Arc<ConnectionState>) -> Self {
         Self {
             inner,
-            permit,
-            deadline: Deadline::default(),
             meter: FrameMeter::new(&state.limits),
             paths: PathGuard::new(state.limits.header_size),
-            stalled: None,
-            stall_deadline: Deadline::default(),
-            last_read: None,
+            stall: Stall::default(),
+            deadline: Deadline::default(),
             is_over: false,
             state: Arc::clone(state),
         }
     }
 
-    /// Whether the client has been silent for too long; sets the timer where it has not.
-    ///
-    /// The library may still have answers that the client takes a while later, and what was just read may be a request, so
-    /// that a connection has some seconds before it has to make room. One whose client takes nothing could not be ended here.
-    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<ConnectionEvent> {
-        loop {
-            let Some((since, patience, event)) = self.state.silence() else {
-                self.permit.leave_queue();
-                return Poll::Pending;
-            };
-            let (now, at) = (Instant::now(), since + patience);
-            let rest = self.last_read.unwrap_or(since).max(since) + LOOK;
-            let may_make_room = rest <= now && self.stalled.is_none();
-            if may_make_room && self.permit.must_make_room(since, &self.state.limits, context.waker()) {
-                return Poll::Ready(ConnectionEvent::MadeRoom);
-            }
-            if at <= now {
-                return Poll::Ready(event);
-            }
-            let look = if rest > now { rest } else { now + LOOK };
-            ready!(self.deadline.poll(context, at.min(look)));
-        }
-    }
-
-    /// Ends the connection.
-    fn finish(&mut self, event: ConnectionEvent) {
-        self.is_over = true;
-        // An idle connection has had its time; that is no event of its own.
-        if event != ConnectionEvent::Closed {
-            self.state.count_end(event);
-        }
-    }
-
     /// What has become of a step, which is an error where the client has taken nothing for too long.
     fn bound<T>(&mut self, context: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if step.is_ready() {
-            self.stalled = None;
-            return step;
+        if step.is_pending() {
+            self.state.note_behind();
         }
-        self.permit.leave_queue();
-        let end = *self.stalled.get_or_insert_with(Instant::now) + self.state.timeouts.client_write;
-        ready!(self.stall_deadline.poll(context, end));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+        let patience = self.state.timeouts.client_write;
+        let taken = ready!(self.stall.poll(step, &mut self.deadline, patience, context));
+        Poll::Ready(taken.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into())))
     }
 }
 
@@ -112,8 +68,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                 let is_end = bytes.is_empty();
                 if !bytes.is_empty() {
                     this.state.speak();
-                    this.permit.leave_queue();
-                    this.last_read = Some(Instant::now());
                 }
                 let state = &this.state;
                 let is_calm = this.meter.read(bytes, |stream| state.cancelled(stream));
@@ -130,10 +84,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                 ConnectionEvent::H2Flood
             }
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => ready!(this.poll_silence(context)),
+            Poll::Pending => ready!(this.state.poll_silence(context)),
         };
         buffer.set_filled(before);
-        this.finish(event);
+        this.is_over = true;
+        this.state.count_end(event);
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -147,7 +102,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.inner).poll_flush(context);
         let flushed = this.bound(context, flushed);
-        this.state.flushed(matches!(flushed, Poll::Ready(Ok(()))));
+        if matches!(flushed, Poll::Ready(Ok(()))) {
+            this.state.flushed();
+        }
         flushed
     }
 
@@ -167,11 +124,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         let written = Pin::new(&mut this.inner).poll_write_vectored(context, slices);
-        let written = this.bound(context, written);
-        if written.is_pending() {
-            this.state.flushed(false);
-        }
-        let mut count = ready!(written)?;
+        let mut count = ready!(this.bound(context, written))?;
         let whole = count;
         for slice in slices {
             let here = count.min(slice.len());

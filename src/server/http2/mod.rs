@@ -41,10 +41,9 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     info: ConnectionInfo,
     mut stop: watch::Receiver<Stage>,
 ) {
-    let NewConnection { stream, socket, permit, limits, timeouts, .. } = opened;
-    let (client, totals) = (permit.client(), Arc::clone(permit.totals()));
-    let state = Arc::new(ConnectionState::new(limits, timeouts, info, client, socket, totals));
-    let handshake = options(&limits).handshake(Guarded::new(stream, &state, permit));
+    let NewConnection { stream, socket, life, .. } = opened;
+    let state = Arc::new(ConnectionState::new(life, info, socket));
+    let handshake = options(&state.limits).handshake(Guarded::new(stream, &state));
     let connection = tokio::select! {
         connection = handshake => connection.ok(),
         () = is_at(&mut stop, Stage::CloseIdle) => None,

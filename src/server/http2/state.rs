@@ -9,11 +9,11 @@ use crate::config::{ConnectionLimits, Timeouts};
 use crate::gateway::ConnectionInfo;
 use crate::record::{ConnectionEvent, ConnectionTotals};
 use crate::server::admission::AdmittedClient;
-use crate::server::connection::patience;
+use crate::server::life::ClientLife;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::task::{Context, Poll};
 use tokio::sync::watch;
 
 /// One connection as its guard and its requests see it.
@@ -32,23 +32,16 @@ pub(super) struct ConnectionState {
 
 /// What is known of the streams of a connection.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 struct StreamLedger {
-    /// Requests that have come, and those of them that are not over yet.
-    requests: u32,
+    life: ClientLife,
+    /// The requests that are not over yet.
     open: u32,
-    /// Since when there are none, or some.
-    since: Instant,
     /// Paths that the library was not given, of requests that it has not handed over.
     paths: BTreeMap<u32, Arc<[u8]>>,
     /// The answers that somebody asks about.
     endings: HashMap<u32, Ending>,
     /// Whether the connection has more to send than its client takes.
     is_behind: bool,
-    /// Whether the client has sent anything.
-    has_spoken: bool,
-    /// Whether what ended the connection is counted.
-    is_counted: bool,
     /// Whether the client has broken the protocol.
     has_erred: bool,
 }
@@ -66,26 +59,23 @@ enum Ending {
 }
 
 impl ConnectionState {
-    pub(super) fn new(
-        limits: ConnectionLimits,
-        timeouts: Arc<Timeouts>,
-        info: ConnectionInfo,
-        client: AdmittedClient,
-        socket: Option<RawFd>,
-        totals: Arc<ConnectionTotals>,
-    ) -> Self {
-        let ledger = watch::Sender::new(StreamLedger {
-            requests: 0,
-            open: 0,
-            since: Instant::now(),
-            paths: BTreeMap::new(),
-            endings: HashMap::new(),
-            is_behind: false,
-            has_spoken: false,
-            is_counted: false,
-            has_erred: false,
-        });
-        Self { limits, timeouts, info, client, socket, totals, ledger }
+    pub(super) fn new(life: ClientLife, info: ConnectionInfo, socket: Option<RawFd>) -> Self {
+        Self {
+            limits: life.limits,
+            timeouts: Arc::clone(&life.timeouts),
+            info,
+            client: life.permit.client(),
+            socket,
+            totals: Arc::clone(life.permit.totals()),
+            ledger: watch::Sender::new(StreamLedger {
+                life,
+                open: 0,
+                paths: BTreeMap::new(),
+                endings: HashMap::new(),
+                is_behind: false,
+                has_erred: false,
+            }),
+        }
     }
 
     /// Notes what nobody waits for.
@@ -102,9 +92,8 @@ impl ConnectionState {
     /// takes no more (RFC 9113 §6.8).
     pub(super) fn begin(&self) -> bool {
         let requests = self.note(|ledger| {
-            (ledger.requests, ledger.open, ledger.since) =
-                (ledger.requests.saturating_add(1), ledger.open + 1, Instant::now());
-            ledger.requests
+            (ledger.life.requests, ledger.open) = (ledger.life.requests.saturating_add(1), ledger.open + 1);
+            ledger.life.requests
         });
         requests == self.limits.requests_per_connection
     }
@@ -112,7 +101,9 @@ impl ConnectionState {
     /// It has been answered, and nobody asks about that any more.
     pub(super) fn end(&self, stream: u32) {
         self.ledger.send_if_modified(|ledger| {
-            (ledger.open, ledger.since) = (ledger.open.saturating_sub(1), Instant::now());
+            ledger.open = ledger.open.saturating_sub(1);
+            ledger.life.wake();
+            ledger.life.settle();
             ledger.endings.remove(&stream).is_some()
         });
     }
@@ -127,7 +118,7 @@ impl ConnectionState {
     pub(super) fn is_overdrawn(&self) -> bool {
         let most =
             self.limits.requests_per_connection.saturating_add(self.limits.h2_streams.saturating_mul(2));
-        self.ledger.borrow().requests > most
+        self.ledger.borrow().life.requests > most
     }
 
     /// Notes the true path of a request that is about to come; `false` where there are more of them than a client has use
@@ -160,21 +151,30 @@ impl ConnectionState {
 
     /// Counts what the connection is ended for.
     pub(super) fn count_end(&self, event: ConnectionEvent) {
-        let is_silent = event == ConnectionEvent::HeaderTimeout && !self.ledger.borrow().has_spoken;
-        self.count(if is_silent { ConnectionEvent::Silent } else { event });
-        self.note(|ledger| ledger.is_counted = true);
+        self.note(|ledger| ledger.life.end(event));
     }
 
     /// The client has sent something.
     pub(super) fn speak(&self) {
-        self.note(|ledger| ledger.has_spoken = true);
+        self.note(|ledger| {
+            ledger.life.has_spoken = true;
+            ledger.life.settle();
+        });
     }
 
-    /// What was to be sent last has gone to the kernel, with all that was written before, or has not.
-    pub(super) fn flushed(&self, is_all: bool) {
+    /// All that was written has gone to the kernel.
+    pub(super) fn flushed(&self) {
         self.ledger.send_if_modified(|ledger| {
-            ledger.is_behind = !is_all;
-            is_all && ledger.turn(|ending| (ending == Ending::Written).then_some(Ending::Sent))
+            ledger.is_behind = false;
+            ledger.turn(|ending| (ending == Ending::Written).then_some(Ending::Sent))
+        });
+    }
+
+    /// The client takes less than there is. Nothing is read where it takes nothing, so such a one could make no room.
+    pub(super) fn note_behind(&self) {
+        self.note(|ledger| {
+            ledger.is_behind = true;
+            ledger.life.permit.leave_queue();
         });
     }
 
@@ -187,18 +187,22 @@ impl ConnectionState {
         self.ledger.send_if_modified(|ledger| {
             ledger.turn(|ending| (ending != Ending::Sent).then_some(Ending::Lost))
         });
-        let asked_nothing =
-            |ledger: &mut StreamLedger| ledger.requests == 0 && ledger.has_spoken && !ledger.is_counted;
-        if self.note(asked_nothing) {
-            self.count(ConnectionEvent::NoRequest);
-        }
+        self.note(|ledger| ledger.life.close());
     }
 
-    /// Since when the client has been silent, how long it may be, and what it is called when it was for longer.
-    pub(super) fn silence(&self) -> Option<(Instant, Duration, ConnectionEvent)> {
-        let ledger = self.ledger.borrow();
-        let (patience, event) = patience(&self.timeouts, ledger.requests == 0);
-        (ledger.open == 0).then_some((ledger.since, patience, event))
+    /// Ready once the client has been silent for too long while nothing is under way, or has to make room for another.
+    pub(super) fn poll_silence(&self, context: &mut Context<'_>) -> Poll<ConnectionEvent> {
+        let silence = self.note(|ledger| {
+            if ledger.open > 0 {
+                ledger.life.wake();
+                return None;
+            }
+            match ledger.life.poll_silence(context, None, !ledger.is_behind) {
+                Poll::Ready(event) => Some(event),
+                Poll::Pending => None,
+            }
+        });
+        silence.map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Watches a stream from before its answer ends until [`Self::end`].
@@ -259,28 +263,32 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::server::admission::Admission;
+    use std::task::Waker;
+    use std::time::Duration;
 
     fn state() -> Arc<ConnectionState> {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = ConnectionLimits { requests_per_connection: 2, ..config.limits };
-        let client = AdmittedClient::new(Arc::<Admission>::default(), None);
-        let info = ConnectionInfo::new(None, true, true);
-        Arc::new(ConnectionState::new(limits, config.timeouts, info, client, None, Arc::default()))
+        let timeouts =
+            Timeouts { client_header: Duration::ZERO, keepalive: Duration::ZERO, ..*config.timeouts };
+        let (permit, _) = Arc::<Admission>::default().enter();
+        let life = ClientLife::new(permit, limits, Arc::new(timeouts));
+        Arc::new(ConnectionState::new(life, ConnectionInfo::new(None, true, true), None))
     }
 
     #[test]
     fn silence_has_an_end_before_and_between_requests() {
         let state = state();
-        let called = || state.silence().map(|(_, _, event)| event);
-        assert_eq!(called(), Some(ConnectionEvent::HeaderTimeout));
+        let called = || state.poll_silence(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(called(), Poll::Ready(ConnectionEvent::HeaderTimeout));
         assert!(!state.begin());
-        assert_eq!(called(), None, "the origin may take its time");
+        assert_eq!(called(), Poll::Pending, "the origin may take its time");
         assert!(state.begin(), "the last that the connection carries");
         state.end(1);
-        assert_eq!(called(), None, "one is under way");
+        assert_eq!(called(), Poll::Pending, "one is under way");
         state.end(3);
-        assert_eq!(called(), Some(ConnectionEvent::Closed));
+        assert_eq!(called(), Poll::Ready(ConnectionEvent::Closed));
     }
 
     #[test]
@@ -308,11 +316,11 @@ mod tests {
         state.wrote(3, false);
         state.wrote(9, false);
         state.cancelled(3);
-        state.flushed(false);
+        state.note_behind();
         assert!(state.is_behind());
         let first = async {
             tokio::task::yield_now().await;
-            state.flushed(true);
+            state.flushed();
         };
         assert!(tokio::join!(state.has_left(1), first).0 && !state.is_behind());
         state.watch(11);

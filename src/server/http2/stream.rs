@@ -9,7 +9,7 @@ use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure};
 use crate::record::ConnectionEvent;
 use crate::server::admission::RequestPlace;
 use crate::server::connection::{
-    BodyMeter, Deadline, Recipient, RequestOutcome, WorkerContext, answer, drain, page, send,
+    BodyMeter, Deadline, Recipient, RequestOutcome, Stall, WorkerContext, answer, drain, page, send,
 };
 use crate::server::delivery;
 use bytes::Bytes;
@@ -72,7 +72,7 @@ struct Stream {
     meter: BodyMeter,
     deadline: Deadline,
     /// Since when the client takes nothing of what is sent, and for how long it may.
-    stalled: Option<Instant>,
+    stall: Stall,
     patience: Duration,
 }
 
@@ -90,7 +90,7 @@ impl Stream {
             is_body_over: false,
             meter: BodyMeter::default(),
             deadline: Deadline::default(),
-            stalled: None,
+            stall: Stall::default(),
         }
     }
 
@@ -252,17 +252,13 @@ impl ExchangeClient for Stream {
         writer.reserve_capacity(wanted);
         let mut room = writer.capacity();
         while room == 0 {
-            match writer.poll_capacity(context) {
-                Poll::Ready(Some(Ok(more))) => room = more,
-                Poll::Ready(_) => return Poll::Ready(Err(ClientFault::Gone)),
-                Poll::Pending => {
-                    let since = *self.stalled.get_or_insert_with(Instant::now);
-                    ready!(self.deadline.poll(context, since + self.patience));
-                    return Poll::Ready(Err(ClientFault::Gone));
-                }
+            let more = writer.poll_capacity(context);
+            match ready!(self.stall.poll(more, &mut self.deadline, self.patience, context)) {
+                Some(Some(Ok(more))) => room = more,
+                _ => return Poll::Ready(Err(ClientFault::Gone)),
             }
         }
-        self.stalled = None;
+        self.stall = Stall::default();
         let piece = bytes.get(..wanted.min(room)).unwrap_or_default();
         let sent = writer.send_data(Bytes::copy_from_slice(piece), false);
         Poll::Ready(sent.map(|()| piece.len()).map_err(|_| ClientFault::Gone))
