@@ -130,7 +130,7 @@ impl World {
     /// Serves a version, and nothing else, from a tick on.
     fn serve(&self, past: &mut HostRows, version: usize, tick: u64) {
         let row = RowVersion::known(self.versions[version].rules, Some(version.to_string().into()));
-        past.serve(&row, &HostRows::default(), UNIX_EPOCH);
+        past.serve(&row, UNIX_EPOCH);
         past.close(|one| *one == row, time(tick));
     }
 

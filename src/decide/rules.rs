@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 /// Why nobody knows what a host was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(strum::Display, strum::EnumString)]
+#[derive(strum::Display, strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Doubt {
     /// It was before the gateway first served the host.
@@ -129,12 +129,5 @@ impl SiteRules {
     pub(super) fn is_waived(&self, until: Option<NoticeTime>, crawler: Option<&str>) -> bool {
         let binds = |until| self.waivers.iter().any(|waiver| until <= waiver.at && waiver.binds(crawler));
         until.is_some_and(binds)
-    }
-
-    /// When the last version is replaced that somebody could hold; `None` where there is none. The inner
-    /// `None` says that somebody still serves one.
-    pub fn last_replacement(&self) -> Option<Option<NoticeTime>> {
-        let all = self.former.iter().map(|former| former.until);
-        all.reduce(|one, other| Some(one?.max(other?)))
     }
 }

@@ -5,10 +5,8 @@
 
 use super::FleetError;
 use super::connect::{PATIENCE, within};
-use crate::policy::{FileBytes, SaidRows};
+use crate::policy::{OwnWord, SaidRows};
 use crate::record::FleetWaiver;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -42,77 +40,55 @@ pub(super) struct Beat<'a> {
     pub(super) taken: i64,
     /// News is asked for of reads that were noted in this transaction or a later one.
     pub(super) reads: String,
-    /// What keeps something from coming into force here, for people.
-    pub(super) error: Option<&'a str>,
     /// How many batches of counts wait in its outbox, and since when, in microseconds.
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
-    /// A number for `rows` and `waived`: where the database has the same one, nothing of these is news.
+    /// A number for rows and waivers: where the database has the same one, nothing of these is news.
     pub(super) revision: i64,
-    /// What it serves or is about to serve, and what it served.
-    pub(super) rows: &'a SaidRows,
-    /// For how many seconds a version that was replaced may be held.
-    pub(super) notice: f64,
-    /// Where the operator had the version in force bind at once.
-    pub(super) waived: &'a [FleetWaiver],
-    /// The versions in force, by site, for people.
-    pub(super) serving: &'a [(String, Option<String>)],
-    /// The bytes of the files in `rows`, in base64; sent only with news.
+    #[serde(flatten)]
+    pub(super) own: &'a OwnWord,
+    /// The bytes of the files that it serves or is about to, in base64; sent only with news.
     pub(super) robots: BTreeMap<Box<str>, String>,
 }
 
 /// What a member is told.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(super) struct BeatAnswer {
     /// Whether the database has it as a member: one whose lease has run out, or that was forgotten, has to join again.
     pub(super) is_member: bool,
     /// Another process of this gateway speaks for it.
-    #[serde(default)]
     pub(super) is_replaced: bool,
     /// The last stamp that was given.
     pub(super) stamp: u64,
     /// How many beats the member gave.
-    #[serde(default)]
     pub(super) beats: i64,
     /// The time of day there, in microseconds.
-    #[serde(default)]
     pub(super) now: i64,
     /// The stamp at which what this member says last changed.
-    #[serde(default)]
     pub(super) changed: u64,
     /// The revision of what the database has of this member.
-    #[serde(default)]
     pub(super) revision: i64,
     /// The last piece of its outbox that was counted.
-    #[serde(default)]
     pub(super) mark: i64,
     /// A digest of the batch that ended there: a store that was copied back has another one.
-    #[serde(default)]
     pub(super) piece: Option<String>,
     /// The last generation that was published.
-    #[serde(default)]
     pub(super) generation: i64,
     /// The last generation, where the member asked for it.
-    #[serde(default)]
     pub(super) published: Option<PublishedDocument>,
     /// The transaction before which all have ended; a number that is larger than JSON's.
-    #[serde(default)]
     pub(super) horizon: String,
     /// Whether there is news of reads at others from before that.
-    #[serde(default)]
     pub(super) has_reads: bool,
     /// Up to where all others know; nothing where there are none.
-    #[serde(default)]
     pub(super) floor: Option<u64>,
     /// Whom the member's last word has not reached.
-    #[serde(default)]
     pub(super) behind: Vec<String>,
     /// Others whose word is new.
-    #[serde(default)]
     pub(super) members: Vec<OtherMember>,
     /// Others of which nothing was heard for seconds: store, beats, how many seconds to wait for more, and whether nobody waits
     /// for it any more while what it served still counts.
-    #[serde(default)]
     pub(super) silent: Vec<(String, i64, f64, bool)>,
 }
 
@@ -152,16 +128,6 @@ impl OtherMember {
     }
 }
 
-/// Who speaks.
-#[derive(Clone, Debug)]
-pub(super) struct Speaker {
-    pub(super) name: String,
-    pub(super) process: String,
-    /// Higher for each process of a state folder that starts later.
-    pub(super) started: i64,
-    pub(super) lease: Duration,
-}
-
 /// A number for what is said: another one for other words. 48 bits of a digest.
 pub(super) fn revision(rows: &SaidRows, waived: &[FleetWaiver]) -> i64 {
     let of_host = |rows: &BTreeMap<Box<str>, Option<u64>>| -> Vec<(Box<str>, bool)> {
@@ -176,17 +142,11 @@ pub(super) fn revision(rows: &SaidRows, waived: &[FleetWaiver]) -> i64 {
 /// What a beat asks; prepared once for a connection.
 pub(super) const BEAT: &str = "SELECT robots_gateway.beat($1::text::jsonb)::text";
 
-/// Speaks. The database has the revision `known` of what is said.
+/// Speaks.
 pub(super) async fn beat(
     (client, question): (&Client, &Statement),
-    said: &mut Beat<'_>,
-    known: i64,
-    bytes: impl FnOnce() -> FileBytes,
+    said: &Beat<'_>,
 ) -> Result<BeatAnswer, FleetError> {
-    // The files are as large as all the rest, and known where nothing has changed.
-    let is_news = said.joins || said.revision != known;
-    let bytes = if is_news { bytes() } else { FileBytes::new() };
-    said.robots = bytes.into_iter().map(|(name, bytes)| (name, STANDARD.encode(bytes))).collect();
     let said = serde_json::to_string(said).map_err(|error| FleetError::Local(error.to_string()))?;
     let said = said.replace("\\u0000", "\\ufffd");
     let heard: String = within(client.query_one(question, &[&said])).await?.try_get(0)?;

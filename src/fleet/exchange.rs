@@ -2,24 +2,23 @@
 
 mod beside;
 mod generation;
-mod turn;
 
 use super::FleetError;
-use super::beat::{BEAT, Beat, BeatAnswer, Speaker, beat, revision};
+use super::beat::{BEAT, Beat, BeatAnswer, beat, revision};
 use super::connect::{connect_to_schema, within};
 use super::membership::FleetShared;
-use super::outbox::{self, FleetMark, RefusedBatch, SentOutbox};
+use super::outbox::{self, RefusedBatch, SentOutbox};
 use super::reads::ReadsTaken;
 use crate::decide::NoticeTime;
-use crate::policy::{FleetDoubt, FleetNews, OfferedFiles, OwnFiles, SaidRows, UnlearntNews};
+use crate::policy::{FleetDoubt, FleetNews, OwnWord, SaidRows};
 use crate::record::{file_bytes, uptime};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 use tokio_postgres::{Client, Statement};
-use turn::ReloadTurn;
 
 /// How often a member says that it lives.
 const PULSE: Duration = Duration::from_secs(1);
@@ -50,7 +49,11 @@ const REPLACED: &str =
 pub(super) struct FleetTask {
     shared: Arc<FleetShared>,
     stopped: watch::Receiver<bool>,
-    who: Speaker,
+    /// Which process of the state folder speaks, and since when it has run, as numbers that rise from one to the next.
+    process: String,
+    started: i64,
+    /// Whether the next beat makes this gateway a member.
+    joins: bool,
     /// Everything is known up to this stamp.
     applied: u64,
     /// The revision that the database has.
@@ -62,9 +65,9 @@ pub(super) struct FleetTask {
     beats: i64,
     /// Whether what the others serve cannot be noted.
     is_deaf: bool,
-    /// Whether a thread is at work that reloads.
-    is_reloading: Arc<AtomicBool>,
-    refused_generation: Arc<Mutex<Option<generation::RefusedGeneration>>>,
+    /// A reload that is under way: for which generation, or 0 for what waited.
+    reloading: Option<(i64, generation::FleetReload)>,
+    refused_generation: Option<generation::RefusedGeneration>,
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
     /// Since when others are silent, by their beats.
@@ -77,14 +80,16 @@ pub(super) struct FleetTask {
 impl FleetTask {
     pub(super) fn new(shared: Arc<FleetShared>, stopped: watch::Receiver<bool>) -> Self {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let (name, lease) = (shared.config.name.clone(), shared.config.lease);
         let process = format!("{}-{}", std::process::id(), time.as_micros());
-        let started = i64::try_from(shared.gateway.time()).unwrap_or(i64::MAX);
-        let applied = shared.gateway.stamp();
+        let started = shared.gateway.current().clock.now().0.as_micros();
+        let started = i64::try_from(started).unwrap_or(i64::MAX);
+        let applied = shared.gateway.history().stamp();
         Self {
             shared,
             stopped,
-            who: Speaker { name, process, started, lease },
+            process,
+            started,
+            joins: false,
             applied,
             revision: -1,
             outbox: SentOutbox::default(),
@@ -92,8 +97,8 @@ impl FleetTask {
             reads: ReadsTaken::default(),
             beats: 0,
             is_deaf: false,
-            is_reloading: Arc::default(),
-            refused_generation: Arc::default(),
+            reloading: None,
+            refused_generation: None,
             joined: None,
             silent: HashMap::new(),
             house_due: Instant::now() + PULSE * 60,
@@ -102,25 +107,34 @@ impl FleetTask {
     }
 
     pub(super) async fn run(mut self) {
-        let (mut pause, longest) = RETRY;
-        while !self.is_stopped() {
-            let begun = Instant::now();
+        let mut stopped = self.stopped.clone();
+        let end = async {
+            let _ = stopped.changed().await;
+            tokio::time::sleep(LAST).await;
+        };
+        tokio::select! {
+            () = self.speak() => {}
+            () = end => {}
+        }
+    }
+
+    /// Speaks until the gateway stops, and has sent its last counts, or has tried to once more.
+    async fn speak(&mut self) {
+        let ((mut pause, longest), mut stopped) = (RETRY, self.stopped.clone());
+        loop {
+            let (begun, was_stopped) = (Instant::now(), self.is_stopped());
             let Err(error) = self.session().await else { return };
             self.shared.standing().set_cut_off(true);
             self.tell(&error);
+            if was_stopped {
+                return;
+            }
             if begun.elapsed() > longest {
                 pause = RETRY.0;
             }
-            let mut stopped = self.stopped.clone();
             let _ = tokio::time::timeout(pause, stopped.changed()).await;
             pause = (pause * 2).min(longest);
         }
-        let last = self.shared.config.clone();
-        let _ = tokio::time::timeout(LAST, async {
-            let client = connect_to_schema(&last).await?;
-            self.leave(&client).await
-        })
-        .await;
     }
 
     fn is_stopped(&self) -> bool {
@@ -147,7 +161,7 @@ impl FleetTask {
         self.revision = -1;
         self.shared.standing().set_cut_off(false);
         loop {
-            let begun = Instant::now();
+            let (begun, is_last) = (Instant::now(), self.is_stopped());
             let (has_more, fault) = self.turn((&client, &question), &store).await?;
             if let Some(fault) = fault {
                 self.tell(&fault);
@@ -158,7 +172,11 @@ impl FleetTask {
                 self.shared.status().0.error = None;
             }
             let shared = Arc::clone(&self.shared);
-            let pause = if shared.standing().has_wanted() { WAITING } else { PULSE };
+            let pause = if shared.gateway.history().announced().at.is_empty() { PULSE } else { WAITING };
+            if is_last && !has_more {
+                let sql = "SELECT robots_gateway.leave($1, $2)";
+                return within(client.query_one(sql, &[&store, &self.process])).await.map(drop);
+            }
             if !has_more {
                 let mut stopped = self.stopped.clone();
                 tokio::select! {
@@ -166,12 +184,6 @@ impl FleetTask {
                     () = shared.standing().wake.notified() => {}
                     _ = stopped.changed() => {}
                 }
-            }
-            if self.is_stopped() {
-                return match tokio::time::timeout(LAST, self.leave(&client)).await {
-                    Ok(left) => left,
-                    Err(_) => Ok(()),
-                };
             }
             tokio::time::sleep_until((begun + SOONEST).into()).await;
         }
@@ -187,45 +199,41 @@ impl FleetTask {
         if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
             return Err(FleetError::Local("the store is another one now".to_owned()));
         }
+        self.end_reload().await;
         let asked = uptime();
-        let mut own = self.shared.gateway.own();
-        own.error = self.refused_generation().map(|(_, why, _)| why).or(own.error);
-        let (who, rows) = (self.who.clone(), own.rows());
-        let mut said = self.said(&who, store, &own, &rows);
-        let gateway = Arc::clone(&self.shared.gateway);
-        let bytes = || gateway.bytes();
-        let mut answer = beat((client, question), &mut said, self.revision, bytes).await?;
+        let mut own = self.shared.gateway.word();
+        own.error = self.refused_generation.as_ref().map(|(_, why, _)| why.clone()).or(own.error);
+        let said = revision(&own.rows, &own.waived);
+        let mut answer = beat((client, question), &self.said(store, &own, said)).await?;
         let is_set_back = answer.stamp < self.applied
             || answer.is_member && !answer.is_replaced && answer.beats + FORGOTTEN_BEATS < self.beats;
+        self.beats = answer.beats;
         if is_set_back || !answer.is_member {
             if is_set_back {
                 tracing::warn!(
                     "the database of the fleet was restored from an earlier state: all members are asked again what they serve"
                 );
-                self.reads = ReadsTaken::default();
-                (self.applied, said.applied) = (0, 0);
+                (self.reads, self.applied) = (ReadsTaken::default(), 0);
             }
             self.doubt();
-            said.joins = true;
-            answer = beat((client, question), &mut said, self.revision, bytes).await?;
+            self.joins = true;
+            return Ok((true, None));
         }
-        self.beats = answer.beats;
         if answer.is_replaced {
             self.doubt();
             return Ok((false, Some(FleetError::Local(REPLACED.to_owned()))));
         }
         self.show(store, &answer);
         self.revision = answer.revision;
-        let is_said = answer.revision == said.revision;
-        let news = self.learn(client, &mut answer, own.covers, is_said, is_set_back).await;
+        let is_said = answer.revision == said;
         // Who cannot learn at the moment is not waited for less: the others hear of it by what is acknowledged.
-        let (has_learnt, fault) = match news {
+        let (has_learnt, fault) = match self.learn(client, &mut answer, own.covers, is_said).await {
             Err(fault @ FleetError::Local(_)) => (false, Some(fault)),
             news => (news?, None),
         };
-        // While a reload is under way nothing is noted, and the next beat asks again.
-        if fault.is_none() && self.applied == answer.stamp {
-            self.stand(&answer, &own.files, is_said, asked);
+        self.joins = false;
+        if fault.is_none() {
+            self.stand(&answer, &own.rows, is_said, asked);
         }
         self.follow(&mut answer);
         let fault = self.exchange(client, store, &answer).await?.or(fault);
@@ -234,29 +242,28 @@ impl FleetTask {
     }
 
     /// What there is to say.
-    fn said<'a>(&self, who: &'a Speaker, store: &'a str, own: &'a OwnFiles, rows: &'a SaidRows) -> Beat<'a> {
+    fn said<'a>(&'a self, store: &'a str, own: &'a OwnWord, revision: i64) -> Beat<'a> {
+        // The files are as large as all the rest, and known where nothing has changed.
+        let is_news = self.joins || revision != self.revision;
+        let robots = if is_news { self.shared.gateway.history().bytes(&own.rows) } else { BTreeMap::new() };
         Beat {
             store,
-            name: &who.name,
-            process: &who.process,
-            started: who.started,
+            name: &self.shared.config.name,
+            process: &self.process,
+            started: self.started,
             version: env!("CARGO_PKG_VERSION"),
-            lease: who.lease.as_secs_f64(),
-            joins: false,
+            lease: self.shared.config.lease.as_secs_f64(),
+            joins: self.joins,
             applied: self.applied,
             is_deaf: self.is_deaf,
             generation: self.shared.gateway.applied_generation(),
             taken: self.taken_generation(),
             reads: self.reads.before().to_string(),
-            error: own.error.as_deref(),
             outbox: self.outbox.waiting,
             outbox_since: self.outbox.since,
-            revision: revision(rows, &own.waived),
-            rows,
-            notice: own.notice.as_secs_f64(),
-            waived: &own.waived,
-            serving: &own.serving,
-            robots: BTreeMap::new(),
+            revision,
+            own,
+            robots: robots.into_iter().map(|(name, bytes)| (name, STANDARD.encode(bytes))).collect(),
         }
     }
 
@@ -273,10 +280,9 @@ impl FleetTask {
         answer: &mut BeatAnswer,
         covers: NoticeTime,
         is_said: bool,
-        is_set_back: bool,
     ) -> Result<bool, FleetError> {
-        // Stamps that were given before are forgotten with what comes now.
-        let is_own_news = is_set_back || is_said && answer.changed > self.shared.gateway.stamp();
+        // Stamps that a database had given before it was set back are forgotten with what comes now.
+        let is_own_news = self.joins || is_said && answer.changed > self.shared.gateway.history().stamp();
         if answer.members.is_empty() && !is_own_news {
             self.applied = answer.stamp;
             return Ok(false);
@@ -291,78 +297,56 @@ impl FleetTask {
         let mut wanted = BTreeSet::new();
         for member in &mut answer.members {
             let rows = member.take_rows();
-            wanted.extend(self.shared.gateway.missing(&rows));
+            wanted.extend(self.shared.gateway.history().missing(&rows));
             let notice = Duration::try_from_secs_f64(member.notice).unwrap_or_default();
             let is_known = joins && !rows.is_empty();
             news.known_for = news.known_for.into_iter().chain(is_known.then_some(notice)).min();
             news.waived.append(&mut member.waived);
             news.members.insert(member.store.clone(), rows);
         }
-        news.files = self.files(client, wanted).await?;
-        match self.shared.gateway.learn(news) {
-            Ok(()) => self.is_deaf = false,
-            // It is learnt with the next beat.
-            Err(UnlearntNews::Busy) => return Ok(false),
-            Err(UnlearntNews::Faulty) => {
-                // Nobody is accused here before the others need not wait for this gateway any more.
-                self.doubt();
-                self.is_deaf = true;
-                return Err(FleetError::Local(
-                    "cannot write to the state folder what other members serve, so no violations are counted here until it \
-                     can be written"
-                        .to_owned(),
-                ));
+        if !wanted.is_empty() {
+            let sql = "SELECT sha256, bytes FROM robots_gateway.robots WHERE sha256 = ANY($1)";
+            let wanted: Vec<&str> = wanted.iter().map(|file| &**file).collect();
+            for row in within(client.query(sql, &[&wanted])).await? {
+                news.files.extend(file_bytes(row.try_get(0)?, row.try_get(1)?));
             }
+        }
+        self.is_deaf = !self.shared.gateway.learn(news);
+        if self.is_deaf {
+            // Nobody is accused here before the others need not wait for this gateway any more.
+            self.doubt();
+            return Err(FleetError::Local(
+                "cannot write to the state folder what other members serve, so no violations are counted here until it \
+                 can be written"
+                    .to_owned(),
+            ));
         }
         self.applied = answer.stamp;
         Ok(true)
     }
 
-    /// The bytes of files. Where all change to one file, whoever is about to serve it has it.
-    async fn files(
-        &self,
-        client: &Client,
-        mut wanted: BTreeSet<Box<str>>,
-    ) -> Result<Vec<Vec<u8>>, FleetError> {
-        if wanted.is_empty() {
-            return Ok(Vec::new());
-        }
-        let own = self.shared.gateway.bytes();
-        let mut files: Vec<Vec<u8>> = wanted.iter().filter_map(|file| own.get(file).cloned()).collect();
-        wanted.retain(|file| !own.contains_key(file));
-        if !wanted.is_empty() {
-            let sql = "SELECT sha256, bytes FROM robots_gateway.robots WHERE sha256 = ANY($1)";
-            let wanted: Vec<&str> = wanted.iter().map(|file| &**file).collect();
-            for row in within(client.query(sql, &[&wanted])).await? {
-                files.extend(file_bytes(row.try_get(0)?, row.try_get(1)?));
-            }
-        }
-        Ok(files)
-    }
-
     /// How far this gateway may go after an answer.
-    fn stand(&mut self, answer: &BeatAnswer, files: &OfferedFiles, is_said: bool, asked: Duration) {
+    fn stand(&mut self, answer: &BeatAnswer, rows: &SaidRows, is_said: bool, asked: Duration) {
         let standing = self.shared.standing();
         let settle = self.shared.config.settle;
         let is_settled = self.joined.is_none_or(|joined| joined.elapsed() >= settle);
         let joins = standing.doubt() == Some(FleetDoubt::Joining);
         if !joins || is_said && is_settled {
             // A little less than others wait, for clocks that do not run alike.
-            standing.renew(asked, self.who.lease.mul_f64(0.98));
+            standing.renew(asked, self.shared.config.lease.mul_f64(0.98));
         }
         if joins && is_said && is_settled {
-            tracing::info!(name = self.who.name, "this gateway is a member of the fleet");
+            tracing::info!(name = self.shared.config.name, "this gateway is a member of the fleet");
         }
         let knows = |floor: u64| floor >= answer.changed;
         let is_acknowledged = is_said && answer.floor.is_none_or(knows);
-        standing.acknowledge(files, answer.behind.clone(), is_acknowledged);
-        if is_acknowledged
-            && standing.may_go_on()
-            && let Some(turn) = ReloadTurn::take(&self.is_reloading)
-        {
-            let gateway = Arc::clone(&self.shared.gateway);
-            // A reload may take its time, and the next beat must not wait for it.
-            turn.spawn(move || gateway.go_on());
+        standing.acknowledge(rows, answer.behind.clone(), is_acknowledged);
+        let gateway = Arc::clone(&self.shared.gateway);
+        if is_acknowledged && self.reloading.is_none() && gateway.may_go_on() {
+            self.reload(0, move || {
+                gateway.go_on();
+                Ok(())
+            });
         }
     }
 }

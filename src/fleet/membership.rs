@@ -83,9 +83,11 @@ impl Fleet {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
         let task = FleetTask::new(Arc::clone(&shared), stopped);
-        let thread = std::thread::Builder::new()
-            .name("fleet".to_owned())
-            .spawn(move || runtime.block_on(task.run()))?;
+        let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(move || {
+            runtime.block_on(task.run());
+            // A reload is not waited for.
+            runtime.shutdown_background();
+        })?;
         Ok(Self { shared, stop, thread: Mutex::new(Some(thread)) })
     }
 

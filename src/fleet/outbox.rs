@@ -1,9 +1,11 @@
 //! Sending what was counted.
 
 use super::FleetError;
+use super::beat::BeatAnswer;
 use super::connect::within;
+use super::membership::FleetShared;
 use crate::policy::Reloader;
-use crate::record::{OutboxBatch, OutboxReader, Recorder};
+use crate::record::{OutboxBatch, OutboxReader};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio_postgres::Client;
@@ -38,42 +40,31 @@ pub(super) fn store_id(path: &Path) -> Result<Option<String>, FleetError> {
     Ok(OutboxReader::open(path)?.store()?)
 }
 
-/// How far the database has counted a store.
-#[derive(Clone, Debug, Default)]
-pub(super) struct FleetMark {
-    /// Up to this piece.
-    pub(super) sequence: i64,
-    /// What tells the batch that ends there; empty where that is not known.
-    pub(super) piece: String,
-}
-
-/// Sends what waits after `mark`, for a moment.
+/// Sends what waits after the mark that the database has, for a moment.
 pub(super) async fn send(
     client: &Client,
-    path: &Path,
+    shared: &FleetShared,
     store: &str,
-    mark: &FleetMark,
-    gateway: &Reloader,
-    recorder: &Recorder,
+    answer: &BeatAnswer,
     refused: &mut RefusedBatch,
 ) -> Result<SentOutbox, FleetError> {
-    let outbox = OutboxReader::open(path)?;
-    if outbox.differs(mark.sequence, &mark.piece)? {
-        recorder.begin_anew(store);
+    let outbox = OutboxReader::open(&shared.store)?;
+    if outbox.differs(answer.mark, answer.piece.as_deref().unwrap_or_default())? {
+        shared.recorder.begin_anew(store);
         return Err(FleetError::Local(
             "the fleet has counted something else of this store than it holds: it was copied back from elsewhere, and goes \
              on under a new id"
                 .to_owned(),
         ));
     }
-    let (begun, mut mark) = (Instant::now(), mark.sequence);
+    let (begun, mut mark) = (Instant::now(), answer.mark);
     let mut has_more = false;
     while let Some(mut batch) = outbox.after(mark)? {
         if begun.elapsed() > AT_ONCE {
             has_more = true;
             break;
         }
-        let now = take(client, store, mark, &mut batch, gateway, refused).await?;
+        let now = take(client, store, mark, &mut batch, &shared.gateway, refused).await?;
         if now == mark {
             return Err(FleetError::Schema(format!(
                 "the fleet has counted {mark} pieces of this store, where a batch begins with {}: neither fits the other",
@@ -83,7 +74,7 @@ pub(super) async fn send(
         mark = now;
     }
     if outbox.is_news(mark)? {
-        recorder.fleet_has(mark);
+        shared.recorder.fleet_has(mark);
     }
     let state = outbox.state(mark)?;
     Ok(SentOutbox { waiting: state.waiting, since: state.since, mark, has_more })
@@ -107,7 +98,7 @@ async fn take(
         return skip(client, store, mark, batch.last + 1, why).await;
     };
     for (_, read) in &mut rows.reads {
-        read.as_of = gateway.stamp_of(read.as_of);
+        read.as_of = gateway.history().stamp_of(read.as_of);
     }
     let rows = rows.json().map_err(|error| FleetError::Local(error.to_string()))?;
     let sql = "SELECT robots_gateway.take($1, $2, $3, $4, $5::text::jsonb)";

@@ -4,6 +4,7 @@
 use super::Site;
 use super::reload::Trigger;
 use crate::config::{Config, ConfigError, KeyChange};
+use crate::record::RowsError;
 use crate::robots::{Finding, Robots};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -92,6 +93,12 @@ pub struct SiteChange {
     pub warnings: Vec<String>,
     /// From when on the version in force binds everyone, and who has read it already.
     pub notice: String,
+}
+
+impl From<RowsError> for ConfigError {
+    fn from(error: RowsError) -> Self {
+        Self::whole(error.path(), error.reason())
+    }
 }
 
 impl SiteChange {

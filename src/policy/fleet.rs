@@ -1,13 +1,13 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
+use super::history::{NoticeHistory, served, served_by};
 use super::hosts::Hosts;
 use super::site::SiteRobots;
-use super::standing::{FileBytes, FleetNews, OfferedFiles, OwnFiles, SaidRows, UnlearntNews};
+use super::standing::{FleetNews, OwnWord};
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, Site, Trigger};
 use crate::config::ConfigError;
-use crate::decide::{NoticeTime, Read};
+use crate::decide::Read;
 use crate::record::{ReadSum, ReadTotal};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,23 +16,11 @@ use std::time::Duration;
 /// How long a start or a reload waits until the other members know what it is about to serve: twice their pulse.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What a policy serves.
-fn offered(policy: &Policy) -> OfferedFiles {
-    policy.sites().iter().flat_map(|site| of_site(site)).collect()
-}
-
-fn bytes(policy: &Policy) -> FileBytes {
-    let files = policy.sites().iter().filter_map(|site| site.robots.as_ref());
-    files.map(|file| (file.digest.clone(), file.bytes.clone())).collect()
-}
-
-/// Offers what a gateway that starts serves, and waits a little. Where the others cannot be asked, it is served all the
+/// Waits a little until the others know what a gateway that starts serves. Where they cannot be asked, it is served all the
 /// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
 pub fn offer_first(reloader: &Arc<Reloader>) {
-    let (policy, standing) = (reloader.current(), &reloader.standing);
-    let served = standing.offer(offered(&policy), FileBytes::new, PATIENCE);
-    standing.serves(offered(&policy));
-    if let Err(behind) = served {
+    let policy = reloader.current();
+    if let Err(behind) = reloader.standing.wait(&served(&policy), PATIENCE) {
         tracing::warn!(
             behind = behind.join(", "),
             "robots.txt is served before every member of the fleet knows of it: they did not answer"
@@ -47,7 +35,7 @@ pub fn offer_first(reloader: &Arc<Reloader>) {
 }
 
 impl Reloader {
-    /// Offers what a policy is about to serve to the fleet. Sites whose file the others do not know of yet keep the one
+    /// Announces what a policy is about to serve to the fleet. Sites whose file the others do not know of yet keep the one
     /// that is served; the fault says what that waits for.
     ///
     /// # Errors
@@ -62,26 +50,36 @@ impl Reloader {
         if !standing.has_begun() {
             return Ok(None);
         }
-        if is_forced {
-            standing.serves(offered(next));
-        }
-        let Err(behind) = standing.offer(offered(next), || bytes(next), Duration::ZERO) else {
-            return Ok(None);
+        self.history.announce(next)?;
+        let in_force = served(previous);
+        let waits = |site: &Site| {
+            let files = served_by(site);
+            // What says the same as what is served already is no other version.
+            let is_old = |host: &str, file| in_force.at.get(host).is_some_and(|one| one.is_same(file));
+            !files.at.iter().all(|(host, file)| is_old(host, file)) && !standing.may_serve(&files)
         };
-        let fault = waits(next, &behind);
-        next.keep_files(previous, |site| !standing.may_serve_now(&of_site(site)), &fault.message);
-        if standing.serves_meanwhile(offered(next)) { Ok(Some(fault)) } else { Err(fault) }
+        if is_forced || !next.sites().iter().any(|site| waits(site)) {
+            return Ok(None);
+        }
+        let behind = standing.wait(&served(next), Duration::ZERO).err().unwrap_or_default();
+        let fault = waits_for(next, &behind);
+        next.keep_files(previous, waits, &fault.message);
+        if next.sites().iter().any(|site| waits(site)) { Err(fault) } else { Ok(Some(fault)) }
+    }
+
+    /// What was served, as the exchange tells it.
+    pub fn history(&self) -> &NoticeHistory {
+        &self.history
+    }
+
+    /// Whether what waits for the others need not any more.
+    pub fn may_go_on(&self) -> bool {
+        let announced = self.history.announced();
+        !announced.at.is_empty() && self.standing.may_serve(&announced)
     }
 }
 
-/// What a site serves.
-fn of_site(site: &Site) -> OfferedFiles {
-    let file = site.robots.as_ref().map(|file| file.digest.clone());
-    let hosts = site.config.patterns().filter(|_| !site.is_unknown);
-    hosts.map(|host| (host, BTreeSet::from([file.clone()]))).collect()
-}
-
-fn waits(policy: &Policy, behind: &[String]) -> ConfigError {
+fn waits_for(policy: &Policy, behind: &[String]) -> ConfigError {
     let whom = match behind.len() {
         0 => "the database of the fleet, which cannot be asked".to_owned(),
         1..=4 => behind.join(", "),
@@ -113,74 +111,23 @@ impl Policy {
 
 /// What the exchange with the other members asks and tells.
 impl Reloader {
-    /// The time on the clock that notice runs by, in microseconds: later for each process of a state folder that starts later.
-    pub fn time(&self) -> u64 {
-        u64::try_from(self.current().clock.now().0.as_micros()).unwrap_or(u64::MAX)
-    }
-
-    /// The last stamp that is noted; 0 where there is none.
-    pub fn stamp(&self) -> u64 {
-        self.history.stamp()
-    }
-
-    /// A stamp that had been given before any read under a policy that was built then, in microseconds.
-    pub fn stamp_of(&self, as_of: u64) -> u64 {
-        self.history.stamp_of(NoticeTime(Duration::from_micros(as_of)))
-    }
-
-    /// What this gateway serves, and is about to.
-    pub fn own(&self) -> OwnFiles {
+    /// What this gateway says of itself.
+    pub fn word(&self) -> OwnWord {
         let policy = self.current();
-        // What ends from now on, others cannot know to be over.
-        let covers = self.history.last_ended();
-        // Another process of the state folder may go on to serve what it began with.
-        let mut files = self.history.served_here();
-        let own = offered(&policy);
-        // A host that no site names is not asked for here.
-        files.retain(|host, files| own.contains_key(host) || files.iter().any(Option::is_some));
-        for (host, file) in own {
-            files.entry(host).or_default().extend(file);
-        }
-        self.standing.speak(&mut files);
+        let version = |site: &Site| site.version().map(|id| id.to_string());
+        let serving = policy.sites().iter().map(|site| (site.config.name.clone(), version(site))).collect();
         let error = self.last().and_then(|last| last.errors.first().map(ConfigError::in_one_line));
-        OwnFiles {
-            files,
-            past: self.history.ended_here(),
-            notice: policy.config.notice,
-            waived: self.history.own_waivers(),
-            covers,
-            serving: policy
-                .sites()
-                .iter()
-                .map(|site| (site.config.name.clone(), site.version().map(|id| id.to_string())))
-                .collect(),
-            error,
+        OwnWord { serving, error, ..self.history.word(&policy, &self.standing) }
+    }
+
+    /// Notes news, on the disk and in the policy in force; `false` where they cannot be written.
+    pub fn learn(&self, news: FleetNews) -> bool {
+        let _serving = self.serving.lock();
+        let is_learnt = self.history.learn(&self.current(), news);
+        if is_learnt {
+            self.apply_history();
         }
-    }
-
-    /// The bytes of these files, as far as its policy or what waits has them.
-    pub fn bytes(&self) -> FileBytes {
-        let mut known = bytes(&self.current());
-        known.extend(self.standing.wanted_bytes());
-        known
-    }
-
-    /// Which of the files that rows name are not known.
-    pub fn missing(&self, rows: &SaidRows) -> Vec<Box<str>> {
-        self.history.missing(rows)
-    }
-
-    /// Notes news, on the disk and in the policy in force.
-    ///
-    /// # Errors
-    /// Where that cannot be done now.
-    pub fn learn(&self, news: FleetNews) -> Result<(), UnlearntNews> {
-        let _turn = self.turn.try_lock_for(Duration::from_secs(1)).ok_or(UnlearntNews::Busy)?;
-        if !self.history.learn(&self.current(), news) {
-            return Err(UnlearntNews::Faulty);
-        }
-        self.apply_history();
-        Ok(())
+        is_learnt
     }
 
     /// Notes reads that others saw, each with a stamp that was given before it.
@@ -222,13 +169,13 @@ impl Reloader {
 
     /// What waited for the others need not wait any more.
     pub fn go_on(&self) {
-        if self.standing.may_go_on()
+        if self.may_go_on()
             && let Ok(report) = self.reload(Trigger::Fleet, false)
             && report.result == ReloadResult::Refused
-            && self.standing.may_go_on()
+            && self.may_go_on()
         {
             // It is told by the reload itself. What it is refused for has nothing to do with the fleet, which knows of it.
-            self.standing.withdraw();
+            self.history.withdraw();
         }
     }
 }

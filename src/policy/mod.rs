@@ -63,9 +63,7 @@ pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secrets::{Secret, Webhook};
 pub use site::Site;
-pub use standing::{
-    FileBytes, FleetDoubt, FleetNews, FleetStanding, OfferedFiles, OwnFiles, SaidRows, UnlearntNews,
-};
+pub use standing::{FleetDoubt, FleetNews, FleetStanding, OwnWord, SaidRows};
 pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
 

@@ -214,10 +214,11 @@ impl Reloader {
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names };
         let (mut swap, mut errors) = self.attempt(options, is_forced, are_unchanged)?;
-        if self.standing.has_wanted() {
-            // What the others answer is taken up in a turn of its own.
+        let announced = self.history.announced();
+        if !announced.at.is_empty() {
+            // What the others answer is taken up in a turn of its own, and whether they do is seen then.
             drop(turn.take());
-            self.standing.wait(fleet::PATIENCE);
+            let _ = self.standing.wait(&announced, fleet::PATIENCE);
             turn = self.turn.try_lock_for(PATIENCE);
             // Where this attempt comes to nothing, what came of the first one stands and is told.
             if turn.is_some()
@@ -280,7 +281,7 @@ impl Reloader {
                 errors.extend_from_slice(&policy.evidence.faults);
                 let adopted = self.offered(&mut policy, &previous, is_forced).and_then(|waits| {
                     errors.extend(waits);
-                    self.adopt(policy).map_err(|error| ConfigError::whole(error.path(), error.reason()))
+                    Ok(self.adopt(policy)?)
                 });
                 let swap = adopted.unwrap_or_else(|fault| {
                     errors.push(fault);

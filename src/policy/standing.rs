@@ -3,22 +3,17 @@
 //! How far this gateway may go at the moment is in its [`FleetStanding`].
 
 use crate::decide::NoticeTime;
-use crate::record::{FileDigest, FleetWaiver, uptime, whole_micros};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::record::{FleetWaiver, RowVersion, ServedVersions, uptime, whole_micros};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Notify;
-
-/// Which files stand at which hosts, or are about to: `example.org`, `*.example.org`, or `*` for every other host.
-pub type OfferedFiles = BTreeMap<Box<str>, BTreeSet<FileDigest>>;
 
 /// Rows as members tell each other: by host, what was served (a version, or a doubt), and how many seconds ago that ended;
 /// nothing while it is served, or about to be.
 pub type SaidRows = BTreeMap<Box<str>, BTreeMap<Box<str>, Option<u64>>>;
-
-/// The bytes of files by their SHA-256.
-pub type FileBytes = BTreeMap<Box<str>, Vec<u8>>;
 
 /// What of other members is new.
 #[derive(Clone, Debug, Default)]
@@ -39,44 +34,22 @@ pub struct FleetNews {
     pub waived: Vec<FleetWaiver>,
 }
 
-/// What a member serves itself.
-#[derive(Clone, Debug, Default)]
-pub struct OwnFiles {
-    /// Files by hosts, those that wait for the others among them.
-    pub files: OfferedFiles,
-    /// What was served, and what is not known.
-    pub past: SaidRows,
-    /// For how long a version that was replaced may be held.
-    pub notice: Duration,
+/// What a member says of itself, as the database takes it.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct OwnWord {
+    /// When anything here was replaced last: this covers it.
+    #[serde(skip)]
+    pub covers: NoticeTime,
+    /// What is served, or about to be, and what was.
+    pub rows: SaidRows,
+    /// For how many seconds a version that was replaced may be held.
+    pub notice: f64,
     /// What the operator said of notice here, while notice lasts.
     pub waived: Vec<FleetWaiver>,
-    /// When anything here was replaced last.
-    pub covers: NoticeTime,
-    /// The versions in force, by site.
+    /// The versions in force, by site, for people.
     pub serving: Vec<(String, Option<String>)>,
-    /// What keeps something from coming into force.
+    /// What keeps something from coming into force here, for people.
     pub error: Option<String>,
-}
-
-impl OwnFiles {
-    /// All of it as rows: what is served, or about to be, and what was.
-    pub fn rows(&self) -> SaidRows {
-        let mut rows = self.past.clone();
-        for (host, files) in &self.files {
-            let files = files.iter().map(|file| (file.clone().unwrap_or_default(), None));
-            rows.entry(host.clone()).or_default().extend(files);
-        }
-        rows
-    }
-}
-
-/// Why news cannot be noted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnlearntNews {
-    /// A reload is under way.
-    Busy,
-    /// Rows cannot be written.
-    Faulty,
 }
 
 /// Why nobody can be accused at the moment.
@@ -106,19 +79,15 @@ pub struct FleetStanding {
 
 #[derive(Debug, Default)]
 struct StandingState {
-    /// What is served already.
-    served: OfferedFiles,
-    /// What every other member has acknowledged.
-    acknowledged: OfferedFiles,
-    /// What a reload would have this gateway serve, and the bytes of that.
-    wanted: Option<(OfferedFiles, FileBytes)>,
-    /// Whom that waits for.
+    /// What every other member has acknowledged that this one may serve.
+    acknowledged: SaidRows,
+    /// Whom the rest waits for.
     behind: Vec<String>,
 }
 
-/// Whether all of these files are among those.
-fn is_within(files: &OfferedFiles, all: &OfferedFiles) -> bool {
-    files.iter().all(|(host, files)| all.get(host).is_some_and(|known| files.is_subset(known)))
+/// Whether rows say that a version is served, or about to be.
+fn is_open(rows: &SaidRows, host: &str, word: &str) -> bool {
+    rows.get(host).and_then(|host| host.get(word)) == Some(&None)
 }
 
 impl FleetStanding {
@@ -129,7 +98,7 @@ impl FleetStanding {
 
     /// Why nobody can be accused, if that is so.
     pub fn doubt(&self) -> Option<FleetDoubt> {
-        if !self.is_member.load(Ordering::Relaxed) {
+        if !self.has_begun() {
             return None;
         }
         match self.until.load(Ordering::Acquire) {
@@ -150,60 +119,37 @@ impl FleetStanding {
         self.state().acknowledged.clear();
     }
 
-    /// Adds what is served already or offered to what this member is about to say that it serves. The others may forget
-    /// what it no longer says as soon as that is on its way.
-    pub fn speak(&self, files: &mut OfferedFiles) {
-        let mut state = self.state();
-        for (host, more) in state.served.iter().chain(state.wanted.iter().flat_map(|(files, _)| files)) {
-            files.entry(host.clone()).or_default().extend(more.iter().cloned());
-        }
-        for (host, acknowledged) in &mut state.acknowledged {
-            acknowledged.retain(|file| files.get(host).is_some_and(|said| said.contains(file)));
+    /// This is what the member is about to say. The others may forget what it no longer says as soon as that is on its way.
+    pub fn says(&self, rows: &SaidRows) {
+        for (host, words) in &mut self.state().acknowledged {
+            words.retain(|word, _| is_open(rows, host, word));
         }
     }
 
-    /// Every other member knows that this one may serve these files.
-    pub fn acknowledge(&self, files: &OfferedFiles, behind: Vec<String>, is_acknowledged: bool) {
+    /// Every other member knows of these rows, or these are behind.
+    pub fn acknowledge(&self, rows: &SaidRows, behind: Vec<String>, is_acknowledged: bool) {
         let mut state = self.state();
         if is_acknowledged {
-            state.acknowledged.clone_from(files);
+            state.acknowledged.clone_from(rows);
         }
         state.behind = behind;
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Offers to serve these files, and waits a little until every other member knows of it.
+    /// Has the exchange say what is new, and waits a little until every other member knows that this one may serve these
+    /// versions.
     ///
     /// # Errors
-    /// Whom it waits for, where that takes longer: it is told when it may go on.
-    pub fn offer(
-        &self,
-        files: OfferedFiles,
-        bytes: impl FnOnce() -> FileBytes,
-        patience: Duration,
-    ) -> Result<(), Vec<String>> {
-        if !self.is_member.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let deadline = Instant::now() + patience;
-        let mut state = self.state();
-        if !self.may_serve(&files, &state) {
-            if state.wanted.as_ref().is_none_or(|(wanted, _)| *wanted != files) {
-                state.wanted = Some((files.clone(), bytes()));
-            }
-            self.wake.notify_one();
-        }
-        while !self.may_serve(&files, &state) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.is_cut_off.load(Ordering::Acquire) {
-                return Err(state.behind.clone());
-            }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.wanted = None;
-        state.served = files;
-        Ok(())
+    /// Whom that waits for, where it takes longer.
+    pub fn wait(&self, files: &ServedVersions, patience: Duration) -> Result<(), Vec<String>> {
+        self.wake.notify_one();
+        let waits = |state: &mut StandingState| {
+            !self.are_known(files, state) && !self.is_cut_off.load(Ordering::Acquire)
+        };
+        let waited = self.changed.wait_timeout_while(self.state(), patience, waits);
+        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        if self.are_known(files, &state) { Ok(()) } else { Err(state.behind.clone()) }
     }
 
     /// Whether the others can be asked: nobody waits for them while they cannot.
@@ -212,67 +158,23 @@ impl FleetStanding {
         self.changed.notify_all();
     }
 
-    /// Waits a little until every other member knows of what is offered.
-    pub fn wait(&self, patience: Duration) {
-        let waits = |state: &mut StandingState| {
-            state.wanted.as_ref().is_some_and(|(wanted, _)| !self.may_serve(wanted, state))
+    /// Whether the others know that this member may serve these versions.
+    pub fn may_serve(&self, files: &ServedVersions) -> bool {
+        self.are_known(files, &self.state())
+    }
+
+    /// After its lease a member's word may be forgotten. What is not known itself is nothing to wait for.
+    fn are_known(&self, files: &ServedVersions, state: &StandingState) -> bool {
+        let is_known = |host: &str, one: &RowVersion| {
+            one.doubt().is_some() || is_open(&state.acknowledged, host, one.word())
         };
-        // Whether they do is seen when it is offered again.
-        let _ = self.changed.wait_timeout_while(self.state(), patience, waits);
-    }
-
-    /// Whether these files are served already, or may be.
-    pub fn may_serve_now(&self, files: &OfferedFiles) -> bool {
-        self.may_serve(files, &self.state())
-    }
-
-    /// Serves a part of what is offered, where that may be served, while the rest waits.
-    pub fn serves_meanwhile(&self, files: OfferedFiles) -> bool {
-        let mut state = self.state();
-        let may_serve = self.may_serve(&files, &state);
-        if may_serve {
-            state.served = files;
-        }
-        may_serve
-    }
-
-    /// Whether these files are served already, or may be. After its lease a member's word may be forgotten.
-    fn may_serve(&self, files: &OfferedFiles, state: &StandingState) -> bool {
-        let is_heard = || self.doubt() != Some(FleetDoubt::Isolated);
-        is_within(files, &state.served) || (is_within(files, &state.acknowledged) && is_heard())
-    }
-
-    /// These files are served, whatever the others know.
-    pub fn serves(&self, files: OfferedFiles) {
-        let mut state = self.state();
-        state.wanted = None;
-        state.served = files;
+        let is_isolated = self.doubt() == Some(FleetDoubt::Isolated);
+        !self.has_begun() || !is_isolated && files.at.iter().all(|(host, one)| is_known(host, one))
     }
 
     /// Whether the gateway is a member of a fleet.
     pub fn has_begun(&self) -> bool {
         self.is_member.load(Ordering::Relaxed)
-    }
-
-    /// Whether anything that is offered waits.
-    pub fn has_wanted(&self) -> bool {
-        self.state().wanted.is_some()
-    }
-
-    /// The bytes of what is offered, where that waits.
-    pub fn wanted_bytes(&self) -> FileBytes {
-        self.state().wanted.as_ref().map(|(_, bytes)| bytes.clone()).unwrap_or_default()
-    }
-
-    /// Nothing is offered any more.
-    pub fn withdraw(&self) {
-        self.state().wanted = None;
-    }
-
-    /// Whether what is offered need not wait any more.
-    pub fn may_go_on(&self) -> bool {
-        let state = self.state();
-        state.wanted.as_ref().is_some_and(|(wanted, _)| self.may_serve(wanted, &state))
     }
 
     fn state(&self) -> MutexGuard<'_, StandingState> {
@@ -283,16 +185,30 @@ impl FleetStanding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::RobotsVersion;
 
-    fn files(host: &str, file: &str) -> OfferedFiles {
-        OfferedFiles::from([(host.into(), BTreeSet::from([Some(file.into())]))])
+    fn files(host: &str, file: &str) -> ServedVersions {
+        let rules = RobotsVersion::allowing_everything().rules;
+        let version = RowVersion::known(rules, Some(file.into()));
+        ServedVersions { at: [(host.into(), version)].into(), elsewhere: None }
+    }
+
+    fn rows(host: &str, files: &[&str]) -> SaidRows {
+        [(host.into(), files.iter().map(|file| ((*file).into(), None)).collect())].into()
+    }
+
+    fn member() -> FleetStanding {
+        let standing = FleetStanding::default();
+        standing.begin();
+        standing.renew(uptime(), Duration::from_secs(60));
+        standing
     }
 
     #[test]
     fn who_is_in_no_fleet_is_never_in_doubt() {
         let standing = FleetStanding::default();
         assert_eq!(standing.doubt(), None);
-        assert_eq!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO), Ok(()));
+        assert_eq!(standing.wait(&files("*", "a"), Duration::ZERO), Ok(()));
     }
 
     #[test]
@@ -311,37 +227,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_waits_until_all_know_of_it() {
-        let standing = FleetStanding::default();
-        standing.begin();
-        standing.renew(uptime(), Duration::from_secs(60));
-        standing.acknowledge(&files("*", "a"), vec!["b".to_owned()], true);
-        assert_eq!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO), Ok(()));
-        let offered = standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO);
-        assert_eq!(offered, Err(vec!["b".to_owned()]));
-        assert!(standing.has_wanted() && !standing.may_go_on());
-        standing.acknowledge(&files("*", "b"), Vec::new(), true);
-        assert!(standing.may_go_on());
-        assert_eq!(standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO), Ok(()));
-        assert!(!standing.has_wanted());
+    fn what_is_about_to_be_served_waits_until_all_know_of_it() {
+        let standing = member();
+        standing.acknowledge(&rows("*", &["a"]), vec!["b".to_owned()], true);
+        assert_eq!(standing.wait(&files("*", "a"), Duration::ZERO), Ok(()));
+        assert_eq!(standing.wait(&files("*", "b"), Duration::ZERO), Err(vec!["b".to_owned()]));
+        standing.acknowledge(&rows("*", &["a", "b"]), Vec::new(), false);
+        assert!(!standing.may_serve(&files("*", "b")));
+        standing.acknowledge(&rows("*", &["a", "b"]), Vec::new(), true);
+        assert!(standing.may_serve(&files("*", "b")) && !standing.may_serve(&files("a.example", "b")));
+        let ended = [("*".into(), [("b".into(), Some(1))].into())].into();
+        standing.acknowledge(&ended, Vec::new(), true);
+        assert!(!standing.may_serve(&files("*", "b")), "it is over");
     }
 
     #[test]
-    fn what_others_are_told_to_be_over_has_to_be_offered_anew() {
-        let standing = FleetStanding::default();
-        standing.begin();
-        standing.renew(uptime(), Duration::from_secs(60));
-        let mut both = files("*", "a");
-        both.get_mut("*").unwrap().insert(Some("b".into()));
-        standing.acknowledge(&both, Vec::new(), true);
-        standing.offer(files("*", "b"), FileBytes::new, Duration::ZERO).unwrap();
+    fn what_others_are_told_to_be_over_has_to_be_said_anew() {
+        let standing = member();
+        standing.acknowledge(&rows("*", &["a", "b"]), Vec::new(), true);
         // It is on its way that "a" is over, and the answer is not here yet.
-        let mut said = files("*", "b");
-        standing.speak(&mut said);
-        assert_eq!(said, files("*", "b"));
-        assert!(standing.offer(files("*", "a"), FileBytes::new, Duration::ZERO).is_err());
-        let mut said = files("*", "b");
-        standing.speak(&mut said);
-        assert_eq!(said, both, "both tables are sent");
+        standing.says(&rows("*", &["b"]));
+        assert!(!standing.may_serve(&files("*", "a")) && standing.may_serve(&files("*", "b")));
     }
 }

@@ -42,15 +42,6 @@ impl RobotsTxtSpan {
     const fn has_ended(&self, now: NoticeTime) -> bool {
         now.since(self.last).as_secs() >= SEEN_FOR.as_secs()
     }
-
-    /// What both say, where another process of an upgrade has seen some of it.
-    fn with(self, other: Self) -> Self {
-        let (first, second) = if self.since <= other.since { (self, other) } else { (other, self) };
-        if first.has_ended(second.since) {
-            return second;
-        }
-        Self { since: first.since, last: first.last.max(second.last) }
-    }
 }
 
 /// What was seen of a host.
@@ -78,10 +69,11 @@ impl RobotsTxtSpans {
     pub fn note(&self, host: &str, is_named: bool, now: NoticeTime) {
         let mut hosts = self.hosts();
         let span = RobotsTxtSpan { since: now, last: now };
-        if let Some(seen) = hosts.get_mut(host) {
-            *seen = SeenHost { span: seen.span.with(span), is_named };
+        if let Some(seen) = hosts.get_mut(host).filter(|seen| !seen.span.has_ended(now)) {
+            (seen.span.last, seen.is_named) = (seen.span.last.max(now), is_named);
             return;
         }
+        hosts.remove(host);
         add(&mut hosts, host.into(), SeenHost { span, is_named }, now);
     }
 
@@ -107,24 +99,17 @@ impl RobotsTxtSpans {
         }
     }
 
-    /// Writes what is known, and what another process has written, for the next start.
+    /// Writes what is known for the next start. Where two processes do, the last one has taken up what the other had.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn save(&self, folder: &Path, now: NoticeTime) -> io::Result<()> {
-        let (mut known, written) = (self.hosts().clone(), read(folder));
-        for (host, other) in &written {
-            match known.get_mut(host) {
-                Some(seen) => seen.span = seen.span.with(*other),
-                None => add(&mut known, host.clone(), SeenHost { span: *other, is_named: false }, now),
-            }
-        }
-        let next: BTreeMap<Box<str>, RobotsTxtSpan> =
-            known.into_iter().map(|(host, seen)| (host, seen.span)).collect();
-        if next == written {
+    pub fn save(&self, folder: &Path) -> io::Result<()> {
+        let known: BTreeMap<Box<str>, RobotsTxtSpan> =
+            self.hosts().iter().map(|(host, seen)| (host.clone(), seen.span)).collect();
+        if known == read(folder) {
             return Ok(());
         }
-        replace_file(&folder.join(FILE), &serde_json::to_vec(&next)?)
+        replace_file(&folder.join(FILE), &serde_json::to_vec(&known)?)
     }
 }
 
@@ -182,24 +167,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_is_known_after_a_restart_and_what_two_processes_saw_is_one() {
+    fn what_was_seen_is_known_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let [first, second, third] = [(); 3].map(|()| RobotsTxtSpans::default());
-        first.save(folder.path(), at(50)).unwrap();
+        let [first, second] = [(); 2].map(|()| RobotsTxtSpans::default());
+        first.save(folder.path()).unwrap();
         assert!(!folder.path().join(FILE).exists(), "nothing was seen");
         first.note("a", false, at(10));
-        first.save(folder.path(), at(50)).unwrap();
-        second.restore(folder.path(), at(20));
-        second.note("a", false, at(30));
-        second.note("b", false, at(40));
-        second.save(folder.path(), at(50)).unwrap();
-        first.note("a", false, at(20));
-        first.save(folder.path(), at(50)).unwrap();
-        third.restore(folder.path(), at(50));
-        assert_eq!((third.of("a", at(50)), third.of("b", at(50))), (Some(span(10, 30)), Some(span(40, 40))));
+        first.note("a", false, at(30));
+        first.save(folder.path()).unwrap();
+        second.restore(folder.path(), at(50));
+        assert_eq!(second.of("a", at(50)), Some(span(10, 30)));
         let other_clock = RobotsTxtSpans::default();
-        other_clock.restore(folder.path(), at(35));
-        assert_eq!((other_clock.of("a", at(35)), other_clock.of("b", at(35))), (Some(span(10, 30)), None));
+        other_clock.restore(folder.path(), at(20));
+        assert_eq!(other_clock.of("a", at(20)), None, "it lies ahead of the clock");
         fs::write(folder.path().join(FILE), "{\"host\":\"a\"}\n\u{fffd}\n").unwrap();
         assert_eq!(read(folder.path()), BTreeMap::new());
     }

@@ -1,6 +1,6 @@
 //! What is done beside versions: counts, reads, members that are silent, and order in the database.
 
-use super::{BeatAnswer, FleetError, FleetMark, FleetTask, HOUSE, outbox, within};
+use super::{BeatAnswer, FleetError, FleetTask, HOUSE, outbox, within};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio_postgres::Client;
@@ -16,11 +16,9 @@ impl FleetTask {
     ) -> Result<Option<FleetError>, FleetError> {
         let shared = Arc::clone(&self.shared);
         let expired = self.expire(client, answer).await;
-        let (gateway, recorder) = (&*shared.gateway, &shared.recorder);
-        let mark = FleetMark { sequence: answer.mark, piece: answer.piece.clone().unwrap_or_default() };
-        let sent = outbox::send(client, &shared.store, store, &mark, gateway, recorder, &mut self.refused);
-        let sent = sent.await.map(|sent| self.outbox = sent);
-        let read = self.reads.take(client, store, answer, gateway).await;
+        let sent = outbox::send(client, &shared, store, answer, &mut self.refused).await;
+        let sent = sent.map(|sent| self.outbox = sent);
+        let read = self.reads.take(client, store, answer, &shared.gateway).await;
         let mut kept = Ok(());
         if Instant::now() >= self.house_due {
             self.house_due = Instant::now() + HOUSE;
@@ -45,7 +43,7 @@ impl FleetTask {
                 .get(store)
                 .filter(|(last, _)| last == beats)
                 .map_or_else(Instant::now, |(_, since)| *since);
-            let wait = Duration::try_from_secs_f64(*wait).unwrap_or(self.who.lease);
+            let wait = Duration::try_from_secs_f64(*wait).unwrap_or(self.shared.config.lease);
             if since.elapsed() > wait.mul_f64(1.02) {
                 if !is_gone {
                     tracing::warn!(
@@ -75,27 +73,5 @@ impl FleetTask {
         status.0.generation = answer.generation;
         status.0.waits_for.clone_from(&answer.behind);
         status.1 = Some(Instant::now());
-    }
-
-    /// Sends the last counts, and says that this gateway serves nothing any more.
-    pub(super) async fn leave(&mut self, client: &Client) -> Result<(), FleetError> {
-        let shared = Arc::clone(&self.shared);
-        if let Some(store) = outbox::store_id(&shared.store)? {
-            let sql = "SELECT sequence, piece FROM robots_gateway.writer WHERE store = $1";
-            loop {
-                let row = within(client.query_opt(sql, &[&store])).await?;
-                let mark = row.map(|row| Ok(FleetMark { sequence: row.try_get(0)?, piece: row.try_get(1)? }));
-                let mark: FleetMark = mark.transpose().map_err(FleetError::Database)?.unwrap_or_default();
-                let (gateway, recorder) = (&*shared.gateway, &shared.recorder);
-                let sent =
-                    outbox::send(client, &shared.store, &store, &mark, gateway, recorder, &mut self.refused);
-                if !sent.await.is_ok_and(|sent| sent.has_more) {
-                    break;
-                }
-            }
-            let sql = "SELECT robots_gateway.leave($1, $2)";
-            within(client.query_one(sql, &[&store, &self.who.process])).await?;
-        }
-        Ok(())
     }
 }

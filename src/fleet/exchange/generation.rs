@@ -1,12 +1,11 @@
-//! Following what is published.
+//! Following what is published, and reloads: reading and serving may take its time, and no beat waits for it.
 
-use super::{BeatAnswer, FleetTask, ReloadTurn};
+use super::{BeatAnswer, FleetTask};
 use crate::fleet::beat::PublishedDocument;
 use crate::fleet::signature::has_signed;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::{JoinHandle, spawn_blocking};
 
 /// After how long a generation that was refused is tried again: a disk that was full may have room.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -14,48 +13,54 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// A generation that was refused: which one, why, and when.
 pub(super) type RefusedGeneration = (i64, String, Instant);
 
+/// A reload that is under way, and why a generation is not taken.
+pub(super) type FleetReload = JoinHandle<Result<(), String>>;
+
 impl FleetTask {
     /// Documents of generations after this one are to come with the next answer.
     pub(super) fn taken_generation(&self) -> i64 {
-        if self.is_reloading.load(Ordering::Acquire) {
+        if self.reloading.is_some() {
             return i64::MAX;
         }
-        let refused = self.refused_generation().filter(|refused| refused.2.elapsed() < AGAIN);
-        refused.map_or(0, |(number, ..)| number).max(self.shared.gateway.taken_generation())
+        let refused = self.refused_generation.as_ref().filter(|refused| refused.2.elapsed() < AGAIN);
+        refused.map_or(0, |(number, ..)| *number).max(self.shared.gateway.taken_generation())
     }
 
-    /// Takes a generation that is new. Reading and serving it may take its time, and the next beat does not wait for it.
-    pub(super) fn follow(&self, answer: &mut BeatAnswer) {
+    /// Takes a generation that is new.
+    pub(super) fn follow(&mut self, answer: &mut BeatAnswer) {
         let number = answer.generation;
         let Some(PublishedDocument { document, signature }) = answer.published.take() else { return };
         let key = self.shared.config.publisher_key;
         if key.is_some_and(|key| !has_signed(&key, &document, &signature)) {
-            let why =
-                format!("generation {number} is not signed by the key of `publisher_key`: it is not taken");
-            tracing::error!("{why}");
-            self.refuse_generation(Some((number, why, Instant::now())));
-            return;
+            self.refuse(number, "it is not signed by the key of `publisher_key`");
+        } else if self.reloading.is_none() {
+            let gateway = Arc::clone(&self.shared.gateway);
+            self.reload(number, move || gateway.take_generation(number, &document));
         }
-        let Some(turn) = ReloadTurn::take(&self.is_reloading) else { return };
-        let (gateway, refused) = (Arc::clone(&self.shared.gateway), Arc::clone(&self.refused_generation));
-        turn.spawn(move || {
-            let take = AssertUnwindSafe(|| gateway.take_generation(number, &document));
-            let taken = catch_unwind(take).unwrap_or_else(|_| Err("a thread panicked".to_owned()));
-            let told = taken.err().map(|error| format!("generation {number} is not taken: {error}"));
-            if let Some(told) = &told {
-                tracing::error!("{told}");
-            }
-            *refused.lock().unwrap_or_else(PoisonError::into_inner) =
-                told.map(|told| (number, told, Instant::now()));
-        });
     }
 
-    /// Why the last generation was refused.
-    pub(super) fn refused_generation(&self) -> Option<RefusedGeneration> {
-        self.refused_generation.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Reloads on a thread of its own: one at a time.
+    pub(super) fn reload(
+        &mut self,
+        generation: i64,
+        reload: impl FnOnce() -> Result<(), String> + Send + 'static,
+    ) {
+        self.reloading = Some((generation, spawn_blocking(reload)));
     }
 
-    fn refuse_generation(&self, refused: Option<RefusedGeneration>) {
-        *self.refused_generation.lock().unwrap_or_else(PoisonError::into_inner) = refused;
+    /// Notes what came of a reload, where one has ended. One that panicked has told so by itself.
+    pub(super) async fn end_reload(&mut self) {
+        let has_ended = |(_, reload): &mut (i64, FleetReload)| reload.is_finished();
+        let Some((generation, reload)) = self.reloading.take_if(has_ended) else { return };
+        match reload.await.unwrap_or_else(|_| Err("a thread panicked".to_owned())) {
+            Err(why) if generation > 0 => self.refuse(generation, &why),
+            _ => self.refused_generation = None,
+        }
+    }
+
+    fn refuse(&mut self, number: i64, why: &str) {
+        let why = format!("generation {number} is not taken: {why}");
+        tracing::error!("{why}");
+        self.refused_generation = Some((number, why, Instant::now()));
     }
 }

@@ -6,18 +6,17 @@
 //! member saw find their place among the rows here. That place is never later than the truth, and what was learnt late is
 //! replaced late: not to know enough only excuses.
 
-use super::{HistoryState, NoticeHistory, file_of};
+use super::{HistoryState, NoticeHistory, SEEN, file_of, served};
 use crate::decide::{Doubt, NoticeTime};
 use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
-use crate::policy::standing::{FleetNews, OfferedFiles, SaidRows};
+use crate::policy::standing::{FleetNews, FleetStanding, OwnWord, SaidRows};
 use crate::policy::{Policy, RobotsFile, Site};
-use crate::record::{
-    FleetWaiver, HostRows, NotedStamp, NotedWaiver, PastRows, RowVersion, ServedVersions, digest,
-};
+use crate::record::{NotedStamp, NotedWaiver, PastRows, RowVersion, RowsError, ServedVersions, digest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 /// As many changes in a day are none that anybody makes.
@@ -25,12 +24,13 @@ const STAMPS: usize = 4_096;
 
 impl NoticeHistory {
     /// The last stamp that is noted; 0 where there is none.
-    pub(in crate::policy) fn stamp(&self) -> u64 {
+    pub fn stamp(&self) -> u64 {
         self.state.lock().own.stamp()
     }
 
-    /// A stamp that had been given before anything that a policy as of then was in force for.
-    pub(in crate::policy) fn stamp_of(&self, as_of: NoticeTime) -> u64 {
+    /// A stamp that had been given before anything that a policy as of then, in microseconds, was in force for.
+    pub fn stamp_of(&self, as_of: u64) -> u64 {
+        let as_of = NoticeTime(Duration::from_micros(as_of));
         let state = self.state.lock();
         let noted = state.own.stamps.iter().rev().find(|noted| noted.known <= as_of);
         noted.map_or(0, |noted| noted.stamp)
@@ -43,42 +43,54 @@ impl NoticeHistory {
         noted.map_or_else(NoticeTime::default, |noted| noted.before)
     }
 
-    /// When anything here was replaced last: what this member says covers it.
-    pub(in crate::policy) fn last_ended(&self) -> NoticeTime {
-        self.state.lock().last_ended()
-    }
-
-    /// What all processes of the folder serve.
-    pub(in crate::policy) fn served_here(&self) -> OfferedFiles {
-        let state = self.state.lock();
-        let all = || state.processes();
-        let names: BTreeSet<&str> = all().flat_map(|hosts| hosts.0.keys()).map(|name| &**name).collect();
-        let files = |name: &str| {
-            let open = all().filter_map(|hosts| hosts.of(name)).flat_map(HostRows::open);
-            (name.into(), open.filter_map(RowVersion::file).cloned().collect::<BTreeSet<_>>())
-        };
-        names.into_iter().map(files).filter(|(_, files)| !files.is_empty()).collect()
-    }
-
-    /// What ended here, and what is not known.
-    pub(in crate::policy) fn ended_here(&self) -> SaidRows {
-        let state = self.state.lock();
-        let (mut said, now) = (SaidRows::new(), state.clock.now());
-        for (host, rows) in state.processes().flat_map(|hosts| &hosts.0) {
-            for row in rows.rows().iter().filter(|row| row.until().is_some() || row.version.doubt().is_some())
-            {
-                let ago = row.until().map(|until| now.since(until).as_secs());
-                let known = said.entry(host.clone()).or_default().entry(row.version.word().into());
-                known
-                    .and_modify(|known| *known = known.zip(ago).map(|(one, other)| one.min(other)))
-                    .or_insert(ago);
-            }
+    /// Writes what a policy would serve, so that the others hear of it. Until another one is announced, or this one is in
+    /// force, it counts as served.
+    pub(in crate::policy) fn announce(&self, policy: &Policy) -> Result<(), RowsError> {
+        let mut state = self.state.lock();
+        let is_unseen = state.record(policy)? && !state.own.others.is_empty();
+        state.announced = served(policy);
+        drop(state);
+        if is_unseen {
+            thread::sleep(SEEN);
         }
-        said
+        Ok(())
+    }
+
+    /// What is announced and not all in force.
+    pub fn announced(&self) -> ServedVersions {
+        self.state.lock().announced.clone()
+    }
+
+    /// What is announced comes to nothing.
+    pub(in crate::policy) fn withdraw(&self) {
+        let mut state = self.state.lock();
+        (state.announced, state.has_former) = (ServedVersions::default(), true);
+    }
+
+    /// What this gateway says to the other members.
+    pub(in crate::policy) fn word(&self, policy: &Policy, standing: &FleetStanding) -> OwnWord {
+        let state = self.state.lock();
+        let rows = state.said(policy);
+        // What comes to be served is written first, and so said, or it is seen to be known to the others no more.
+        standing.says(&rows);
+        let (now, notice) = (state.own.clock.now(), state.notice);
+        let own = state.own.waived.iter();
+        let own = own.filter(|noted| noted.is_for_others && now < noted.at.after(notice));
+        let waived = own.map(|noted| noted.said.clone()).collect();
+        let notice = notice.as_secs_f64();
+        OwnWord { covers: state.last_ended(), rows, notice, waived, ..OwnWord::default() }
+    }
+
+    /// The bytes of files that are served here, or about to be.
+    pub fn bytes(&self, rows: &SaidRows) -> BTreeMap<Box<str>, Vec<u8>> {
+        let state = self.state.lock();
+        let open = rows.values().flatten().filter(|(_, ago)| ago.is_none());
+        let bytes = |file: &str| state.folder.as_ref().and_then(|folder| folder.bytes(file));
+        open.filter_map(|(file, _)| Some((file.clone(), bytes(file)?))).collect()
     }
 
     /// The files among these whose bytes are not known.
-    pub(in crate::policy) fn missing(&self, said: &SaidRows) -> Vec<Box<str>> {
+    pub fn missing(&self, said: &SaidRows) -> Vec<Box<str>> {
         let state = self.state.lock();
         let named: BTreeSet<&Box<str>> = said.values().flat_map(BTreeMap::keys).collect();
         let is_known = |file: &str| state.folder.as_ref().is_some_and(|folder| folder.bytes(file).is_some());
@@ -90,30 +102,44 @@ impl NoticeHistory {
     pub(in crate::policy) fn learn(&self, policy: &Policy, news: FleetNews) -> bool {
         self.state.lock().learn(policy, news).is_some()
     }
-
-    /// What the operator said here of notice that lasts.
-    pub(in crate::policy) fn own_waivers(&self) -> Vec<FleetWaiver> {
-        let state = self.state.lock();
-        let (now, notice) = (state.clock.now(), state.notice);
-        let own = state.own.waived.iter();
-        let own = own.filter(|noted| noted.is_for_others && now < noted.at.after(notice));
-        own.map(|noted| noted.said.clone()).collect()
-    }
 }
 
 impl HistoryState {
+    /// All rows of the folder, and what the policy in force serves where they cannot be written. A host that no site names is
+    /// not asked for here.
+    fn said(&self, policy: &Policy) -> SaidRows {
+        let (mut said, served, now) = (SaidRows::new(), served(policy), self.own.clock.now());
+        let mut say = |host: &str, version: &RowVersion, ago: Option<u64>| {
+            let known = said.entry(host.into()).or_default().entry(version.word().into()).or_insert(ago);
+            *known = known.zip(ago).map(|(one, other)| one.min(other));
+        };
+        for (host, rows) in self.own.processes().flat_map(|hosts| &hosts.0) {
+            for row in rows.rows() {
+                let ago = row.until().map(|until| now.since(until).as_secs());
+                if ago.is_some() || row.version.file() != Some(&None) || served.at.contains_key(host) {
+                    say(host, &row.version, ago);
+                }
+            }
+        }
+        served.at.iter().for_each(|(host, version)| say(host, version, None));
+        said
+    }
+
     fn last_ended(&self) -> NoticeTime {
-        let rows = self.processes().flat_map(PastRows::rows);
-        let now = self.clock.now();
+        let rows = self.own.processes().flat_map(PastRows::rows);
+        let now = self.own.clock.now();
         rows.filter_map(|row| row.until().filter(|until| *until <= now)).max().unwrap_or_default()
     }
 
     fn learn(&mut self, policy: &Policy, news: FleetNews) -> Option<()> {
+        if self.is_closed {
+            return Some(());
+        }
         let folder = self.folder.as_ref()?;
         for bytes in &news.files {
             folder.keep(&digest(bytes), bytes).ok()?;
         }
-        let (mut next, now) = (self.own.clone(), self.clock.now());
+        let (mut next, now) = (self.own.clone(), self.own.clock.now());
         for (member, said) in news.members {
             let rows = next.members.entry(member).or_default();
             self.take_up(rows, said, news.known_for.is_some(), now);
@@ -133,10 +159,10 @@ impl HistoryState {
         let covers = if self.last_ended() > news.covers { news.covers } else { now };
         // A database that was set back gives stamps again: those before say nothing any more.
         next.stamps.retain(|noted| noted.stamp < news.stamp);
-        let known = self.clock.now();
+        let known = self.own.clock.now();
         next.stamps.push(NotedStamp { stamp: news.stamp, known, before: covers });
         next.stamps.drain(..next.stamps.len().saturating_sub(STAMPS));
-        self.prune(&mut next, &super::served(policy));
+        self.prune(&mut next, &served(policy));
         self.write(next).ok()
     }
 
@@ -145,37 +171,32 @@ impl HistoryState {
     /// says so.
     fn take_up(&mut self, rows: &mut PastRows, said: SaidRows, joins: bool, now: NoticeTime) {
         let has_before = rows.0.values_mut().fold(joins, |has, rows| rows.forget_before() || has);
-        let (mut served, time) = (ServedVersions::default(), SystemTime::now());
-        let mut past = PastRows::default();
+        let (mut heard, time) = (PastRows::default(), SystemTime::now());
         for (host, said) in said {
-            let ended = past.0.entry(host.clone()).or_default();
+            let heard = heard.0.entry(host).or_default();
             for (word, ago) in said {
-                let version = self.said(word);
+                let version = self.said_by(word);
                 if version.doubt() == Some(Doubt::Before) && !has_before {
                     continue;
                 }
-                match ago.map(Duration::from_secs) {
-                    None => drop(served.at.entry(host.clone()).or_default().insert(version)),
-                    Some(ago) => {
-                        ended.served(version, time.checked_sub(ago).unwrap_or(time), Some(now.before(ago)));
-                    }
-                }
+                let ago = ago.map(Duration::from_secs);
+                let since = time.checked_sub(ago.unwrap_or_default()).unwrap_or(time);
+                heard.served(version, since, ago.map(|ago| now.before(ago)));
             }
         }
-        rows.serve(&served, |_| HostRows::default(), time);
-        rows.close(&served, now);
-        rows.add(&past);
+        rows.close(|host, one| heard.of(host).is_some_and(|rows| rows.open().any(|open| open == one)), now);
+        rows.add(&heard);
     }
 
     /// What a member calls by a word.
-    fn said(&mut self, word: Box<str>) -> RowVersion {
+    fn said_by(&mut self, word: Box<str>) -> RowVersion {
         if let Ok(doubt) = word.parse() {
-            return RowVersion::unknown(doubt);
+            return RowVersion::Unknown(doubt);
         }
         let file = Some(word).filter(|word| !word.is_empty());
         match self.version(&file) {
             Ok(version) => RowVersion::known(version.rules, file),
-            Err(doubt) => RowVersion::unknown(doubt),
+            Err(doubt) => RowVersion::Unknown(doubt),
         }
     }
 
@@ -183,7 +204,8 @@ impl HistoryState {
     /// knows of it.
     pub(super) fn keep_last(&self, policy: &mut Policy) {
         for site in &mut policy.sites {
-            let last = |host: Box<str>| self.rows(&host).last_file().cloned();
+            let all = || self.own.processes().chain(self.own.members.values());
+            let last = |host: Box<str>| Self::rows(&host, all()).last_file().cloned();
             let mut files: Vec<_> = site.config.patterns().map(last).collect();
             files.dedup();
             let [Some(file)] = &files[..] else { continue };
@@ -204,9 +226,9 @@ impl HistoryState {
     /// What members of a fleet served that this gateway is none of any more is replaced. Should it become one again, it
     /// asks for everything.
     pub(super) fn leave_fleet(&mut self) {
-        let now = self.clock.now();
+        let now = self.own.clock.now();
         for member in self.own.members.values_mut() {
-            member.close(&ServedVersions::default(), now);
+            member.close(|_, _| false, now);
         }
         self.own.stamps.clear();
     }

@@ -4,7 +4,7 @@ use super::HistoryState;
 use crate::decide::{Doubt, KnownVersion, RobotsVersion, SiteRules, VersionId};
 use crate::policy::hosts::Hosts;
 use crate::policy::{Policy, Site};
-use crate::record::{FileDigest, RowFolder, RowVersion, ServedVersions};
+use crate::record::{FileDigest, RowVersion, ServedVersions};
 use crate::robots::Robots;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ impl HistoryState {
 
     /// Builds the policy's table of hosts out of the rows.
     pub(super) fn give(&mut self, policy: &mut Policy) {
-        self.as_of = self.clock.now();
-        policy.clock = self.clock;
-        let all = self.processes().chain(self.own.members.values());
+        self.as_of = self.own.clock.now();
+        policy.clock = self.own.clock;
+        let all = self.own.processes().chain(self.own.members.values());
         let names: Vec<String> = all.flat_map(|rows| rows.0.keys()).map(ToString::to_string).collect();
         let hosts = Hosts::new(&policy.sites, names, |name, site| self.rules(name, site));
         for site in &mut policy.sites {
@@ -55,10 +55,9 @@ impl HistoryState {
         let served = site.map_or_else(no_file, version_of);
         // What was served before these rules ends when they come into force: no read under them is of later.
         rows.close(|version| *version == served, as_of.after(Duration::from_micros(1)));
-        self.beside(pattern, &mut rows);
+        rows.add(&Self::rows(pattern, self.own.others.values().chain(self.own.members.values())));
         rows.prune(self.period(), as_of);
-        let others = self.folder.iter().flat_map(RowFolder::others);
-        let waivers = others.chain([&self.own]).flat_map(|document| document.waivers(pattern)).collect();
+        let waivers = self.own.waivers(pattern).collect();
         let rules = SiteRules { waivers, ..rows.rules(current, as_of, |file| self.version(file)) };
         // What no row says is served cannot be held against anybody.
         let is_recorded = self.folder.is_some() && rules.since.is_some();
@@ -74,7 +73,7 @@ pub(super) fn file_of(site: &Site) -> FileDigest {
 /// What a site serves. What passes the gateway by is something unknown.
 fn version_of(site: &Site) -> RowVersion {
     if site.is_unknown {
-        return RowVersion::unknown(Doubt::Before);
+        return RowVersion::Unknown(Doubt::Before);
     }
     RowVersion::known(site.rules.current().rules, file_of(site))
 }
@@ -84,11 +83,15 @@ fn no_file() -> RowVersion {
     RowVersion::known(RobotsVersion::allowing_everything().rules, None)
 }
 
+/// What a site serves.
+pub(in crate::policy) fn served_by(site: &Site) -> ServedVersions {
+    let version = version_of(site);
+    let at = site.config.patterns().map(|name| (name, version.clone())).collect();
+    ServedVersions { at, elsewhere: None }
+}
+
 /// What a policy serves. Hosts that nobody names any more get no file, which allows everything (RFC 9309 §2.3.1.3).
-pub(super) fn served(policy: &Policy) -> ServedVersions {
-    let of_site = |site: &Arc<Site>| {
-        let version = version_of(site);
-        site.config.patterns().map(|name| (name, BTreeSet::from([version.clone()]))).collect::<Vec<_>>()
-    };
-    ServedVersions { at: policy.sites().iter().flat_map(of_site).collect(), elsewhere: Some(no_file()) }
+pub(in crate::policy) fn served(policy: &Policy) -> ServedVersions {
+    let at = policy.sites().iter().flat_map(|site| served_by(site).at).collect();
+    ServedVersions { at, elsewhere: Some(no_file()) }
 }

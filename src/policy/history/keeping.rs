@@ -152,7 +152,7 @@ impl NoticeHistory {
         let mut next = state.own.clone();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let id = u64::try_from(now.as_micros()).unwrap_or_default();
-        let at = state.clock.now();
+        let at = state.own.clock.now();
         let is_for_others = policy.config.fleet.is_some();
         next.waive(NotedWaiver { said: FleetWaiver { id, hosts, crawler }, is_for_others, at });
         state.write(next)
@@ -310,7 +310,7 @@ impl Reloader {
 
     /// Without them nobody is accused after the next start until one comes.
     fn keep_robots_seen(&self) {
-        if let Err(error) = self.reads.robots_seen.save(&self.started.state_dir, self.current().clock.now()) {
+        if let Err(error) = self.reads.robots_seen.save(&self.started.state_dir) {
             tracing::debug!("what other proxies passed on cannot be kept for the next start: {error}");
         }
     }

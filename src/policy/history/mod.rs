@@ -13,8 +13,8 @@ use super::Policy;
 use crate::config::Config;
 use crate::decide::{Doubt, NoticePeriod, NoticeTime, RobotsVersion};
 use crate::record::{
-    FileDigest, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowsError, RowsMemory,
-    SEEN, ServedVersions,
+    FileDigest, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowVersion, RowsError,
+    RowsMemory, SEEN, ServedVersions,
 };
 use crate::robots::ParseLimits;
 use parking_lot::Mutex;
@@ -24,7 +24,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use giving::{file_of, served};
+use giving::file_of;
+pub(super) use giving::{served, served_by};
 pub use keeping::{BindNowError, SiteNotice, UnknownSpan};
 pub use remembered::take_up_reads;
 
@@ -44,17 +45,18 @@ struct HistoryState {
     path: PathBuf,
     memory: RowsMemory,
     folder: Option<RowFolder>,
-    /// What this process says.
+    /// What all processes say, and the clock that notice runs by.
     own: RowDocument,
     /// Why there are no rows.
     fault: Option<String>,
     compiled: HashMap<FileDigest, Arc<RobotsVersion>>,
-    clock: NoticeClock,
     /// What versions were compiled under.
     limits: ParseLimits,
     notice: Duration,
     /// What ended later was not known to have when the policy in force was built.
     as_of: NoticeTime,
+    /// What the fleet is to know of before it is served.
+    announced: ServedVersions,
     /// Whether rows may be open of what is served no more.
     has_former: bool,
     /// Whether others wrote something since the policy in force was last given its past.
@@ -84,15 +86,14 @@ impl NoticeHistory {
         let mut state = self.state.lock();
         let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
         state.catch_up_with(policy, is_renewed);
-        let is_news = state.record(policy)?;
+        let is_unseen = state.record(policy)? && !state.own.others.is_empty();
         state.give(policy);
-        let has_company = state.folder.as_ref().is_some_and(|folder| folder.others().next().is_some());
         drop(state);
-        if is_news && has_company {
+        if is_unseen {
             // The others judge by what they know of: they are to know of this before anybody can read it.
             thread::sleep(SEEN);
         }
-        Ok(is_news && has_company)
+        Ok(is_unseen)
     }
 
     /// Gives a policy that is about to be served what others wrote since it was adopted.
@@ -136,9 +137,10 @@ impl NoticeHistory {
     /// Notes the time for the start after the next boot.
     pub(super) fn note_time(&self) {
         let mut state = self.state.lock();
-        // From an earlier time notice only takes longer.
-        if let Some(Ok(Some(noted))) = state.folder.as_mut().map(RowFolder::note_time) {
-            state.memory = RowsMemory::Noted(noted);
+        if !state.is_closed {
+            let next = state.own.clone();
+            // From an earlier time notice only takes longer.
+            let _ = state.write(next);
         }
     }
 
@@ -149,14 +151,14 @@ impl NoticeHistory {
         if is_unsaid {
             // Nothing says yet what was served.
             state.open();
-            let now = state.clock.now();
+            let now = state.own.clock.now();
             state.own.hosts.doubt(Doubt::Lost, now);
         }
         let mut next = state.own.clone();
-        next.hosts.close(&ServedVersions::default(), state.clock.now());
+        next.hosts.close(|_, _| false, state.own.clock.now());
         // Without this the next process finds out by the lock.
         if state.write(next).is_err() && is_unsaid {
-            state.memory = RowsMemory::Noted(state.clock.now());
+            state.memory = RowsMemory::Noted(state.own.clock.now());
         }
         (state.folder, state.is_closed) = (None, true);
     }
@@ -165,7 +167,7 @@ impl NoticeHistory {
     pub fn last_noted(&self) -> Option<NoticeTime> {
         let state = self.state.lock();
         if state.folder.is_none() && !state.is_closed {
-            return Some(state.clock.now());
+            return Some(state.own.clock.now());
         }
         match state.memory {
             RowsMemory::Noted(noted) => Some(noted),
@@ -185,13 +187,16 @@ impl HistoryState {
             path: config.state_dir.join(ROWS_FOLDER),
             memory,
             folder: None,
-            own: RowDocument::default(),
+            own: RowDocument {
+                clock: NoticeClock::going_on_from(latest.max(remembered)),
+                ..RowDocument::default()
+            },
             fault: None,
             compiled: HashMap::new(),
-            clock: NoticeClock::going_on_from(latest.max(remembered)),
             limits: limits(config),
             notice: config.notice,
             as_of: NoticeTime::default(),
+            announced: ServedVersions::default(),
             has_former: false,
             has_news: false,
             is_closed: false,
@@ -201,13 +206,12 @@ impl HistoryState {
     }
 
     fn open(&mut self) {
-        match RowFolder::open(&self.path, &self.memory, self.clock) {
+        match RowFolder::open(&self.path, &self.memory, self.own.clock) {
             Ok((folder, mut own, is_lost)) => {
-                self.clock = folder.clock();
                 if is_lost {
                     // Other processes may go on to serve what only the lost rows told, and may end before they have written
                     // it again.
-                    own.hosts.doubt(Doubt::Lost, self.clock.now().after(SEEN));
+                    own.hosts.doubt(Doubt::Lost, own.clock.now().after(SEEN));
                     tracing::error!(
                         "{}: what was served before is lost in part: until notice is over nobody is accused",
                         self.path.display()
@@ -241,18 +245,11 @@ impl HistoryState {
         NoticePeriod { notice: self.notice, settle: Duration::ZERO }
     }
 
-    /// What everybody says of the hosts of a pattern.
-    fn rows(&self, pattern: &str) -> HostRows {
-        let mut rows = self.own.hosts.of(pattern).cloned().unwrap_or_default();
-        self.beside(pattern, &mut rows);
+    /// What all of these say of the hosts of a pattern.
+    fn rows<'a>(pattern: &str, all: impl Iterator<Item = &'a PastRows>) -> HostRows {
+        let mut rows = HostRows::default();
+        all.filter_map(|one| one.of(pattern)).for_each(|one| rows.add(one));
         rows
-    }
-
-    /// Adds what others say.
-    fn beside(&self, pattern: &str, rows: &mut HostRows) {
-        let others = self.folder.iter().flat_map(RowFolder::others).map(|other| &other.hosts);
-        let all = others.chain(self.own.members.values());
-        all.filter_map(|other| other.of(pattern)).for_each(|other| rows.add(other));
     }
 
     /// Writes what the policy serves, beside what is served already; `true` where that is new.
@@ -262,30 +259,21 @@ impl HistoryState {
         }
         let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
         self.has_news |= folder.refresh(&mut self.own)?;
-        let (is_written, has_taken_up) = (folder.is_written(), folder.has_taken_up());
+        let is_written = folder.is_written();
         let (served, mut next) = (served(policy), self.own.clone());
-        let now = self.clock.now();
-        for pattern in served.at.keys() {
-            if next.hosts.0.contains_key(pattern) {
-                continue;
-            }
-            let known = self.rows(pattern);
-            let rows = next.hosts.tell_apart(pattern);
+        let now = self.own.clock.now();
+        let all = served.at.keys().map(|pattern| &**pattern).chain(self.named_beside());
+        for pattern in all.filter(|pattern| !self.own.hosts.0.contains_key(*pattern)) {
+            let mut rows = Self::rows(pattern, self.own.processes());
+            let known = Self::rows(pattern, self.own.processes().chain(self.own.members.values()));
             if known.rows().iter().all(|row| row.version.file().is_none()) {
                 let lost = known.rows().iter().find_map(|row| row.version.doubt());
                 rows.doubt(lost.unwrap_or(Doubt::Before), Some(now));
             }
+            next.hosts.0.insert(pattern.into(), rows);
         }
-        for pattern in self.named_beside() {
-            next.hosts.tell_apart(pattern);
-        }
-        let beside = |pattern: &str| {
-            let mut rows = HostRows::default();
-            self.beside(pattern, &mut rows);
-            rows
-        };
-        next.hosts.serve(&served, beside, SystemTime::now());
-        if next == self.own && is_written && !has_taken_up {
+        next.hosts.serve(&served, SystemTime::now());
+        if next == self.own && is_written {
             return Ok(false);
         }
         let known = self.own.files();
@@ -300,25 +288,22 @@ impl HistoryState {
         let is_news = next.hosts != self.own.hosts || !is_written;
         self.write(next)?;
         self.has_former = true;
-        // Who writes at the same time sees this one, or is seen here.
-        if let Some(folder) = &mut self.folder {
-            self.has_news |= folder.refresh(&mut self.own)?;
-        }
         Ok(is_news)
     }
 
     /// The hosts that another process has a file for. Where no site of this process names them, they get none here.
     fn named_beside(&self) -> impl Iterator<Item = &str> {
-        let all = self.folder.iter().flat_map(RowFolder::others).flat_map(|other| &other.hosts.0);
+        let all = self.own.others.values().flat_map(|other| &other.0);
         let has_file =
             |rows: &HostRows| rows.open().any(|version| version.file().is_some_and(Option::is_some));
         all.filter(move |(_, rows)| has_file(rows)).map(|(pattern, _)| &**pattern)
     }
 
     fn prune(&self, next: &mut RowDocument, served: &ServedVersions) {
-        let (period, now) = (self.period(), self.clock.now());
+        let (period, now) = (self.period(), self.own.clock.now());
         let beside: BTreeSet<&str> = self.named_beside().collect();
-        next.hosts.prune(period, now, |name| served.at.contains_key(name) || beside.contains(name));
+        let is_named = |name: &str| served.at.contains_key(name) || self.announced.at.contains_key(name);
+        next.hosts.prune(period, now, |name| is_named(name) || beside.contains(name));
         next.members.retain(|_, member| {
             member.prune(period, now, |_| true);
             member.rows().next().is_some()
@@ -326,16 +311,22 @@ impl HistoryState {
         next.waived.retain(|noted| period.covers(noted.at, now));
     }
 
-    fn write(&mut self, next: RowDocument) -> Result<(), RowsError> {
+    fn write(&mut self, mut next: RowDocument) -> Result<(), RowsError> {
         let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
-        self.memory = RowsMemory::Noted(folder.write(&next)?);
-        self.own = next;
+        self.has_news |= folder.write(&mut next)?;
+        (self.memory, self.own) = (RowsMemory::Noted(next.noted), next);
         Ok(())
     }
 
     fn end_former(&mut self, policy: &Policy) -> bool {
         let (mut next, served) = (self.own.clone(), served(policy));
-        let is_ended = self.folder.is_some() && next.hosts.close(&served, policy.in_force());
+        if self.announced.at.iter().all(|(host, version)| served.at.get(host) == Some(version)) {
+            self.announced = ServedVersions::default();
+        }
+        let is_served = |host: &str, version: &RowVersion| {
+            served.of(host) == Some(version) || self.announced.of(host) == Some(version)
+        };
+        let is_ended = self.folder.is_some() && next.hosts.close(is_served, policy.in_force());
         if is_ended {
             self.prune(&mut next, &served);
             // Where it cannot be written, they go on to excuse until it can.
@@ -360,7 +351,7 @@ impl HistoryState {
         // What a reload saw that changed nothing else is news, too.
         let mut is_new = std::mem::take(&mut self.has_news);
         is_new |= self.refresh();
-        if self.folder.as_ref().is_some_and(|folder| folder.is_written() && !folder.has_taken_up()) {
+        if self.folder.as_ref().is_some_and(RowFolder::is_written) {
             let is_ended = self.has_former && self.end_former(policy);
             return is_ended || is_new || self.has_ended_since(as_of);
         }
@@ -377,15 +368,9 @@ impl HistoryState {
 
     /// Whether anything ended since then.
     fn has_ended_since(&self, as_of: NoticeTime) -> bool {
-        let now = self.clock.now();
-        let mut rows = self.processes().flat_map(PastRows::rows);
+        let now = self.own.clock.now();
+        let mut rows = self.own.processes().flat_map(PastRows::rows);
         rows.any(|row| row.until().is_some_and(|until| until > as_of && until <= now))
-    }
-
-    /// What each process of the folder says.
-    fn processes(&self) -> impl Iterator<Item = &PastRows> {
-        let others = self.folder.iter().flat_map(RowFolder::others);
-        others.map(|other| &other.hosts).chain([&self.own.hosts])
     }
 }
 

@@ -16,8 +16,8 @@ const BEGINNING: Duration = Duration::from_secs(366 * 86_400);
 #[serde(remote = "NoticeTime")]
 pub(in crate::record) struct WrittenTime(Duration);
 
-/// The clock of one boot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// The clock of one boot; of two the greater one shows a later time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct NoticeClock {
     /// What it showed when the machine was started.
     at_boot: Duration,
@@ -38,11 +38,6 @@ impl NoticeClock {
     /// A time of this clock, on another one of the same boot.
     pub(super) const fn shifted(self, time: NoticeTime, to: Self) -> NoticeTime {
         NoticeTime(time.0.saturating_add(to.at_boot).saturating_sub(self.at_boot))
-    }
-
-    /// The one of two that shows a later time.
-    pub(super) fn later(self, other: Self) -> Self {
-        Self { at_boot: self.at_boot.max(other.at_boot) }
     }
 
     /// What it shows.
@@ -86,7 +81,7 @@ mod tests {
         let now = clock.now();
         assert!(now >= last && now.since(last) < Duration::from_secs(60), "{now:?}");
         let again: NoticeClock = serde_json::from_str(&serde_json::to_string(&clock).unwrap()).unwrap();
-        assert_eq!((again, again.later(NoticeClock { at_boot: Duration::ZERO })), (clock, clock));
+        assert_eq!(again, clock);
         assert!(NoticeClock::going_on_from(NoticeTime::default()).now().0 >= BEGINNING);
     }
 

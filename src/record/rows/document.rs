@@ -1,28 +1,31 @@
-//! What one process writes down: the time, and behind it a checksum and everything else as JSON.
+//! What the processes of a state folder write down: a checksum, and behind it everything as JSON.
 
 use super::clock::{NoticeClock, WrittenTime};
+use super::digest;
 use super::past::{FileDigest, PastRows};
-use super::{digest, whole_micros};
 use crate::decide::{NoticeTime, Waiver};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
-
-/// How many digits the time has; it is written again in its place.
-const TIME: usize = 20;
 
 /// How many hexadecimal digits of the SHA-256 stand before the rest.
 const CHECKSUM: usize = 16;
 
-/// What is known of the hosts of a state folder, as one process of it says.
+/// What is known of the hosts of a state folder, as one process of it sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowDocument {
+    /// Which process that is.
+    pub by: Box<str>,
     /// The boot of the machine it was written in.
-    pub(super) boot: Box<str>,
+    pub boot: Box<str>,
     /// The clock of that boot.
-    pub(super) clock: NoticeClock,
-    /// What its process serves, and what ended processes of the folder served.
+    pub clock: NoticeClock,
+    /// When it was written.
+    #[serde(with = "WrittenTime")]
+    pub noted: NoticeTime,
+    /// What this process serves, and what ended processes of the folder served.
     pub hosts: PastRows,
+    /// The same of the other processes.
+    pub others: BTreeMap<Box<str>, PastRows>,
     /// What other members of the fleet serve, by the ids of their stores.
     pub members: BTreeMap<Box<str>, PastRows>,
     /// How far the fleet was heard: rising.
@@ -69,45 +72,58 @@ pub struct NotedStamp {
 
 impl RowDocument {
     /// As it is written.
-    pub(super) fn bytes(&self, now: NoticeTime) -> Result<Vec<u8>, serde_json::Error> {
+    pub(super) fn bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         let text = serde_json::to_string(self)?;
-        Ok(format!("{}{} {text}\n", time_line(now), checksum(&text)).into_bytes())
+        Ok(format!("{} {text}\n", checksum(&text)).into_bytes())
     }
 
-    /// Reads one, and the time at its head; `None` where it is not what was written.
-    pub(super) fn parse(bytes: &[u8]) -> Option<(Self, NoticeTime)> {
-        let (time, rest) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
-        let (sum, text) = rest.strip_suffix('\n')?.split_once(' ')?;
-        let noted = time.parse().ok().filter(|_| time.len() == TIME)?;
-        let document = serde_json::from_str(text).ok().filter(|_| sum == checksum(text))?;
-        Some((document, NoticeTime(Duration::from_micros(noted))))
+    /// Reads one; `None` where it is not what was written.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (sum, text) = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?.split_once(' ')?;
+        serde_json::from_str(text).ok().filter(|_| sum == checksum(text))
     }
 
-    /// The same by `clock`, where it is of this boot. A process that begins anew beside another one that lives has a clock
-    /// of its own; what they have in common is for how long the machine has been up.
-    pub(super) fn with_clock(mut self, boot: &str, clock: NoticeClock) -> Self {
-        let old = self.clock;
-        if *self.boot != *boot || old == clock {
+    /// The same as the process `by` sees it.
+    pub(super) fn seen_by(mut self, by: &str) -> Self {
+        let own = self.others.remove(by).unwrap_or_default();
+        let writer = std::mem::replace(&mut self.by, by.into());
+        if *writer == *by {
+            return self;
+        }
+        let hosts = std::mem::replace(&mut self.hosts, own);
+        self.others.insert(writer, hosts);
+        self
+    }
+
+    /// The same by another clock, where it is of this boot. A process that begins anew beside another one that lives has a
+    /// clock of its own; what they have in common is for how long the machine has been up.
+    pub(super) fn by_clock(mut self, boot: &str, clock: NoticeClock) -> Self {
+        let old = std::mem::replace(&mut self.clock, clock);
+        if *self.boot != *boot {
+            self.boot = boot.into();
             return self;
         }
         let shifted = |time: NoticeTime| old.shifted(time, clock);
-        self.hosts.shift(shifted);
-        self.members.values_mut().for_each(|member| member.shift(shifted));
+        let rows = self.others.values_mut().chain(self.members.values_mut()).chain([&mut self.hosts]);
+        rows.for_each(|rows| rows.shift(shifted));
         for noted in &mut self.stamps {
             (noted.known, noted.before) = (shifted(noted.known), shifted(noted.before));
         }
         self.waived.iter_mut().for_each(|noted| noted.at = shifted(noted.at));
-        self.clock = clock;
+        self.noted = shifted(self.noted);
         self
     }
 
-    /// Takes up what another process of the folder says, which has ended.
-    pub fn absorb(&mut self, other: Self) {
-        self.hosts.add(&other.hosts);
-        if other.stamp() > self.stamp() {
-            (self.members, self.stamps) = (other.members, other.stamps);
+    /// Takes up what was written last; `true` where that is news. What this process says of itself it knows best, and whom
+    /// the writer does not know is heard until that one is gone.
+    pub(super) fn hear(&mut self, written: Self) -> bool {
+        let before = self.clone();
+        self.others.extend(written.others);
+        if written.stamps.last().map(|noted| noted.stamp) > Some(self.stamp()) {
+            (self.members, self.stamps) = (written.members, written.stamps);
         }
-        other.waived.into_iter().for_each(|noted| self.waive(noted));
+        written.waived.into_iter().for_each(|noted| self.waive(noted));
+        *self != before
     }
 
     /// Notes a word of the operator's, unless it is known.
@@ -129,16 +145,16 @@ impl RowDocument {
         self.stamps.last().map_or(0, |noted| noted.stamp)
     }
 
+    /// What each process of the folder says.
+    pub fn processes(&self) -> impl Iterator<Item = &PastRows> {
+        self.others.values().chain([&self.hosts])
+    }
+
     /// The files that it names.
     pub fn files(&self) -> BTreeSet<&FileDigest> {
-        let members = self.members.values().flat_map(PastRows::rows);
-        self.hosts.rows().chain(members).filter_map(|row| row.version.file()).collect()
+        let all = self.processes().chain(self.members.values()).flat_map(PastRows::rows);
+        all.filter_map(|row| row.version.file()).collect()
     }
-}
-
-/// The line with the time.
-pub(super) fn time_line(now: NoticeTime) -> String {
-    format!("{:0TIME$}\n", whole_micros(now.0))
 }
 
 fn checksum(text: &str) -> String {

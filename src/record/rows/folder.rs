@@ -1,25 +1,28 @@
-//! The folder of rows: one document for each process, replaced whole, and the robots.txt files that these name.
+//! The folder of rows: one document, which the processes of a state folder replace in turn, and the robots.txt files that it
+//! names.
 //!
-//! A process holds its document locked while it lives, whichever file that is at the moment. So others see by the lock
-//! whether it does.
+//! Each process holds a file of its own locked while it lives. So others see whether it does.
 
 use super::clock::{self, NoticeClock, uptime};
-use super::document::{RowDocument, time_line};
+use super::document::RowDocument;
 use super::{RowsError, RowsMemory, SEEN, digest, whole_micros};
 use crate::decide::{Doubt, NoticeTime};
-use crate::record::files::{FileId, beside, inode, make_folder, sync_folder_of};
+use crate::record::files::{FileId, beside, inode, inode_at, make_folder, replace_file, sync_folder_of};
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-/// The end of a document's name.
-const END: &str = ".rows";
+/// The document.
+const DOCUMENT: &str = "served.rows";
 
-/// The end of the name of a document that is being written.
-const NEW: &str = ".new";
+/// What the process that writes it holds locked.
+const TURN: &str = "turn.lock";
+
+/// The end of the name of what a process holds locked while it lives.
+const ALIVE: &str = ".alive";
 
 /// The end of the name of a robots.txt.
 const ROBOTS: &str = ".txt";
@@ -27,62 +30,36 @@ const ROBOTS: &str = ".txt";
 /// How much later the clock goes on where records are lost: later than anything that a read of then may bear.
 const LATER: Duration = Duration::from_secs(3_600);
 
-/// How long a file is kept that no document names: another process may be about to name it.
+/// How long a file is kept that the document does not name: another process may be about to name it.
 const UNNAMED: Duration = Duration::from_secs(3_600);
 
-/// What tells a document as it was read or written from every other.
+/// How long a process waits for another one that writes.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What tells the document as it was read or written from every other.
 type DocumentMark = (FileId, u64, Option<SystemTime>);
-
-/// Where a document was found, and the time at its head.
-type FoundDocument = (PathBuf, DocumentMark, RowDocument, NoticeTime);
-
-/// A document of another process.
-#[derive(Debug)]
-struct OtherDocument {
-    mark: DocumentMark,
-    document: RowDocument,
-    /// When it was found to be missing. Whoever removed it, its process may live, and writes it again.
-    missing: Option<NoticeTime>,
-}
-
-impl OtherDocument {
-    /// Until when its process served, where it is gone at `now` as far as can be told.
-    fn ended(&mut self, path: &Path, now: NoticeTime) -> Option<NoticeTime> {
-        if !is_gone(path) {
-            self.missing = None;
-            return None;
-        }
-        if path.exists() {
-            return Some(now);
-        }
-        let until = self.missing.get_or_insert(now).after(SEEN);
-        (until <= now).then_some(until)
-    }
-}
 
 /// The folder, as one process reads and writes it.
 #[derive(Debug)]
 pub struct RowFolder {
     folder: PathBuf,
+    /// What others know this process by, and what it holds locked.
+    name: Box<str>,
+    alive: File,
     boot: Box<str>,
-    path: PathBuf,
+    /// The latest clock of this boot: by it the document is written.
     clock: NoticeClock,
-    /// The document as it was written; without a mark where it is not certain that this outlives a power cut.
-    own: Option<(File, Option<DocumentMark>)>,
-    others: BTreeMap<PathBuf, OtherDocument>,
-    /// Documents that are taken up, and can go once that is written.
-    taken_up: Vec<PathBuf>,
-    /// Those of ended processes that are damaged, and can be set aside once the doubt is written.
-    damaged: Vec<PathBuf>,
+    /// The document as it was read or written last.
+    mark: Option<DocumentMark>,
+    /// Whether that says all that this process does, and outlives a power cut.
+    is_said: bool,
+    /// When others were found to be missing. Whoever removed what tells that they live, they make it again.
+    missing: BTreeMap<Box<str>, NoticeTime>,
 }
 
 fn mark(file: &File) -> io::Result<DocumentMark> {
     let metadata = file.metadata()?;
     Ok((inode(&metadata), metadata.len(), metadata.modified().ok()))
-}
-
-fn mark_at(path: &Path) -> Option<DocumentMark> {
-    File::open(path).and_then(|file| mark(&file)).ok()
 }
 
 fn options() -> OpenOptions {
@@ -91,16 +68,16 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Whether the process of a document is gone. What cannot be told is alive: what it serves goes on to excuse.
-fn is_gone(path: &Path) -> bool {
-    match File::open(path) {
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-        // It may have been replaced since it was opened: then its process let go of the lock, and has another one.
-        Ok(file) => {
-            file.try_lock_shared().is_ok()
-                && mark(&file).ok().map(|mark| mark.0) == mark_at(path).map(|mark| mark.0)
+/// Makes a file, unless it is there, and holds it locked: waits a little for who does at the moment.
+fn locked(path: &Path) -> io::Result<File> {
+    let (file, begun) = (options().open(path)?, Instant::now());
+    while let Err(busy) = file.try_lock() {
+        if begun.elapsed() > PATIENCE {
+            return Err(busy.into());
         }
+        std::thread::sleep(Duration::from_millis(5));
     }
+    Ok(file)
 }
 
 impl RowFolder {
@@ -126,19 +103,23 @@ impl RowFolder {
         // Where the system does not tell one boot from another, every start counts as one.
         let started = whole_micros(uptime());
         let boot = clock::boot().unwrap_or_else(|| format!("{}-{started}", std::process::id()));
-        let name = format!("{}-{}-{started}{END}", boot.get(..8).unwrap_or(&boot), std::process::id());
+        let name = format!("{}-{}-{started}", boot.get(..8).unwrap_or(&boot), std::process::id());
+        let alive = locked(&folder.join(format!("{name}{ALIVE}")))?;
         let mut this = Self {
             folder: folder.to_owned(),
-            path: folder.join(name),
+            name: name.into(),
+            alive,
             boot: boot.into(),
             clock,
-            own: None,
-            others: BTreeMap::new(),
-            taken_up: Vec::new(),
-            damaged: Vec::new(),
+            mark: None,
+            is_said: false,
+            missing: BTreeMap::new(),
         };
-        let (found, is_damaged) = this.documents()?;
-        let noted = found.iter().map(|(_, _, _, noted)| *noted).max();
+        let (found, is_damaged) = match this.read() {
+            Err(error) if error.kind() == ErrorKind::InvalidData => (None, true),
+            found => (found?, false),
+        };
+        let noted = found.as_ref().map(|found| found.noted);
         let (remembered, is_lost) = match memory {
             RowsMemory::Noted(last) => (*last, noted.is_none_or(|noted| noted < *last)),
             // Later than any time that such a clock may have shown.
@@ -153,75 +134,90 @@ impl RowFolder {
         let is_lost = is_lost || is_damaged;
         let last = noted.unwrap_or_default().max(remembered);
         let last = if is_lost { last.after(LATER) } else { last };
-        let of_boot = found.iter().filter(|(_, _, document, _)| document.boot == this.boot);
-        let clocks = of_boot.map(|(_, _, document, _)| document.clock);
-        this.clock = clocks.fold(clock.later(NoticeClock::going_on_from(last)), NoticeClock::later);
-        let (boot, clock) = (this.boot.clone(), this.clock);
-        let take = |(path, mark, document, _): FoundDocument| {
-            (path, OtherDocument { mark, document: document.with_clock(&boot, clock), missing: None })
-        };
-        this.others = found.into_iter().map(take).collect();
-        let mut own = RowDocument { boot: this.boot.clone(), clock: this.clock, ..RowDocument::default() };
-        this.absorb_ended(&mut own);
-        if let Some(newest) = this.others().max_by_key(|other| other.stamp()) {
-            // The process that started last speaks with the fleet, and goes on where the one before it was.
-            let (members, stamps) = (newest.members.clone(), newest.stamps.clone());
-            if newest.stamp() > own.stamp() {
-                (own.members, own.stamps) = (members, stamps);
-            }
-        }
+        let of_boot = found.iter().filter(|found| found.boot == this.boot).map(|found| found.clock);
+        this.clock = of_boot.fold(clock.max(NoticeClock::going_on_from(last)), NoticeClock::max);
+        let nothing = || RowDocument { by: this.name.clone(), ..RowDocument::default() };
+        let mut own = found.unwrap_or_else(nothing).by_clock(&this.boot, this.clock);
+        this.take_up(&mut own);
         Ok((this, own, is_lost))
     }
 
-    /// The clock that notice runs by.
-    pub const fn clock(&self) -> NoticeClock {
-        self.clock
+    fn path(&self) -> PathBuf {
+        self.folder.join(DOCUMENT)
     }
 
-    /// What the other processes of the folder say.
-    pub fn others(&self) -> impl Iterator<Item = &RowDocument> {
-        self.others.values().map(|other| &other.document)
+    fn alive(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}{ALIVE}"))
     }
 
-    /// The documents of others that are new and whole, and whether one is damaged.
-    fn documents(&mut self) -> io::Result<(Vec<FoundDocument>, bool)> {
-        let (mut found, mut is_damaged) = (Vec::new(), false);
-        let entries = match std::fs::read_dir(&self.folder) {
-            // It was removed while this process runs, which writes it again.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((found, is_damaged)),
-            entries => entries?,
-        };
-        for entry in entries {
-            let path = entry?.path();
-            let is_known = path == self.path || self.damaged.contains(&path);
-            if is_known || !path.to_string_lossy().ends_with(END) {
-                continue;
+    /// Whether nobody holds the file of a process.
+    fn is_free(&self, name: &str) -> io::Result<bool> {
+        Ok(File::open(self.alive(name))?.try_lock_shared().is_ok())
+    }
+
+    /// Until when a process served, where it is gone at `now`. What cannot be told is alive: what it serves goes on to excuse.
+    fn ended(&mut self, name: &str, now: NoticeTime) -> Option<NoticeTime> {
+        match self.is_free(name) {
+            Ok(true) => return Some(now),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let until = self.missing.entry(name.into()).or_insert(now).after(SEEN);
+                return (until <= now).then_some(until);
             }
-            let mut bytes = Vec::new();
-            // Another process may have taken it up at this moment.
-            let mut file = match File::open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(_) => {
-                    is_damaged = true;
-                    continue;
-                }
-                Ok(file) => file,
-            };
-            let mark = mark(&file)?;
-            if self.others.get(&path).is_some_and(|known| known.mark == mark) {
-                continue;
-            }
-            file.read_to_end(&mut bytes)?;
-            if let Some((document, noted)) = RowDocument::parse(&bytes) {
-                found.push((path, mark, document, noted));
-                continue;
-            }
-            is_damaged = true;
-            if is_gone(&path) {
-                self.damaged.push(path);
+            _ => {}
+        }
+        self.missing.remove(name);
+        None
+    }
+
+    /// Takes up what processes served that are gone; `true` where there are any.
+    fn take_up(&mut self, own: &mut RowDocument) -> bool {
+        let now = own.clock.now();
+        let ended = |name: &Box<str>| Some((name.clone(), self.ended(name, now)?));
+        let ended: Vec<_> = own.others.keys().filter_map(ended).collect();
+        for (name, until) in &ended {
+            self.missing.remove(name);
+            if let Some(mut rows) = own.others.remove(name) {
+                rows.close(|_, _| false, *until);
+                own.hosts.add(&rows);
             }
         }
-        Ok((found, is_damaged))
+        !ended.is_empty()
+    }
+
+    /// Whether others see that this process lives.
+    fn is_seen(&self) -> bool {
+        let known = self.alive.metadata().ok().map(|alive| inode(&alive));
+        inode_at(&self.alive(&self.name)) == known
+    }
+
+    /// The document, where it is another one than this process knows. `InvalidData` where it is damaged: then a copy of it is
+    /// set aside.
+    fn read(&mut self) -> io::Result<Option<RowDocument>> {
+        let path = self.path();
+        let mut file = match File::open(&path) {
+            // Or it was removed while this process runs, which writes it again.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mark = Some(mark(&file)?);
+        if self.mark == mark {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        (self.mark, self.is_said) = (mark, false);
+        let document = RowDocument::parse(&bytes).map(|document| document.seen_by(&self.name));
+        if document.is_none() {
+            let aside = beside(&path, ".damaged");
+            // Without a copy the rest is as true.
+            let _ = std::fs::write(&aside, &bytes);
+            tracing::error!(
+                aside = %aside.display(),
+                "what was served before is damaged; until notice is over nobody is accused of what a version before now may \
+                 have allowed"
+            );
+        }
+        document.map(Some).ok_or_else(|| ErrorKind::InvalidData.into())
     }
 
     /// Looks at what other processes wrote, and takes up what those served that are gone: until now, at the latest. `true`
@@ -230,108 +226,82 @@ impl RowFolder {
     /// # Errors
     /// When the folder cannot be read. What is known goes on to hold.
     pub fn refresh(&mut self, own: &mut RowDocument) -> Result<bool, RowsError> {
-        let found = self.documents().map_err(|source| RowsError { path: self.folder.clone(), source })?;
-        let mut is_new = found.1;
-        if found.1 {
-            own.hosts.doubt(Doubt::Lost, self.clock.now());
-        }
-        for (path, mark, document, _) in found.0 {
-            let document = document.with_clock(&self.boot, self.clock);
-            is_new |= self.others.get(&path).is_none_or(|known| known.document != document);
-            self.others.insert(path, OtherDocument { mark, document, missing: None });
-        }
-        Ok(self.absorb_ended(own) || is_new)
+        let is_new = self.try_refresh(own);
+        is_new.map_err(|source| RowsError { path: self.folder.clone(), source })
     }
 
-    fn absorb_ended(&mut self, own: &mut RowDocument) -> bool {
-        let now = self.clock.now();
-        let ended =
-            |(path, other): (&PathBuf, &mut OtherDocument)| Some((path.clone(), other.ended(path, now)?));
-        let ended: Vec<_> = self.others.iter_mut().filter_map(ended).collect();
-        let is_new = !ended.is_empty();
-        for (path, until) in ended {
-            if let Some(OtherDocument { mut document, .. }) = self.others.remove(&path) {
-                document.hosts.close(&super::ServedVersions::default(), until);
-                own.absorb(document);
+    fn try_refresh(&mut self, own: &mut RowDocument) -> io::Result<bool> {
+        let is_new = match self.read() {
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                own.hosts.doubt(Doubt::Lost, own.clock.now());
+                true
             }
-            self.taken_up.push(path);
-        }
-        is_new
+            Err(error) => return Err(error),
+            Ok(None) => false,
+            Ok(Some(written)) => {
+                self.clock = self.clock.max(written.clock);
+                let written = written.by_clock(&self.boot, own.clock);
+                self.is_said = written.hosts == own.hosts;
+                own.hear(written)
+            }
+        };
+        let has_taken_up = self.take_up(own);
+        self.is_said &= !has_taken_up;
+        Ok(is_new || has_taken_up)
     }
 
-    /// Whether documents are taken up, or found to be damaged, that are not cleared away yet.
-    pub fn has_taken_up(&self) -> bool {
-        !self.taken_up.is_empty() || !self.damaged.is_empty()
-    }
-
-    /// Whether the document of this process is there as it was written.
+    /// Whether the document is there, and says what this process does.
     pub fn is_written(&self) -> bool {
-        self.own.as_ref().is_some_and(|(_, mark)| mark.is_some() && mark_at(&self.path) == *mark)
+        let found = File::open(self.path()).and_then(|file| mark(&file)).ok();
+        self.is_said && found == self.mark && self.is_seen()
     }
 
-    /// Writes the document, and waits until it is on the disk; the files that it names are there. Documents that it has
-    /// taken up are cleared away. Says when it was.
+    /// Writes the document, with what others have written since, and waits until it is on the disk; the files that it names are
+    /// there. `true` where others had written something new.
     ///
     /// # Errors
     /// When it cannot be written. What was written before still holds.
-    pub fn write(&mut self, document: &RowDocument) -> Result<NoticeTime, RowsError> {
-        self.try_write(document).map_err(|source| RowsError { path: self.folder.clone(), source })
+    pub fn write(&mut self, next: &mut RowDocument) -> Result<bool, RowsError> {
+        self.try_write(next).map_err(|source| RowsError { path: self.folder.clone(), source })
     }
 
-    fn try_write(&mut self, document: &RowDocument) -> io::Result<NoticeTime> {
+    fn try_write(&mut self, next: &mut RowDocument) -> io::Result<bool> {
         make_folder(&self.folder)?;
-        let (now, next) = (self.clock.now(), beside(&self.path, NEW));
-        let mut file = options().open(&next)?;
-        // Held before anybody can find it.
-        file.try_lock().map_err(io::Error::from)?;
-        file.write_all(&document.bytes(now)?)?;
-        file.sync_all()?;
-        std::fs::rename(&next, &self.path)?;
-        // Whatever fails from here on, this is what others read: it stays locked.
-        let (file, known) = self.own.insert((file, None));
-        sync_folder_of(&self.path)?;
-        *known = Some(mark(file)?);
-        self.clear(document);
-        Ok(now)
+        let _turn = locked(&self.folder.join(TURN))?;
+        let is_new = self.try_refresh(next)?;
+        self.is_said = false;
+        if !self.is_seen() {
+            self.alive = locked(&self.alive(&self.name))?;
+        }
+        next.noted = next.clock.now();
+        let path = self.path();
+        replace_file(&path, &next.clone().by_clock(&self.boot, self.clock).bytes()?)?;
+        self.mark = Some(mark(&File::open(&path)?)?);
+        sync_folder_of(&path)?;
+        self.is_said = true;
+        self.clear(next);
+        Ok(is_new)
     }
 
-    /// Removes documents that are taken up, and files that no document names.
-    fn clear(&mut self, own: &RowDocument) {
-        for path in self.taken_up.drain(..).filter(|path| is_gone(path)) {
-            // What stays is taken up once more.
-            let _ = std::fs::remove_file(path);
-        }
-        let documents = std::iter::once(own).chain(self.others.values().map(|other| &other.document));
-        let named: HashSet<&Box<str>> = documents.flat_map(RowDocument::files).flatten().collect();
-        for path in self.damaged.drain(..).filter(|path| is_gone(path)) {
-            set_aside(&path);
-        }
+    /// Removes what processes left that are gone, and files that the document does not name.
+    fn clear(&self, document: &RowDocument) {
+        let named: HashSet<&Box<str>> = document.files().into_iter().flatten().collect();
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_named = match name.strip_suffix(ROBOTS) {
-                Some(name) => named.contains(&Box::from(name)),
-                None => !name.ends_with(NEW),
-            };
             let modified = || entry.metadata().and_then(|metadata| metadata.modified());
             let is_old = || modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > UNNAMED));
-            if !is_named && is_old() {
+            let goes = match (name.strip_suffix(ROBOTS), name.strip_suffix(ALIVE)) {
+                (Some(file), _) => !named.contains(&Box::from(file)) && is_old(),
+                (_, Some(process)) => {
+                    !document.others.contains_key(process) && self.is_free(process).unwrap_or_default()
+                }
+                _ => name.strip_suffix(".new").is_some() && is_old(),
+            };
+            if goes {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
-    }
-
-    /// Notes the time, so that the clock can go on from it after the machine was off.
-    ///
-    /// # Errors
-    /// When that cannot be written: then the clock goes on from an earlier time, and notice takes longer.
-    pub fn note_time(&mut self) -> io::Result<Option<NoticeTime>> {
-        let now = self.clock.now();
-        let Some((file, known)) = &mut self.own else { return Ok(None) };
-        file.write_all_at(time_line(now).as_bytes(), 0)?;
-        file.sync_data()?;
-        *known = Some(mark(file)?);
-        Ok(Some(now))
     }
 
     /// Keeps a robots.txt, under its SHA-256.
@@ -361,17 +331,4 @@ impl RowFolder {
     fn robots(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}{ROBOTS}"))
     }
-}
-
-/// Moves a document that is damaged out of the way.
-fn set_aside(path: &Path) {
-    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let aside = beside(path, &format!(".damaged-{time}"));
-    // What stays is doubt once more.
-    let _ = std::fs::rename(path, &aside);
-    tracing::error!(
-        aside = %aside.display(),
-        "what was served before is damaged and was set aside; until notice is over nobody is accused of what a version \
-         before now may have allowed"
-    );
 }

@@ -1,9 +1,9 @@
 //! What hosts were given: which robots.txt, from when until when, and by which processes.
 //!
-//! Fair notice rests on it (RFC 9309 §2.4), so it is written and synced before a version is served. Each process of a state
-//! folder has one document of rows there, which it replaces whole ([`RowFolder`]). No request writes to it. A process that
-//! starts, or finds another one gone, takes up what that had written. The store remembers when a document was written last,
-//! so that rows that are lost, or older ones that were put back, are told from a first start.
+//! Fair notice rests on it (RFC 9309 §2.4), so it is written and synced before a version is served. The processes of a state
+//! folder have one document of rows there, which they replace whole, in turn ([`RowFolder`]). No request writes to it. A
+//! process that starts, or finds another one gone, takes up what that had written. The store remembers when the document was
+//! written last, so that rows that are lost, or older ones that were put back, are told from a first start.
 
 mod clock;
 mod document;

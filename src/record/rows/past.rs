@@ -4,9 +4,9 @@
 //! the same are one. What nobody knows stands among them as something unknown, and excuses from an accusation until its
 //! notice is over.
 
-use super::whole_micros;
 use crate::decide::{Doubt, KnownVersion, NoticePeriod, NoticeTime, RobotsVersion, SiteRules};
 use crate::decide::{FormerVersion, RulesId};
+use crate::record::word;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const EVERY_OTHER: &str = "*";
 pub type FileDigest = Option<Box<str>>;
 
 /// What was served.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowVersion {
     /// A file, or none.
@@ -32,8 +32,8 @@ pub enum RowVersion {
         /// Its bytes.
         file: FileDigest,
     },
-    /// Something unknown, and why it is ([`Doubt`]).
-    Unknown(Box<str>),
+    /// Something unknown, and why it is.
+    Unknown(#[serde(with = "word")] Doubt),
 }
 
 impl RowVersion {
@@ -42,16 +42,11 @@ impl RowVersion {
         Self::Known { rules: rules.to_string().into(), file }
     }
 
-    /// Something that nobody knows.
-    pub fn unknown(doubt: Doubt) -> Self {
-        Self::Unknown(doubt.to_string().into())
-    }
-
     /// It in one word, as members of a fleet tell each other: a digest, nothing for no file, or why it is not known.
     pub fn word(&self) -> &str {
         match self {
             Self::Known { file, .. } => file.as_deref().unwrap_or_default(),
-            Self::Unknown(doubt) => doubt,
+            Self::Unknown(doubt) => doubt.into(),
         }
     }
 
@@ -64,14 +59,15 @@ impl RowVersion {
     }
 
     /// Why it is not known.
-    pub fn doubt(&self) -> Option<Doubt> {
+    pub const fn doubt(&self) -> Option<Doubt> {
         match self {
             Self::Known { .. } => None,
-            Self::Unknown(word) => Some(word.parse().unwrap_or(Doubt::Lost)),
+            Self::Unknown(doubt) => Some(*doubt),
         }
     }
 
-    fn is_same(&self, other: &Self) -> bool {
+    /// Whether both say the same: then they are one for notice.
+    pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Known { rules, .. }, Self::Known { rules: others, .. }) => rules == others,
             _ => self == other,
@@ -84,8 +80,8 @@ impl RowVersion {
 pub struct HostRow {
     /// What was served.
     pub version: RowVersion,
-    /// When it came into force by the time of day, in microseconds.
-    since: u64,
+    /// When it came into force by the time of day.
+    since: SystemTime,
     /// Whether that date, to the second, tells it from every other version of the host.
     is_dated: bool,
     /// When it was replaced, on the clock that notice runs by; nothing while it is served.
@@ -98,13 +94,9 @@ impl HostRow {
         self.until.map(NoticeTime)
     }
 
-    fn since(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_micros(self.since)
-    }
-
     /// Dates of HTTP have whole seconds (RFC 9110 §5.6.7).
-    const fn second(&self) -> u64 {
-        self.since / 1_000_000
+    fn second(&self) -> u64 {
+        self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
     }
 }
 
@@ -133,36 +125,24 @@ impl HostRows {
         known.max_by_key(|row| row.until.unwrap_or(Duration::MAX))?.version.file()
     }
 
-    /// The version is served from now on; `beside` are the rows of others for the same hosts.
-    pub fn serve(&mut self, version: &RowVersion, beside: &Self, now: SystemTime) {
-        let is_open = |row: &&HostRow| row.until.is_none();
-        let latest = self.latest.max(beside.latest);
-        let other = beside.rows.iter().filter(is_open).find(|row| row.version == *version);
-        let place = self.rows.iter().position(|row| row.version.is_same(version));
+    /// The version is served from now on.
+    pub fn serve(&mut self, version: &RowVersion, now: SystemTime) {
         let is_first = !self.rows.iter().any(|row| row.until.is_none());
         let last = self.rows.iter().filter_map(|row| row.until).max();
-        let goes_on = place.and_then(|at| self.rows.get(at)).is_some_and(|row| {
-            // A process that is started again goes on with what the last one served.
-            (row.until.is_none() || is_first && row.until == last) && row.version == *version
-        });
-        if let Some(row) = place.filter(|_| goes_on).and_then(|at| self.rows.get_mut(at)) {
-            row.until = None;
-            return;
+        // A process that is started again goes on with what the last one served.
+        let goes_on = |row: &HostRow| row.until.is_none() || is_first && row.until == last;
+        match self.rows.iter().position(|row| row.version.is_same(version)) {
+            Some(at) if self.rows[at].version == *version && goes_on(&self.rows[at]) => {
+                self.rows[at].until = None;
+                return;
+            }
+            Some(at) => drop(self.rows.remove(at)),
+            None => {}
         }
-        place.map(|at| self.rows.remove(at));
-        let (since, is_dated) = if let Some(row) = other {
-            (row.since, row.is_dated && row.second() == latest)
-        } else {
-            let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            (whole_micros(since), since.as_secs() > latest)
-        };
-        let row = HostRow { version: version.clone(), since, is_dated, until: None };
-        self.latest = latest.max(row.second());
-        if !is_dated {
-            // Within one second, or after a step of the clock, it may bear the date of an earlier one. Then no date tells
-            // versions of this host apart any more.
-            self.rows.iter_mut().for_each(|row| row.is_dated = false);
-        }
+        let mut row = HostRow { version: version.clone(), since: now, is_dated: true, until: None };
+        // Within one second, or after a step of the clock, it may bear the date of an earlier one.
+        row.is_dated = row.second() > self.latest;
+        self.latest = self.latest.max(row.second());
         self.rows.push(row);
     }
 
@@ -174,12 +154,11 @@ impl HostRows {
 
     /// Something that nobody knows was served until then, or still is.
     pub fn doubt(&mut self, doubt: Doubt, until: Option<NoticeTime>) {
-        self.served(RowVersion::unknown(doubt), SystemTime::UNIX_EPOCH, until);
+        self.served(RowVersion::Unknown(doubt), SystemTime::UNIX_EPOCH, until);
     }
 
     /// The version was served by somebody from then until then, or still is.
     pub fn served(&mut self, version: RowVersion, since: SystemTime, until: Option<NoticeTime>) {
-        let since = whole_micros(since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
         self.add_row(&HostRow { version, since, is_dated: false, until: until.map(|until| until.0) });
     }
 
@@ -206,12 +185,11 @@ impl HostRows {
 
     /// Takes up what others say of the same hosts: of each version until when the last one served it.
     pub fn add(&mut self, other: &Self) {
+        let is_of_other = |row: &HostRow| {
+            other.rows.iter().any(|one| one.version != row.version && one.second() == row.second())
+        };
+        self.rows.iter_mut().for_each(|row| row.is_dated &= !is_of_other(row));
         other.rows.iter().for_each(|row| self.add_row(row));
-        if self.latest > 0 && other.latest > 0 && *self != *other {
-            let seconds: Vec<u64> = self.rows.iter().map(HostRow::second).collect();
-            let is_alone = |second: u64| seconds.iter().filter(|other| **other == second).count() == 1;
-            self.rows.iter_mut().for_each(|row| row.is_dated &= is_alone(row.second()));
-        }
         self.latest = self.latest.max(other.latest);
     }
 
@@ -246,14 +224,14 @@ impl HostRows {
                     .version
                     .file()
                     .map_or_else(|| Err(row.version.doubt().unwrap_or(Doubt::Lost)), &mut compiled),
-                since: row.since(),
+                since: row.since,
                 until: row.until(),
             })
             .collect();
         // First what others still serve, then the newest.
         former.sort_by_key(|row| std::cmp::Reverse(row.until.unwrap_or(NoticeTime(Duration::MAX))));
         SiteRules {
-            since: own.map(HostRow::since),
+            since: own.map(|row| row.since),
             is_dated: own.is_some_and(|row| row.is_dated),
             former,
             as_of,
@@ -264,10 +242,6 @@ impl HostRows {
     /// Whether anybody could hold something else than what is served from now on.
     fn has_past(&self) -> bool {
         self.rows.len() > 1 || self.rows.iter().any(|row| row.until.is_some())
-    }
-
-    fn shift(&mut self, shifted: impl Fn(NoticeTime) -> NoticeTime) {
-        self.rows.iter_mut().for_each(|row| row.until = row.until().map(&shifted).map(|until| until.0));
     }
 }
 
@@ -280,21 +254,19 @@ pub fn patterns(of: &str) -> impl Iterator<Item = String> + '_ {
     own.into_iter().chain(above).chain([EVERY_OTHER.to_owned()])
 }
 
-/// What somebody serves.
+/// What a process serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServedVersions {
     /// By pattern: `example.org`, `*.example.org`, or `*` for every other host.
-    pub at: BTreeMap<Box<str>, BTreeSet<RowVersion>>,
+    pub at: BTreeMap<Box<str>, RowVersion>,
     /// What hosts get that were served once and that nobody names any more.
     pub elsewhere: Option<RowVersion>,
 }
 
 impl ServedVersions {
     /// What is served to the hosts of a pattern.
-    fn of<'a>(&'a self, pattern: &str) -> impl Iterator<Item = &'a RowVersion> {
-        let found = patterns(pattern).find_map(|pattern| self.at.get(&*pattern));
-        let elsewhere = self.elsewhere.iter().filter(move |_| found.is_none());
-        found.into_iter().flatten().chain(elsewhere)
+    pub fn of(&self, pattern: &str) -> Option<&RowVersion> {
+        patterns(pattern).find_map(|pattern| self.at.get(&*pattern)).or(self.elsewhere.as_ref())
     }
 }
 
@@ -317,21 +289,20 @@ impl PastRows {
     }
 
     /// These versions are served from now on, beside those that are.
-    pub fn serve(&mut self, served: &ServedVersions, beside: impl Fn(&str) -> HostRows, now: SystemTime) {
+    pub fn serve(&mut self, served: &ServedVersions, now: SystemTime) {
         for pattern in served.at.keys() {
             self.tell_apart(pattern);
         }
         for (pattern, rows) in &mut self.0 {
-            let beside = beside(pattern);
-            served.of(pattern).for_each(|version| rows.serve(version, &beside, now));
+            served.of(pattern).into_iter().for_each(|version| rows.serve(version, now));
         }
     }
 
-    /// Nothing but these is served any more; `true` where that was otherwise.
-    pub fn close(&mut self, served: &ServedVersions, now: NoticeTime) -> bool {
+    /// What `is_served` does not hold for is not served any more; `true` where anything was.
+    pub fn close(&mut self, is_served: impl Fn(&str, &RowVersion) -> bool, now: NoticeTime) -> bool {
         let mut is_other = false;
         for (pattern, rows) in &mut self.0 {
-            is_other |= rows.close(|version| served.of(pattern).any(|one| one == version), now);
+            is_other |= rows.close(|version| is_served(pattern, version), now);
         }
         is_other
     }
@@ -365,8 +336,10 @@ impl PastRows {
     }
 
     /// The same by another clock.
-    pub fn shift(&mut self, shifted: impl Fn(NoticeTime) -> NoticeTime + Copy) {
-        self.0.values_mut().for_each(|rows| rows.shift(shifted));
+    pub fn shift(&mut self, shifted: impl Fn(NoticeTime) -> NoticeTime) {
+        for row in self.0.values_mut().flat_map(|rows| &mut rows.rows) {
+            row.until = row.until().map(|until| shifted(until).0);
+        }
     }
 
     /// All rows.

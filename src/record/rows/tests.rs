@@ -49,7 +49,7 @@ impl Host {
     fn serve_dated(&mut self, text: &str, second: u64, shown: u64) {
         self.texts.insert(digest(text.as_bytes()), text.to_owned());
         let version = version(text);
-        self.rows.serve(&version, &self.beside, date(shown));
+        self.rows.serve(&version, date(shown));
         self.rows.close(|one| *one == version, at(second));
         self.rows.prune(PERIOD, at(second));
     }
@@ -89,7 +89,7 @@ fn a_version_is_replaced_when_the_last_one_ceases_to_serve_it() {
     let mut host = Host::default();
     host.serve(&b, 200);
     host.texts.insert(digest(a.as_bytes()), a.clone());
-    host.beside.serve(&version(&a), &HostRows::default(), date(1));
+    host.beside.serve(&version(&a), date(1));
     assert_eq!(host.former(&b), [(Some(id(&a)), None)]);
     host.beside.close(|_| false, at(1_000));
     assert_eq!(host.former(&b), [(Some(id(&a)), Some(1_000))]);
@@ -139,25 +139,21 @@ fn a_date_that_an_earlier_version_had_tells_nothing_ever_after() {
 }
 
 #[test]
-fn a_date_that_a_later_version_had_too_tells_nothing_when_its_version_returns() {
+fn a_date_that_another_process_gave_another_version_tells_nothing_ever_after() {
     let (a, b) = (closing(1), closing(2));
     let mut host = Host::default();
     host.texts.insert(digest(a.as_bytes()), a.clone());
-    // Another process still serves it.
-    host.beside.serve(&version(&a), &HostRows::default(), date(10));
+    host.beside.serve(&version(&a), date(10));
     host.serve_dated(&b, 2, 10);
     assert!(!host.rules(&b).is_dated);
-    host.serve_dated(&a, 3, 12);
-    assert!(!host.rules(&a).is_dated, "who has the other file would be told that it is this one");
-}
-
-#[test]
-fn a_process_that_begins_beside_another_has_the_date_of_what_both_serve() {
-    let mut host = Host::default();
-    host.beside.serve(&version(&closing(1)), &HostRows::default(), date(10));
-    host.serve_dated(&closing(1), 2, 50);
-    let rules = host.rules(&closing(1));
-    assert_eq!((rules.since, rules.is_dated), (Some(date(10)), true));
+    host.beside.close(|_| false, at(3));
+    host.rows.add(&host.beside.clone());
+    host.beside = HostRows::default();
+    host.rows.prune(PERIOD, at(200));
+    assert_eq!(host.former(&b), []);
+    assert!(!host.rules(&b).is_dated, "who has the other file would be told that it is this one");
+    host.serve_dated(&a, 300, 12);
+    assert!(host.rules(&a).is_dated);
 }
 
 #[test]
@@ -183,14 +179,14 @@ fn what_finds_no_room_is_something_unknown_until_it_was_replaced() {
 fn hosts_that_are_told_apart_keep_what_they_were_given() {
     let serves = |at: &[(&str, u64)]| ServedVersions {
         elsewhere: None,
-        at: at.iter().map(|(host, path)| ((*host).into(), [version(&closing(*path))].into())).collect(),
+        at: at.iter().map(|(host, path)| ((*host).into(), version(&closing(*path)))).collect(),
     };
     let mut rows = PastRows::default();
-    let alone = |_: &str| HostRows::default();
-    rows.serve(&serves(&[("*", 1)]), alone, date(1));
+    rows.serve(&serves(&[("*", 1)]), date(1));
     let next = serves(&[("*", 1), ("*.w.example", 2)]);
-    rows.serve(&next, alone, date(2));
-    assert!(rows.close(&next, at(2)) && !rows.close(&next, at(3)));
+    rows.serve(&next, date(2));
+    let is_next = |host: &str, one: &RowVersion| next.of(host) == Some(one);
+    assert!(rows.close(is_next, at(2)) && !rows.close(is_next, at(3)));
     let count = |rows: &PastRows, host| rows.of(host).unwrap().rows().len();
     assert_eq!((count(&rows, "x.w.example"), count(&rows, "x.example")), (2, 1));
     assert_eq!(rows.of("a.example"), rows.of("*"));
@@ -202,13 +198,12 @@ fn hosts_that_are_told_apart_keep_what_they_were_given() {
 fn a_host_that_nobody_names_any_more_gets_no_past_of_others() {
     let serves = |at: &[(&str, u64)]| ServedVersions {
         elsewhere: None,
-        at: at.iter().map(|(host, path)| ((*host).into(), [version(&closing(*path))].into())).collect(),
+        at: at.iter().map(|(host, path)| ((*host).into(), version(&closing(*path)))).collect(),
     };
     let mut rows = PastRows::default();
-    let alone = |_: &str| HostRows::default();
     for (second, next) in [(1, serves(&[("*", 1), ("a", 2)])), (2, serves(&[("*", 2)]))] {
-        rows.serve(&next, alone, date(second));
-        rows.close(&next, at(second));
+        rows.serve(&next, date(second));
+        rows.close(|host, one| next.of(host) == Some(one), at(second));
         rows.prune(PERIOD, at(second), |pattern| next.at.contains_key(pattern));
     }
     let count = |rows: &PastRows, host| rows.of(host).unwrap().rows().len();

@@ -18,16 +18,17 @@ pub(super) fn write_past(state: &Path, robots: &[u8]) {
     let compiled = Arc::new(Robots::parse(robots, &ParseLimits::default()).robots);
     let rules = RobotsVersion::new(None, compiled).rules.to_string();
     let version = json!({"known": {"rules": rules, "file": file}});
-    let row =
-        json!({"version": version, "since": 1_577_836_800_000_000_u64, "is_dated": true, "until": null});
+    let since = json!({"secs_since_epoch": 1_577_836_800, "nanos_since_epoch": 0});
+    let row = json!({"version": version, "since": since, "is_dated": true, "until": null});
     let host = json!({"rows": [row], "latest": 1_577_836_800});
+    let noted = NoticeClock::default().at(Duration::from_secs(30 * 86_400)).0;
     let document = json!({
-        "boot": "", "clock": {"at_boot": {"secs": 0, "nanos": 0}}, "hosts": {"*": host}, "members": {}, "stamps": [], "waived": [],
+        "by": "", "boot": "", "clock": {"at_boot": {"secs": 0, "nanos": 0}}, "noted": noted, "hosts": {"*": host}, "others": {},
+        "members": {}, "stamps": [], "waived": [],
     });
     let text = document.to_string();
-    let noted = NoticeClock::default().at(Duration::from_secs(30 * 86_400)).0.as_micros();
     let sum = &digest(text.as_bytes())[..16];
     std::fs::create_dir_all(&rows).expect("a state folder");
     std::fs::write(rows.join(format!("{file}.txt")), robots).expect("a robots.txt");
-    std::fs::write(rows.join("long-ago.rows"), format!("{noted:020}\n{sum} {text}\n")).expect("rows");
+    std::fs::write(rows.join("served.rows"), format!("{sum} {text}\n")).expect("rows");
 }

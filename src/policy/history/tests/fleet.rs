@@ -1,7 +1,7 @@
 //! What other members of a fleet gave a host.
 
 use super::*;
-use crate::policy::standing::{FleetNews, SaidRows};
+use crate::policy::standing::{FleetNews, FleetStanding, SaidRows};
 use crate::record::digest;
 use std::collections::BTreeMap;
 
@@ -97,4 +97,31 @@ fn a_member_that_is_gone_is_forgotten_once_nobody_can_hold_what_it_served() {
     let mut next = state.own.clone();
     state.prune(&mut next, &served(&policy));
     assert_eq!(next.members.keys().map(|store| &**store).collect::<Vec<_>>(), ["serving"]);
+}
+
+#[test]
+fn what_is_announced_is_said_and_goes_on_until_it_is_in_force_or_comes_to_nothing() {
+    let scene = HistoryScene::new();
+    let (history, first) = scene.start(&[(&[], "a")]);
+    let sites: &[(&[&str], &str)] = &[(&[], "b"), (&["b.example"], "b")];
+    let announced = scene.policy(sites);
+    let file = digest(closing("b").as_bytes());
+    let is_said = |policy: &Policy| {
+        let rows = history.word(policy, &FleetStanding::default()).rows;
+        ["*", "b.example"].map(|host| rows.get(host).is_some_and(|words| words.get(&file) == Some(&None)))
+    };
+    for comes_to_nothing in [true, false] {
+        history.announce(&announced).unwrap();
+        // What waits is not in force after a reload that brought the rest.
+        let same = scene.reload(&history, &first, &[(&[], "a")]);
+        assert!(!history.look(&same) && is_said(&same) == [true; 2] && !history.announced().at.is_empty());
+        assert_eq!(history.bytes(&history.word(&same, &FleetStanding::default()).rows).len(), 2);
+        if comes_to_nothing {
+            history.withdraw();
+            assert!(history.look(&same) && is_said(&same) == [false; 2]);
+        } else {
+            let served = scene.reload(&history, &same, sites);
+            assert!(is_said(&served) == [true; 2] && history.announced().at.is_empty());
+        }
+    }
 }

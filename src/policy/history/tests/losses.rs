@@ -72,7 +72,7 @@ fn a_read_lets_nobody_forget_what_another_process_served_when_the_rows_were_lost
     // The old process has not seen of the loss yet, and serves what it has. It may end before it does.
     let lost = rules.former().iter().find(|old| is_unknown(old)).unwrap();
     assert_eq!(lost.version.as_ref().err(), Some(&Doubt::Lost));
-    assert!(lost.until.unwrap().since(state.clock.at(begun)) >= SEEN, "{lost:?}");
+    assert!(lost.until.unwrap().since(state.own.clock.at(begun)) >= SEEN, "{lost:?}");
     drop(old);
 }
 
@@ -144,5 +144,5 @@ fn the_clock_goes_on_from_the_latest_read_where_that_was_after_the_last_rows() {
     // The machine was started anew: no document is of this boot.
     let read = noted.after(Duration::from_secs(86_400));
     let state = HistoryState::new(&policy.config, (RowsMemory::Noted(noted), read));
-    assert!(state.clock.now() >= read, "what ends from now on seems to have ended before the read");
+    assert!(state.own.clock.now() >= read, "what ends from now on seems to have ended before the read");
 }

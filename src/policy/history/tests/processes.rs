@@ -1,6 +1,7 @@
 //! What several processes of one state folder serve.
 
 use super::*;
+use crate::policy::FleetStanding;
 
 #[test]
 fn what_another_process_serves_is_held_until_that_ends() {
@@ -10,6 +11,9 @@ fn what_another_process_serves_is_held_until_that_ends() {
     let (_, rules) = policy.found(policy.hosts.find("x")).unwrap();
     let of_a = |rules: &SiteRules| rules.former().iter().find(|old| id_of(old) == id("a")).unwrap().until;
     assert_eq!(of_a(rules), None);
+    // Its own rows began with those of the other one.
+    assert!(new.look(&policy));
+    let policy = again(&new, &policy);
     assert!(!new.look(&policy));
     old.close();
     assert!(new.look(&policy));
@@ -49,12 +53,13 @@ fn a_reload_that_changes_nothing_keeps_no_news_of_others_from_the_next_look() {
 fn a_document_that_is_damaged_while_others_run_is_doubt() {
     let scene = HistoryScene::new();
     let (alive, policy) = scene.start(&[(&[], "a")]);
-    let path = policy.config.state_dir.join(ROWS_FOLDER).join("another.rows");
+    let path = policy.config.state_dir.join(ROWS_FOLDER).join("served.rows");
     std::fs::write(&path, "what was a document\n").unwrap();
     assert!(alive.look(&policy));
     assert!(held(&again(&alive, &policy), "x").contains(&None), "what it said is not known");
-    assert!(!path.exists(), "it is set aside, and told once");
-    assert!(!alive.look(&policy));
+    assert!(path.with_file_name("served.rows.damaged").exists(), "it is set aside");
+    assert!(!alive.look(&policy), "and told once");
+    assert!(std::fs::read(&path).unwrap().len() > 100, "it is written again");
 }
 
 #[test]
@@ -92,8 +97,11 @@ fn a_member_says_what_every_process_of_its_folder_serves() {
     let (former, _old) = scene.start(&[(&["a.example"], "v1"), (&[], "d")]);
     // The one that replaces it has another file, and no site of its own for the host.
     let (history, new) = scene.start(&[(&[], "v2")]);
+    // Its own rows began with those of the other one.
+    history.look(&new);
     let counts = |history: &NoticeHistory| -> Vec<(String, usize)> {
-        history.served_here().into_iter().map(|(host, files)| (host.into(), files.len())).collect()
+        let rows = history.word(&new, &FleetStanding::default()).rows.into_iter();
+        rows.map(|(host, words)| (host.into(), words.values().filter(|ago| ago.is_none()).count())).collect()
     };
     assert_eq!(counts(&history), [("*".to_owned(), 2), ("a.example".to_owned(), 2)]);
     former.close();
@@ -120,4 +128,18 @@ fn what_another_process_is_about_to_serve_is_seen_while_a_reload_reads() {
     assert!(held(&reloader.current(), "x").contains(&id("b")), "its visitors may come here");
     drop((reading, other));
     recorder.close();
+}
+
+#[test]
+fn a_process_that_begins_beside_another_has_the_date_of_what_both_serve() {
+    let scene = HistoryScene::new();
+    let (old, before) = scene.start(&[(&[], "a")]);
+    thread::sleep(Duration::from_millis(2));
+    let (new, after) = scene.start(&[(&[], "a")]);
+    let of = |policy: &Policy| {
+        let rules = policy.found(policy.hosts.find("x")).unwrap().1;
+        (rules.since, rules.is_dated)
+    };
+    assert_eq!((of(&after), of(&after).1), (of(&before), true));
+    drop((old, new));
 }

@@ -21,46 +21,51 @@ fn open(place: &TempDir, memory: RowsMemory) -> (Process, bool) {
 }
 
 fn served(path: u64) -> ServedVersions {
-    let at = [("*".into(), [version(&closing(path))].into())].into();
+    let at = [("*".into(), version(&closing(path)))].into();
     ServedVersions { at, elsewhere: None }
 }
 
 impl Process {
     fn serve(&mut self, path: u64) -> NoticeTime {
-        let (now, served) = (self.folder.clock().now(), served(path));
-        self.own.hosts.serve(&served, |_| HostRows::default(), SystemTime::now());
-        self.own.hosts.close(&served, now);
-        self.folder.write(&self.own).unwrap()
+        let (now, served) = (self.own.clock.now(), served(path));
+        self.own.hosts.serve(&served, SystemTime::now());
+        self.own.hosts.close(|host, one| served.of(host) == Some(one), now);
+        self.folder.write(&mut self.own).unwrap();
+        self.own.noted
     }
 
     /// How many rows there are, by process.
     fn rows(&self) -> (usize, Vec<usize>) {
         let count = |hosts: &PastRows| hosts.rows().count();
-        (count(&self.own.hosts), self.folder.others().map(|other| count(&other.hosts)).collect())
+        (count(&self.own.hosts), self.own.others.values().map(count).collect())
     }
 }
 
-fn documents(place: &TempDir) -> Vec<PathBuf> {
+fn document(place: &TempDir) -> PathBuf {
+    place.path().join("rows/served.rows")
+}
+
+/// How many processes left what they hold while they live.
+fn left(place: &TempDir) -> usize {
     let entries = std::fs::read_dir(place.path().join("rows")).unwrap();
     entries
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().ends_with(".rows"))
-        .collect()
+        .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|end| end == "alive"))
+        .count()
 }
 
 #[test]
-fn what_a_process_served_is_taken_up_by_the_next_one_and_its_document_goes() {
+fn what_a_process_served_is_taken_up_by_the_next_one_and_what_it_left_goes() {
     let place = tempfile::tempdir().unwrap();
     let (mut first, is_lost) = open(&place, RowsMemory::Nothing);
     assert!(!is_lost);
     let noted = first.serve(1);
     drop(first);
     let (mut next, is_lost) = open(&place, RowsMemory::Noted(noted));
-    assert!(!is_lost && next.folder.has_taken_up());
+    assert!(!is_lost && !next.folder.is_written());
     let until = next.own.hosts.rows().next().unwrap().until().unwrap();
     assert!(until >= noted, "it served until it was found to be gone, at the latest");
     next.serve(2);
-    assert_eq!((next.rows(), documents(&place).len()), ((2, vec![]), 1));
+    assert_eq!((next.rows(), left(&place)), ((2, vec![]), 1));
 }
 
 #[test]
@@ -81,30 +86,39 @@ fn a_process_that_lives_is_heard_and_is_taken_up_when_it_ends() {
     assert!(new.own.hosts.rows().filter(|row| row.until().is_some()).count() == 2);
 }
 
-/// What it serves goes on to excuse: it writes its document again when it looks next.
+/// What it serves goes on to excuse: it says so again when it looks next.
 #[test]
-fn a_process_whose_document_somebody_removed_goes_on_to_be_heard() {
+fn a_process_that_somebody_removed_all_traces_of_goes_on_to_be_heard() {
     let place = tempfile::tempdir().unwrap();
     let (mut old, _) = open(&place, RowsMemory::Nothing);
     old.serve(1);
-    let removed = documents(&place).remove(0);
     let (mut new, _) = open(&place, RowsMemory::Nothing);
     new.serve(2);
-    std::fs::remove_file(&removed).unwrap();
+    let remove = || std::fs::remove_dir_all(place.path().join("rows")).unwrap();
+    remove();
     assert!(!new.folder.refresh(&mut new.own).unwrap());
     assert_eq!(new.rows(), (1, vec![1]));
-    old.serve(1);
+    // One that begins meanwhile knows nothing of them, and writes first.
+    let (mut third, is_lost) = open(&place, RowsMemory::Noted(new.own.noted));
+    assert!(is_lost);
+    third.serve(3);
     new.folder.refresh(&mut new.own).unwrap();
-    assert_eq!(new.rows(), (1, vec![1]));
+    assert_eq!(new.rows(), (1, vec![1, 1]));
+    drop(third);
+    old.serve(1);
+    while new.rows().1 != [2] {
+        // The first one took up what the third had served, and removed its file: to this one it is missing for a while.
+        new.serve(2);
+    }
     drop(old);
-    std::fs::remove_file(&removed).unwrap();
-    let missing = new.folder.clock().now();
+    remove();
+    let missing = new.own.clock.now();
     while !new.folder.refresh(&mut new.own).unwrap() {
         std::thread::yield_now();
     }
-    assert_eq!(new.rows(), (2, vec![]));
-    let until = new.own.hosts.rows().find_map(HostRow::until).unwrap();
-    assert!(until.since(missing) >= SEEN, "nobody wrote it again");
+    assert_eq!(new.rows().1, [0; 0]);
+    let until = new.own.hosts.rows().filter_map(HostRow::until).max().unwrap();
+    assert!(until.since(missing) >= SEEN, "nobody said so again");
 }
 
 #[test]
@@ -113,7 +127,7 @@ fn rows_that_are_lost_or_put_back_are_told_from_a_first_start() {
         let place = tempfile::tempdir().unwrap();
         let (mut first, _) = open(&place, RowsMemory::Nothing);
         first.serve(1);
-        let path = documents(&place).remove(0);
+        let path = document(&place);
         let bytes = std::fs::read(&path).unwrap();
         let noted = first.serve(2);
         drop(first);
@@ -128,7 +142,7 @@ fn rows_that_are_lost_or_put_back_are_told_from_a_first_start() {
         }
         let (next, is_lost) = open(&place, RowsMemory::Noted(noted));
         assert_eq!(is_lost, loss != "nothing", "{loss}");
-        let is_later = next.folder.clock().now() > noted.after(Duration::from_secs(3_000));
+        let is_later = next.own.clock.now() > noted.after(Duration::from_secs(3_000));
         assert_eq!(is_later, is_lost, "{loss}: what was read before bears an earlier time");
     }
 }
@@ -150,7 +164,7 @@ fn a_damaged_document_is_doubt_until_that_is_written() {
     let (mut first, _) = open(&place, RowsMemory::Nothing);
     first.serve(1);
     drop(first);
-    let path = documents(&place).remove(0);
+    let path = document(&place);
     std::fs::write(&path, "what was a document\n").unwrap();
     for _ in 0..2 {
         let (_killed, is_lost) = open(&place, RowsMemory::Nothing);
@@ -158,7 +172,7 @@ fn a_damaged_document_is_doubt_until_that_is_written() {
     }
     let (mut next, _) = open(&place, RowsMemory::Nothing);
     next.serve(2);
-    assert!(!path.exists() && !next.folder.has_taken_up());
+    assert!(next.folder.is_written() && path.with_file_name("served.rows.damaged").exists());
     assert!(!open(&place, RowsMemory::Nothing).1);
 }
 
@@ -189,9 +203,7 @@ fn a_document_that_somebody_removed_is_written_again() {
     let (mut process, _) = open(&place, RowsMemory::Nothing);
     process.serve(1);
     assert!(process.folder.is_written());
-    process.folder.note_time().unwrap();
-    assert!(process.folder.is_written(), "the time is noted in its place");
-    std::fs::write(&documents(&place)[0], "other\n").unwrap();
+    std::fs::write(document(&place), "other\n").unwrap();
     assert!(!process.folder.is_written());
     process.serve(1);
     assert!(process.folder.is_written());
@@ -213,23 +225,46 @@ fn a_robots_txt_that_is_not_the_one_it_is_called_is_none() {
 }
 
 #[test]
-fn a_document_that_another_clock_wrote_in_this_boot_is_read_by_this_one() {
+fn what_another_clock_wrote_in_this_boot_is_read_by_the_own_one() {
     let place = tempfile::tempdir().unwrap();
     let (mut old, _) = open(&place, RowsMemory::Nothing);
     old.serve(1);
     old.serve(2);
-    let ended = old.own.hosts.rows().find_map(HostRow::until).unwrap();
-    let path = documents(&place).remove(0);
-    let kept = place.path().join("kept");
-    std::fs::rename(&path, &kept).unwrap();
-    // It begins anew, much later by its own clock, and the old one writes its document again.
-    let (mut new, is_lost) = open(&place, RowsMemory::Noted(old.folder.clock().now()));
-    assert!(is_lost);
-    new.serve(2);
-    std::fs::rename(&kept, &path).unwrap();
+    std::fs::remove_file(document(&place)).unwrap();
+    // It begins anew, much later by its own clock, and the old one writes again what it serves.
+    let (mut new, is_lost) = open(&place, RowsMemory::Noted(old.own.clock.now()));
+    let (by_old, by_new) = (old.own.clock, new.own.clock);
+    assert!(is_lost && by_new > by_old);
+    let noted = new.serve(3);
+    assert!(old.folder.refresh(&mut old.own).unwrap() && !old.folder.is_written());
+    old.serve(2);
     new.folder.refresh(&mut new.own).unwrap();
-    let heard = new.folder.others().next().unwrap().hosts.rows().find_map(HostRow::until).unwrap();
-    let (by_old, by_new) = (old.folder.clock().now().since(ended), new.folder.clock().now().since(heard));
-    assert!(by_old.abs_diff(by_new) < Duration::from_secs(60), "{by_old:?} {by_new:?}");
-    drop(old);
+    assert_eq!((new.rows(), old.own.clock, new.own.clock), ((1, vec![2]), by_old, by_new));
+    let ended = new.own.others.values().flat_map(PastRows::rows).find_map(HostRow::until).unwrap();
+    let ago = new.own.clock.now().since(ended);
+    assert!(ago > Duration::ZERO && ago < Duration::from_secs(60), "{ago:?}");
+    drop((old, new));
+    assert!(!open(&place, RowsMemory::Noted(noted)).1, "the document bears the later clock");
+}
+
+#[test]
+fn two_that_write_at_once_lose_nothing_of_each_other() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut one, _) = open(&place, RowsMemory::Nothing);
+    one.serve(100);
+    let (mut other, _) = open(&place, RowsMemory::Nothing);
+    let at_once = |process: &mut Process, first: u64| {
+        for path in first..first + 20 {
+            process.serve(path);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| at_once(&mut one, 100));
+        at_once(&mut other, 200);
+    });
+    for process in [&mut one, &mut other] {
+        process.folder.refresh(&mut process.own).unwrap();
+        assert_eq!(process.rows(), (20, vec![20]));
+        assert!(process.folder.is_written());
+    }
 }
