@@ -158,6 +158,7 @@ impl World {
             identity: &recognised,
             exempt: false,
             reads: &reads,
+            is_all_known: true,
             now: time(now),
         };
         let period = period(history.notice, history.settle);
@@ -248,6 +249,7 @@ fn a_read_that_overlaps_a_reload_leaves_the_old_copy_in_the_clients_hands() {
         identity: &recognised,
         exempt: false,
         reads: &reads,
+        is_all_known: true,
         now: time(100),
     };
     let outcome = decide(&rules, period(1_000, 0), &case).outcome;

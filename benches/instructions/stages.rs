@@ -79,6 +79,7 @@ fn decided<'s>(scene: &'s BenchScene, identity: &Arc<Identity>, sent: &[u8]) -> 
         identity,
         exempt: false,
         reads: &[],
+        is_all_known: true,
         now: NOW,
     };
     let decided = || decide(&scene.site.rules, scene.policy.config.period(), black_box(&case));

@@ -37,6 +37,8 @@ pub struct VerdictInput<'a> {
     pub exempt: bool,
     /// What this client has read.
     pub reads: &'a [Read],
+    /// Whether all that could be served elsewhere is among the host's former versions.
+    pub is_all_known: bool,
     /// The time of the request, on the clock that notice runs by.
     pub now: NoticeTime,
 }
@@ -117,7 +119,7 @@ fn weigh(
     let crawler = case.identity.crawler.as_deref();
     let (mut all, mut any) = (in_force.disallows(), in_force.disallows());
     let (mut all_binding, mut all_readings) = (all, in_force.disallows_reading());
-    let mut is_known = true;
+    let mut is_known = case.is_all_known;
     for former in holdings.former() {
         let Ok(version) = &former.version else {
             is_known = false;
@@ -197,9 +199,18 @@ mod tests {
             identity,
             exempt,
             reads: &[],
+            is_all_known: true,
             now,
         };
         let verdict = decide(rules, PERIOD, &case);
+        let unheard = decide(rules, PERIOD, &VerdictInput { is_all_known: false, ..case });
+        match verdict.outcome {
+            // Somebody may serve what allows it.
+            VerdictOutcome::Violation(_) => {
+                assert_eq!(unheard.outcome, VerdictOutcome::Stale(Notice::Unknown));
+            }
+            outcome => assert_eq!(unheard.outcome, outcome),
+        }
         (verdict.outcome, verdict.reason)
     }
 

@@ -203,6 +203,7 @@ impl<'p> JudgedClient<'p, '_> {
             identity,
             exempt,
             reads: &reads,
+            is_all_known: policy.knows_others(now),
             now,
         };
         let verdict = decide(rules, policy.config.period(), &case);

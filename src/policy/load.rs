@@ -118,8 +118,7 @@ pub(super) fn load(
         }
     }
     if !faults.is_empty() {
-        faults.extend(unfit);
-        return Err(ConfigErrors(faults));
+        return Err(ConfigErrors(faults.into_iter().chain(unfit).collect()));
     }
     let policy = Policy {
         generation: previous.map_or(1, |policy| policy.generation + 1),
@@ -137,6 +136,7 @@ pub(super) fn load(
         catalogue,
         hosts: Hosts::plain(&sites),
         clock: NoticeClock::default(),
+        known_until: Arc::new(u64::MAX.into()),
         fetch_marker: Arc::clone(&origins.marker),
         published: Arc::new(published),
         in_force: OnceLock::new(),

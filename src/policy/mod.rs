@@ -76,6 +76,7 @@ use arc_swap::ArcSwap;
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
@@ -110,6 +111,8 @@ pub struct Policy {
     catalogue: load::CatalogueTexts,
     /// The clock that notice runs by.
     pub clock: NoticeClock,
+    /// Until when what it knows of other processes is all that they serve, in microseconds of that clock.
+    known_until: Arc<AtomicU64>,
     /// What tells this gateway's own question for robots.txt from everybody else's.
     pub fetch_marker: Arc<str>,
     /// What the fleet published.
@@ -147,6 +150,11 @@ impl Policy {
     /// A time by which it was in force, for who has found it to be: whoever asks first sets it.
     fn in_force(&self) -> NoticeTime {
         *self.in_force.get_or_init(|| self.clock.now())
+    }
+
+    /// Whether what it knows of other processes is all that they serve.
+    fn knows_others(&self, now: NoticeTime) -> bool {
+        now.0.as_micros() <= self.known_until.load(Ordering::Relaxed).into()
     }
 
     /// A read of what is served under these rules, which are in force, releases from all that had ended by then.

@@ -303,6 +303,9 @@ impl Reloader {
         let _serving = self.serving.lock();
         let previous = self.current.get();
         let has_waited = self.history.adopt(&mut next, Some(&previous))?;
+        if has_waited {
+            self.wait_for_others();
+        }
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
         let known = self.known.lock();

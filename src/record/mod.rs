@@ -83,9 +83,9 @@ pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
-    FileDigest, FleetWaiver, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows, ROWS_FOLDER,
-    ROWS_LOOK, RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions, digest,
-    file_bytes, hexadecimal, patterns, uptime, whole_micros,
+    FileDigest, FleetWaiver, HOLDS, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows,
+    ROWS_FOLDER, ROWS_LOOK, RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions,
+    digest, file_bytes, hexadecimal, patterns, uptime, whole_micros,
 };
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,

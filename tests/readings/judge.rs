@@ -43,6 +43,7 @@ impl ReadingJudge {
             identity: &self.identity,
             exempt: false,
             reads: &[],
+            is_all_known: true,
             now: NoticeTime::default(),
         };
         decide(rules, period, &case).outcome

@@ -32,6 +32,7 @@ impl HistoryState {
     pub(super) fn give(&mut self, policy: &mut Policy) {
         self.as_of = self.own.clock.now();
         policy.clock = self.own.clock;
+        policy.known_until = Arc::clone(&self.known_until);
         let all = self.own.processes().chain(self.own.members.values());
         let names: Vec<String> = all.flat_map(|rows| rows.0.keys()).map(ToString::to_string).collect();
         let hosts = Hosts::new(&policy.sites, names, |name, site| self.rules(name, site));

@@ -3,12 +3,14 @@
 use super::NoticeHistory;
 use crate::decide::{NoticePeriod, NoticeTime, SiteRules};
 use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
-use crate::record::{FleetWaiver, NotedWaiver, ROWS_LOOK, RobotsTxtSpans, RowsError, format_span, timestamp};
+use crate::record::{
+    FleetWaiver, HOLDS, NotedWaiver, ROWS_LOOK, RobotsTxtSpans, RowsError, format_span, timestamp,
+};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// After how many of these looks the time is noted.
 const NOTED: u32 = 60;
@@ -234,6 +236,18 @@ impl Reloader {
         self.note_last_noted();
     }
 
+    /// Waits until the other processes of the state folder certainly know what is about to be served. What they begin to serve
+    /// meanwhile, the policy in force goes on to learn.
+    pub(in crate::policy) fn wait_for_others(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < HOLDS {
+            thread::sleep(ROWS_LOOK);
+            if self.history.hear() {
+                self.apply_history();
+            }
+        }
+    }
+
     fn note_last_noted(&self) {
         if let Some(noted) = self.history.last_noted() {
             self.recorder.set_rows_noted(noted);
@@ -281,7 +295,10 @@ impl Reloader {
     pub(super) fn look_at_history(&self, notes_time: bool) {
         // A reload that reads files may take its time, and others wait for no longer than a look: it goes on meanwhile. One that
         // is about to serve what it read looks by itself.
-        let Some(_serving) = self.serving.try_lock() else { return };
+        let Some(_serving) = self.serving.try_lock() else {
+            self.history.hear();
+            return;
+        };
         if self.history.look(&self.current()) {
             self.apply_history();
         }

@@ -7,20 +7,22 @@
 mod fleet;
 mod giving;
 mod keeping;
+mod looking;
 mod remembered;
 
 use super::Policy;
 use crate::config::Config;
 use crate::decide::{Doubt, NoticePeriod, NoticeTime, RobotsVersion};
 use crate::record::{
-    FileDigest, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowVersion, RowsError,
-    RowsMemory, SEEN, ServedVersions,
+    FileDigest, HOLDS, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowVersion,
+    RowsError, RowsMemory, SEEN, ServedVersions,
 };
 use crate::robots::ParseLimits;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -59,8 +61,12 @@ struct HistoryState {
     announced: ServedVersions,
     /// Whether rows may be open of what is served no more.
     has_former: bool,
+    /// Until when the policy in force knows all that others serve, in microseconds.
+    known_until: Arc<AtomicU64>,
     /// Whether others wrote something since the policy in force was last given its past.
     has_news: bool,
+    /// When others wrote something last, or ended.
+    news: NoticeTime,
     /// Whether this process has said that it serves nothing any more.
     is_closed: bool,
 }
@@ -78,7 +84,8 @@ impl NoticeHistory {
 
     /// Writes down what `policy` serves, beside what is served already, and gives the policy its hosts' past.
     ///
-    /// `true` where others may have written something meanwhile, which [`Self::catch_up`] takes up.
+    /// `true` where others are to see it before it is served: they judge by what they know of. What they write meanwhile
+    /// [`Self::catch_up`] takes up.
     ///
     /// # Errors
     /// When it cannot be written. The policy may not be served then.
@@ -86,13 +93,8 @@ impl NoticeHistory {
         let mut state = self.state.lock();
         let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
         state.catch_up_with(policy, is_renewed);
-        let is_unseen = state.record(policy)? && !state.own.others.is_empty();
+        let is_unseen = state.record(policy)? && state.may_have_company();
         state.give(policy);
-        drop(state);
-        if is_unseen {
-            // The others judge by what they know of: they are to know of this before anybody can read it.
-            thread::sleep(SEEN);
-        }
         Ok(is_unseen)
     }
 
@@ -100,7 +102,7 @@ impl NoticeHistory {
     pub(super) fn catch_up(&self, policy: &mut Policy) {
         let mut state = self.state.lock();
         // Should the policy not come into force after all, the next look gives it.
-        state.has_news |= state.refresh();
+        state.hear();
         state.give(policy);
     }
 
@@ -114,24 +116,39 @@ impl NoticeHistory {
         if policy.config.fleet.is_some() {
             self.state.lock().keep_last(&mut policy);
         }
-        if let Err(error) = self.adopt(&mut policy, None) {
-            let mut state = self.state.lock();
-            state.fault = Some(error.to_string());
-            state.folder = None;
-            state.give(&mut policy);
+        let adopted = self.adopt(&mut policy, None);
+        if matches!(adopted, Ok(true)) {
+            thread::sleep(HOLDS);
         }
+        let mut state = self.state.lock();
+        if let Err(error) = adopted {
+            (state.folder, state.fault) = (None, Some(error.to_string()));
+        }
+        state.hear();
+        state.give(&mut policy);
+        // What was heard until now, this policy knows.
+        state.has_news = false;
+        state.hear();
+        drop(state);
         policy
     }
 
-    /// Gives a policy that serves what is served already the past as it is now.
+    /// Gives a policy that serves what is served already the past as it is now. It comes into force.
     pub(super) fn give(&self, policy: &mut Policy) {
-        self.state.lock().give(policy);
+        let mut state = self.state.lock();
+        state.give(policy);
+        state.has_news = false;
     }
 
     /// Looks at what other processes wrote, whether they are still there, and whether rows can be written again; `true`
     /// where something is new.
     pub(super) fn look(&self, policy: &Policy) -> bool {
         self.state.lock().look(policy)
+    }
+
+    /// Sees what other processes wrote; `true` where the policy in force does not know of it.
+    pub(super) fn hear(&self) -> bool {
+        self.state.lock().hear()
     }
 
     /// Notes the time for the start after the next boot.
@@ -198,7 +215,9 @@ impl HistoryState {
             as_of: NoticeTime::default(),
             announced: ServedVersions::default(),
             has_former: false,
+            known_until: Arc::default(),
             has_news: false,
+            news: NoticeTime::default(),
             is_closed: false,
         };
         state.open();
@@ -258,8 +277,9 @@ impl HistoryState {
             self.open();
         }
         let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
-        self.has_news |= folder.refresh(&mut self.own)?;
+        let is_new = folder.refresh(&mut self.own)?;
         let is_written = folder.is_written();
+        self.note_news(is_new);
         let (served, mut next) = (served(policy), self.own.clone());
         let now = self.own.clock.now();
         let all = served.at.keys().map(|pattern| &**pattern).chain(self.named_beside());
@@ -285,7 +305,11 @@ impl HistoryState {
             }
         }
         self.prune(&mut next, &served);
-        let is_news = next.hosts != self.own.hosts || !is_written;
+        let is_open = |pattern: &str, version| {
+            self.own.hosts.of(pattern).is_some_and(|rows| rows.open().any(|open| open == version))
+        };
+        let mut said = next.hosts.0.keys().filter_map(|pattern| Some((pattern, served.of(pattern)?)));
+        let is_news = !is_written || said.any(|(pattern, version)| !is_open(pattern, version));
         self.write(next)?;
         self.has_former = true;
         Ok(is_news)
@@ -313,8 +337,9 @@ impl HistoryState {
 
     fn write(&mut self, mut next: RowDocument) -> Result<(), RowsError> {
         let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
-        self.has_news |= folder.write(&mut next)?;
+        let is_new = folder.write(&mut next)?;
         (self.memory, self.own) = (RowsMemory::Noted(next.noted), next);
+        self.note_news(is_new);
         Ok(())
     }
 
@@ -326,7 +351,9 @@ impl HistoryState {
         let is_served = |host: &str, version: &RowVersion| {
             served.of(host) == Some(version) || self.announced.of(host) == Some(version)
         };
-        let is_ended = self.folder.is_some() && next.hosts.close(is_served, policy.in_force());
+        // What others served that have ended since may have become one with a row of this process.
+        let ended = policy.in_force().max(self.news);
+        let is_ended = self.folder.is_some() && next.hosts.close(is_served, ended);
         if is_ended {
             self.prune(&mut next, &served);
             // Where it cannot be written, they go on to excuse until it can.
@@ -335,42 +362,6 @@ impl HistoryState {
             self.has_former = false;
         }
         is_ended
-    }
-
-    /// Looks at what others wrote; `true` where that is news. Where it cannot be read, what is known goes on to hold.
-    fn refresh(&mut self) -> bool {
-        let Self { folder, own, .. } = self;
-        folder.as_mut().is_some_and(|folder| folder.refresh(own).unwrap_or_default())
-    }
-
-    fn look(&mut self, policy: &Policy) -> bool {
-        if self.is_closed {
-            return false;
-        }
-        let (was_open, as_of) = (self.folder.is_some(), self.as_of);
-        // What a reload saw that changed nothing else is news, too.
-        let mut is_new = std::mem::take(&mut self.has_news);
-        is_new |= self.refresh();
-        if self.folder.as_ref().is_some_and(RowFolder::is_written) {
-            let is_ended = self.has_former && self.end_former(policy);
-            return is_ended || is_new || self.has_ended_since(as_of);
-        }
-        match self.record(policy) {
-            Ok(is_news) => is_new || is_news || !was_open,
-            Err(error) => {
-                if !was_open {
-                    (self.folder, self.fault) = (None, Some(error.to_string()));
-                }
-                is_new
-            }
-        }
-    }
-
-    /// Whether anything ended since then.
-    fn has_ended_since(&self, as_of: NoticeTime) -> bool {
-        let now = self.own.clock.now();
-        let mut rows = self.own.processes().flat_map(PastRows::rows);
-        rows.any(|row| row.until().is_some_and(|until| until > as_of && until <= now))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::config::{Arguments, Config};
 use crate::decide::{FormerVersion, SiteRules, VersionId};
 use crate::policy::check;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 use tempfile::TempDir;
 

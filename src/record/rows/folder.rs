@@ -172,8 +172,8 @@ impl RowFolder {
     /// Takes up what processes served that are gone; `true` where there are any.
     fn take_up(&mut self, own: &mut RowDocument) -> bool {
         let now = own.clock.now();
-        let ended = |name: &Box<str>| Some((name.clone(), self.ended(name, now)?));
-        let ended: Vec<_> = own.others.keys().filter_map(ended).collect();
+        let all = own.others.keys();
+        let ended: Vec<_> = all.filter_map(|name| Some((name.clone(), self.ended(name, now)?))).collect();
         for (name, until) in &ended {
             self.missing.remove(name);
             if let Some(mut rows) = own.others.remove(name) {

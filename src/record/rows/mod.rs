@@ -34,6 +34,10 @@ pub const ROWS_LOOK: Duration = Duration::from_millis(500);
 /// again where somebody removed them.
 pub const SEEN: Duration = ROWS_LOOK.saturating_add(Duration::from_millis(250));
 
+/// For how long what a process has seen of the others is all that they serve: whoever begins to serve something beside others
+/// waits for that long after it has written it.
+pub const HOLDS: Duration = Duration::from_secs(2);
+
 /// Why rows cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", path.display(), self.reason())]

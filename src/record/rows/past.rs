@@ -131,14 +131,11 @@ impl HostRows {
         let last = self.rows.iter().filter_map(|row| row.until).max();
         // A process that is started again goes on with what the last one served.
         let goes_on = |row: &HostRow| row.until.is_none() || is_first && row.until == last;
-        match self.rows.iter().position(|row| row.version.is_same(version)) {
-            Some(at) if self.rows[at].version == *version && goes_on(&self.rows[at]) => {
-                self.rows[at].until = None;
-                return;
-            }
-            Some(at) => drop(self.rows.remove(at)),
-            None => {}
+        if let Some(row) = self.rows.iter_mut().find(|row| row.version == *version && goes_on(row)) {
+            row.until = None;
+            return;
         }
+        self.rows.retain(|row| !row.version.is_same(version));
         let mut row = HostRow { version: version.clone(), since: now, is_dated: true, until: None };
         // Within one second, or after a step of the clock, it may bear the date of an earlier one.
         row.is_dated = row.second() > self.latest;

@@ -23,6 +23,22 @@ fn what_another_process_serves_is_held_until_that_ends() {
     assert!(of_a(rules).is_some());
 }
 
+/// Both served it, and the one that went on to do so ends before the other has noted that it does not any more.
+#[test]
+fn what_two_processes_served_ends_with_the_last_of_them() {
+    let scene = HistoryScene::new();
+    let (old, _) = scene.start(&[(&[], "a")]);
+    let (new, policy) = scene.start(&[(&[], "b")]);
+    let in_force = policy.in_force();
+    thread::sleep(Duration::from_millis(2));
+    old.close();
+    assert!(new.look(&policy) && new.look(&policy));
+    let next = again(&new, &policy);
+    let (_, rules) = next.found(next.hosts.find("x")).unwrap();
+    let until = rules.former().iter().find(|old| id_of(old) == id("a")).unwrap().until.unwrap();
+    assert!(until.since(in_force) >= Duration::from_millis(2), "a read of the new one after that counts");
+}
+
 #[test]
 fn a_process_that_was_alone_learns_of_another() {
     let scene = HistoryScene::new();
@@ -34,6 +50,46 @@ fn a_process_that_was_alone_learns_of_another() {
     assert!(held(&next, "x").contains(&id("b")), "{:?}", held(&next, "x"));
     assert!(!old.look(&next));
     drop(new);
+}
+
+/// Another process may have written something since, and may serve it by then.
+#[test]
+fn what_was_seen_of_others_is_all_that_they_serve_for_a_while() {
+    let scene = HistoryScene::new();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    let now = || policy.clock.now();
+    assert!(policy.knows_others(now()) && !policy.knows_others(now().after(HOLDS)));
+    let begun = now();
+    assert!(!history.look(&policy) && policy.knows_others(begun.after(HOLDS)));
+    // A reload has its turn for long: what others write is seen meanwhile.
+    let begun = now();
+    history.hear();
+    assert!(policy.knows_others(begun.after(HOLDS)));
+    let (_other, _) = scene.start(&[(&[], "b")]);
+    let until = policy.known_until.load(Ordering::Relaxed);
+    history.hear();
+    assert_eq!(
+        policy.known_until.load(Ordering::Relaxed),
+        until,
+        "the policy does not know of the other one's file"
+    );
+    assert!(history.look(&policy));
+    let policy = again(&history, &policy);
+    let begun = now();
+    assert!(!history.look(&policy) && policy.knows_others(begun.after(HOLDS)));
+}
+
+/// The folder may have been removed while another process goes on to serve something.
+#[test]
+fn who_starts_where_rows_are_lost_lets_others_see_them_first() {
+    let scene = HistoryScene::new();
+    let (old, before) = scene.start(&[(&[], "a")]);
+    std::fs::remove_dir_all(before.config.state_dir.join(ROWS_FOLDER)).unwrap();
+    let begun = std::time::Instant::now();
+    let (new, policy) = scene.start_with(RowsMemory::Noted(before.clock.now()), &[(&[], "b")]);
+    assert!(begun.elapsed() >= HOLDS);
+    assert!(old.look(&before) && held(&again(&old, &before), "x").contains(&id("b")));
+    assert!(new.look(&policy));
 }
 
 /// The files say again what is in force, so that nothing of that reload is kept.
@@ -142,4 +198,15 @@ fn a_process_that_begins_beside_another_has_the_date_of_what_both_serve() {
     };
     assert_eq!((of(&after), of(&after).1), (of(&before), true));
     drop((old, new));
+}
+
+/// Both read the same files again at the same time.
+#[test]
+fn what_is_served_as_before_is_no_news_to_others() {
+    let scene = HistoryScene::new();
+    let (old, policy) = scene.start(&[(&[], "a")]);
+    let (_new, _) = scene.start(&[(&["x"], "b"), (&[], "b")]);
+    let mut next = scene.policy(&[(&[], "a")]);
+    assert!(!old.adopt(&mut next, Some(&policy)).unwrap(), "rows of a host of the other one are new here");
+    assert!(old.adopt(&mut scene.policy(&[(&[], "b")]), Some(&policy)).unwrap());
 }
