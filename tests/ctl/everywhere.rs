@@ -144,7 +144,7 @@ fn between(text: &str, before: &str, after: &str) -> String {
     let mut parts = text.split(before);
     let mut shown = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let rest = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        let rest = part.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '.');
         let is_number = rest.len() < part.len() && rest.starts_with(after);
         shown.push_str(before);
         shown.push_str(if is_number { "[NUMBER]" } else { "" });
