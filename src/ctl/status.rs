@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(
             first,
             [
-                "robots-gateway 1.0.0, up 1 min, policy 3: 7 things are wrong",
+                "robots-gateway 1.0.0, up 1 min 1 s, policy 3: 7 things are wrong",
                 "  ! a, b: the file on disk is not in force: robots.txt: it is empty",
                 "  ! the store cannot be written since noon: disk full\\u{1b}[2J",
                 "  ! a broken store was set aside as old",
