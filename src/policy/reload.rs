@@ -302,17 +302,14 @@ impl Reloader {
     fn adopt(&self, mut next: Policy) -> Result<PolicySwap, RowsError> {
         let _serving = self.serving.lock();
         let previous = self.current.get();
-        let has_waited = self.history.adopt(&mut next, Some(&previous))?;
-        if has_waited {
+        // It stands written for as long as others may judge by what they knew.
+        while self.history.adopt(&mut next, Some(&previous))? {
             self.wait_for_others();
         }
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
         let known = self.known.lock();
         let former = self.current.get();
-        if has_waited {
-            self.history.catch_up(&mut next);
-        }
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if differs(&former, &next) {
             self.current.replace(next);

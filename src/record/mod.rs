@@ -85,7 +85,7 @@ pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
     FileDigest, FleetWaiver, HOLDS, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows,
     ROWS_FOLDER, ROWS_LOOK, RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions,
-    digest, file_bytes, hexadecimal, patterns, uptime, whole_micros,
+    digest, file_bytes, hexadecimal, patterns, process_name, uptime, whole_micros,
 };
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,

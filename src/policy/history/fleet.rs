@@ -6,13 +6,15 @@
 //! member saw find their place among the rows here. That place is never later than the truth, and what was learnt late is
 //! replaced late: not to know enough only excuses.
 
-use super::{HistoryState, NoticeHistory, SEEN, file_of, served};
+use super::{HistoryState, NoticeHistory, file_of, served};
 use crate::decide::{Doubt, NoticeTime};
 use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
 use crate::policy::standing::{FleetNews, FleetStanding, OwnWord, SaidRows};
 use crate::policy::{Policy, RobotsFile, Site};
-use crate::record::{NotedStamp, NotedWaiver, PastRows, RowVersion, RowsError, ServedVersions, digest};
+use crate::record::{
+    HOLDS, NotedStamp, NotedWaiver, PastRows, RowVersion, RowsError, ServedVersions, digest,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -46,14 +48,16 @@ impl NoticeHistory {
     /// Writes what a policy would serve, so that the others hear of it. Until another one is announced, or this one is in
     /// force, it counts as served.
     pub(in crate::policy) fn announce(&self, policy: &Policy) -> Result<(), RowsError> {
-        let mut state = self.state.lock();
-        let is_unseen = state.record(policy)? && !state.own.others.is_empty();
-        state.announced = served(policy);
-        drop(state);
-        if is_unseen {
-            thread::sleep(SEEN);
+        loop {
+            let mut state = self.state.lock();
+            let is_unseen = state.record(policy)? && state.may_have_company();
+            state.announced = served(policy);
+            drop(state);
+            if !is_unseen {
+                return Ok(());
+            }
+            thread::sleep(HOLDS);
         }
-        Ok(())
     }
 
     /// What is announced and not all in force.

@@ -11,11 +11,17 @@ impl HistoryState {
     /// goes on to excuse, and nobody is accused once others may serve something else.
     pub(super) fn hear(&mut self) -> bool {
         let until = self.own.clock.now().after(HOLDS);
-        if let Some(Ok(is_new)) = self.folder.as_mut().map(|folder| folder.refresh(&mut self.own)) {
-            self.note_news(is_new);
-            if !self.has_news {
-                self.known_until.store(until.0.as_micros().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+        match self.folder.as_mut().map(|folder| folder.refresh(&mut self.own)) {
+            Some(Ok(is_new)) => {
+                self.fault = None;
+                self.note_news(is_new);
+                if !self.has_news {
+                    let until = until.0.as_micros().try_into().unwrap_or(u64::MAX);
+                    self.known_until.store(until, Ordering::Relaxed);
+                }
             }
+            Some(Err(error)) => self.fault = Some(error.to_string()),
+            None => {}
         }
         self.has_news
     }

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::decide::{Doubt, NoticePeriod, NoticeTime, RobotsVersion};
 use crate::record::{
     FileDigest, HOLDS, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowVersion,
-    RowsError, RowsMemory, SEEN, ServedVersions,
+    RowsError, RowsMemory, SEEN, ServedVersions, process_name,
 };
 use crate::robots::ParseLimits;
 use parking_lot::Mutex;
@@ -84,8 +84,8 @@ impl NoticeHistory {
 
     /// Writes down what `policy` serves, beside what is served already, and gives the policy its hosts' past.
     ///
-    /// `true` where others are to see it before it is served: they judge by what they know of. What they write meanwhile
-    /// [`Self::catch_up`] takes up.
+    /// `true` where others are to see it before it is served: they judge by what they know of. Then it is adopted once more,
+    /// with what they wrote meanwhile.
     ///
     /// # Errors
     /// When it cannot be written. The policy may not be served then.
@@ -98,14 +98,6 @@ impl NoticeHistory {
         Ok(is_unseen)
     }
 
-    /// Gives a policy that is about to be served what others wrote since it was adopted.
-    pub(super) fn catch_up(&self, policy: &mut Policy) {
-        let mut state = self.state.lock();
-        // Should the policy not come into force after all, the next look gives it.
-        state.hear();
-        state.give(policy);
-    }
-
     /// Ends the rows of what is served no more, now that `policy` is in force; `true` where there are any.
     pub(super) fn end_former(&self, policy: &Policy) -> bool {
         self.state.lock().end_former(policy)
@@ -116,10 +108,12 @@ impl NoticeHistory {
         if policy.config.fleet.is_some() {
             self.state.lock().keep_last(&mut policy);
         }
-        let adopted = self.adopt(&mut policy, None);
-        if matches!(adopted, Ok(true)) {
-            thread::sleep(HOLDS);
-        }
+        let adopted = loop {
+            match self.adopt(&mut policy, None) {
+                Ok(true) => thread::sleep(HOLDS),
+                adopted => break adopted,
+            }
+        };
         let mut state = self.state.lock();
         if let Err(error) = adopted {
             (state.folder, state.fault) = (None, Some(error.to_string()));
@@ -205,6 +199,7 @@ impl HistoryState {
             memory,
             folder: None,
             own: RowDocument {
+                by: process_name(),
                 clock: NoticeClock::going_on_from(latest.max(remembered)),
                 ..RowDocument::default()
             },
@@ -225,7 +220,7 @@ impl HistoryState {
     }
 
     fn open(&mut self) {
-        match RowFolder::open(&self.path, &self.memory, self.own.clock) {
+        match RowFolder::open(&self.path, &self.memory, self.own.clock, self.own.by.clone()) {
             Ok((folder, mut own, is_lost)) => {
                 if is_lost {
                     // Other processes may go on to serve what only the lost rows told, and may end before they have written
@@ -237,6 +232,7 @@ impl HistoryState {
                     );
                 }
                 (self.own, self.folder, self.fault) = (own, Some(folder), None);
+                self.has_news = true;
             }
             Err(error) => {
                 let error = error.to_string();
@@ -273,6 +269,9 @@ impl HistoryState {
 
     /// Writes what the policy serves, beside what is served already; `true` where that is new.
     fn record(&mut self, policy: &Policy) -> Result<bool, RowsError> {
+        if self.is_closed {
+            return Ok(false);
+        }
         if self.folder.is_none() {
             self.open();
         }

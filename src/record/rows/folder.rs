@@ -9,7 +9,7 @@ use super::{RowsError, RowsMemory, SEEN, digest, whole_micros};
 use crate::decide::{Doubt, NoticeTime};
 use crate::record::files::{FileId, beside, inode, inode_at, make_folder, replace_file, sync_folder_of};
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,10 @@ pub struct RowFolder {
     mark: Option<DocumentMark>,
     /// Whether that says all that this process does, and outlives a power cut.
     is_said: bool,
-    /// When others were found to be missing. Whoever removed what tells that they live, they make it again.
+    /// When the document that was read or written last was written: one that is older was put back by somebody.
+    noted: NoticeTime,
+    /// When others were found to be missing. Somebody may have removed the file that shows that they live: then they make it
+    /// again.
     missing: BTreeMap<Box<str>, NoticeTime>,
 }
 
@@ -70,18 +73,27 @@ fn options() -> OpenOptions {
 
 /// Makes a file, unless it is there, and holds it locked: waits a little for who does at the moment.
 fn locked(path: &Path) -> io::Result<File> {
-    let (file, begun) = (options().open(path)?, Instant::now());
-    while let Err(busy) = file.try_lock() {
-        if begun.elapsed() > PATIENCE {
-            return Err(busy.into());
+    let begun = Instant::now();
+    loop {
+        let file = options().open(path)?;
+        match file.try_lock() {
+            // Somebody may have removed it meanwhile: others lock another one then.
+            Ok(()) if inode_at(path) == Some(inode(&file.metadata()?)) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            _ if begun.elapsed() > PATIENCE => return Err(ErrorKind::ResourceBusy.into()),
+            _ => std::thread::sleep(Duration::from_millis(5)),
         }
-        std::thread::sleep(Duration::from_millis(5));
     }
-    Ok(file)
+}
+
+/// What others know this process by: another one for each process of any boot.
+pub fn process_name() -> Box<str> {
+    let boot = clock::boot().unwrap_or_default();
+    format!("{}-{}-{}", boot.get(..8).unwrap_or(&boot), std::process::id(), whole_micros(uptime())).into()
 }
 
 impl RowFolder {
-    /// The folder at `folder`, with what ended processes left there. `true` where something is lost. Its clock is never behind
+    /// The folder at `folder` for the process of that name, with what ended processes left there. `true` where something is lost. Its clock is never behind
     /// `clock`, by which this process may have judged already.
     ///
     /// # Errors
@@ -90,29 +102,31 @@ impl RowFolder {
         folder: &Path,
         memory: &RowsMemory,
         clock: NoticeClock,
+        name: Box<str>,
     ) -> Result<(Self, RowDocument, bool), RowsError> {
-        Self::try_open(folder, memory, clock).map_err(|source| RowsError { path: folder.to_owned(), source })
+        Self::try_open(folder, memory, clock, name)
+            .map_err(|source| RowsError { path: folder.to_owned(), source })
     }
 
     fn try_open(
         folder: &Path,
         memory: &RowsMemory,
         clock: NoticeClock,
+        name: Box<str>,
     ) -> io::Result<(Self, RowDocument, bool)> {
         make_folder(folder)?;
         // Where the system does not tell one boot from another, every start counts as one.
-        let started = whole_micros(uptime());
-        let boot = clock::boot().unwrap_or_else(|| format!("{}-{started}", std::process::id()));
-        let name = format!("{}-{}-{started}", boot.get(..8).unwrap_or(&boot), std::process::id());
+        let boot = clock::boot().unwrap_or_else(|| name.to_string());
         let alive = locked(&folder.join(format!("{name}{ALIVE}")))?;
         let mut this = Self {
             folder: folder.to_owned(),
-            name: name.into(),
+            name,
             alive,
             boot: boot.into(),
             clock,
             mark: None,
             is_said: false,
+            noted: NoticeTime::default(),
             missing: BTreeMap::new(),
         };
         let (found, is_damaged) = match this.read() {
@@ -206,7 +220,8 @@ impl RowFolder {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         (self.mark, self.is_said) = (mark, false);
-        let document = RowDocument::parse(&bytes).map(|document| document.seen_by(&self.name));
+        let document = RowDocument::parse(&bytes).filter(|document| document.noted >= self.noted);
+        let document = document.map(|document| document.seen_by(&self.name));
         if document.is_none() {
             let aside = beside(&path, ".damaged");
             // Without a copy the rest is as true.
@@ -217,6 +232,7 @@ impl RowFolder {
                  have allowed"
             );
         }
+        self.noted = document.as_ref().map_or(self.noted, |document| document.noted);
         document.map(Some).ok_or_else(|| ErrorKind::InvalidData.into())
     }
 
@@ -262,7 +278,11 @@ impl RowFolder {
     /// # Errors
     /// When it cannot be written. What was written before still holds.
     pub fn write(&mut self, next: &mut RowDocument) -> Result<bool, RowsError> {
-        self.try_write(next).map_err(|source| RowsError { path: self.folder.clone(), source })
+        self.try_write(next).map_err(|source| {
+            // What was read meanwhile went into what is not written.
+            self.mark = None;
+            RowsError { path: self.folder.clone(), source }
+        })
     }
 
     fn try_write(&mut self, next: &mut RowDocument) -> io::Result<bool> {
@@ -275,7 +295,9 @@ impl RowFolder {
         }
         next.noted = next.clock.now();
         let path = self.path();
-        replace_file(&path, &next.clone().by_clock(&self.boot, self.clock).bytes()?)?;
+        let written = next.clone().by_clock(&self.boot, self.clock);
+        replace_file(&path, &written.bytes()?)?;
+        self.noted = written.noted;
         self.mark = Some(mark(&File::open(&path)?)?);
         sync_folder_of(&path)?;
         self.is_said = true;

@@ -13,7 +13,7 @@ mod past;
 pub use clock::{NoticeClock, uptime};
 pub(super) use clock::{WrittenTime, boot};
 pub use document::{FleetWaiver, NotedStamp, NotedWaiver, RowDocument};
-pub use folder::RowFolder;
+pub use folder::{RowFolder, process_name};
 pub use past::{FileDigest, HostRow, HostRows, PastRows, RowVersion, ServedVersions, patterns};
 
 use crate::decide::NoticeTime;
@@ -54,6 +54,11 @@ impl RowsError {
 
     /// What is wrong, and what to do about it.
     pub fn reason(&self) -> String {
+        if self.source.kind() == io::ErrorKind::ResourceBusy {
+            return "what is served cannot be written down: another process with this state folder has been writing to it for \
+                    two seconds; see whether it hangs"
+                .to_owned();
+        }
         format!(
             "what is served cannot be written down: {}; make the state folder writable for the user that the gateway runs \
              as, and see that the disk is not full",

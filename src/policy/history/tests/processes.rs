@@ -210,3 +210,15 @@ fn what_is_served_as_before_is_no_news_to_others() {
     assert!(!old.adopt(&mut next, Some(&policy)).unwrap(), "rows of a host of the other one are new here");
     assert!(old.adopt(&mut scene.policy(&[(&[], "b")]), Some(&policy)).unwrap());
 }
+
+/// A reload may be under way when the gateway is stopped.
+#[test]
+fn a_process_that_has_said_its_last_word_writes_nothing_any_more() {
+    let scene = HistoryScene::new();
+    let (history, policy) = scene.start(&[(&[], "a")]);
+    history.close();
+    let rows = policy.config.state_dir.join(ROWS_FOLDER);
+    std::fs::remove_dir_all(&rows).unwrap();
+    assert!(!history.adopt(&mut scene.policy(&[(&[], "b")]), Some(&policy)).unwrap());
+    assert!(!rows.exists());
+}

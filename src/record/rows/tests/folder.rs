@@ -1,6 +1,8 @@
 //! What processes of a state folder leave to each other.
 
 use super::*;
+use crate::record::files::beside;
+use std::fs::File;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
@@ -15,6 +17,7 @@ fn open(place: &TempDir, memory: RowsMemory) -> (Process, bool) {
         &place.path().join("rows"),
         &memory,
         NoticeClock::going_on_from(NoticeTime::default()),
+        process_name(),
     )
     .unwrap();
     (Process { folder, own }, is_lost)
@@ -183,7 +186,7 @@ fn a_robots_txt_that_is_about_to_be_named_again_is_as_new() {
     let name = digest(b"abc");
     let path = place.path().join(format!("rows/{name}.txt"));
     let make_old = || {
-        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(7_200)).unwrap();
     };
     process.folder.keep(&name, b"abc").unwrap();
@@ -267,4 +270,54 @@ fn two_that_write_at_once_lose_nothing_of_each_other() {
         assert_eq!(process.rows(), (20, vec![20]));
         assert!(process.folder.is_written());
     }
+}
+
+/// What others wrote before it is read once more.
+#[test]
+fn a_write_that_fails_loses_nothing_that_others_wrote() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut one, _) = open(&place, RowsMemory::Nothing);
+    one.serve(1);
+    let (mut other, _) = open(&place, RowsMemory::Nothing);
+    other.serve(2);
+    // The document cannot be replaced, and the turn can be taken.
+    let next = beside(&document(&place), &format!(".{}.new", std::process::id()));
+    std::fs::create_dir(&next).unwrap();
+    assert!(one.folder.write(&mut one.own.clone()).is_err());
+    assert_eq!(one.rows().1, [0; 0]);
+    std::fs::remove_dir(&next).unwrap();
+    assert!(one.folder.refresh(&mut one.own).unwrap());
+    assert_eq!(one.rows().1, [1]);
+}
+
+#[test]
+fn an_older_document_that_is_put_back_while_processes_run_is_doubt() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut one, _) = open(&place, RowsMemory::Nothing);
+    one.serve(1);
+    let (mut other, _) = open(&place, RowsMemory::Nothing);
+    other.serve(2);
+    let bytes = std::fs::read(document(&place)).unwrap();
+    other.serve(3);
+    one.folder.refresh(&mut one.own).unwrap();
+    std::fs::write(document(&place), bytes).unwrap();
+    assert!(one.folder.refresh(&mut one.own).unwrap());
+    assert!(one.own.hosts.rows().any(|row| row.version.doubt() == Some(Doubt::Lost)));
+    assert_eq!(one.rows().1, [2], "what it said last");
+}
+
+#[test]
+fn who_removes_the_file_of_turns_gives_nobody_a_turn_beside_another() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut one, _) = open(&place, RowsMemory::Nothing);
+    one.serve(1);
+    let turn = place.path().join("rows/turn.lock");
+    std::fs::remove_file(&turn).unwrap();
+    one.serve(2);
+    let held = File::open(&turn).unwrap();
+    held.lock().unwrap();
+    let busy = one.folder.write(&mut one.own.clone()).unwrap_err();
+    assert!(busy.to_string().contains("another process with this state folder"), "{busy}");
+    std::fs::remove_file(&turn).unwrap();
+    one.serve(3);
 }
