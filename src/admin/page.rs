@@ -210,7 +210,7 @@ impl PageRequest {
                     "`{site}` is not the name of a configured site. The first host of a site is its name; of a site without \
                      hosts it is `default`."
                 );
-                Err((StatusCode::NOT_FOUND, "There is no such site", reason))
+                Err((StatusCode::NOT_FOUND, "No site has this name", reason))
             }
             _ => Ok(view),
         }

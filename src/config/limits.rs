@@ -39,7 +39,7 @@ pub struct ConnectionLimits {
     pub body_size: Option<u64>,
     /// How many bytes of a body a client must send in a second, once it has had time to start.
     #[serde(with = "WrittenAs::<SizeValue>")]
-    // Some clients send as people speak or type; what is left is who sends next to nothing.
+    // Clients that pass on speech or typing send slowly: only those that send next to nothing are to be cut off.
     #[default(1)]
     pub body_rate: u64,
     /// Streams of one HTTP/2 connection that may be open at once (RFC 9113 §5.1.2).

@@ -54,7 +54,7 @@ impl Reloader {
         let in_force = served(previous);
         let waits = |site: &Site| {
             let files = served_by(site);
-            // What says the same as what is served already is no other version.
+            // The other members need not hear of a file that says the same as the one in force.
             let is_old = |host: &str, file| in_force.at.get(host).is_some_and(|one| one.is_same(file));
             !files.at.iter().all(|(host, file)| is_old(host, file)) && !standing.may_serve(&files)
         };

@@ -41,7 +41,7 @@ pub struct RobotsFile {
 pub struct Unfit {
     message: Cow<'static, str>,
     hint: &'static str,
-    /// Whether an operator can mean it: that there is no file, or nothing in it.
+    /// Whether an operator may want it so: there is no file, or nothing in it.
     pub(super) can_be_meant: bool,
 }
 

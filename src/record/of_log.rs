@@ -172,7 +172,7 @@ mod tests {
             decision: DecisionRef::new(EventKind::Allowed, Action::Forward, &verdict, None),
             target: b"/",
             at,
-            network: None,
+            address: None,
         });
     }
 

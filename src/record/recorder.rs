@@ -11,6 +11,7 @@ use super::store::{
 use super::tables::{ReadKey, ReadSum};
 use super::tally::{
     CountSubject, CountedRequest, InForce, KeptEvent, SeenInstants, SubjectRef, Tally, is_known, micros,
+    network,
 };
 use crate::decide::{NoticeTime, Read, VersionId};
 use crate::identify::{Identity, Proof};
@@ -84,10 +85,11 @@ impl Recorder {
     #[must_use = "an event that is wanted in full is kept by `keep`"]
     pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<FullEvent> {
         let entry = CountedRequest::of(occurrence, kind);
-        let CountedRequest { subject, is_known, decision, at, network, .. } = entry;
+        let CountedRequest { subject, is_known, decision, at, address, .. } = entry;
         let is_wanted = self.tally.shard(subject).count(&entry);
         is_wanted.then(|| {
-            let event = KeptEvent { decision: (&decision).into(), at, line: Box::default(), network };
+            let (decision, network) = ((&decision).into(), address.map(network));
+            let event = KeptEvent { decision, at, line: Box::default(), network };
             FullEvent { subject: (&subject).into(), is_known, event }
         })
     }

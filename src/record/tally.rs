@@ -157,7 +157,7 @@ mod tests {
             ),
             target: target.as_bytes(),
             at,
-            network: None,
+            address: None,
         });
     }
 

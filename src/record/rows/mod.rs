@@ -27,11 +27,10 @@ use std::time::Duration;
 /// The name of the folder of rows in the state folder.
 pub const ROWS_FOLDER: &str = "rows";
 
-/// How often a process looks what the others wrote, whether they are still there, and whether its own document is.
+/// How often a process looks what the others wrote, whether they are still there, and whether the document is.
 pub const ROWS_LOOK: Duration = Duration::from_millis(500);
 
-/// After how long the other processes of a state folder have seen what one of them wrote, and have written their documents
-/// again where somebody removed them.
+/// After how long the other processes of a state folder have looked once more, and have made again what somebody removed.
 pub const SEEN: Duration = ROWS_LOOK.saturating_add(Duration::from_millis(250));
 
 /// For how long what a process has seen of the others is all that they serve: whoever begins to serve something beside others

@@ -1,6 +1,6 @@
 //! All that was counted of one subject and is not written yet.
 
-use super::batch::BatchRoom;
+use super::batch::{BatchRoom, network};
 use super::decision::CountedDecision;
 use super::instant::{begins, start_of};
 use crate::enforce::Action;
@@ -10,6 +10,7 @@ use crate::record::tables::{ReadKey, ReadSum};
 use crate::request::address::Network;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// Longer targets, in bytes, are counted with the rest: nobody reads them in a report, and a client could
 /// fill the memory with a few.
@@ -194,12 +195,13 @@ impl SubjectCounts {
         }
     }
 
-    /// Adds a target that was asked for at an instant. Violations have twice the room, so that they are named where allowed requests fill it.
+    /// Adds a target that was asked for at an instant. Violations have twice the room, so that they are named where allowed
+    /// requests fill it.
     pub(super) fn add_path(
         &mut self,
         target: &[u8],
         (at, counts): (i64, &PathCounts),
-        network: Option<Network>,
+        address: Option<IpAddr>,
         room: &mut BatchRoom,
     ) {
         let day = start_of(at, room.bounds.day);
@@ -210,7 +212,8 @@ impl SubjectCounts {
         } else if room.has_place_for(target, if counts.violations > 0 { 2 } else { 1 }) {
             room.sizes.paths += 1;
             room.sizes.details += target.len();
-            self.paths.insert(target.into(), TargetUses { network, days: vec![(day, *counts)] });
+            let uses = TargetUses { network: address.map(network), days: vec![(day, *counts)] };
+            self.paths.insert(target.into(), uses);
         } else {
             room.lose(MissingWhat::Details, at, counts.requests());
             add(&mut self.other_paths, day, *counts, add_counts);

@@ -47,7 +47,7 @@ pub(in crate::record) struct CountedRequest<'a> {
     pub(in crate::record) target: &'a [u8],
     pub(in crate::record) at: i64,
     /// Where it came from.
-    pub(in crate::record) network: Option<Network>,
+    pub(in crate::record) address: Option<IpAddr>,
 }
 
 impl<'a> CountedRequest<'a> {
@@ -59,7 +59,7 @@ impl<'a> CountedRequest<'a> {
             decision: DecisionRef::of(occurrence, kind),
             target: &occurrence.facts.target,
             at: micros(occurrence.now),
-            network: occurrence.facts.address.map(network),
+            address: occurrence.facts.address,
         }
     }
 }
@@ -103,10 +103,10 @@ impl CountBatch {
         let (_, account) = account(&mut self.accounts, room, entry.subject, entry.is_known);
         account.note_presence(SeenInstants::once(entry.at), room);
         if !entry.is_known && account.network.is_none() {
-            account.network = entry.network;
+            account.network = entry.address.map(network);
         }
         let counts = PathCounts::one(entry.decision.kind, entry.decision.action);
-        account.add_path(entry.target, (entry.at, &counts), entry.network, room);
+        account.add_path(entry.target, (entry.at, &counts), entry.address, room);
         let uses = match account.decisions.entry_ref(&entry.decision) {
             EntryRef::Occupied(known) => known.into_mut(),
             EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),

@@ -51,7 +51,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
             ),
             target: target.as_bytes(),
             at: micros(SystemTime::now()),
-            network: None,
+            address: None,
         });
         *ledger.entry((crawler, target)).or_default() += 1;
     }

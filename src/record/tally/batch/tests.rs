@@ -41,7 +41,7 @@ fn count(batch: &mut CountBatch, crawler: &str, is_known: bool, target: &str, mi
         decision: DecisionRef::new(EventKind::of(&verdict, Proof::Unchecked), Action::Refuse, &verdict, None),
         target: target.as_bytes(),
         at: minute * 60_000_000,
-        network: None,
+        address: None,
     })
 }
 
