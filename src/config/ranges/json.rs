@@ -7,6 +7,7 @@
 
 use super::{RangeFile, network};
 use crate::config::error::ConfigError;
+use crate::request::address::Network;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -14,6 +15,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 use std::time::SystemTime;
+
+/// The version of the shape that is understood; a higher one may mean something else by the same keys.
+const FORMAT_VERSION: u64 = 1;
 
 pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
     let parsed = if text.trim_start().starts_with('[') {
@@ -30,17 +34,19 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
         hint: None,
     })?;
     let created = document.created.as_str().and_then(time);
-    let mut networks = Vec::new();
-    for Element(texts) in document.elements() {
+    let mut file = RangeFile { networks: Vec::new(), services: Vec::new(), created };
+    for Element { texts, services } in document.elements() {
         let read = |written: &String| {
             let quoted = text.find(&format!("\"{written}\""));
             network(written).map_err(|why| ConfigError::at(path, text, quoted.map(|at| at..at), why))
         };
-        if let [network] = *texts.iter().map(read).collect::<Result<Vec<_>, _>>()? {
-            networks.push(network);
+        let networks: Vec<Network> = texts.iter().map(read).collect::<Result<_, _>>()?;
+        if let [network] = *networks {
+            file.networks.push(network);
+            file.services.extend(services.into_iter().map(|service| (network, service.into())));
         }
     }
-    Ok(RangeFile { networks, created })
+    Ok(file)
 }
 
 /// `serde_json` ends its messages with the place, which stands before them already.
@@ -55,6 +61,8 @@ fn without_place(error: &serde_json::Error) -> String {
 struct Document {
     #[serde(rename = "creationTime")]
     created: Value,
+    #[serde(rename = "formatVersion")]
+    _format: Option<FormatVersion>,
     prefixes: Option<Vec<Element>>,
     ipv6_prefixes: Option<Vec<Element>>,
     ips: Option<Vec<Element>>,
@@ -85,7 +93,10 @@ const NETWORK_KEYS: [&str; 5] = ["ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_
 /// that disagree about what is meant, it says nothing.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Value")]
-struct Element(Vec<String>);
+struct Element {
+    texts: Vec<String>,
+    services: Vec<String>,
+}
 
 impl TryFrom<Value> for Element {
     type Error = String;
@@ -103,7 +114,32 @@ impl TryFrom<Value> for Element {
         }
         // Some publishers leave a key empty.
         texts.retain(|text| !text.is_empty());
-        Ok(Self(texts))
+        // A list of names or, as the draft once had it, one.
+        let services = match written.get("services").or_else(|| written.get("service")) {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            Some(Value::String(name)) => vec![name.clone()],
+            _ => Vec::new(),
+        };
+        Ok(Self { texts, services })
+    }
+}
+
+/// A `formatVersion` that is understood: a text such as `1.0`, or a number.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Value")]
+struct FormatVersion;
+
+impl TryFrom<Value> for FormatVersion {
+    type Error = String;
+
+    fn try_from(written: Value) -> Result<Self, String> {
+        let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+        let major = text.split('.').next().and_then(|major| major.parse::<u64>().ok());
+        if major.is_some_and(|major| major <= FORMAT_VERSION) {
+            return Ok(Self);
+        }
+        let shown: String = text.chars().take(20).filter(|symbol| !symbol.is_control()).collect();
+        Err(format!("`formatVersion` {shown} is newer than {FORMAT_VERSION}, which is understood"))
     }
 }
 
@@ -145,6 +181,20 @@ mod tests {
     }
 
     #[test]
+    fn networks_are_for_the_services_that_are_named() {
+        let text = r#"{"prefixes": [{"ipv4Prefix": "192.0.2.0/24", "services": ["FooBot", "FooBot-Image"]},
+            {"ipv4Prefix": "192.0.2.64/27", "services": []}, {"ipv6Prefix": "2001:db8::/48", "service": "BarBot"},
+            {"ipv4Prefix": "198.51.100.0/24", "services": {"a": 1}}]}"#;
+        let read = file(text).unwrap();
+        let services = read.services.iter().map(|(network, service)| format!("{network} {service}"));
+        let expected = ["192.0.2.0/24 FooBot", "192.0.2.0/24 FooBot-Image", "2001:db8::/48 BarBot"];
+        assert_eq!(
+            (services.collect::<Vec<_>>(), read.networks.len()),
+            (expected.map(str::to_owned).to_vec(), 4)
+        );
+    }
+
+    #[test]
     fn the_other_shapes() {
         let amazon = r#"{"syncToken":"1","createDate":"2026-08-20-21-07-11",
             "prefixes":[{"ip_prefix":"192.0.2.0/24","region":"x","service":"AMAZON"}],
@@ -157,6 +207,18 @@ mod tests {
             "prefixes_ipv6":[]}}"#;
         assert_eq!(networks(datadog), ["192.0.2.3/32"]);
         assert_eq!(networks(r#"["192.0.2.0/24", "2001:db8::1"]"#), ["192.0.2.0/24", "2001:db8::1/128"]);
+    }
+
+    #[test]
+    fn a_newer_format_is_refused() {
+        for good in [r#""1.0""#, r#""1.7""#, "1", r#""0.9""#] {
+            let text = format!(r#"{{"formatVersion":{good},"prefixes":["192.0.2.1"]}}"#);
+            assert!(file(&text).is_ok(), "{good}");
+        }
+        for bad in [r#""2.0""#, "2", r#""10""#, r#""new""#, "{}", "-1"] {
+            let text = format!(r#"{{"formatVersion":{bad},"prefixes":["192.0.2.1"]}}"#);
+            assert!(file(&text).unwrap_err().contains("`formatVersion`"), "{bad}");
+        }
     }
 
     #[test]
