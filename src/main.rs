@@ -12,8 +12,7 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{
-    AccessLog, ConnectionTotals, Journal, JournalError, LogOptions, PaceBook, ReadBook, Recorder, Totals,
-    make_folder, start_log,
+    AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log,
 };
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
@@ -32,12 +31,22 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How long a start waits for the store.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why the gateway does not run, by exit code.
-enum StartFailure {
-    /// 2: what the operator wrote.
-    Configuration(Box<dyn Error>),
-    /// 1: what the system refused.
-    Running(Box<dyn Error>),
+/// Why the gateway does not run.
+struct StartFailure {
+    /// 2 for what the operator wrote, 1 for what the system refused.
+    code: u8,
+    error: Box<dyn Error>,
+}
+
+impl<E: Error + 'static> From<E> for StartFailure {
+    fn from(error: E) -> Self {
+        Self { code: 1, error: error.into() }
+    }
+}
+
+/// A failure that what the operator wrote is the reason of.
+fn misconfigured(error: impl Error + 'static) -> StartFailure {
+    StartFailure { code: 2, error: error.into() }
 }
 
 fn main() -> ExitCode {
@@ -48,25 +57,21 @@ fn main() -> ExitCode {
     }
     let arguments = Arguments::parse();
     let is_self_test = arguments.verb == Some(DaemonVerb::SelfTest);
-    let (code, error) = match run(arguments) {
-        Ok(()) => return ExitCode::SUCCESS,
-        // A configuration that does not load is what a self-test is to find.
-        Err(StartFailure::Configuration(error)) => (if is_self_test { 1 } else { 2 }, error),
-        Err(StartFailure::Running(error)) => (1, error),
-    };
+    let Err(StartFailure { code, error }) = run(arguments) else { return ExitCode::SUCCESS };
     fatal(&*error);
-    ExitCode::from(code)
+    // A configuration that does not load is what a self-test is to find.
+    ExitCode::from(if is_self_test { 1 } else { code })
 }
 
 fn run(mut arguments: Arguments) -> Result<(), StartFailure> {
-    let mut test = self_test(&arguments)?;
-    let demo = demo(&mut arguments)?.map(Arc::new);
+    let mut test = arguments.verb.map(|DaemonVerb::SelfTest| SelfTest::prepare()).transpose()?;
+    let demo = arguments.demo.then(|| DemoOrigin::prepare(&mut arguments)).transpose()?.map(Arc::new);
     let demo = demo.or_else(|| test.as_ref().map(|test| Arc::clone(test.origin())));
     let ran = serve(arguments, demo.as_ref(), test.as_mut());
     // What was recorded is written there, so its folder goes last.
     demo.inspect(|demo| demo.remove());
     ran?;
-    test.map_or(Ok(()), |mut test| test.end().map_err(running))
+    Ok(test.map_or(Ok(()), |mut test| test.end())?)
 }
 
 fn serve(
@@ -78,48 +83,40 @@ fn serve(
     let (is_demo, is_test) = (arguments.demo, test.is_some());
     let (workers, policy) = load(&arguments, test.as_deref())?;
     let config = Arc::clone(&policy.config);
-    let mut inherited = Inherited::take(&config.control, arguments.upgrade).map_err(running)?;
-    let listeners = bound(&config, &mut inherited).map_err(running)?;
-    let inherited = inherited.finish();
+    let mut inherited = Inherited::take(&config.control, arguments.upgrade)?;
+    let listeners = bound(&config, &mut inherited)?;
     prepare(&policy);
-    test.map_or(Ok(()), |test| test.begin(&policy, &listeners)).map_err(running)?;
-    let journal = Arc::new(Journal::open(&config.journal()).map_err(running)?);
-    let (totals, reads) = (Arc::new(Totals::default()), Arc::new(ReadBook::default()));
-    let (pace, connections) = (Arc::new(PaceBook::default()), Arc::new(ConnectionTotals::default()));
-    let (recorder, current, reloader) = in_force(policy, arguments, &reads).map_err(running)?;
-    let fleet = member(&config, &reloader, &recorder).map_err(running)?;
-    let prover = Arc::new(Prover::start(config.verify.name_servers()).map_err(running)?);
-    follow_files(&reloader, is_test).map_err(running)?;
+    test.map_or(Ok(()), |test| test.begin(&policy, &listeners))?;
+    let journal = Arc::new(Journal::open(&config.journal())?);
+    let access_log = config.access_log().map(|options| AccessLog::open(&options)).transpose()?;
+    let reads = Arc::new(ReadBook::default());
+    let (recorder, current, reloader) = in_force(policy, arguments, &reads)?;
+    let fleet = member(&config, &reloader, &recorder)?;
+    let prover = Arc::new(Prover::start(config.verify.name_servers())?);
+    follow_files(&reloader, is_test)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
         DemoOrigin::play(&reloader.current(), &recorder);
     }
-    let access_log = access_log(&config).map_err(running)?;
-    let (alerts, standing) = (Arc::default(), Arc::clone(&reloader.standing));
+    let mut gateway = Gateway::new(current, journal, recorder, reads, prover);
+    gateway.standing = Arc::clone(&reloader.standing);
+    gateway.access_log = access_log.map(Arc::new);
+    let alerts = Arc::default();
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),
-        journal: Arc::clone(&journal),
-        access_log: access_log.clone(),
-        recorder: Arc::clone(&recorder),
-        totals: Arc::clone(&totals),
-        prover: Arc::clone(&prover),
+        gateway: gateway.clone(),
         fleet: fleet.clone(),
-        connections: Arc::clone(&connections),
         alerts: Arc::clone(&alerts),
         started,
         started_at,
         page: LivePage::new(config.store_path(), config.fleet.clone()),
         token: config.admin_token.clone(),
     });
-    let (asked, lines) = (Arc::clone(&admin), Arc::clone(&journal));
-    alerts::watch(Arc::clone(&reloader), lines, move || asked.status(), alerts).map_err(running)?;
-    publish(Arc::clone(&admin)).map_err(running)?;
-    let mut gateway =
-        Gateway::new(current, Arc::clone(&journal), Arc::clone(&recorder), totals, reads, prover);
-    (gateway.connections, gateway.pace, gateway.standing) = (connections, pace, standing);
-    gateway.access_log.clone_from(&access_log);
+    let (asked, lines) = (Arc::clone(&admin), Arc::clone(&gateway.journal));
+    alerts::watch(Arc::clone(&reloader), lines, move || asked.status(), alerts)?;
+    publish(Arc::clone(&admin))?;
     let whole = Server {
-        gateway,
+        gateway: gateway.clone(),
         listeners,
         inherited,
         admin: config.admin.map(|address| (address, pages(&admin, RequestSource::Listener))),
@@ -129,17 +126,17 @@ fn serve(
     };
     let served = whole.run(workers);
     reloader.close_history();
-    journal.close();
-    access_log.inspect(|log| log.lines.close());
-    recorder.close();
+    gateway.journal.close();
+    gateway.access_log.inspect(|log| log.lines.close());
+    gateway.recorder.close();
     // What the store was given last is sent, too.
     fleet.inspect(|fleet| fleet.close());
-    served.map_err(running)
+    Ok(served?)
 }
 
 /// The log, the signals, and everything that the configuration names.
 fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Policy), StartFailure> {
-    let config = Config::load(arguments).map_err(|errors| StartFailure::Configuration(errors.into()))?;
+    let config = Config::load(arguments).map_err(misconfigured)?;
     let config = match test {
         Some(test) => test.moved(config),
         None => config,
@@ -147,13 +144,12 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
     // Whoever looks at a demonstration wants to see its events alone.
     let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
     start_log(&LogOptions { level, ..config.log });
-    ControlSocket::check_place(&config.control).map_err(|error| StartFailure::Configuration(error.into()))?;
-    read_system_authorities().map_err(|error| StartFailure::Configuration(error.into()))?;
+    ControlSocket::check_place(&config.control).map_err(misconfigured)?;
+    read_system_authorities().map_err(misconfigured)?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
-    let workers = Workers::start(config.threads).map_err(running)?;
+    let workers = Workers::start(config.threads)?;
     begin_as_published(&config);
-    let policy = policy::check(config, SystemTime::now());
-    Ok((workers, policy.map_err(|errors| StartFailure::Configuration(errors.into()))?))
+    Ok((workers, policy::check(config, SystemTime::now()).map_err(misconfigured)?))
 }
 
 /// A gateway without a past that comes to a fleet begins with what that published: so it never announces an older file.
@@ -218,42 +214,15 @@ fn in_force(
     Ok((recorder, current, Arc::new(reloader)))
 }
 
-/// 1: what the system refused.
-fn running(error: impl Into<Box<dyn Error>>) -> StartFailure {
-    StartFailure::Running(error.into())
-}
-
 fn bound(
     config: &Config,
     inherited: &mut Inherited,
 ) -> Result<Vec<(TcpListener, ListenerConfig)>, SocketError> {
     inherited.close_except(config.all_listeners().map(|listener| listener.address));
-    config.all_listeners().map(|listener| Ok((inherited.listen(listener.address)?, listener))).collect()
-}
-
-fn access_log(config: &Config) -> Result<Option<Arc<AccessLog>>, JournalError> {
-    config.access_log().map(|options| AccessLog::open(&options).map(Arc::new)).transpose()
-}
-
-/// Where other proxies ask, nobody is answered before they are named.
-fn look_for_proxies(config: &Config) {
-    if config.authorize.is_some() && config.trusted_proxies.is_empty() {
-        tracing::warn!(
-            "[authorize] answers only peers in `trusted_proxies`, which is empty, so no proxy is answered. Name your proxy, also one on this machine: trusted_proxies = [\"127.0.0.1\", \"::1\"]"
-        );
-    }
-}
-
-fn self_test(arguments: &Arguments) -> Result<Option<SelfTest>, StartFailure> {
-    let test = arguments.verb.map(|DaemonVerb::SelfTest| SelfTest::prepare());
-    test.transpose().map_err(running)
-}
-
-fn demo(arguments: &mut Arguments) -> Result<Option<DemoOrigin>, StartFailure> {
-    if !arguments.demo {
-        return Ok(None);
-    }
-    DemoOrigin::prepare(arguments).map(Some).map_err(running)
+    let listen = |listener: ListenerConfig| Ok((inherited.listen(listener.address)?, listener));
+    let listeners = config.all_listeners().map(listen).collect::<Result<_, SocketError>>()?;
+    inherited.close_rest();
+    Ok(listeners)
 }
 
 /// The last word on standard error: what is wrong, and its causes.
@@ -278,14 +247,19 @@ fn pages(admin: &Arc<Admin>, door: RequestSource) -> Pages {
 /// Tells what had to be left out, and makes the folders of our own. Where those cannot be made, the site is served all the same: the journal says what it loses, and nobody can put lists of
 /// addresses there either.
 fn prepare(policy: &Policy) {
-    look_for_proxies(&policy.config);
+    let config = &policy.config;
+    if config.authorize.is_some() && config.trusted_proxies.is_empty() {
+        tracing::warn!(
+            "[authorize] answers only peers in `trusted_proxies`, which is empty, so no proxy is answered. Name your proxy, also one on this machine: trusted_proxies = [\"127.0.0.1\", \"::1\"]"
+        );
+    }
     if let Some(stale) = policy.stale_catalogue(SystemTime::now()) {
         tracing::warn!("{stale}");
     }
     for fault in &policy.evidence.faults {
         tracing::error!("address ranges are left out: {fault}");
     }
-    let folder = Evidence::folder(&policy.config);
+    let folder = Evidence::folder(config);
     if let Err(error) = make_folder(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
     }

@@ -49,7 +49,7 @@ const LAYERS: [&[&str]; 15] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 26] = [
+const HOMES: [(&str, &str); 27] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
     ("h2", "src/server/http2/"),
@@ -73,6 +73,7 @@ const HOMES: [(&str, &str); 26] = [
     ("rustix", "src/config/fleet.rs"),
     ("x509_parser", "src/policy/expiry.rs"),
     ("listenfd", "src/process/"),
+    ("sd_notify", "src/process/"),
     ("rustix", "src/process/"),
     ("rustix", "src/server/"),
     ("rustix", "src/record/"),

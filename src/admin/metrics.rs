@@ -123,9 +123,9 @@ fn reloads(text: &mut Exposition, admin: &Admin) {
 fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     for site in policy.sites() {
         // So that a site that nobody has asked for yet shows zeros.
-        let _ = admin.totals.site(&site.config.name);
+        let _ = admin.gateway.totals.site(&site.config.name);
     }
-    let sites = admin.totals.sites();
+    let sites = admin.gateway.totals.sites();
     let help = "Requests that reached a site, by kind of client and by what the rules said.";
     text.counter("requests_total", help);
     for (name, site) in sites.iter() {
@@ -139,11 +139,11 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     of_sites(text, &sites, "client", SiteTotals::slowed);
     let help = "Judged requests of crawlers of the catalogue, as of a second ago.";
     text.counter("crawler_requests_total", help);
-    for ((crawler, verdict, action), count) in admin.recorder.by_crawler() {
+    for ((crawler, verdict, action), count) in admin.gateway.recorder.by_crawler() {
         text.sample(&[("crawler", &crawler), ("verdict", &verdict), ("action", &action)], count);
     }
     let help = "Requests with a browser's header from addresses that a crawler has to itself; nobody is judged for them.";
-    text.counter("hidden_visits_total", help).by("crawler", admin.totals.hidden_visits());
+    text.counter("hidden_visits_total", help).by("crawler", admin.gateway.totals.hidden_visits());
     text.counter("proofs_total", "Judged requests by what supported the name they gave.");
     of_sites(text, &sites, "proof", SiteTotals::proofs);
     text.counter("robots_txt_total", "Answers to /robots.txt by status.");
@@ -186,14 +186,14 @@ fn origin_files(text: &mut Exposition, admin: &Admin, policy: &Policy) {
 }
 
 fn judging(text: &mut Exposition, admin: &Admin) {
-    let totals = admin.totals.snapshot();
+    let totals = admin.gateway.totals.snapshot();
     let help = "Requests that reached no site: no valid request, or a host that is no site's.";
     text.counter("turned_away_total", help)
         .by("reason", [("malformed", totals.malformed), ("no-site", totals.no_site)]);
     let help = "Faults of the gateway's own stages that were caught; the request went on unjudged.";
     text.counter("faults_total", help).value(totals.faults);
     text.histogram("judging_seconds", "How long judging a request took, recording in memory included.");
-    histogram(text, &admin.totals.judging.snapshot());
+    histogram(text, &admin.gateway.totals.judging.snapshot());
 }
 
 fn histogram(text: &mut Exposition, latency: &LatencySnapshot) {
@@ -209,7 +209,7 @@ fn histogram(text: &mut Exposition, latency: &LatencySnapshot) {
 
 /// What origins are asked, and how they answer.
 fn origins(text: &mut Exposition, admin: &Admin) {
-    let origins = &admin.totals.origins;
+    let origins = &admin.gateway.totals.origins;
     let help = "Attempts to have a request answered by a server of an origin.";
     text.counter("origin_attempts_total", help).value(origins.attempts());
     text.counter("origin_faults_total", "Attempts that failed, by reason.").by("reason", origins.faults());
@@ -218,7 +218,7 @@ fn origins(text: &mut Exposition, admin: &Admin) {
 }
 
 fn connections(text: &mut Exposition, admin: &Admin) {
-    let counts = admin.connections.snapshot();
+    let counts = admin.gateway.connections.snapshot();
     text.gauge("connections_open", "Connections of clients that are open.").value(counts.open());
     text.counter("connections_total", "Connections that were accepted.")
         .value(counts.of(ConnectionEvent::Accepted));
@@ -228,7 +228,7 @@ fn connections(text: &mut Exposition, admin: &Admin) {
 
 /// What other proxies ask.
 fn doors(text: &mut Exposition, admin: &Admin) {
-    let doors = &admin.totals.doors;
+    let doors = &admin.gateway.totals.doors;
     text.counter("authorize_requests_total", "Questions of other proxies, by door.")
         .by("door", doors.asked());
     text.counter("authorize_faults_total", "What was wrong with questions of other proxies.")
@@ -237,13 +237,13 @@ fn doors(text: &mut Exposition, admin: &Admin) {
 
 /// What names are proved by, and whether that works.
 fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
-    let questions = admin.prover.questions();
+    let questions = admin.gateway.prover.questions();
     let (answered, failed, left) = (questions.answered, questions.failed, questions.left);
     let help = "Questions to name servers about who a crawler is, by what became of them.";
     text.counter("name_questions_total", help)
         .by("result", [("answered", answered), ("failed", failed), ("left", left)]);
     text.counter("signatures_total", "Requests that came with a signature, by what came of it.")
-        .by("result", admin.prover.signatures());
+        .by("result", admin.gateway.prover.signatures());
     let directories = policy.evidence.directories.all();
     let fetched = directories.iter().filter(|directory| directory.keys.is_some()).count();
     text.gauge("key_directories", "Directories of keys that agents sign by: fetched, or not there.")
@@ -262,7 +262,7 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
 }
 
 fn recording(text: &mut Exposition, admin: &Admin) {
-    let (journal, store) = (admin.journal.status(), admin.recorder.status());
+    let (journal, store) = (admin.gateway.journal.status(), admin.gateway.recorder.status());
     text.gauge("journal_queue", "Events that wait for the journal.").value(journal.queue);
     text.gauge("journal_queue_capacity", "How many events may wait for it.").value(journal.capacity);
     let (beyond_rate, dropped) = (journal.beyond_rate, store.details_dropped);
@@ -270,7 +270,7 @@ fn recording(text: &mut Exposition, admin: &Admin) {
     let help = "Events whose details were lost, by where; they are counted all the same.";
     text.counter("details_dropped_total", help)
         .by("from", [("journal", lost), ("journal-rate", beyond_rate), ("store", dropped)]);
-    let access_log = admin.access_log.as_deref().map(|log| log.lines.status());
+    let access_log = admin.gateway.access_log.as_deref().map(|log| log.lines.status());
     let lost = access_log.map_or(0, |status| status.details_dropped);
     let help = "Lines of the access log that were lost; 0 also where there is none.";
     text.counter("access_log_lines_lost_total", help).value(lost);

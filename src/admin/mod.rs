@@ -20,8 +20,8 @@ pub use public::publish;
 use crate::alerts::AlertTotals;
 use crate::control::StatusReport;
 use crate::fleet::Fleet;
-use crate::policy::{Prover, Reloader, Trigger};
-use crate::record::{AccessLog, ConnectionTotals, Journal, Recorder, Totals};
+use crate::gateway::Gateway;
+use crate::policy::{Reloader, Trigger};
 use http::{Method, Request, Response, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -41,20 +41,10 @@ pub enum RequestSource {
 pub struct Admin {
     /// The policy in force, and how to replace it.
     pub reloader: Arc<Reloader>,
-    /// The journal.
-    pub journal: Arc<Journal>,
-    /// The access log, where one is wanted.
-    pub access_log: Option<Arc<AccessLog>>,
-    /// The store.
-    pub recorder: Arc<Recorder>,
-    /// The counters.
-    pub totals: Arc<Totals>,
-    /// What is known to prove names.
-    pub prover: Arc<Prover>,
+    /// What requests share: journal, store and counters.
+    pub gateway: Gateway,
     /// Membership in a fleet, if there is one.
     pub fleet: Option<Arc<Fleet>>,
-    /// What became of connections.
-    pub connections: Arc<ConnectionTotals>,
     /// What became of alerts.
     pub alerts: Arc<AlertTotals>,
     /// When the gateway started.

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     policy.config.authorize.as_ref()?;
-    let (doors, now) = (&admin.totals.doors, policy.clock.now());
+    let (doors, now) = (&admin.gateway.totals.doors, policy.clock.now());
     let spans = admin.reloader.robots_seen().all(now);
     let slots = policy.hosts.slots.iter().enumerate().filter(|(_, slot)| slot.site.is_some());
     let last = |index| {
@@ -60,7 +60,7 @@ impl OriginStatus {
 
 pub(super) fn status(admin: &Admin) -> StatusReport {
     let (policy, now) = (admin.reloader.current(), SystemTime::now());
-    let (journal, store) = (admin.journal.status(), admin.recorder.status());
+    let (journal, store) = (admin.gateway.journal.status(), admin.gateway.recorder.status());
     StatusReport {
         generation: policy.generation,
         uptime_seconds: admin.started.elapsed().as_secs(),
@@ -71,18 +71,18 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
             .iter()
             .flat_map(|site| site.origin.servers.iter().map(|server| OriginStatus::of(site, server)))
             .collect(),
-        unknown_hosts: admin.totals.unknown_hosts(),
+        unknown_hosts: admin.gateway.totals.unknown_hosts(),
         restart: admin.reloader.waiting(),
         overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
-        resolver_error: admin.prover.doubt().map(Into::into),
+        resolver_error: admin.gateway.prover.doubt().map(Into::into),
         watch_error: admin.reloader.unwatched(),
         reloads_refused: admin.reloader.counts().refused,
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,
         store,
-        access_log: admin.access_log.as_deref().map(|log| {
+        access_log: admin.gateway.access_log.as_deref().map(|log| {
             let status = log.lines.status();
             AccessLogStatus { queue: status.queue, lines_lost: status.details_dropped }
         }),
@@ -95,8 +95,8 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
             .map(|shown| CertificateStatus::of(shown, now))
             .collect(),
         exceptions: policy.ending_exceptions(now).collect(),
-        totals: admin.totals.snapshot(),
-        connections: admin.connections.snapshot(),
+        totals: admin.gateway.totals.snapshot(),
+        connections: admin.gateway.connections.snapshot(),
     }
 }
 
@@ -132,6 +132,6 @@ fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {
         read_by: notice.read_by,
         unknown: notice.unknown.into_iter().map(Into::into).collect(),
         modes: site.modes.spelt(policy),
-        stand_in: admin.recorder.stand_in(&site.config.name, SystemTime::now()).map(Cow::Borrowed),
+        stand_in: admin.gateway.recorder.stand_in(&site.config.name, SystemTime::now()).map(Cow::Borrowed),
     }
 }

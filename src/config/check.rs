@@ -15,7 +15,7 @@ impl Config {
         self.complete_listen(faults);
         modes::complete(self, faults);
         self.check_sites(arguments, faults);
-        listener::check(self, arguments, faults);
+        listener::check(self, faults);
     }
 
     /// What can be told whatever else is wrong.

@@ -6,6 +6,7 @@ use super::{Config, ConfigError, ConfigErrors, MOST_BYTES, reading};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use toml::de::DeTable;
 
 /// Loopback: a gateway started to be tried out is not on the internet by accident.
 pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -79,21 +80,11 @@ impl Config {
     pub fn control_of(path: &Path) -> Result<PathBuf, ConfigErrors> {
         let bytes = reading::contents(path, MOST_BYTES, "configuration")?;
         let text = String::from_utf8_lossy(&bytes);
-        let table = toml::from_str(&text).ok().or_else(|| control_line(&text)).unwrap_or_default();
+        let (table, _) = DeTable::parse_recoverable(&text);
         let base = path.parent().unwrap_or_else(|| Path::new(""));
-        let written = |key| table.get(key).and_then(toml::Value::as_str).map(|written| base.join(written));
-        let default = || {
-            let below = |_| written("state_dir").map(|folder| folder.join("control.sock"));
-            control().or_else(|error| below(error).ok_or(error))
-        };
-        written("control")
-            .map_or_else(default, Ok)
-            .map_err(|error| ConfigErrors(vec![ConfigError::whole(path, error.to_string())]))
+        let written = |key| Some(base.join(table.get_ref().get(key)?.get_ref().as_str()?));
+        let below = || Some(written("state_dir")?.join("control.sock"));
+        let control = written("control").or_else(|| control().ok()).or_else(below);
+        control.ok_or_else(|| ConfigError::whole(path, NoHome.to_string()).into())
     }
-}
-
-/// The key `control` of a file that is no TOML as a whole: its line, above the first table.
-fn control_line(text: &str) -> Option<toml::Table> {
-    let mut above = text.lines().take_while(|line| !line.starts_with('[')).map(toml::from_str::<toml::Table>);
-    above.find_map(|keys| keys.ok().filter(|keys| keys.contains_key("control")))
 }

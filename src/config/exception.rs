@@ -2,9 +2,8 @@
 
 use super::values::{NetworkValue, TableOrText, WrittenAs};
 use crate::record::timestamp;
-use crate::request::address::{Network, NetworkError};
+use crate::request::address::Network;
 use serde::Deserialize;
-use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 /// How long before its end an exception is told of: time to ask whether it is still wanted.
@@ -38,17 +37,13 @@ fn end<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Syste
     })
 }
 
-impl FromStr for Exception {
-    type Err = NetworkError;
-
-    fn from_str(text: &str) -> Result<Self, NetworkError> {
-        text.parse().map(|address| Self { address: Some(address), ..Self::default() })
-    }
-}
-
 impl TableOrText for Exception {
     const WANTED: &'static str =
         "a network such as \"192.0.2.0/24\", or a table with `address`, `reason` and `until`";
+
+    fn of_text(text: &str) -> Result<Self, String> {
+        text.parse().map(|NetworkValue(address)| Self { address: Some(address), ..Self::default() })
+    }
 }
 
 impl Exception {

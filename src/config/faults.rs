@@ -35,26 +35,21 @@ pub(super) struct Faults<'a> {
 impl<'a> Faults<'a> {
     /// Of a text; where it is no TOML, that is found.
     pub(super) fn new(path: &'a Path, text: &'a str) -> Self {
-        let empty = || Spanned::new(0..0, DeTable::default());
-        let (document, error) = match DeTable::parse(text) {
-            Ok(document) => (document, None),
-            Err(error) => (empty(), Some(error)),
-        };
-        let mut faults = Self { path, text, document, found: Vec::new() };
-        faults.found.extend(
-            error.map(|error| ConfigError::at(path, text, error.span(), join_lines(error.message()))),
-        );
-        faults
+        let mut found = Vec::new();
+        let document = DeTable::parse(text).unwrap_or_else(|error| {
+            found.push(ConfigError::at(path, text, error.span(), join_lines(error.message())));
+            Spanned::new(0..0, DeTable::default())
+        });
+        Self { path, text, document, found }
     }
 
     /// What the document says. A wrong value does not hide another: it is reported, left out, and the rest is read
     /// again. Use the result only if no fault was found.
     pub(super) fn read<T: DeserializeOwned + Default>(&mut self) -> T {
         let mut left_out: Vec<String> = Vec::new();
-        let mut rest: Option<Spanned<DeTable<'a>>> = None;
+        let mut rest = self.document.clone();
         for _ in 0..MOST {
-            let document = rest.as_ref().unwrap_or(&self.document).clone();
-            let error = match T::deserialize(Deserializer::from(document)) {
+            let error = match T::deserialize(Deserializer::from(rest.clone())) {
                 Ok(value) => return value,
                 Err(error) => error,
             };
@@ -66,7 +61,6 @@ impl<'a> Faults<'a> {
                 let message = self.explain::<T>(&join_lines(error.message()), span.start);
                 self.found.push(ConfigError::at(self.path, self.text, Some(span.clone()), message));
             }
-            let rest = rest.get_or_insert_with(|| self.document.clone());
             match leave_out(rest.get_mut(), &span) {
                 Some(key) => left_out.push(key),
                 None => break,
@@ -159,11 +153,6 @@ impl<'a> Faults<'a> {
             };
         }
         Some(value.span())
-    }
-
-    /// A fault of an option, which says itself what to do.
-    pub(super) fn push_option(&mut self, message: String) {
-        self.found.push(ConfigError::whole(Path::new(""), message));
     }
 
     /// A fault of the whole file.

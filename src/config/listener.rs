@@ -1,11 +1,11 @@
 //! `[[listeners]]` and `[[certificates]]`: addresses that need more than a number, and what TLS shows there.
 
 use super::Config;
-use super::arguments::Arguments;
 use super::faults::Faults;
 use super::host_pattern::HostPattern;
 use super::values::{ListenValue, WrittenAs};
 use serde::Deserialize;
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub struct CertificateConfig {
 }
 
 /// Tells of listeners that lack what they depend on, and of addresses that are listened on twice.
-pub(super) fn check(config: &Config, arguments: &Arguments, faults: &mut Faults<'_>) {
+pub(super) fn check(config: &Config, faults: &mut Faults<'_>) {
     for (at, listener) in config.listeners.iter().enumerate() {
         let ListenerConfig { tls, proxy_protocol, believe_named_proxies, .. } = *listener;
         let key = format!("listeners.{at}");
@@ -83,25 +83,19 @@ pub(super) fn check(config: &Config, arguments: &Arguments, faults: &mut Faults<
             "add `proxy_protocol = true`, or remove the key",
         );
     }
-    check_addresses(config, arguments, faults);
+    check_addresses(config, faults);
 }
 
 /// With port 0 each is another one.
-fn check_addresses(config: &Config, arguments: &Arguments, faults: &mut Faults<'_>) {
-    let plain = config.listen.iter().enumerate().map(|(at, own)| (*own, format!("listen.{at}")));
-    let others = config.listeners.iter().enumerate();
-    let others = others.map(|(at, own)| (own.address, format!("listeners.{at}.address")));
-    let mut seen: Vec<SocketAddr> = Vec::new();
-    for (address, key) in plain.chain(others) {
-        let is_option = seen.len() < arguments.listen.len();
-        let is_new = is_option || address.port() == 0 || !seen.contains(&address);
-        faults.require(is_new, &key, format!("`{address}` is listened on twice"), "remove one of the two");
-        seen.push(address);
-    }
-    let doors = config.authorize.as_ref().map(|doors| doors.listen);
-    if let Some(address) = doors.filter(|doors| doors.port() != 0 && seen.contains(doors)) {
-        let key = arguments.authorize.is_none().then_some("authorize.listen");
-        let message = format!("`{address}` is listened on twice");
-        faults.push_at(key, message, "give [authorize] another address");
+fn check_addresses(config: &Config, faults: &mut Faults<'_>) {
+    let mut seen = HashSet::new();
+    for ListenerConfig { address, is_for_proxies, .. } in config.all_listeners() {
+        let is_new = address.port() == 0 || seen.insert(address);
+        let (key, hint) = match config.listeners.iter().position(|own| own.address == address) {
+            _ if is_for_proxies => ("authorize.listen".to_owned(), "give [authorize] another address"),
+            Some(at) => (format!("listeners.{at}.address"), "remove one of the two"),
+            None => ("listen".to_owned(), "remove one of the two"),
+        };
+        faults.require(is_new, &key, format!("`{address}` is listened on twice"), hint);
     }
 }

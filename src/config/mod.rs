@@ -33,7 +33,6 @@ mod site;
 mod user_info;
 mod values;
 mod verify;
-mod written;
 
 pub use alerts::AlertsConfig;
 pub use arguments::{Arguments, DaemonVerb};
@@ -54,10 +53,9 @@ pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsUrl};
 pub use robots_tags::RobotsTag;
 pub use self_test::SELF_TEST_HOST;
 pub use site::SiteConfig;
-pub use user_info::without_user_info;
+pub use user_info::{showable, without_user_info};
 pub use values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue};
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
-pub use written::{KeyChange, WrittenConfig, showable};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
@@ -73,7 +71,7 @@ use error::rebase;
 use faults::Faults;
 use serde::Deserialize;
 use smart_default::SmartDefault;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,7 +82,7 @@ use values::{FieldToKeep, FieldToRemove, ListedAs, MemorySize, TextOrTable, Writ
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Everything an operator can choose.
-#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
+#[derive(Clone, Debug, PartialEq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
@@ -94,7 +92,7 @@ pub struct Config {
     pub path: Option<PathBuf>,
     /// What stands in that file.
     #[serde(skip)]
-    pub written: WrittenConfig,
+    pub written: toml::Table,
     /// Addresses to listen on for plain HTTP.
     #[serde(with = "ListedAs::<ListenValue>")]
     pub listen: Vec<SocketAddr>,
@@ -267,10 +265,23 @@ impl Config {
         if !found.is_empty() {
             return Err(ConfigErrors(found));
         }
-        if let Some(path) = path {
-            (config.path, config.written) = (Some(path.to_owned()), WrittenConfig::of(path, &text)?);
-        }
-        Ok(config)
+        let written = toml::from_str(&text).unwrap_or_default();
+        Ok(Self { path: path.map(Path::to_owned), written, ..config })
+    }
+
+    /// The keys above all tables that the files of the two say different things of, tables among them.
+    pub fn changed_keys(&self, next: &Self) -> BTreeSet<String> {
+        let all = self.written.keys().chain(next.written.keys());
+        all.filter(|key| self.written.get(*key) != next.written.get(*key)).cloned().collect()
+    }
+
+    /// A fault of `key` that shows only beside other files, at its place in the file as it is now.
+    pub fn fault_of(&self, key: &str, message: String, hint: &str) -> Option<ConfigError> {
+        let path = self.path.as_deref()?;
+        let text = read(path).unwrap_or_default();
+        let mut faults = Faults::new(path, &text);
+        faults.push_at(Some(key), message, hint);
+        faults.take().pop()
     }
 
     /// Every path that the file names, relative to the folder that it lies in.

@@ -41,7 +41,7 @@ impl Config {
             Ok(url) => {
                 self.overlay_site(url.map(Origin::single).as_ref(), arguments.robots.as_deref(), faults);
             }
-            Err(error) => faults.push_option(format!("--origin: {error}")),
+            Err(error) => faults.push_at(None, format!("--origin: {error}"), None),
         }
     }
 

@@ -7,7 +7,6 @@ use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs
 use serde::Deserialize;
 use smart_default::SmartDefault;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// The origin of a site: its servers, and how they are used.
@@ -119,28 +118,20 @@ impl OriginTimeouts {
     }
 }
 
-impl FromStr for Origin {
-    type Err = String;
-
-    fn from_str(url: &str) -> Result<Self, String> {
-        url.parse().map(Self::single)
-    }
-}
-
 impl TableOrText for Origin {
     const WANTED: &'static str = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
-}
 
-impl FromStr for OriginServer {
-    type Err = String;
-
-    fn from_str(url: &str) -> Result<Self, String> {
-        url.parse().map(Self::new)
+    fn of_text(url: &str) -> Result<Self, String> {
+        url.parse().map(Self::single)
     }
 }
 
 impl TableOrText for OriginServer {
     const WANTED: &'static str = "a URL, or a table with `url`";
+
+    fn of_text(url: &str) -> Result<Self, String> {
+        url.parse().map(Self::new)
+    }
 }
 
 /// The weight where none is written.

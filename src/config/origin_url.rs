@@ -79,20 +79,17 @@ impl FromStr for OriginUrl {
             };
         }
         let no_url = || format!("invalid origin `{shown}`: expected a URL such as `http://127.0.0.1:3000`");
-        let uri = web_url(text).ok_or_else(no_url)?;
-        let tls = uri.scheme_str() == Some("https");
-        let authority = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
-        if !matches!(uri.path(), "" | "/") || uri.query().is_some() || authority.contains('@') {
+        let url = web_url(text).ok_or_else(no_url)?;
+        let tls = url.scheme() == "https";
+        if url.path() != "/" || url.query().is_some() || text.contains(['@', '#']) {
             let expected = "an origin has no path, query or user; write only scheme, host and port";
             return Err(format!("`{shown}`: {expected}"));
         }
-        let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        let port = match authority.rsplit_once(':') {
-            Some((_, digits)) if !digits.contains(']') => {
-                digits.parse().ok().filter(|port| *port != 0).ok_or_else(no_url)?
-            }
-            _ => default_port(tls),
-        };
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+        let port = url.port().unwrap_or_else(|| default_port(tls));
+        if port == 0 {
+            return Err(no_url());
+        }
         Ok(Self::Tcp { tls, host: host.into(), port })
     }
 }

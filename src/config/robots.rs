@@ -6,7 +6,6 @@ use super::values::{DurationValue, PurposeValue, TableOrText, WrittenAs, from_te
 use crate::identify::Purpose;
 use serde::{Deserialize, Deserializer};
 use smart_default::SmartDefault;
-use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -64,17 +63,13 @@ pub struct RobotsUrl {
     pub path: Box<str>,
 }
 
-impl FromStr for RobotsConfig {
-    type Err = Infallible;
-
-    fn from_str(file: &str) -> Result<Self, Infallible> {
-        Ok(Self::of_file(file.into()))
-    }
-}
-
 impl TableOrText for RobotsConfig {
     const WANTED: &'static str =
         "a file such as \"robots.txt\", or a table such as { from = \"origin\", block = [\"ai-train\"] }";
+
+    fn of_text(file: &str) -> Result<Self, String> {
+        Ok(Self::of_file(file.into()))
+    }
 }
 
 impl RobotsConfig {
@@ -166,10 +161,14 @@ impl FromStr for RobotsUrl {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let read = || {
-            let uri = web_url(text)?;
-            let server = format!("{}://{}", uri.scheme_str()?, uri.authority()?).parse().ok()?;
-            let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
-            Some(Self { server, path: if path == "/" { "/robots.txt" } else { path }.into() })
+            let url = web_url(text).filter(|_| !text.contains('@'))?;
+            let server = url.origin().ascii_serialization().parse().ok()?;
+            let path = match (url.path(), url.query()) {
+                ("/", None) => "/robots.txt".into(),
+                (path, None) => path.into(),
+                (path, Some(query)) => format!("{path}?{query}").into(),
+            };
+            Some(Self { server, path })
         };
         let expected = "expected the URL of a robots.txt, such as `https://example.org/robots.txt`";
         read().ok_or_else(|| format!("invalid URL `{text}`: {expected}"))

@@ -8,7 +8,6 @@ use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::Uri;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -17,6 +16,7 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
+use url::Url;
 
 /// The form in which a value is written.
 pub(super) trait WrittenValue {
@@ -199,16 +199,19 @@ fn split_number(text: &str, units: &[(&str, u64)]) -> Option<(u64, u64)> {
 }
 
 /// A URL of the web, with nothing in it that could not stand in a field of a head.
-pub(super) fn web_url(text: &str) -> Option<Uri> {
-    let uri: Uri = text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_graphic()))?;
-    let has_host = uri.host().is_some_and(|host| !host.is_empty());
-    (has_host && matches!(uri.scheme_str(), Some("http" | "https"))).then_some(uri)
+pub(super) fn web_url(text: &str) -> Option<Url> {
+    // Browsers also take what has blanks in it or lacks slashes; an operator has mistyped it.
+    let is_whole = text.contains("://") && text.bytes().all(|byte| byte.is_ascii_graphic());
+    Url::parse(text).ok().filter(|url| is_whole && matches!(url.scheme(), "http" | "https"))
 }
 
 /// A table that may be written as a text, too.
-pub(super) trait TableOrText: FromStr<Err: fmt::Display> {
+pub(super) trait TableOrText: Sized {
     /// What is expected.
     const WANTED: &'static str;
+
+    /// The table that a text stands for.
+    fn of_text(text: &str) -> Result<Self, String>;
 }
 
 /// A text, or a table with its own complaints about its keys.
@@ -239,7 +242,7 @@ impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
+        T::of_text(text).map_err(E::custom)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {

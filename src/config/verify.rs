@@ -79,9 +79,9 @@ pub fn mirror_folder(url: &str) -> Result<String, String> {
 /// Whether something may be fetched from a URL.
 pub(super) fn check_fetched_url(url: &str, expected: &str) -> Result<(), String> {
     let shown = without_user_info(url);
-    let uri = web_url(url).filter(|_| !url.contains(['?', '#', '@']));
-    let uri = uri.ok_or_else(|| format!("invalid URL `{shown}`: expected {expected}"))?;
-    if uri.scheme_str() == Some("http") && !is_near_host(uri.host().unwrap_or_default()) {
+    let parsed = web_url(url).filter(|_| !url.contains(['?', '#', '@']));
+    let parsed = parsed.ok_or_else(|| format!("invalid URL `{shown}`: expected {expected}"))?;
+    if parsed.scheme() == "http" && !is_near_host(parsed.host_str().unwrap_or_default()) {
         return Err(format!("`{shown}` is plain HTTP, which anybody on the way could change: use https"));
     }
     Ok(())
@@ -89,8 +89,7 @@ pub(super) fn check_fetched_url(url: &str, expected: &str) -> Result<(), String>
 
 /// Whether a host is this machine or has a private address.
 fn is_near_host(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
-    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(is_near)
+    host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(is_near)
 }
 
 /// The least time between two fetches of published address ranges. Their publishers ask for about one a day, and never more

@@ -3,7 +3,6 @@
 use super::args::{Cli, ReloadArgs};
 use super::output::Output;
 use super::{VerbOutcome, VerbResult, control};
-use crate::config::KeyChange;
 use crate::policy::{ReloadReport, ReloadResult};
 use std::io;
 
@@ -31,10 +30,9 @@ fn print(report: &ReloadReport, output: &mut Output<'_>) -> io::Result<()> {
         }
         change.warnings.iter().try_for_each(|warning| output.line(format!("  warning: {warning}")))?;
     }
-    for KeyChange { key, old, new, restart } in &report.config {
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "not set".to_owned());
-        let when = if *restart { ", when the gateway is started again" } else { "" };
-        output.line(format!("{key}: {} -> {}{when}", value(old), value(new)))?;
+    if !report.config.is_empty() {
+        let keys: Vec<&str> = report.config.iter().map(String::as_str).collect();
+        output.line(format!("changed in the configuration: {}", keys.join(", ")))?;
     }
     if !report.restart.is_empty() {
         output.line(format!("in effect when the gateway is started again: {}", report.restart.join(", ")))?;

@@ -136,25 +136,22 @@ impl Gateway {
         current: Arc<CurrentPolicy>,
         journal: Arc<Journal>,
         recorder: Arc<Recorder>,
-        totals: Arc<Totals>,
         reads: Arc<ReadBook>,
         prover: Arc<Prover>,
     ) -> Self {
-        let (connections, access_log, pace) = (Arc::default(), None, Arc::default());
-        let (pending, has_warned) = (Arc::default(), Arc::default());
         Self {
             current,
             journal,
             recorder,
-            totals,
+            totals: Arc::default(),
             reads,
             standing: Arc::default(),
             prover,
-            pace,
-            connections,
-            access_log,
-            pending,
-            has_warned,
+            pace: Arc::default(),
+            connections: Arc::default(),
+            access_log: None,
+            pending: Arc::default(),
+            has_warned: Arc::default(),
         }
     }
 

@@ -25,7 +25,6 @@ fn gateway(settings: &str) -> (Gateway, tempfile::TempDir) {
         Arc::new(CurrentPolicy::new(policy)),
         Arc::new(Journal::open(&journal).unwrap()),
         Arc::new(Recorder::start(&store).unwrap()),
-        Arc::new(Totals::default()),
         Arc::new(ReadBook::default()),
         Arc::new(Prover::start(None).unwrap()),
     );

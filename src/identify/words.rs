@@ -9,7 +9,7 @@ use strum::EnumCount as _;
 
 /// What a sign that is found in a header stands for. Those of [`Mark::LISTS`] are lists of words, by their keys in the
 /// files; the others the rules look for, whatever the files say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumCount, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::EnumCount, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Mark {
     /// Words that crawlers use and people's headers do not: `bot`, `crawl`, …

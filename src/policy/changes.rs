@@ -3,11 +3,11 @@
 
 use super::Site;
 use super::reload::Trigger;
-use crate::config::{Config, ConfigError, KeyChange};
+use crate::config::{Config, ConfigError};
 use crate::record::RowsError;
 use crate::robots::{Finding, Robots};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// What came of a reload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct ReloadReport {
     /// Every site, changed or not.
     pub sites: Vec<SiteChange>,
     /// What changed in the configuration file.
-    pub config: Vec<KeyChange>,
+    pub config: BTreeSet<String>,
     /// Its keys that take effect when the gateway is started again, changed now or by an earlier reload.
     pub restart: Vec<String>,
     /// Every fault found. A robots.txt with a fault keeps its own site's last good version; a fault of
@@ -53,9 +53,9 @@ impl ReloadReport {
                 site.notice
             );
         }
-        for KeyChange { key, old, new, restart } in &self.config {
-            let when = if *restart { "when the gateway is started again" } else { "now" };
-            tracing::info!(key, old, new, takes_effect = when, "the configuration changed");
+        if !self.config.is_empty() {
+            let (keys, at_the_next_start) = (&self.config, &self.restart);
+            tracing::info!(?keys, ?at_the_next_start, "the configuration changed");
         }
         match self.result {
             ReloadResult::Refused if !repeated => {
@@ -188,13 +188,6 @@ held_back! {
     "log.level": log.level,
 }
 
-/// Whether `key`, as written, is one of those in `waiting`.
-pub(super) fn is_among(key: &str, waiting: &[String]) -> bool {
-    // `listeners[0.0.0.0:80].tls`.
-    let is_within = |rest: &str| rest.is_empty() || rest.starts_with(['[', '.']);
-    waiting.iter().any(|group| key.strip_prefix(&**group).is_some_and(is_within))
-}
-
 #[cfg(test)]
 mod tests {
     mod reference;
@@ -274,16 +267,5 @@ mod tests {
         hold_back(&started, &mut next);
         assert_eq!((&*next.state_dir, &next.fleet), (std::path::Path::new("/nowhere"), &None));
         assert_eq!(next.notice.as_secs(), 7_200);
-    }
-
-    #[test]
-    fn a_key_as_written_belongs_to_its_group() {
-        let waiting = ["listeners", "log.level", "journal"].map(str::to_owned);
-        for key in ["listeners[127.0.0.1:1].tls", "log.level", "journal"] {
-            assert!(is_among(key, &waiting), "{key}");
-        }
-        for key in ["listen", "log.format", "journal_keep", "mode"] {
-            assert!(!is_among(key, &waiting), "{key}");
-        }
     }
 }

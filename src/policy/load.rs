@@ -266,14 +266,13 @@ impl LoadingSite<'_> {
 
     /// A name that nothing has would shut out what it was to spare.
     fn unknown_exceptions(&self) -> impl Iterator<Item = ConfigError> {
-        let (robots, path) =
-            (&self.site.robots, self.config.path.as_deref().unwrap_or_else(|| Path::new("")));
+        let robots = &self.site.robots;
         let index = self.config.sites.iter().position(|site| site.name == self.site.name).unwrap_or_default();
         let words = robots.except.iter().enumerate();
         words.filter(|(_, word)| !self.catalogue.knows(word)).filter_map(move |(at, word)| {
             let message = format!("the catalogue knows no crawler or token `{word}`");
             let hint = "`gatewayctl crawlers` shows their names and tokens";
-            self.config.written.fault_of(path, &format!("sites.{index}.robots.except.{at}"), message, hint)
+            self.config.fault_of(&format!("sites.{index}.robots.except.{at}"), message, hint)
         })
     }
 

@@ -3,7 +3,7 @@
 //! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`overrides`), and what is
 //! in force is told, meanwhile.
 
-use super::changes::{ReloadReport, ReloadResult, SiteChange, hold_back, is_among};
+use super::changes::{ReloadReport, ReloadResult, SiteChange, hold_back};
 use super::fetched::Teller;
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
@@ -331,7 +331,7 @@ impl Reloader {
             SiteChange::new(old.map(|site| &**site), site, self.notice(current, site).to_string())
         });
         let restart = current.waiting.clone();
-        let config = previous.config.written.changes(&current.config.written, |key| is_among(key, &restart));
+        let config = previous.config.changed_keys(&current.config);
         ReloadReport { result, sites: sites.collect(), config, restart, errors: errors.to_vec() }
     }
 }
@@ -354,7 +354,6 @@ fn differs(previous: &Policy, next: &Policy) -> bool {
     };
     previous.config != next.config
         || previous.waiting != next.waiting
-        || !previous.config.written.changes(&next.config.written, |_| false).is_empty()
         || !Arc::ptr_eq(&previous.identifier, &next.identifier)
         || !previous.evidence.is_as(&next.evidence)
         || !previous.certificates.is_as(&next.certificates)

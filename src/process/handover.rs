@@ -121,10 +121,6 @@ impl Predecessor {
         Ok(Some((Self(stream), sockets)))
     }
 
-    pub(crate) fn process(&self) -> Option<u32> {
-        process_at(&self.0)
-    }
-
     /// Says that we serve.
     pub(crate) fn tell_ready(mut self) {
         match self.0.write_all(&[READY]) {

@@ -5,7 +5,7 @@
 //! is never refused.
 
 use super::handover::{Predecessor, path_beside};
-use super::manager::kept_name;
+use super::manager::{forget, kept_name};
 use super::sockets::{SocketError, bind};
 use listenfd::ListenFd;
 use rustix::net::{Shutdown, shutdown};
@@ -19,7 +19,10 @@ pub struct Inherited {
     sockets: Vec<(SocketAddr, TcpListener)>,
     /// Of those, the ones that the service manager keeps for us.
     kept: Vec<SocketAddr>,
-    known: InheritedSockets,
+    /// Addresses of those that are the service manager's own, which need not be kept.
+    pub(crate) held: Vec<SocketAddr>,
+    /// The gateway that this one replaces.
+    pub(crate) predecessor: Option<Predecessor>,
 }
 
 /// Why sockets cannot be taken over.
@@ -44,7 +47,7 @@ impl Inherited {
             if let Some(socket) = manager.take_tcp_listener(index).map_err(unusable)? {
                 let address = inherited.add(socket).map_err(unusable)?;
                 let is_kept = name == Some(&kept_name(address));
-                if is_kept { &mut inherited.kept } else { &mut inherited.known.held }.push(address);
+                if is_kept { &mut inherited.kept } else { &mut inherited.held }.push(address);
             }
         }
         if upgrade {
@@ -53,7 +56,7 @@ impl Inherited {
                 for socket in sockets {
                     inherited.add(socket).map_err(failed)?;
                 }
-                inherited.known.predecessor = Some(predecessor);
+                inherited.predecessor = Some(predecessor);
             } else {
                 tracing::info!("no gateway is running that could hand over its sockets");
             }
@@ -73,13 +76,12 @@ impl Inherited {
     /// service manager has a copy of each, which ends with it.
     pub fn close_except(&mut self, wanted: impl IntoIterator<Item = SocketAddr>) {
         let wanted: Vec<SocketAddr> = wanted.into_iter().collect();
-        let (kept, stale) = (&self.kept, &mut self.known.stale);
         self.sockets.retain(|(own, socket)| {
-            let is_wanted = !kept.contains(own) || wanted.iter().any(|address| fits(*own, *address));
+            let is_wanted = !self.kept.contains(own) || wanted.iter().any(|address| fits(*own, *address));
             if !is_wanted {
                 // What listens no more cannot be told to stop either.
                 let _ = shutdown(socket, Shutdown::Both);
-                stale.push(*own);
+                forget(*own);
             }
             is_wanted
         });
@@ -96,30 +98,17 @@ impl Inherited {
         }
     }
 
-    /// Closes what nobody asked for: clients of such a socket would wait for nothing. What is left is told to
-    /// the service manager and to the gateway that handed them over, once we are ready.
-    pub fn finish(self) -> InheritedSockets {
-        for (address, _) in &self.sockets {
+    /// Closes what nobody asked for: clients of such a socket would wait for nothing.
+    pub fn close_rest(&mut self) {
+        for (address, _) in self.sockets.drain(..) {
             tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
         }
-        self.known
     }
 }
 
 /// Whether a socket on `own` is one for `address`, whose port may be any.
 fn fits(own: SocketAddr, address: SocketAddr) -> bool {
     own == address || (address.port() == 0 && own.ip() == address.ip())
-}
-
-/// What is to be told of the sockets that were there before us.
-#[derive(Debug, Default)]
-pub struct InheritedSockets {
-    /// The gateway that this one replaces.
-    pub(crate) predecessor: Option<Predecessor>,
-    /// Addresses of sockets that are the service manager's own, which need not be kept.
-    pub(crate) held: Vec<SocketAddr>,
-    /// Addresses of sockets that were kept for us, and are not wanted any more.
-    pub(crate) stale: Vec<SocketAddr>,
 }
 
 #[cfg(test)]
@@ -138,7 +127,7 @@ mod tests {
         assert!(bind(all).is_err());
         inherited.close_except([all]);
         inherited.listen(all).unwrap();
-        assert_eq!(inherited.finish().stale, [kept]);
+        assert!(inherited.sockets.is_empty());
     }
 
     #[test]
@@ -151,7 +140,6 @@ mod tests {
         assert_eq!(other.local_addr().unwrap().ip().to_string(), "127.0.0.2");
         let taken = inherited.listen(address).unwrap();
         assert_eq!(taken.local_addr().unwrap(), address);
-        let left = inherited.finish();
-        assert!(left.predecessor.is_none() && left.stale.is_empty());
+        assert!(inherited.predecessor.is_none() && inherited.sockets.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What ends the process or makes it reload: signals, and a successor that serves.
 
-use super::ServiceManager;
+use super::manager::{tell_ready, tell_reloading};
 use crate::policy::{Reloader, Trigger};
 use std::future::Future;
 use std::io;
@@ -73,7 +73,6 @@ impl Signals {
     pub(crate) async fn stop(
         &mut self,
         reloader: &Arc<Reloader>,
-        manager: &Arc<ServiceManager>,
         succeeded: impl Future<Output = Option<u32>>,
     ) -> Stop {
         tokio::pin!(succeeded);
@@ -92,13 +91,13 @@ impl Signals {
                     return Stop::Successor { process };
                 }
                 _ = self.hangup.recv() => {
-                    let (reloader, manager) = (Arc::clone(reloader), Arc::clone(manager));
+                    let reloader = Arc::clone(reloader);
                     tokio::task::spawn_blocking(move || {
-                        manager.reloading();
+                        tell_reloading();
                         if let Err(busy) = reloader.reload(Trigger::Signal, false) {
                             tracing::error!("SIGHUP: {busy}");
                         }
-                        manager.ready();
+                        tell_ready();
                     });
                 }
             }

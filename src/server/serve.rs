@@ -13,8 +13,8 @@ use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
 use crate::process::{
-    ControlSocket, Handover, InheritedSockets, Predecessor, ServiceManager, Signals, SocketError, Stop, bind,
-    open_files, path_beside, raise_open_files,
+    ControlSocket, Handover, Inherited, Signals, SocketError, Stop, bind, keep, open_files, path_beside,
+    raise_open_files, stay_alive, tell_leaving, tell_ready,
 };
 use crate::proxy::{Fetcher, watch_origins};
 use crate::report::grouped;
@@ -47,7 +47,7 @@ pub struct Server {
     /// Its sockets, and what is spoken there.
     pub listeners: Vec<(TcpListener, ListenerConfig)>,
     /// What is to be told of sockets that were there before.
-    pub inherited: InheritedSockets,
+    pub inherited: Inherited,
     /// Where the admin listener is wanted, and its pages.
     pub admin: Option<(SocketAddr, Pages)>,
     /// Where the control socket is wanted, and its pages.
@@ -90,11 +90,14 @@ impl Server {
         }
         let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
         let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
-        let predecessor = self.inherited.predecessor.as_ref().and_then(Predecessor::process);
-        let manager = Arc::new(ServiceManager::from_environment(predecessor));
-        keep(&manager, &self.listeners, &self.inherited)?;
-        let (watched, watching) = (Arc::clone(&manager), worker_pool.clone());
-        tokio::spawn(async move { watched.stay_alive(|| watching.each(|| ())).await });
+        for (listener, _) in &self.listeners {
+            let address = listener.local_addr()?;
+            if !self.inherited.held.contains(&address) {
+                keep(address, listener);
+            }
+        }
+        let watching = worker_pool.clone();
+        tokio::spawn(async move { stay_alive(|| watching.each(|| ())).await });
         tokio::spawn(renew(Arc::clone(&current), worker_pool.clone()));
         let socket = ControlSocket::bind(&path);
         // Before anything is recorded. A socket that nobody can have would leave the logs to grow for ever.
@@ -120,9 +123,9 @@ impl Server {
         if let Some(predecessor) = self.inherited.predecessor {
             predecessor.tell_ready();
         }
-        manager.ready();
-        let stop_for = signals.stop(&self.reloader, &manager, succeeded(handed)).await;
-        manager.leaving(stop_for);
+        tell_ready();
+        let stop_for = signals.stop(&self.reloader, succeeded(handed)).await;
+        tell_leaving(stop_for);
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         worker_pool.stop(Stage::LastRequest);
@@ -179,22 +182,6 @@ async fn sweep(sites: Vec<Arc<WorkerContext>>, mut stopped: watch::Receiver<bool
 fn show(demo: &DemoOrigin, handler: ConnectionHandler, stopped: watch::Receiver<bool>) -> io::Result<()> {
     let listener = Listener::new(demo.listener.try_clone()?)?;
     tokio::spawn(show_pages(listener, handler, stopped));
-    Ok(())
-}
-
-/// Has the service manager keep the listening sockets, in case this process is started anew.
-fn keep(
-    manager: &ServiceManager,
-    listeners: &[(TcpListener, ListenerConfig)],
-    inherited: &InheritedSockets,
-) -> io::Result<()> {
-    for (listener, _) in listeners {
-        let address = listener.local_addr()?;
-        if !inherited.held.contains(&address) {
-            manager.keep(address, listener);
-        }
-    }
-    inherited.stale.iter().for_each(|address| manager.forget(*address));
     Ok(())
 }
 

@@ -107,15 +107,14 @@ impl ConnectionStage {
         let config = Config::load(&arguments).expect("a good configuration");
         let (journal, store) = (config.journal(), config.store());
         let policy = policy::check(config, SystemTime::now()).expect("a good policy");
-        let totals = Arc::<Totals>::default();
         let gateway = Gateway::new(
             Arc::new(CurrentPolicy::new(policy)),
             Arc::new(Journal::open(&journal).expect("a journal")),
             Arc::new(Recorder::start(&store).expect("a recorder")),
-            Arc::clone(&totals),
             Arc::new(ReadBook::default()),
             Arc::new(Prover::start(None).expect("a prover")),
         );
+        let totals = Arc::clone(&gateway.totals);
         let server = MemoryServer::new(gateway).expect("a site");
         Self { runtime, server, totals, origin }
     }

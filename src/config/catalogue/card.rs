@@ -9,6 +9,7 @@ use crate::identify::{Card, ClientKind, Purpose, token_is_legal};
 use crate::record::digest;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
+use url::Url;
 
 /// More than any card has, in bytes.
 pub const LARGEST_CARD: u64 = 64 * 1024;
@@ -112,7 +113,7 @@ pub(super) fn read(state_dir: &Path, url: &str) -> (Card, CardFields) {
 
 /// Whether a list is on the host of the card, or on one below it.
 fn is_below(list: &str, card: &str) -> bool {
-    let host = |url: &str| http::Uri::try_from(url).ok()?.host().map(str::to_ascii_lowercase);
+    let host = |url: &str| Some(Url::parse(url).ok()?.host_str()?.to_owned());
     let (Some(list), Some(card)) = (host(list), host(card)) else { return false };
     list == card || list.strip_suffix(&card).is_some_and(|name| name.ends_with('.'))
 }

@@ -196,7 +196,7 @@ impl Merger<'_, '_> {
     }
 
     pub(super) fn words(&mut self, lists: BTreeMap<ListName, Vec<String>>, words: &mut Words) {
-        for (list, written) in lists.into_iter().map(|(name, written)| (name.mark(), written)) {
+        for (list, written) in lists.into_iter().map(|(name, written)| (name.0, written)) {
             for (at, word) in written.iter().enumerate() {
                 let place = format!("words.{}.{at}", <&str>::from(list));
                 let (list, word) = match word.strip_prefix(WHOLE) {

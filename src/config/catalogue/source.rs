@@ -5,9 +5,7 @@ use crate::config::values::{DurationValue, Ed25519Value, TableOrText, WrittenAs}
 use crate::config::verify::check_fetched_url;
 use serde::Deserialize;
 use smart_default::SmartDefault;
-use std::convert::Infallible;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// Catalogues beside the bundled one.
@@ -28,17 +26,13 @@ pub struct CatalogueConfig {
     pub every: Duration,
 }
 
-impl FromStr for CatalogueConfig {
-    type Err = Infallible;
-
-    fn from_str(file: &str) -> Result<Self, Infallible> {
-        Ok(Self { file: Some(file.into()), ..Self::default() })
-    }
-}
-
 impl TableOrText for CatalogueConfig {
     const WANTED: &'static str =
         "the path of a file, or a table such as { url = \"https://…\", public_key = \"…\" }";
+
+    fn of_text(file: &str) -> Result<Self, String> {
+        Ok(Self { file: Some(file.into()), ..Self::default() })
+    }
 }
 
 impl CatalogueConfig {

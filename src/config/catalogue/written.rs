@@ -1,6 +1,6 @@
 //! The fields of a catalogue file as they are written: values that refuse a bad one while they are read.
 
-use crate::config::values::{ListedAs, from_text, web_url, written};
+use crate::config::values::{ListedAs, web_url, written};
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
     ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, UnknownWord, Verify, nearest_first, token_is_legal,
@@ -8,7 +8,6 @@ use crate::identify::{
 use jiff::civil::Date;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use strum::VariantArray;
 
 /// A file: crawlers, control tokens and words.
@@ -117,9 +116,8 @@ written! {
     };
     /// An address of the web.
     pub(super) WebUrl(Box<str>) = |text| {
-        let is_suffixed = |uri: &http::Uri| uri.authority().is_some_and(|host| is_suffix(&format!(".{host}")));
-        let uri = web_url(text).filter(is_suffixed);
-        uri.map(|_| text.into()).ok_or_else(|| format!("invalid URL `{text}`: expected an http or https URL"))
+        let url = web_url(text).filter(|url| url.domain().is_some_and(|host| host.contains('.')));
+        url.map(|_| text.into()).ok_or_else(|| format!("invalid URL `{text}`: expected an http or https URL"))
     };
 
     /// The end of a host's name.
@@ -136,6 +134,13 @@ written! {
             return Ok(text.into());
         }
         Err(format!("`{text}` is not a date as `2026-01-31`"))
+    };
+    /// A list of words, by its key.
+    #[derive(PartialEq, Eq, PartialOrd, Ord)]
+    pub(super) ListName(Mark) = |name| {
+        let lists = Mark::LISTS.map(<&str>::from);
+        let found = Mark::LISTS.into_iter().find(|list| <&str>::from(*list) == name);
+        found.ok_or_else(|| format!("unknown field `{name}`, expected one of {}", nearest_first(name, lists)))
     };
     /// Where an agent publishes its keys; nowhere where the text is empty.
     pub(super) WrittenAgent(Option<SignatureAgent>) = |text| {
@@ -154,26 +159,4 @@ fn is_suffix(text: &str) -> bool {
     let label =
         |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     text.strip_prefix('.').is_some_and(|rest| rest.contains('.') && rest.split('.').all(label))
-}
-
-/// A list of words, by its place among [`Mark::LISTS`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ListName(usize);
-
-impl ListName {
-    pub(super) fn mark(self) -> Mark {
-        Mark::LISTS.get(self.0).copied().unwrap_or(Mark::Guards)
-    }
-}
-
-from_text!(ListName);
-
-impl FromStr for ListName {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let lists = Mark::LISTS.map(<&str>::from);
-        let unknown = || format!("unknown field `{name}`, expected one of {}", nearest_first(name, lists));
-        lists.iter().position(|list| *list == name).map(Self).ok_or_else(unknown)
-    }
 }

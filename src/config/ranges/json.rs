@@ -7,11 +7,9 @@
 
 use super::{RangeFile, network};
 use crate::config::error::ConfigError;
-use crate::request::address::Network;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use serde::Deserialize;
 use serde_json::Value;
 use std::path::Path;
 use std::time::SystemTime;
@@ -19,128 +17,70 @@ use std::time::SystemTime;
 /// The version of the shape that is understood; a higher one may mean something else by the same keys.
 const FORMAT_VERSION: u64 = 1;
 
-pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
-    let parsed = if text.trim_start().starts_with('[') {
-        serde_json::from_str(text)
-            .map(|prefixes| Document { prefixes: Some(prefixes), ..Document::default() })
-    } else {
-        serde_json::from_str(text)
-    };
-    let document: Document = parsed.map_err(|error| ConfigError {
-        path: path.to_owned(),
-        line: Some(error.line().max(1)),
-        column: Some(error.column().max(1)),
-        message: without_place(&error),
-        hint: None,
-    })?;
-    let created = document.created.as_str().and_then(time);
-    let mut file = RangeFile { networks: Vec::new(), services: Vec::new(), created };
-    for Element { texts, services } in document.elements() {
-        let read = |written: &String| {
-            let quoted = text.find(&format!("\"{written}\""));
-            network(written).map_err(|why| ConfigError::at(path, text, quoted.map(|at| at..at), why))
-        };
-        let networks: Vec<Network> = texts.iter().map(read).collect::<Result<_, _>>()?;
-        if let [network] = *networks {
-            file.networks.push(network);
-            file.services.extend(services.into_iter().map(|service| (network, service.into())));
-        }
-    }
-    Ok(file)
-}
-
-/// `serde_json` ends its messages with the place, which stands before them already.
-fn without_place(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    message.strip_suffix(&place).unwrap_or(&message).to_owned()
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Document {
-    #[serde(rename = "creationTime")]
-    created: Value,
-    #[serde(rename = "formatVersion")]
-    _format: Option<FormatVersion>,
-    prefixes: Option<Vec<Element>>,
-    ipv6_prefixes: Option<Vec<Element>>,
-    ips: Option<Vec<Element>>,
-    synthetics: Option<Synthetics>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Synthetics {
-    prefixes_ipv4: Option<Vec<Element>>,
-    prefixes_ipv6: Option<Vec<Element>>,
-}
-
-impl Document {
-    fn elements(self) -> impl Iterator<Item = Element> {
-        let Synthetics { prefixes_ipv4, prefixes_ipv6 } = self.synthetics.unwrap_or_default();
-        [self.prefixes, self.ipv6_prefixes, self.ips, prefixes_ipv4, prefixes_ipv6]
-            .into_iter()
-            .flatten()
-            .flatten()
-    }
-}
+/// Where a document has its lists; the first is the document itself.
+const LISTS: [&str; 6] =
+    ["", "/prefixes", "/ipv6_prefixes", "/ips", "/synthetics/prefixes_ipv4", "/synthetics/prefixes_ipv6"];
 
 /// The keys of an object that names a network.
 const NETWORK_KEYS: [&str; 5] = ["ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_prefix", "ip_address"];
 
-/// One element: a text, or an object with one key that names a network. With none of them, or with two
-/// that disagree about what is meant, it says nothing.
-#[derive(Debug, Deserialize)]
-#[serde(try_from = "Value")]
-struct Element {
-    texts: Vec<String>,
-    services: Vec<String>,
-}
-
-impl TryFrom<Value> for Element {
-    type Error = String;
-
-    fn try_from(written: Value) -> Result<Self, String> {
-        let expected = || "expected an address range, or an object that holds one".to_owned();
-        let values: Vec<&Value> = match &written {
-            Value::String(_) => vec![&written],
-            Value::Object(object) => NETWORK_KEYS.iter().filter_map(|key| object.get(*key)).collect(),
-            _ => return Err(expected()),
-        };
-        let mut texts = Vec::new();
-        for value in values.into_iter().filter(|value| !value.is_null()) {
-            texts.push(value.as_str().ok_or_else(expected)?.trim().to_owned());
-        }
-        // Some publishers leave a key empty.
-        texts.retain(|text| !text.is_empty());
+pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
+    let document: Value = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (Some(error.line().max(1)), Some(error.column().max(1)));
+        ConfigError { line, column, ..ConfigError::whole(path, without_place(&error)) }
+    })?;
+    document.get("formatVersion").map_or(Ok(()), check_version).map_err(|why| ConfigError::whole(path, why))?;
+    let created = document.get("creationTime").and_then(Value::as_str).and_then(time);
+    let mut file = RangeFile { networks: Vec::new(), services: Vec::new(), created };
+    let lists = LISTS.iter().filter_map(|place| document.pointer(place)?.as_array());
+    for element in lists.flatten() {
+        let Some(written) = written(element).map_err(|why| ConfigError::whole(path, why))? else { continue };
+        let quoted = text.find(&format!("\"{written}\""));
+        let network = network(written.trim())
+            .map_err(|why| ConfigError::at(path, text, quoted.map(|at| at..at), why))?;
+        file.networks.push(network);
         // A list of names or, as the draft once had it, one.
-        let services = match written.get("services").or_else(|| written.get("service")) {
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            Some(Value::String(name)) => vec![name.clone()],
+        let services = match element.get("services").or_else(|| element.get("service")) {
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            Some(Value::String(name)) => vec![&**name],
             _ => Vec::new(),
         };
-        Ok(Self { texts, services })
+        file.services.extend(services.into_iter().map(|service| (network, service.into())));
     }
+    Ok(file)
 }
 
-/// A `formatVersion` that is understood: a text such as `1.0`, or a number.
-#[derive(Debug, Deserialize)]
-#[serde(try_from = "Value")]
-struct FormatVersion;
+/// The network that an element names: a text, or an object with one key for it. With none of them, or with two
+/// that disagree about what is meant, it says nothing; some publishers leave a key empty.
+fn written(element: &Value) -> Result<Option<&str>, &'static str> {
+    let values: Vec<&Value> = match element {
+        Value::String(_) => vec![element],
+        Value::Object(object) => NETWORK_KEYS.iter().filter_map(|key| object.get(*key)).collect(),
+        _ => vec![&Value::Bool(false)],
+    };
+    let values = values.into_iter().filter(|value| !value.is_null());
+    let texts: Option<Vec<&str>> = values.map(Value::as_str).collect();
+    let mut texts = texts.ok_or("expected address ranges, or objects that hold one")?;
+    texts.retain(|text| !text.trim().is_empty());
+    Ok(if let [text] = *texts { Some(text) } else { None })
+}
 
-impl TryFrom<Value> for FormatVersion {
-    type Error = String;
-
-    fn try_from(written: Value) -> Result<Self, String> {
-        let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
-        let major = text.split('.').next().and_then(|major| major.parse::<u64>().ok());
-        if major.is_some_and(|major| major <= FORMAT_VERSION) {
-            return Ok(Self);
-        }
-        let shown: String = text.chars().take(20).filter(|symbol| !symbol.is_control()).collect();
-        Err(format!("`formatVersion` {shown} is newer than {FORMAT_VERSION}, which is understood"))
+/// A text such as `1.0`, or a number.
+fn check_version(written: &Value) -> Result<(), String> {
+    let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+    let major = text.split('.').next().and_then(|major| major.parse::<u64>().ok());
+    if major.is_some_and(|major| major <= FORMAT_VERSION) {
+        return Ok(());
     }
+    let shown: String = text.chars().take(20).filter(|symbol| !symbol.is_control()).collect();
+    Err(format!("`formatVersion` {shown} is newer than {FORMAT_VERSION}, which is understood"))
+}
+
+/// The parser's message without the place, which is told apart from it.
+fn without_place(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    message.strip_suffix(&place).unwrap_or(&message).to_owned()
 }
 
 /// A time with or without its zone; without one it is UTC.
@@ -225,9 +165,9 @@ mod tests {
     fn a_fault_has_its_place() {
         for (text, expected) in [
             ("{\"prefixes\": [\n  {\"ipv4Prefix\": \"192.0.2.0/99\"}\n]}", "list.json:2:"),
-            ("{\"prefixes\": [\n\n  7]}", "list.json:3:"),
+            ("{\"prefixes\": [\n\n  7]}", "list.json: expected address ranges"),
             ("{\"prefixes\": [\n", "list.json:2:"),
-            ("{\"prefixes\": {}}", "list.json:1:"),
+            ("{\"prefixes\": {}}", "list.json: no address range"),
             ("{\"prefixes\": [\"::/0\"]}", "list.json:1:"),
         ] {
             let error = file(text).unwrap_err();
