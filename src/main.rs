@@ -11,9 +11,7 @@ use robots_gateway::policy::{
     self, CurrentPolicy, Evidence, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
-use robots_gateway::record::{
-    AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log,
-};
+use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log};
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
 use std::ffi::OsStr;

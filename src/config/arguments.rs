@@ -2,6 +2,7 @@
 
 use super::values::{AdminValue, DurationValue, ListenValue, NetworkValue};
 use crate::enforce::Mode;
+use clap::builder::RangedU64ValueParser;
 use clap::{Parser, ValueEnum};
 use std::path::PathBuf;
 
@@ -63,7 +64,7 @@ pub struct Arguments {
     #[arg(long, value_name = "ADDR")]
     pub authorize: Option<ListenValue>,
     /// Worker threads [default: one for each processor]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_024))]
     pub threads: Option<usize>,
     /// Take over the sockets of the running gateway, which then finishes its requests and ends
     #[arg(long, conflicts_with = "demo")]

@@ -46,11 +46,10 @@ impl BoundedThreads {
         what: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, TimedOut> {
-        let value = self.attempt(what, work);
-        if value.is_none() {
+        self.attempt(what, work).ok_or_else(|| {
             self.given_up.fetch_add(1, Ordering::Relaxed);
-        }
-        value.ok_or(TimedOut)
+            TimedOut
+        })
     }
 
     /// How often work was given up, or not begun.

@@ -21,7 +21,6 @@ impl Config {
     /// What can be told whatever else is wrong.
     pub(super) fn check_tables(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
         self.check_admin(arguments, faults);
-        self.check_threads(arguments, faults);
         self.check_numbers(faults);
         self.check_times(faults);
         self.catalogue.check(faults);
@@ -150,6 +149,7 @@ impl Config {
             ("limits.h2_resets", limits.h2_resets as usize, 1..=u32::MAX as usize),
             ("limits.h2_control_frames", limits.h2_control_frames as usize, 1..=u32::MAX as usize),
             ("journal_keep", self.journal_keep, 0..=1_000),
+            ("threads", self.threads, 1..=1_024),
         ] {
             let fit = format!("a number from {} to {}", range.start(), range.end());
             faults.within(key, &number, range, &fit);
@@ -174,6 +174,7 @@ impl Config {
             ("catalogue.every", Some(self.catalogue.every), minute, "`1m` or more"),
             ("alerts.every", self.alerts.as_ref().map(|alerts| alerts.every), second, "`1s` or more"),
             ("public.every", self.public.as_ref().map(|public| public.every), minute, "`1m` or more"),
+            ("verify.refresh", self.verify.refresh, 60 * minute, "`1h` or more, or `off`"),
             ("fleet.lease", self.fleet.as_ref().map(|fleet| fleet.lease), 10 * second, "`10s` or more"),
         ] {
             if let Some(time) = time {
@@ -182,16 +183,6 @@ impl Config {
         }
         let fit = "a time from `1ms` to `1m`; to ask no name server, write `dns = false`";
         faults.within("verify.timeout", &self.verify.timeout, Duration::from_millis(1)..=minute, fit);
-    }
-
-    fn check_threads(&self, arguments: &Arguments, faults: &mut Faults<'_>) {
-        let threads = self.threads;
-        if !(1..=1_024).contains(&threads) {
-            let (option, key) =
-                if arguments.threads.is_some() { ("--threads: ", None) } else { ("", Some("threads")) };
-            let message = format!("{option}`{threads}` is out of range: expected 1 to 1024 worker threads");
-            faults.push_at(key, message, "write a number from 1 to 1024");
-        }
     }
 }
 

@@ -79,6 +79,15 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
+/// The text of a file that is named as the `what`, or where it is none.
+pub(super) fn text_of<'b>(path: &Path, bytes: &'b [u8], what: &str) -> Result<&'b str, ConfigError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
+        let end = before.len();
+        ConfigError::at(path, &before, Some(end..end), format!("the {what} is not UTF-8"))
+    })
+}
+
 /// What stands before the name of a file that the service manager hands over (`LoadCredential=` of systemd.exec(5)).
 pub(super) const CREDENTIAL: &str = "credential:";
 

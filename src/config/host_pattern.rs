@@ -6,6 +6,7 @@ use crate::request::host;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
+use url::Host;
 
 /// `example.org`, or `*.example.org` for every name below it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,14 +62,9 @@ impl FromStr for HostPattern {
             Some(domain) => (domain, true),
             None => (text, false),
         };
-        let is_ipv6 = name.starts_with('[') && name.ends_with(']');
-        if name.contains('*') || (!is_ipv6 && name.contains([':', '/', '@', ' '])) {
-            return Err(error());
-        }
-        // Punycode, so that a name written in Unicode matches the header a client sends (RFC 5891 §5).
-        let ascii =
-            if is_ipv6 { name.to_owned() } else { idna::domain_to_ascii(name).map_err(|_| error())? };
-        let normal = host::normalise(&ascii);
+        // As clients send it: in punycode and lower case (RFC 5891 §5).
+        let host = Host::parse(name).ok().filter(|_| !name.contains('*')).ok_or_else(error)?.to_string();
+        let normal = host::normalise(&host);
         if normal.is_empty() {
             return Err(error());
         }

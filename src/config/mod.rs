@@ -67,7 +67,7 @@ use crate::record::{
 };
 use crate::request::forwarded::ForwardedField;
 use crate::request::prefixes::Prefixes;
-use error::rebase;
+use error::{rebase, text_of};
 use faults::Faults;
 use serde::Deserialize;
 use smart_default::SmartDefault;
@@ -93,6 +93,9 @@ pub struct Config {
     /// What stands in that file.
     #[serde(skip)]
     pub written: toml::Table,
+    /// That file and all that it and the options name: a change of any has all of them read anew.
+    #[serde(skip)]
+    pub files: Vec<PathBuf>,
     /// Addresses to listen on for plain HTTP.
     #[serde(with = "ListedAs::<ListenValue>")]
     pub listen: Vec<SocketAddr>,
@@ -255,7 +258,8 @@ impl Config {
         // What several keys say together can be told once each of them is understood.
         if faults.is_empty() {
             let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
-            config.paths().into_iter().for_each(|path| rebase(base, path));
+            config.folders().for_each(|path| rebase(base, path));
+            config.named_files().into_iter().for_each(|path| rebase(base, path));
             config.complete_sites(&mut faults);
             config.overlay(arguments, &mut faults);
             config.complete(arguments, &mut faults);
@@ -265,8 +269,11 @@ impl Config {
         if !found.is_empty() {
             return Err(ConfigErrors(found));
         }
-        let written = toml::from_str(&text).unwrap_or_default();
-        Ok(Self { path: path.map(Path::to_owned), written, ..config })
+        config.path = path.map(Path::to_owned);
+        config.written = toml::from_str(&text).unwrap_or_default();
+        config.files = config.named_files().into_iter().map(|path| path.clone()).collect();
+        config.files.extend(config.path.clone());
+        Ok(config)
     }
 
     /// The keys above all tables that the files of the two say different things of, tables among them.
@@ -284,20 +291,25 @@ impl Config {
         faults.take().pop()
     }
 
-    /// Every path that the file names, relative to the folder that it lies in.
-    fn paths(&mut self) -> Vec<&mut PathBuf> {
+    /// Every folder that it names, and the control socket.
+    fn folders(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let own = [&mut self.state_dir, &mut self.control].into_iter();
-        let mut paths: Vec<&mut PathBuf> = own.filter(|path| !path.as_os_str().is_empty()).collect();
+        let public = self.public.iter_mut().map(|public| &mut public.folder);
+        own.filter(|path| !path.as_os_str().is_empty()).chain(public)
+    }
+
+    /// Every file that it names.
+    fn named_files(&mut self) -> Vec<&mut PathBuf> {
+        let mut paths: Vec<&mut PathBuf> = Vec::new();
         paths.extend(self.authorize.iter_mut().filter_map(|doors| doors.secret_file.as_mut()));
         paths.extend(self.certificates.iter_mut().flat_map(|pair| [&mut pair.certificate, &mut pair.key]));
         let alerts = self.alerts.iter_mut();
         paths.extend(alerts.flat_map(|alerts| alerts.ca.iter_mut().chain([&mut alerts.webhook_file])));
-        paths.extend(self.public.iter_mut().map(|public| &mut public.folder));
         let fleet = self.fleet.iter_mut();
         paths.extend(fleet.flat_map(|fleet| fleet.password_file.iter_mut().chain(&mut fleet.ca_file)));
         paths.extend(self.verify.ca.iter_mut().chain(self.verify.ranges.values_mut().flatten()));
         let named = self.crawlers.values_mut().chain(self.purposes.values_mut());
-        paths.extend(named.filter_map(NamedSetting::file_mut));
+        paths.extend(named.filter_map(NamedSetting::file));
         paths.extend(&mut self.catalogue.file);
         for SiteConfig { origin, robots, .. } in &mut self.sites {
             paths.extend(origin.ca.iter_mut().chain(&mut robots.file).chain(&mut robots.additions));
@@ -367,29 +379,11 @@ impl Config {
         let doors = self.authorize.iter().map(|doors| ListenerConfig::for_proxies(doors.listen));
         plain.chain(self.listeners.iter().copied()).chain(doors)
     }
-
-    /// The files that the configuration is about: itself, catalogue, robots.txt of every site,
-    /// certificates, those that origins are believed by, the secret of other proxies, the webhook, answers to violations. Lists of address ranges are the policy's affair.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let robots = self.sites.iter().flat_map(|site| site.robots.files());
-        let pairs = self.certificates.iter().flat_map(|pair| [&*pair.certificate, &*pair.key]);
-        let secret = self.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
-        let webhook = self.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
-        let authorities = self.sites.iter().filter_map(|site| site.origin.ca.as_deref());
-        let own = [self.path.as_deref(), self.catalogue.file.as_deref(), secret, webhook];
-        let bodies = self.crawlers.values().chain(self.purposes.values()).filter_map(NamedSetting::file);
-        let bodies = bodies.map(PathBuf::as_path);
-        own.into_iter().flatten().chain(robots).chain(pairs).chain(authorities).chain(bodies)
-    }
 }
 
 fn read(path: &Path) -> Result<String, ConfigError> {
     let bytes = reading::contents(path, MOST_BYTES, "configuration")?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let text = String::from_utf8_lossy(error.as_bytes().get(..at).unwrap_or_default()).into_owned();
-        ConfigError::at(path, &text, Some(at..at), "the configuration is not UTF-8")
-    })
+    text_of(path, &bytes, "configuration").map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -60,14 +60,7 @@ written! {
 
 impl NamedSetting {
     /// The file that it names.
-    pub(super) const fn file(&self) -> Option<&PathBuf> {
-        match &self.action {
-            Some(ActionConfig::Answer { body, .. }) => Some(body),
-            _ => None,
-        }
-    }
-
-    pub(super) const fn file_mut(&mut self) -> Option<&mut PathBuf> {
+    pub(super) const fn file(&mut self) -> Option<&mut PathBuf> {
         match &mut self.action {
             Some(ActionConfig::Answer { body, .. }) => Some(body),
             _ => None,

@@ -6,7 +6,7 @@
 
 mod json;
 
-use super::error::ConfigError;
+use super::error::{ConfigError, text_of};
 use crate::record::digest;
 use crate::request::address::Network;
 use std::path::Path;
@@ -36,11 +36,7 @@ pub struct RangeFile {
 /// turn every true crawler into a false one.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<RangeFile, ConfigError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let before = String::from_utf8_lossy(before);
-        ConfigError::at(path, &before, Some(before.len()..before.len()), "the list is not UTF-8")
-    })?;
+    let text = text_of(path, bytes, "list")?;
     let file = match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => json::parse(path, text)?,
         Some(b'<') => return Err(fault(path, text, 0, "a web page, and no list of address ranges")),

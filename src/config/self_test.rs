@@ -31,7 +31,8 @@ impl Config {
         };
         let moved = |site: SiteConfig| SiteConfig {
             origin: origin.clone(),
-            robots: without_origin(site.robots),
+            // What only the origin could say is left out: it is not asked.
+            robots: RobotsConfig { from: RobotsFrom::None, ..site.robots },
             redirect_https: false,
             ..site
         };
@@ -58,10 +59,4 @@ impl Config {
             ..self
         }
     }
-}
-
-/// What only the origin could say is left out: it is not asked.
-fn without_origin(robots: RobotsConfig) -> RobotsConfig {
-    let from = RobotsFrom::None;
-    RobotsConfig { from, ..robots }
 }

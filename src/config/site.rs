@@ -9,7 +9,8 @@ use super::values::{DurationValue, TextOrTable, WrittenAs};
 use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
 use crate::request::target::PathParameters;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use std::time::Duration;
 
 /// The name of the site without hosts.
 const DEFAULT_SITE: &str = "default";
@@ -75,13 +76,8 @@ pub(super) enum PathParametersForm {
 pub(super) struct RefusalForm {
     status: u16,
     contact: Option<String>,
-    #[serde(rename = "retry_after", deserialize_with = "seconds")]
-    #[cfg_attr(test, schemars(with = "DurationValue"))]
-    retry_after_seconds: u64,
-}
-
-fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    DurationValue::deserialize(deserializer).map(|time| time.0.as_secs())
+    #[serde(with = "WrittenAs::<DurationValue>")]
+    retry_after: Duration,
 }
 
 impl SiteConfig {

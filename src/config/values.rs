@@ -111,14 +111,11 @@ written! {
     /// A duration such as `"24h"`, `"1m"`, `"200ms"`, `"0s"`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub DurationValue(Duration) = |text| {
-        let millis = split_number(text, &[("ms", 1)]).map(|(number, _)| Duration::from_millis(number));
-        let seconds = || {
-            let units = [("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400), ("w", 7 * 86_400)];
-            let (number, unit) = split_number(text, &units)?;
-            number.checked_mul(unit).map(Duration::from_secs)
-        };
+        let (minute, day) = (60_000, 86_400_000);
+        let units = [("ms", 1), ("s", 1_000), ("m", minute), ("h", 60 * minute), ("d", day), ("w", 7 * day)];
+        let millis = split_number(text, &units).and_then(|(number, unit)| number.checked_mul(unit));
         let expected = "expected a number and a unit (ms, s, m, h, d or w), such as `24h`";
-        millis.or_else(seconds).ok_or_else(|| format!("invalid duration `{text}`: {expected}"))
+        millis.map(Duration::from_millis).ok_or_else(|| format!("invalid duration `{text}`: {expected}"))
     };
 
     /// A size such as `"500KiB"`, `"100MiB"`, `"1GiB"` or `"4096B"`.

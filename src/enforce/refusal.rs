@@ -8,6 +8,7 @@ use crate::robots::Rule;
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
+use std::time::Duration;
 
 /// What a client is told whose address is not one of the crawler's it says it is.
 const BORROWED: &str = "this address is not one of the crawler's";
@@ -25,13 +26,13 @@ pub struct RefusalPolicy {
     pub status: u16,
     /// Whom a crawler's operator may ask, as a URI or plain text.
     pub contact: Option<String>,
-    /// Seconds after which to come back, sent with 429 (RFC 9110 §10.2.3).
-    pub retry_after_seconds: u64,
+    /// When to come back, sent with 429 (RFC 9110 §10.2.3).
+    pub retry_after: Duration,
 }
 
 impl Default for RefusalPolicy {
     fn default() -> Self {
-        Self { status: 403, contact: None, retry_after_seconds: 86_400 }
+        Self { status: 403, contact: None, retry_after: Duration::from_secs(86_400) }
     }
 }
 
@@ -186,7 +187,7 @@ impl RefusalPolicy {
             .with("vary", "User-Agent")
             .with("link", "</robots.txt>; rel=\"describedby\"");
         if self.status == 429 {
-            return reply.with("retry-after", self.retry_after_seconds.to_string());
+            return reply.with("retry-after", self.retry_after.as_secs().to_string());
         }
         reply
     }
@@ -289,7 +290,8 @@ mod tests {
 
     #[test]
     fn too_many_requests_says_when_to_come_back() {
-        let policy = RefusalPolicy { status: 429, retry_after_seconds: 60, ..RefusalPolicy::default() };
+        let policy =
+            RefusalPolicy { status: 429, retry_after: Duration::from_secs(60), ..RefusalPolicy::default() };
         assert_eq!(header(&reply(&policy, None), "retry-after"), Some("60"));
     }
 }

@@ -25,11 +25,8 @@ impl TooFast {
         let robots = site.robots_url(facts.scheme.as_str());
         let (crawler, contact) = (judged.identity.crawler.as_deref(), site.config.refusal.contact.as_deref());
         let occasion = (&self.limit, self.excess);
-        let policy = RefusalPolicy {
-            status: 429,
-            retry_after_seconds: self.retry_after(),
-            ..RefusalPolicy::default()
-        };
+        let policy =
+            RefusalPolicy { status: 429, retry_after: self.excess.retry_after, ..RefusalPolicy::default() };
         Refusal::of_pace(&judged.verdict, crawler, occasion, &robots, contact)
             .reply(&policy, incoming.head.get("accept"))
     }

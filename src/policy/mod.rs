@@ -75,7 +75,7 @@ use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
 use std::cell::RefCell;
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -202,7 +202,7 @@ impl Policy {
         let published = publications::catalogue_path(&self.config);
         let cards = self.cards().map(|card| card.path.clone());
         let fetched = published.into_iter().chain(cards).chain(self.evidence.files());
-        self.config.files().map(Path::to_owned).chain(fetched)
+        self.config.files.iter().cloned().chain(fetched)
     }
 
     /// What agents say of themselves.

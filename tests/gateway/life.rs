@@ -40,7 +40,7 @@ impl Manager {
     fn next(&self) -> std::io::Result<String> {
         let mut bytes = [0; 256];
         let count = self.0.recv(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
+        Ok(String::from_utf8_lossy(&bytes[..count]).trim_end().to_owned())
     }
 
     /// Waits for the socket that it is to keep, and what that is called.
@@ -56,8 +56,9 @@ impl Manager {
                 RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
                 _ => None,
             });
-            let text = String::from_utf8_lossy(&bytes[..received.bytes]).into_owned();
-            if let (Some(name), Some(descriptor)) = (text.strip_prefix("FDSTORE=1\nFDNAME="), descriptor) {
+            let text = String::from_utf8_lossy(&bytes[..received.bytes]);
+            let name = text.trim_end().strip_prefix("FDSTORE=1\nFDNAME=");
+            if let (Some(name), Some(descriptor)) = (name, descriptor) {
                 return (name.to_owned(), descriptor.into());
             }
         }

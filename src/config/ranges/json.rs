@@ -29,7 +29,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
         let (line, column) = (Some(error.line().max(1)), Some(error.column().max(1)));
         ConfigError { line, column, ..ConfigError::whole(path, without_place(&error)) }
     })?;
-    document.get("formatVersion").map_or(Ok(()), check_version).map_err(|why| ConfigError::whole(path, why))?;
+    document
+        .get("formatVersion")
+        .map_or(Ok(()), check_version)
+        .map_err(|why| ConfigError::whole(path, why))?;
     let created = document.get("creationTime").and_then(Value::as_str).and_then(time);
     let mut file = RangeFile { networks: Vec::new(), services: Vec::new(), created };
     let lists = LISTS.iter().filter_map(|place| document.pointer(place)?.as_array());
