@@ -282,8 +282,6 @@ fn recording(text: &mut Exposition, admin: &Admin) {
     let help = "What the size cap took out of the store since it was begun: details, or requests.";
     text.gauge("store_removed", help)
         .by("kind", [("details", store.details_removed), ("counts", store.counts_removed)]);
-    text.counter("stores_set_aside_total", "Broken stores that were set aside since the start.")
-        .value(store.set_aside.len());
 }
 
 fn alerts(text: &mut Exposition, admin: &Admin) {

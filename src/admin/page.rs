@@ -8,14 +8,13 @@ use super::{Admin, query, response};
 use crate::config::{DurationValue, FleetConfig};
 use crate::fleet::{FleetCounts, counts};
 use crate::policy::Policy;
-use crate::record::{FleetPart, StoreError, StoreErrorKind, StoreReader};
+use crate::record::{StoreError, StoreErrorKind, StoreReader};
 use crate::report::html::{self, Frame, Link};
-use crate::report::{CatalogueView, Report, ReportQuestion};
+use crate::report::{CatalogueView, FleetPart, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-use tokio::sync::Semaphore;
 
 /// What is shown unless something else is asked for.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -32,9 +31,6 @@ const TOP: usize = 1_000;
 
 /// In how many seconds who cannot be answered now is to ask again.
 const ASK_AGAIN: u64 = 3;
-
-/// How many may wait while one page is made.
-const MOST_WAITING: usize = 8;
 
 /// How long reading the store for one page may take, and how long the database of the fleet is waited for.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -55,15 +51,8 @@ pub struct LivePage {
     pub(super) store: PathBuf,
     fleet: Option<FleetConfig>,
     limit: Duration,
-    /// Who asks for pages of this gateway alone, and of the fleet: for the one nobody waits for the other.
-    queues: [PageQueue; 2],
-}
-
-/// Places for those who wait while one page is made.
-#[derive(Debug)]
-struct PageQueue {
-    places: Semaphore,
-    turn: Mutex<()>,
+    /// Held while a page of this gateway alone is made, and of the fleet: for the one nobody waits for the other.
+    turns: [Mutex<()>; 2],
 }
 
 /// What is asked for.
@@ -81,19 +70,16 @@ type PageFailure = (StatusCode, &'static str, String);
 impl LivePage {
     /// The page of the store in the file `store`, and of the fleet that it is in.
     pub fn new(store: PathBuf, fleet: Option<FleetConfig>) -> Self {
-        let queue = || PageQueue { places: Semaphore::new(MOST_WAITING), turn: Mutex::default() };
-        Self { store, fleet, limit: LIMIT, queues: [queue(), queue()] }
+        Self { store, fleet, limit: LIMIT, turns: Default::default() }
     }
 
     /// The page of `view`.
     fn of(&self, view: &PageRequest, policy: &Policy) -> (StatusCode, String) {
-        let [own, whole] = &self.queues;
-        let queue = if view.is_of_fleet { whole } else { own };
+        let [own, whole] = &self.turns;
+        let turn = if view.is_of_fleet { whole } else { own };
         let frame = self.frame(view, policy);
-        let made = queue.places.try_acquire().map_err(|_| crowded()).and_then(|_place| {
-            let _turn = queue.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            self.make(view, policy, &frame)
-        });
+        let _turn = turn.lock();
+        let made = self.make(view, policy, &frame);
         made.map_or_else(|trouble| render_failure(&trouble, &frame), |page| (StatusCode::OK, page))
     }
 
@@ -259,11 +245,6 @@ fn unreadable(error: &StoreError) -> PageFailure {
          store can be written."
     );
     (StatusCode::SERVICE_UNAVAILABLE, title, reason)
-}
-
-fn crowded() -> PageFailure {
-    let reason = format!("{MOST_WAITING} others wait for this page: ask again in a moment.");
-    (StatusCode::SERVICE_UNAVAILABLE, "Too many ask at once", reason)
 }
 
 fn broken() -> PageFailure {

@@ -101,8 +101,8 @@ impl VerbFailure {
 const NO_STORE: &str =
     "name the gateway's state folder with --state-dir DIR, or its configuration with --config FILE";
 
-const BROKEN_STORE: &str = "the store is broken, or somebody removes or empties its files just now; a gateway that \
-                            runs sets it aside and begins a new one: ask again in a moment, or start the gateway";
+const BROKEN_STORE: &str = "run this as the user the gateway runs as, who may write beside the store; where that does not \
+                            help, the store is broken: a gateway that runs sets it aside and begins a new one";
 
 impl<E: std::error::Error> From<E> for VerbFailure {
     fn from(error: E) -> Self {

@@ -117,18 +117,7 @@ fn store_troubles(store: &StoreStatus) -> Vec<String> {
         let since = store.failing_since.as_deref().unwrap_or("-");
         troubles.push(format!("the store cannot be written since {since}: {error}"));
     }
-    for aside in &store.set_aside {
-        let is_of_counts = aside.contains(".damaged.");
-        let what = if is_of_counts { "counts that waited were damaged, and" } else { "a broken store was" };
-        troubles.push(format!("{what} set aside as {aside}"));
-    }
     troubles.extend(store.incidents.iter().cloned());
-    for end in &store.unclean_ends {
-        troubles.push(format!(
-            "a gateway ended without writing its last counts: requests after {} and before {} may be missing",
-            end.since, end.until
-        ));
-    }
     troubles.extend(store.clock_doubt.clone());
     troubles
 }
@@ -234,13 +223,13 @@ mod tests {
         let status = json!({
             "generation": 3, "uptime_seconds": 61, "version": "1.0.0", "sites": [site("a"), site("b")],
             "overrides": [{"crawler": "gptbot", "site": null, "mode": "enforce", "persists": false}],
-            "counts_lost": 7, "store": {"error": "disk full\u{1b}[2J", "failing_since": "noon", "set_aside": ["old"]},
+            "counts_lost": 7, "store": {"error": "disk full\u{1b}[2J", "failing_since": "noon", "incidents": ["noon: a broken store was set aside as old"]},
             "totals": {"faults": 2, "requests": 9, "malformed": 4, "too_fast": 1_200, "slowed": 7}, "access_log": {"queue": 0, "lines_lost": 8},
             "certificates": [
                 {"certificate": "a.crt", "hosts": [], "expires": "noon", "trouble": "expired at noon"},
                 {"certificate": "b.crt", "hosts": [], "expires": "late", "trouble": null},
             ],
-            "connections": {"open": 1, "accepted": 7, "over_address": 3, "silent": 0},
+            "connections": {"open": 1, "accepted": 7, "over-address": 3, "silent": 0},
         });
         let shown = shown(status);
         let first: Vec<&str> = shown.lines().take(9).collect();

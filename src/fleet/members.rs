@@ -3,7 +3,8 @@
 use super::FleetError;
 use super::connect::{connect_to_schema, within};
 use crate::config::FleetConfig;
-use crate::record::{PendingOutbox, timestamp};
+use crate::record::timestamp;
+use crate::report::PendingOutbox;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::time::SystemTime;

@@ -157,14 +157,10 @@ impl Gateway {
                 Self::tell_of_host(&facts.host, told);
                 return Some(Decision::Forward);
             }
-            if let Some(count) = told {
+            if told {
                 let host = Some(&*facts.host).filter(|host| !host.is_empty());
                 let which = host.map_or("that name no host", |_| "for a host that is no site's");
-                tracing::warn!(
-                    host,
-                    count,
-                    "requests {which} are answered 421: add the host to `hosts` of a site"
-                );
+                tracing::warn!(host, "requests {which} are answered 421: add the host to `hosts` of a site");
             }
             return Some(Decision::Answer(Response::page(421, "no site of this name is served here")));
         }
@@ -246,8 +242,7 @@ impl Gateway {
         let occurrence = occurrence(input, judged);
         let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
         let is_told = kind != EventKind::Allowed || policy.config.log_allowed;
-        let has_line =
-            is_told && self.journal.admits(&judged.identity, judged.proof, facts.address, input.uptime);
+        let has_line = is_told && self.journal.admits(&judged.identity, judged.proof, facts.address);
         let line = has_line.then(event);
         let wanted = self.recorder.count(&occurrence, kind);
         let is_kept = is_told && wanted.is_some();

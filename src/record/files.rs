@@ -1,5 +1,6 @@
 //! What is done with files and folders of the state folder in more than one place.
 
+use super::rows::uptime;
 use rustix::fs::OFlags;
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -23,15 +24,8 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// When it cannot be made.
 pub fn private_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
-    let mut refused = io::ErrorKind::AlreadyExists.into();
-    for attempt in 0..100 {
-        let path = base.join(format!("{name}-{}-{attempt}", std::process::id()));
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) => refused = error,
-        }
-    }
-    Err(refused)
+    let path = base.join(format!("{name}-{}-{}", std::process::id(), uptime().as_nanos()));
+    DirBuilder::new().mode(0o700).create(&path).map(|()| path)
 }
 
 /// The path with `end` behind its name.

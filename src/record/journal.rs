@@ -7,14 +7,15 @@
 use super::files::make_folder;
 use super::lines::{LineQueue, QueueRoom};
 use super::rate::{JournalRate, LineSender, RateTable};
-use super::rotation::{RotatedFile, first_line, whole_lines};
+use super::rotation::RotatedFile;
 use crate::identify::{Identity, Proof};
+use parking_lot::Mutex;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How many events may wait for the disk: a few seconds of a heavy crawl.
@@ -35,9 +36,6 @@ const GATHERING: Duration = Duration::from_millis(20);
 
 /// How long closing waits for a disk, or for a reader of standard output, that has stopped.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-
-/// How often an operator is told that a sender had more lines than it may have.
-const REMINDER: Duration = Duration::from_secs(3_600);
 
 /// Where the journal goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +100,6 @@ pub struct Journal {
     rates: Option<RateTable>,
     beyond_rate: AtomicU64,
     /// When an operator is next told of those, in seconds of uptime.
-    reminder_due: AtomicU64,
     done: Mutex<Receiver<()>>,
 }
 
@@ -140,37 +137,26 @@ impl Journal {
             shared,
             rates: options.rate.map(RateTable::new),
             beyond_rate: AtomicU64::new(0),
-            reminder_due: AtomicU64::new(0),
             done: Mutex::new(done),
         })
     }
 
-    /// Whether an event of this client may have a line `now`, by the machine's uptime; one that may not is counted as dropped. It is asked before the
+    /// Whether an event of this client may have a line; one that may not is counted as dropped. It is asked before the
     /// line is put together, which is half of what judging costs.
-    pub fn admits(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>, now: Duration) -> bool {
-        let Some(rates) = &self.rates else { return true };
+    pub fn admits(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>) -> bool {
         let sender = LineSender::new(identity, proof, address);
-        if rates.admits(sender, now) {
+        if self.rates.as_ref().is_none_or(|rates| rates.admits(sender)) {
             return true;
         }
-        self.remind(sender, now);
-        false
-    }
-
-    /// Counts a line that its sender may not have, and says so once in a while.
-    fn remind(&self, sender: LineSender<'_>, now: Duration) {
-        self.beyond_rate.fetch_add(1, Ordering::Relaxed);
-        let seconds = now.as_secs();
-        let is_due = |due: u64| (due <= seconds).then(|| seconds + REMINDER.as_secs());
-        if self.reminder_due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_due).is_ok() {
-            let left_out = self.beyond_rate.load(Ordering::Relaxed);
+        if self.beyond_rate.fetch_add(1, Ordering::Relaxed) == 0 {
             tracing::warn!(
-                left_out,
                 sender = sender.name(),
-                "a sender exceeds `journal_rate`: its further lines are left out of the {}; counts stay exact",
+                "a sender exceeds `journal_rate`: its further lines are left out of the {}; counts stay exact, and \
+                 `gatewayctl status` says how many were left out",
                 self.name
             );
         }
+        false
     }
 
     /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
@@ -201,7 +187,7 @@ impl Journal {
     /// are counted as dropped.
     pub fn close(&self) {
         self.shared.lines.close();
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = self.done.lock();
         if done.recv_timeout(CLOSE_PATIENCE).is_err() {
             let lost = self.shared.lines.len();
             tracing::error!(lost, "the last lines of the {} could not be written", self.name);
@@ -232,19 +218,23 @@ impl Sink {
         RotatedFile::open(path, options.max_bytes, options.keep).map(Self::File)
     }
 
-    /// How many of the lines were written, and what stopped the others.
-    fn append(&mut self, lines: &[u8], may_rotate: bool) -> (usize, io::Result<()>) {
+    fn append(&mut self, lines: &[u8], may_rotate: bool) -> io::Result<()> {
         match self {
             Self::File(file) => file.append(lines, may_rotate),
             Self::Stdout => {
                 let mut output = io::stdout().lock();
-                match output.write_all(lines).and_then(|()| output.flush()) {
-                    Ok(()) => (usize::MAX, Ok(())),
-                    error => (0, error),
-                }
+                output.write_all(lines).and_then(|()| output.flush())
             }
         }
     }
+}
+
+/// As many of the first lines as have room, but one at least.
+fn first_lines(lines: &[u8], room: u64) -> (&[u8], &[u8]) {
+    let room = usize::try_from(room).unwrap_or(usize::MAX).min(lines.len());
+    let within = lines.get(..room).unwrap_or_default();
+    let end = memchr::memrchr(b'\n', within).or_else(|| memchr::memchr(b'\n', lines));
+    lines.split_at(end.map_or(lines.len(), |end| end + 1))
 }
 
 struct JournalWriter {
@@ -260,9 +250,8 @@ impl JournalWriter {
         while let Some(mut lines) = self.shared.lines.take(empty, GATHERING) {
             let mut rest = lines.as_slice();
             while !rest.is_empty() {
-                let fits = whole_lines(rest, BATCH_BYTES);
-                let (batch, after) = rest.split_at(if fits == 0 { first_line(rest) } else { fits });
-                self.write(batch);
+                let (piece, after) = first_lines(rest, BATCH_BYTES.min(self.options.max_bytes));
+                self.write(piece);
                 rest = after;
             }
             lines.clear();
@@ -272,10 +261,7 @@ impl JournalWriter {
 
     fn write(&mut self, lines: &[u8]) {
         let may_rotate = self.shared.may_rotate.load(Ordering::Relaxed);
-        let (written, result) = match self.reopened() {
-            Ok(sink) => sink.append(lines, may_rotate),
-            Err(error) => (0, Err(error)),
-        };
+        let result = self.reopened().and_then(|sink| sink.append(lines, may_rotate));
         let count = memchr::memchr_iter(b'\n', lines).count();
         self.shared.lines.release(count, lines.len());
         match result {
@@ -286,7 +272,7 @@ impl JournalWriter {
             }
             Ok(()) => {}
             Err(error) => {
-                self.shared.lose(count.saturating_sub(written));
+                self.shared.lose(count);
                 self.sink = None;
                 self.complain(&error);
             }

@@ -3,7 +3,7 @@
 //! A line is copied once, into the very bytes that are written. In a queue of lines each would be an allocation of its
 //! own that another thread has to free. Appending never waits for a disk: what has no room is refused.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
 /// How many lines may wait, and bytes of them.
@@ -40,7 +40,7 @@ impl LineQueue {
 
     /// Appends a line, its newline included; `false` when the queue is full or the writer has ended.
     pub(super) fn append(&self, line: &[u8]) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let bytes = state.bytes.saturating_add(line.len());
         if state.is_closed || state.lines >= self.room.lines || bytes > self.room.bytes {
             return false;
@@ -60,37 +60,30 @@ impl LineQueue {
     /// Waits for a line, and for those that follow within `gathering`; then takes them all, in exchange for `empty`.
     /// `None` when there are none left and there will be no more.
     pub(super) fn take(&self, empty: Vec<u8>, gathering: Duration) -> Option<Vec<u8>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.is_idle = state.waiting.is_empty();
-        let has_none = |state: &mut QueueState| state.waiting.is_empty() && !state.is_closed;
-        state = self.news.wait_while(state, has_none).unwrap_or_else(PoisonError::into_inner);
+        self.news.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_closed);
         state.is_idle = false;
-        let is_open = |state: &mut QueueState| !state.is_closed;
-        let gathered = self.news.wait_timeout_while(state, gathering, is_open);
-        let (mut state, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        self.news.wait_while_for(&mut state, |state| !state.is_closed, gathering);
         (!state.waiting.is_empty()).then(|| std::mem::replace(&mut state.waiting, empty))
     }
 
     /// Makes room again for lines that were taken, and are written or lost.
     pub(super) fn release(&self, lines: usize, bytes: usize) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.lines = state.lines.saturating_sub(lines);
         state.bytes = state.bytes.saturating_sub(bytes);
     }
 
     /// How many lines are not written yet.
     pub(super) fn len(&self) -> usize {
-        self.state().lines
+        self.state.lock().lines
     }
 
     /// Lets the writer come to its end; later lines are refused.
     pub(super) fn close(&self) {
-        self.state().is_closed = true;
+        self.state.lock().is_closed = true;
         self.news.notify_one();
-    }
-
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -27,7 +27,6 @@
 //! | `generation.json` | `policy::published` | `fleet-reload` |
 //! | `origin-robots/` | `policy::origin_file` | a task of `proxy::origin::fetch` |
 //! | `ranges/`, `keys/` | `policy::publications` | `ranges`; `gatewayctl crawlers refresh` |
-//! | `alerts.json` | `alerts` | `alerts` |
 //! | the control socket, and that of a hand-over | `process::sockets` | `main` |
 //!
 //! The main thread reads and writes rows, too, when the gateway starts and stops.
@@ -39,7 +38,6 @@ mod connections;
 mod doors;
 mod event;
 mod files;
-mod fleet_part;
 mod journal;
 mod latency;
 mod lines;
@@ -70,7 +68,6 @@ pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, format_span, timestamp};
 pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
-pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use missing::{Missing, MissingWhat, NOT_WRITTEN, RETENTION, SIZE_CAP, UNCLEAN_END, write_missing};
@@ -89,8 +86,8 @@ pub use rows::{
 };
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,
-    SampleEvent, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, UncleanEndStatus,
-    VersionRecord, Window, copy_store,
+    SampleEvent, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, VersionRecord, Window,
+    copy_store,
 };
 pub use tables::{
     PathRow, PresenceRow, ReadKey, ReadRow, ReadSum, RollupRow, RowId, SentRow, Tables, VersionRow,

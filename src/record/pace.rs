@@ -9,8 +9,9 @@
 use super::reads::ReaderId;
 use crate::decide::{PaceExcess, PaceLimit, PaceWindow};
 use hashbrown::DefaultHashBuilder;
+use parking_lot::Mutex;
 use std::hash::BuildHasher as _;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Sets of places.
@@ -63,7 +64,7 @@ impl PaceBook {
         let sets = self.sets.get_or_init(|| (0..SETS).map(|_| Mutex::default()).collect());
         let place = usize::try_from(of >> 32).unwrap_or_default() % SETS;
         let Some(set) = sets.get(place) else { return Ok(()) };
-        let mut set = lock(set);
+        let mut set = set.lock();
         let at = set.iter().position(|slot| slot.of == of).unwrap_or_else(|| {
             let new = || PaceSlot { of, window: PaceWindow::new(limit, now), limit: *limit };
             take_place(&mut set, now, new)
@@ -71,10 +72,6 @@ impl PaceBook {
         let Some(slot) = set.get_mut(at) else { return Ok(()) };
         if is_counted { slot.window.admit(limit, target, now) } else { slot.window.look(now) }
     }
-}
-
-fn lock(set: &PaceSet) -> MutexGuard<'_, Vec<PaceSlot>> {
-    set.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A place for a new window, if need be that of the least full one.

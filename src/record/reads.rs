@@ -10,11 +10,11 @@ use crate::decide::{NoticeTime, Read, RulesId};
 use crate::identify::{ClientKind, Identity, Proof};
 use crate::request::address::Network;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 /// How many readers are remembered.
 const READERS: usize = 65_536;
@@ -167,7 +167,7 @@ impl ReadBook {
     /// the former one is what it has now: what it read since says nothing of that.
     pub fn note(&self, reader: ReaderId<'_>, read: Read) {
         let reader = reader.into_owned();
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = self.readers.lock();
         if let Some(history) = readers.get_mut(&reader) {
             history.reads.retain(|known| known.as_of <= read.as_of || known.rules == read.rules);
         }
@@ -182,7 +182,7 @@ impl ReadBook {
         let known: Vec<_> = reads.into_iter().filter_map(known).collect();
         // Requests that are judged meanwhile wait for no more than a few of them.
         for some in known.chunks(AT_ONCE) {
-            let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut readers = self.readers.lock();
             for (reader, read) in some {
                 note(&mut readers, reader.clone(), *read);
             }
@@ -192,7 +192,7 @@ impl ReadBook {
     /// What `reader` has read, oldest first; a version that it read again without a change in between the first time and
     /// the last.
     pub fn of(&self, reader: &ReaderId<'_>) -> Vec<Read> {
-        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let readers = self.readers.lock();
         let readers: &HashMap<ReaderId<'_>, ReadHistory> = &readers;
         readers.get(reader).map_or_else(Vec::new, ReadHistory::all)
     }
@@ -200,7 +200,7 @@ impl ReadBook {
     /// How many different crawlers have read these rules on hosts for which `is_host` holds. Fetchers, tools and the
     /// like are none.
     pub fn readers_of(&self, rules: RulesId, is_host: impl Fn(&str) -> bool) -> usize {
-        let readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let readers = self.readers.lock();
         let has_read = |history: &ReadHistory| history.reads.iter().any(|read| read.rules == rules);
         let crawlers: HashSet<Option<&str>> = readers
             .iter()
@@ -215,27 +215,13 @@ impl ReadBook {
 
 fn note(readers: &mut ReaderMap, reader: ReaderId<'static>, read: Read) {
     if readers.len() >= READERS && !readers.contains_key(&reader) {
-        forget_oldest(readers);
+        // Any one: what is forgotten only excuses.
+        let _ = readers.extract_if(|_, _| true).next();
     }
     let is_crawler = matches!(reader.client, ClientKind::Crawler | ClientKind::SpecialCase);
     let history = readers.entry(reader).or_default();
     history.is_crawler |= is_crawler;
     history.note(read);
-}
-
-/// Makes room for many newcomers at once, so that the search is paid for rarely.
-fn forget_oldest(readers: &mut ReaderMap) {
-    let mut times: Vec<NoticeTime> = readers.values().map(|history| history.last).collect();
-    let quarter = times.len() / 4;
-    let (_, bound, _) = times.select_nth_unstable(quarter);
-    let bound = *bound;
-    // Reads of a fleet are of one moment, all of them.
-    let mut most = quarter + 1;
-    readers.retain(|_, history| {
-        let goes = history.last <= bound && most > 0;
-        most -= usize::from(goes);
-        !goes
-    });
 }
 
 #[cfg(test)]
@@ -357,7 +343,7 @@ mod tests {
         book.restore(&[new]);
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).len(), 1);
         // All are of one moment.
-        assert!(book.readers.lock().unwrap().len() > READERS / 2);
+        assert!(book.readers.lock().len() > READERS / 2);
     }
 
     #[test]
@@ -366,7 +352,7 @@ mod tests {
         for number in 0..(READERS as u64 + 10) {
             book.note(reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"), read(1, number));
         }
-        let readers = book.readers.lock().unwrap();
+        let readers = book.readers.lock();
         assert!(readers.len() <= READERS);
         assert!(readers.contains_key(&reader(&READERS.to_string(), Proof::Confirmed, "192.0.2.1")));
     }

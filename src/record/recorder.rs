@@ -15,10 +15,11 @@ use super::tally::{
 };
 use crate::decide::{NoticeTime, Read, VersionId};
 use crate::identify::{Identity, Proof};
+use parking_lot::Mutex;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
@@ -164,12 +165,12 @@ impl Recorder {
 
     /// What the store is doing.
     pub fn status(&self) -> StoreStatus {
-        self.shown.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shown.status.lock().clone()
     }
 
     /// Requests of crawlers of the catalogue since the start, as of a second ago.
     pub fn by_crawler(&self) -> CrawlerCounts {
-        self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shown.by_crawler.lock().clone()
     }
 
     /// Waits until all that was recorded is written, or writing it has failed once.
@@ -190,7 +191,7 @@ impl Recorder {
     pub fn close(&self) {
         // The writer has ended already when it does not listen.
         let _ = self.messages.send(Message::Stop);
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let writer = self.writer.lock().take();
         if let Some(writer) = writer {
             // It has no way to fail but a panic, which its own hook has reported.
             let _ = writer.join();

@@ -7,12 +7,12 @@ use super::files::replace_file;
 use super::rows::WrittenTime;
 use crate::decide::NoticeTime;
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long robots.txt is taken to come through after it last did.
@@ -61,13 +61,9 @@ pub struct RobotsTxtSpans {
 }
 
 impl RobotsTxtSpans {
-    fn hosts(&self) -> MutexGuard<'_, SeenHosts> {
-        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that the robots.txt of `host` was asked for. A host that the configuration names is never given up for others.
     pub fn note(&self, host: &str, is_named: bool, now: NoticeTime) {
-        let mut hosts = self.hosts();
+        let mut hosts = self.hosts.lock();
         let span = RobotsTxtSpan { since: now, last: now };
         if let Some(seen) = hosts.get_mut(host).filter(|seen| !seen.span.has_ended(now)) {
             (seen.span.last, seen.is_named) = (seen.span.last.max(now), is_named);
@@ -79,19 +75,19 @@ impl RobotsTxtSpans {
 
     /// What was seen of `host`; `None` where that was nothing, or is too long ago to say that it goes on.
     pub fn of(&self, host: &str, now: NoticeTime) -> Option<RobotsTxtSpan> {
-        self.hosts().get(host).map(|seen| seen.span).filter(|span| !span.has_ended(now))
+        self.hosts.lock().get(host).map(|seen| seen.span).filter(|span| !span.has_ended(now))
     }
 
     /// Everything that goes on.
     pub fn all(&self, now: NoticeTime) -> Vec<(Box<str>, RobotsTxtSpan)> {
-        let hosts = self.hosts();
+        let hosts = self.hosts.lock();
         let open = hosts.iter().filter(|(_, seen)| !seen.span.has_ended(now));
         open.map(|(host, seen)| (host.clone(), seen.span)).collect()
     }
 
     /// Takes up what was seen before. What lies ahead of the clock is another clock's.
     pub fn restore(&self, folder: &Path, now: NoticeTime) {
-        let mut hosts = self.hosts();
+        let mut hosts = self.hosts.lock();
         for (host, span) in read(folder) {
             if span.since <= span.last && span.last <= now {
                 add(&mut hosts, host, SeenHost { span, is_named: false }, now);
@@ -105,7 +101,7 @@ impl RobotsTxtSpans {
     /// When it cannot be written.
     pub fn save(&self, folder: &Path) -> io::Result<()> {
         let known: BTreeMap<Box<str>, RobotsTxtSpan> =
-            self.hosts().iter().map(|(host, seen)| (host.clone(), seen.span)).collect();
+            self.hosts.lock().iter().map(|(host, seen)| (host.clone(), seen.span)).collect();
         if known == read(folder) {
             return Ok(());
         }

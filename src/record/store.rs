@@ -31,7 +31,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use outbox::{OutboxBatch, OutboxReader, OutboxState};
 pub use reader::{Filter, ReadTotal, SampleEvent, StoreReader, VersionRecord, Window};
 pub use write::OTHER as OTHER_PATHS;
-pub use writer::{CrawlerCounts, StoreStatus, UncleanEndStatus};
+pub use writer::{CrawlerCounts, StoreStatus};
 
 pub(super) use open::StoreFile;
 pub(super) use writer::{Message, ShownState, StoreWriter, spawn};

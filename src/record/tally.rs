@@ -23,9 +23,9 @@ pub(super) use subject::SubjectRef;
 use super::missing::Missing;
 use super::unseen::UnseenNotes;
 use hashbrown::DefaultHashBuilder;
+use parking_lot::{Mutex, MutexGuard};
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SHARDS: usize = 16;
 
@@ -70,14 +70,13 @@ impl Default for Tally {
 impl Tally {
     /// Where versions that came into force are noted: one shard, which keeps their order.
     pub(super) fn versions(&self) -> MutexGuard<'_, CountBatch> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner)
+        self.first.lock()
     }
 
     /// Takes all that was counted: one part of each shard that has any. No subject is in two of them, but for the rest of
     /// the strangers.
     pub(super) fn take(&self) -> Vec<CountBatch> {
-        let part = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut parts: Vec<CountBatch> = self.shards().map(part).collect();
+        let mut parts: Vec<CountBatch> = self.shards().map(|shard| shard.lock().take()).collect();
         if let Some(first) = parts.first_mut() {
             first.room.missing.extend(self.unseen.take());
         }
@@ -90,22 +89,17 @@ impl Tally {
 
     /// Whether nothing is counted that is not taken.
     pub(super) fn is_empty(&self) -> bool {
-        let of = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        self.shards().all(of)
+        self.shards().all(|shard| shard.lock().is_empty())
     }
 
     /// How many requests are counted and not taken.
     pub(super) fn requests(&self) -> u64 {
-        let of = |shard: &Mutex<CountBatch>| shard.lock().unwrap_or_else(PoisonError::into_inner).requests();
-        self.shards().map(of).sum()
+        self.shards().map(|shard| shard.lock().requests()).sum()
     }
 
     /// What did not fit since the last [`Self::take`].
     pub(super) fn missing(&self) -> Vec<Missing> {
-        let of = |shard: &Mutex<CountBatch>| {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).missing().to_vec()
-        };
-        self.shards().flat_map(of).collect()
+        self.shards().flat_map(|shard| shard.lock().missing().to_vec()).collect()
     }
 
     fn shards(&self) -> impl Iterator<Item = &Mutex<CountBatch>> {
@@ -117,7 +111,7 @@ impl Tally {
         let hash = self.state.hash_one(subject);
         let at = usize::try_from(hash >> 32).unwrap_or_default() % SHARDS;
         let shard = self.others.get(at).unwrap_or(&self.first);
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        shard.lock()
     }
 }
 

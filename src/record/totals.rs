@@ -203,7 +203,7 @@ impl Totals {
     }
 
     /// Counts one request for a host that is no site's.
-    pub fn no_site(&self, host: &str, now: SystemTime) -> Option<u64> {
+    pub fn no_site(&self, host: &str, now: SystemTime) -> bool {
         self.no_site.fetch_add(1, Ordering::Relaxed);
         self.unknown_hosts.note(host, now)
     }

@@ -1,107 +1,66 @@
-//! Hosts that are no site's, as requests named them: often a name of the site that was forgotten.
+//! Hosts that requests name and that are no site's: often a name of the site that was forgotten.
 //!
-//! Clients can make up any number of them, so few are kept, and each only while it is asked for.
+//! Bounded: a client can make up as many names as it likes. Where there is no room, the name goes that was asked for least.
 
 use super::bytes::printable;
 use super::event::timestamp;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-/// How many hosts are kept by name.
+/// How many hosts are remembered, and how many lines of the log are about them at most.
 const MOST: usize = 100;
 
-/// The longest name that is kept, as long as a name of DNS can be (RFC 1035 §2.3.4).
+/// How long a name of a host can be (RFC 1035 §2.3.4). What is longer is cut.
 const LONGEST: usize = 255;
 
-/// When room is needed, a host that nobody has asked for so long is forgotten.
-const FORGET: Duration = Duration::from_secs(600);
-
-/// Between two lines of the log; what is not told then is counted.
-const QUIET: Duration = Duration::from_secs(10);
-
-/// Hosts that are no site's.
+/// The hosts, how often each was asked for, and since when.
 #[derive(Debug, Default)]
-pub struct UnknownHosts(Mutex<HostCounts>);
+pub struct UnknownHosts(Mutex<BTreeMap<Box<str>, (u64, SystemTime)>>);
 
-#[derive(Debug, Default)]
-struct HostCounts {
-    hosts: BTreeMap<Box<str>, HostRequests>,
-    told: Option<SystemTime>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct HostRequests {
-    count: u64,
-    first: SystemTime,
-    last: SystemTime,
-    is_told: bool,
-}
-
-/// One of them; field names are public API.
+/// One of them, as `status` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnknownHost {
-    /// Its name as it was asked for.
+    /// The host as it was named, in lower case; empty for requests that name none.
     pub host: String,
-    /// How many requests were for it, since `first_seen`.
+    /// How many requests named it, as far as it was remembered.
     pub count: u64,
     /// When the first of them came.
     pub first_seen: String,
-    /// When the last of them came.
-    pub last_seen: String,
 }
 
 impl UnknownHosts {
-    /// Counts a request for `host`; how many there were, where a line of the log is due for it.
-    pub fn note(&self, host: &str, now: SystemTime) -> Option<u64> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let HostCounts { hosts, told } = &mut *kept;
-        let name: String = host.chars().take(LONGEST).collect();
-        let since = |then: SystemTime| now.duration_since(then).unwrap_or_default();
-        if !hosts.contains_key(&*name) && hosts.len() >= MOST {
-            let oldest = hosts.iter().min_by_key(|(_, asked)| asked.last);
-            let (oldest, asked) = oldest.map(|(oldest, asked)| (oldest.clone(), *asked))?;
-            if since(asked.last) < FORGET {
-                return None;
-            }
-            hosts.remove(&oldest);
+    /// Counts a request for a host that is no site's, and says whether a line of the log should tell of it.
+    pub fn note(&self, host: &str, now: SystemTime) -> bool {
+        let name: Box<str> = host.chars().take(LONGEST).collect();
+        let mut hosts = self.0.lock();
+        let (is_known, is_full) = (hosts.contains_key(&name), hosts.len() >= MOST);
+        if is_full && !is_known {
+            let least = hosts.iter().min_by_key(|(_, (count, _))| *count).map(|(host, _)| host.clone());
+            least.map(|least| hosts.remove(&least));
         }
-        let new = HostRequests { count: 0, first: now, last: now, is_told: false };
-        let asked = hosts.entry(name.into()).or_insert(new);
-        (asked.count, asked.last) = (asked.count + 1, now);
-        let is_quiet = told.is_some_and(|told| since(told) < QUIET);
-        if asked.is_told || is_quiet {
-            return None;
-        }
-        asked.is_told = true;
-        *told = Some(now);
-        Some(asked.count)
+        hosts.entry(name).or_insert((0, now)).0 += 1;
+        !is_known && !is_full
     }
 
-    /// Those that are kept, the one that is asked for most first.
+    /// All that are remembered, those first that are asked for most.
     pub fn all(&self) -> Vec<UnknownHost> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<_> = kept.hosts.iter().collect();
-        all.sort_by_key(|(_, asked)| std::cmp::Reverse(asked.count));
-        all.into_iter()
-            .map(|(host, asked)| UnknownHost {
-                host: printable(host.as_bytes()),
-                count: asked.count,
-                first_seen: timestamp(asked.first),
-                last_seen: timestamp(asked.last),
-            })
-            .collect()
+        let hosts = self.0.lock();
+        let told = hosts.iter().map(|(host, (count, first))| UnknownHost {
+            host: printable(host.as_bytes()),
+            count: *count,
+            first_seen: timestamp(*first),
+        });
+        let mut all: Vec<UnknownHost> = told.collect();
+        all.sort_by_key(|host| std::cmp::Reverse(host.count));
+        all
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn at(seconds: u64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000 + seconds)
-    }
 
     fn counts(hosts: &UnknownHosts) -> Vec<(String, u64)> {
         hosts.all().into_iter().map(|host| (host.host, host.count)).collect()
@@ -110,28 +69,24 @@ mod tests {
     #[test]
     fn each_is_counted_and_told_once() {
         let hosts = UnknownHosts::default();
-        assert_eq!(hosts.note("a.example", at(0)), Some(1));
-        assert_eq!(hosts.note("b.example", at(1)), None, "not a line for each name that is made up");
-        assert_eq!(hosts.note("b.example", at(11)), Some(2));
-        assert_eq!(hosts.note("a.example", at(30)), None, "it was told of");
-        assert_eq!(hosts.note("b.example", at(50)), None);
-        assert_eq!(counts(&hosts), [("b.example".to_owned(), 3), ("a.example".to_owned(), 2)]);
+        let told =
+            ["a.example", "b.example", "b.example"].map(|host| hosts.note(host, SystemTime::UNIX_EPOCH));
+        assert_eq!(told, [true, true, false]);
+        assert_eq!(counts(&hosts), [("b.example".to_owned(), 2), ("a.example".to_owned(), 1)]);
     }
 
     #[test]
-    fn made_up_names_take_no_more_room_than_the_bound_and_give_it_back() {
-        let hosts = UnknownHosts::default();
+    fn made_up_names_take_no_more_room_than_the_bound_and_none_of_a_name_that_is_asked_for() {
+        let (hosts, now) = (UnknownHosts::default(), SystemTime::UNIX_EPOCH);
+        let mut told = 0;
         for number in 0..2 * MOST {
-            hosts.note(&format!("{number}.example"), at(0));
+            told += usize::from(hosts.note(&format!("{number}.example"), now));
+            hosts.note("www.example.org", now);
         }
-        assert_eq!(hosts.all().len(), MOST);
-        hosts.note("www.example.org", at(1));
-        assert!(!counts(&hosts).iter().any(|(host, _)| host == "www.example.org"), "no room yet");
-        hosts.note("www.example.org", at(601));
-        assert!(counts(&hosts).iter().any(|(host, _)| host == "www.example.org"));
-        assert_eq!(hosts.all().len(), MOST);
+        assert_eq!((hosts.all().len(), told), (MOST, MOST - 1), "not a line for each name that is made up");
+        assert_eq!(counts(&hosts)[0], ("www.example.org".to_owned(), 2 * MOST as u64));
         let hosts = UnknownHosts::default();
-        hosts.note(&"x".repeat(1_000), at(0));
+        hosts.note(&"x".repeat(1_000), now);
         assert_eq!(hosts.all()[0].host.len(), LONGEST);
     }
 }

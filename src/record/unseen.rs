@@ -4,9 +4,9 @@
 //! report of next month is to know it, too.
 
 use super::missing::{Missing, MissingWhat};
+use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError, RwLock};
 
 /// How often the same is noted of a site, in microseconds.
 const EVERY: i64 = 3_600 * 1_000_000;
@@ -53,18 +53,17 @@ impl UnseenNotes {
         if self.last(site, reason).is_some_and(|last| at.abs_diff(last) < EVERY.unsigned_abs()) {
             return;
         }
-        let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.write();
         last.entry(reason).or_default().insert(site.into(), at);
         drop(last);
         self.waiting
             .lock()
-            .unwrap_or_else(PoisonError::into_inner)
             .push(Missing { site: site.into(), ..Missing::new(MissingWhat::Reads, reason, (at, at), None) });
     }
 
     /// When that was noted last, in microseconds.
     fn last(&self, site: &str, reason: &'static str) -> Option<i64> {
-        self.last.read().unwrap_or_else(PoisonError::into_inner).get(reason)?.get(site).copied()
+        self.last.read().get(reason)?.get(site).copied()
     }
 
     /// The stand-in for the names of a site's visitors that has come since `since`.
@@ -74,7 +73,7 @@ impl UnseenNotes {
 
     /// Takes what waits.
     pub(super) fn take(&self) -> Vec<Missing> {
-        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.waiting.lock())
     }
 }
 

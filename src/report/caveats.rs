@@ -1,11 +1,11 @@
 //! What a report cannot see, or what it lacks: requests that are in no count, and reads that may have gone unseen.
 
-use super::Report;
 use super::headline::amount;
 use super::question::ReportQuestion;
+use super::{FleetPart, PendingOutbox, Report, SkippedCounts};
 use crate::record::{
-    FleetPart, Missing, MissingWhat, NOT_WRITTEN, PendingOutbox, RETENTION, SIZE_CAP, SkippedCounts,
-    UNCLEAN_END, Window, instant, micros, stand_in, stand_in_advice, timestamp,
+    Missing, MissingWhat, NOT_WRITTEN, RETENTION, SIZE_CAP, UNCLEAN_END, Window, instant, micros, stand_in,
+    stand_in_advice, timestamp,
 };
 use std::collections::BTreeSet;
 

@@ -104,18 +104,10 @@ pub(super) fn add_up(
 
 /// The version of each site that was in force just before `to`; the youngest, where several gateways differ.
 fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &VersionRecord> {
-    let mut found: HashMap<&str, &VersionRecord> = HashMap::new();
-    for version in versions.iter().filter(|version| version.from < to) {
-        let ended = |record: &VersionRecord| record.until.is_some_and(|until| until < to);
-        let later =
-            |known: &&mut &VersionRecord| (!ended(version), version.from) >= (!ended(known), known.from);
-        match found.get_mut(&*version.site) {
-            None => drop(found.insert(&version.site, version)),
-            Some(known) if later(&known) => *known = version,
-            Some(_) => {}
-        }
-    }
-    found
+    let mut begun: Vec<&VersionRecord> = versions.iter().filter(|version| version.from < to).collect();
+    begun.sort_by_key(|version| (version.until.is_none_or(|until| until >= to), version.from));
+    // Of each site the last one stays.
+    begun.into_iter().map(|version| (&*version.site, version)).collect()
 }
 
 impl Gathered {
@@ -144,17 +136,10 @@ impl Gathered {
 
     /// What began before the window's end: later reads are no part of its story.
     fn take_reads(&mut self, reads: Vec<ReadTotal>, question: &ReportQuestion, window: &Window) {
-        let (wanted, to) = (question.crawler.as_deref(), micros(window.to));
+        let (filter, to) = (question.filter(), micros(window.to));
         for read in reads.into_iter().filter(|read| read.sum.seen.first < to) {
             self.kin.note(&read);
-            let name = read.subject.crawler.as_deref();
-            let is_named =
-                wanted.is_none_or(|wanted| name.is_some_and(|name| name.eq_ignore_ascii_case(wanted)));
-            if is_named
-                && question
-                    .purpose
-                    .is_none_or(|set| read.subject.purpose.is_some_and(|own| set.contains(own)))
-            {
+            if filter.admits(&read.subject) {
                 let subject = Arc::clone(&read.subject);
                 self.account(&subject).did.reads.push(read);
             }

@@ -5,7 +5,7 @@
 //! network.
 
 use super::conduct::Conduct;
-use super::names::{ConfirmedShare, NamedEntries};
+use super::names::NamedEntries;
 use super::{Report, ReportEntry, caveats};
 use crate::decide::Notice;
 use std::cmp::Reverse;
@@ -56,7 +56,7 @@ impl Summary {
         summary.headline = if report.is_hypothetical() && summary.violating == 0 {
             hypothetical(&names, summary.disallowed)
         } else {
-            headline(&names, are(Conduct::Ignored), are(Conduct::NoReadSeen))
+            headline(&names)
         };
         if summary.violating > 0 && summary.disallowed > 0 {
             let more = grouped(summary.disallowed as u64);
@@ -128,58 +128,37 @@ fn hypothetically(entry: &ReportEntry) -> u64 {
     if entry.is_hypothetical() { entry.violations } else { 0 }
 }
 
-/// The sentence on crawlers that are told by name, of which `ignoring` broke rules they had read and `unread`
-/// broke rules without a read being seen.
-fn headline(names: &[NamedEntries<'_>], ignoring: usize, unread: usize) -> String {
-    let violating = names.iter().filter(|deeds| deeds.share(violations).all > 0).count();
-    let unknown = violating - ignoring - unread;
-    let of_all = |count: usize| of_crawlers(count, names.len());
-    if let Some(excused) = excused(names).filter(|_| violating == 0) {
-        return excused;
-    }
-    if violating == 0 {
-        return match names.len() {
-            0 => "no crawler was seen".to_owned(),
-            1 => "the only crawler that was seen broke no rule".to_owned(),
-            2 => "neither of the 2 crawlers broke a rule".to_owned(),
-            all => format!("none of {} crawlers broke a rule", grouped(all as u64)),
-        };
-    }
-    if ignoring > 0 {
-        let more = |count: usize, read: fn(usize) -> String| match count {
-            0 => String::new(),
-            _ => format!("; {} more broke rules {}", grouped(count as u64), read(count)),
-        };
-        return format!(
-            "{} broke rules {} had read{}{}{}",
-            of_all(ignoring),
-            pronoun(ignoring),
-            worst(names, after_read),
-            more(unread, not_seen),
-            more(unknown, not_known)
-        );
-    }
-    let (who, worst) = (of_all(violating), worst(names, violations));
-    match (unread, unknown) {
-        (_, 0) => format!("{who} broke rules {}{worst}", not_seen(unread)),
-        (0, _) => format!("{who} broke rules {}{worst}", not_known(unknown)),
-        _ => format!(
-            "{who} broke rules{worst}; {} {} not seen to read them, and {} may or may not have read them",
-            grouped(unread as u64),
-            if unread == 1 { "was" } else { "were" },
-            grouped(unknown as u64)
-        ),
-    }
-}
+/// Conducts of those who broke rules, and how it is said whether one crawler had read them, or several.
+const READ: [(Conduct, [&str; 2]); 3] = [
+    (Conduct::Ignored, ["it had read", "they had read"]),
+    (Conduct::NoReadSeen, ["that it was not seen to read", "that they were not seen to read"]),
+    (Conduct::Unknown, ["that it may or may not have read", "that they may or may not have read"]),
+];
 
-/// Of rules that so many broke.
-fn not_seen(count: usize) -> String {
-    format!("that {} not seen to read", if count == 1 { "it was" } else { "they were" })
-}
-
-/// Of rules that so many broke.
-fn not_known(count: usize) -> String {
-    format!("that {} may or may not have read", pronoun(count))
+/// Who broke rules, and whether they had read them; or that nobody did.
+fn headline(names: &[NamedEntries<'_>]) -> String {
+    let mut told = String::new();
+    for (conduct, read) in READ {
+        let who: Vec<&NamedEntries<'_>> = names.iter().filter(|name| name.conduct() == conduct).collect();
+        let (count, [one, many]) = (who.len(), read);
+        let read = if count == 1 { one } else { many };
+        if count > 0 && told.is_empty() {
+            let deeds: fn(&ReportEntry) -> u64 =
+                if conduct == Conduct::Ignored { after_read } else { violations };
+            told = format!("{} broke rules {read}{}", of_crawlers(count, names.len()), worst(&who, deeds));
+        } else if count > 0 {
+            let more = format!("; {} more broke rules {read}", grouped(count as u64));
+            told.push_str(&more);
+        }
+    }
+    if !told.is_empty() {
+        return told;
+    }
+    excused(names).unwrap_or_else(|| match names.len() {
+        0 => "no crawler was seen".to_owned(),
+        1 => "the only crawler that was seen broke no rule".to_owned(),
+        all => format!("none of {} crawlers broke a rule", grouped(all as u64)),
+    })
 }
 
 /// The same where everything that was disallowed is excused; `None` where nothing was disallowed.
@@ -218,17 +197,11 @@ fn excused(names: &[NamedEntries<'_>]) -> Option<String> {
 
 /// The same where nobody can have broken anything: what the rules would have meant, and for whom.
 fn hypothetical(names: &[NamedEntries<'_>], disallowed: usize) -> String {
-    let all = grouped(names.len() as u64);
-    match (disallowed, names.len()) {
-        (_, 0) => "no crawler was seen".to_owned(),
-        (0, 1) => "these rules would have disallowed nothing that the only crawler asked for".to_owned(),
-        (0, _) => format!("these rules would have disallowed nothing that any of {all} crawlers asked for"),
-        _ => format!(
-            "these rules would have disallowed requests of {}{}",
-            of_crawlers(disallowed, names.len()),
-            worst(names, hypothetically)
-        ),
+    if disallowed == 0 {
+        return "these rules would have disallowed nothing that any crawler asked for".to_owned();
     }
+    let (who, all) = (of_crawlers(disallowed, names.len()), names.iter().collect::<Vec<_>>());
+    format!("these rules would have disallowed requests of {who}{}", worst(&all, hypothetically))
 }
 
 /// Whom nobody can tell apart are not counted, and not compared with those that are.
@@ -251,21 +224,17 @@ fn of_crawlers(count: usize, all: usize) -> String {
     }
 }
 
-const fn pronoun(count: usize) -> &'static str {
-    if count == 1 { "it" } else { "they" }
-}
-
 /// `once`, `12 times`.
 pub(super) fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{} times", grouped(count)) }
 }
 
 /// Who did it most, how often, and how many of these requests are known to be its own.
-fn worst(names: &[NamedEntries<'_>], count: fn(&ReportEntry) -> u64) -> String {
+fn worst(names: &[&NamedEntries<'_>], count: fn(&ReportEntry) -> u64) -> String {
     let Some(worst) = names.iter().max_by_key(|deeds| (deeds.sum(count), Reverse(deeds.name()))) else {
         return String::new();
     };
-    let ConfirmedShare { all, confirmed } = worst.share(count);
+    let (all, confirmed) = (worst.sum(count), worst.confirmed(count));
     let proof = match confirmed {
         1 if all == 1 => "confirmed".to_owned(),
         0 if all == 1 => "not confirmed".to_owned(),

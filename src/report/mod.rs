@@ -23,6 +23,7 @@ mod conduct;
 mod course;
 mod entry;
 mod files;
+mod fleet_part;
 mod gather;
 mod headline;
 pub mod html;
@@ -41,6 +42,7 @@ pub use conduct::Conduct;
 pub use course::{CourseGrid, TimelineCurve, ViolationTimeline, add_counts};
 pub use entry::{PathCount, ReportEntry, RuleCount, RuleVersion};
 pub use files::{CrawlDelay, Told};
+pub use fleet_part::{FleetPart, PendingOutbox, SkippedCounts};
 pub use headline::{Summary, amount, byte_words, grouped};
 pub use names::NamedEntries;
 pub use pace::MinuteCounts;
@@ -48,7 +50,7 @@ pub use proved::MethodCounts;
 pub use public::{PageError, PublicPage};
 pub use question::{CatalogueView, ReportQuestion};
 
-pub use crate::record::{FleetPart, Missing, Reads};
+pub use crate::record::{Missing, Reads};
 
 use crate::record::{Activities, StoreError, StoreReader, VersionRecord, Window, write_missing};
 use serde::{Serialize, Serializer};

@@ -12,13 +12,6 @@ pub struct NamedEntries<'r> {
     pub entries: Vec<&'r ReportEntry>,
 }
 
-/// A number of requests, and how many of them came with a confirmed name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ConfirmedShare {
-    pub(super) all: u64,
-    pub(super) confirmed: u64,
-}
-
 impl<'r> NamedEntries<'r> {
     /// One for each name, those whose first element comes first in the report first.
     pub fn all(entries: impl Iterator<Item = &'r ReportEntry>) -> Vec<Self> {
@@ -45,10 +38,9 @@ impl<'r> NamedEntries<'r> {
         self.entries.iter().map(|entry| count(entry)).sum()
     }
 
-    pub(super) fn share(&self, count: impl Fn(&ReportEntry) -> u64) -> ConfirmedShare {
-        let confirmed =
-            |entry: &ReportEntry| if entry.subject.proof == Proof::Confirmed { count(entry) } else { 0 };
-        ConfirmedShare { all: self.sum(&count), confirmed: self.sum(confirmed) }
+    /// As [`Self::sum`], of requests whose name is confirmed.
+    pub(super) fn confirmed(&self, count: impl Fn(&ReportEntry) -> u64) -> u64 {
+        self.sum(|entry| if entry.subject.proof == Proof::Confirmed { count(entry) } else { 0 })
     }
 
     /// What can be said of the name in one word. Only where no read was seen at any site is that said of it.

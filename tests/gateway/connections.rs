@@ -110,7 +110,7 @@ fn a_malformed_request_is_counted_once() {
     let bad = head("GET /page HTTP/1.1", "Host: a\r\nHost: b\r\n");
     until_closed(gateway.address(), &bad);
     until_closed(gateway.address(), &[good, bad].concat());
-    assert_eq!((malformed(&gateway), counted(&gateway, "no_request")), (2, 0));
+    assert_eq!((malformed(&gateway), counted(&gateway, "no-request")), (2, 0));
 }
 
 /// A health check of a load balancer connects and leaves; a browser connects ahead.
@@ -125,7 +125,7 @@ fn who_leaves_by_himself_was_not_silent_for_too_long() {
     until("they are gone", || {
         (counted(&gateway, "accepted") == 3 && counted(&gateway, "open") == 0).then_some(())
     });
-    assert_eq!((counted(&gateway, "silent"), counted(&gateway, "no_request")), (0, 0));
+    assert_eq!((counted(&gateway, "silent"), counted(&gateway, "no-request")), (0, 0));
     until_closed(gateway.address(), b"");
     assert_eq!(counted(&gateway, "silent"), 1);
 }

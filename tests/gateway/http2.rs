@@ -91,7 +91,7 @@ fn requests_that_are_opened_and_cancelled_without_end_cost_the_connection() {
         sent = number;
     }
     client.closes();
-    is_counted(&gateway, "h2_floods", 1);
+    is_counted(&gateway, "h2-flood", 1);
     let reached = origin.received().iter().filter(|line| line.ends_with("/flood")).count();
     println!("{sent} requests were sent, {reached} reached the origin");
     assert!(reached <= 120, "{reached}");
@@ -112,7 +112,7 @@ fn a_page_left_early_is_no_flood() {
     origin.release();
     client.request(stream(80), "/page").expect("sent");
     assert!(client.is_answered(stream(80)));
-    assert_eq!(counted(&gateway, "h2_floods"), 0);
+    assert_eq!(counted(&gateway, "h2-flood"), 0);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn floods_of_pings_and_settings_cost_the_connection() {
         let start = Instant::now();
         while client.write(&flood).is_ok() && start.elapsed() < Duration::from_secs(20) {}
         client.closes();
-        is_counted(&gateway, "h2_floods", count);
+        is_counted(&gateway, "h2-flood", count);
     }
     gateway.send(&get("/page")).came_from_origin();
 }
@@ -199,7 +199,7 @@ fn idle_connections_make_room_for_others_after_some_seconds() {
     };
     let _newcomer = until("a newcomer is served", newcomer);
     assert!(begun.elapsed() >= Duration::from_secs(5), "{:?}", begun.elapsed());
-    is_counted(&gateway, "made_room", 1);
+    is_counted(&gateway, "made-room", 1);
     // Which of them it was depends on which was seen to rest first.
     let closed = idle.iter_mut().map(|client| {
         client.be_patient_for(Duration::from_millis(300));
@@ -224,7 +224,7 @@ fn a_body_that_never_comes_has_an_end() {
     // `408`, as text or as Huffman's code has it (RFC 7541 §5.2).
     let says = |status: &[u8]| head.payload.windows(status.len()).any(|bytes| bytes == status);
     assert!(says(b"408") || says(&[0x68, 0x0f, 0x7f]), "{head:?}");
-    is_counted(&gateway, "bodies_too_slow", 1);
+    is_counted(&gateway, "body-too-slow", 1);
     // The connection has others, and goes on.
     origin.release();
     client.request(3, "/page").expect("sent");
@@ -267,6 +267,6 @@ fn what_is_no_http_2_costs_the_connection() {
         assert!(client.closes() < Duration::from_secs(5), "case {number}");
     }
     // Who does not even begin as HTTP/2 is told nothing.
-    is_counted(&gateway, "h2_errors", 3);
+    is_counted(&gateway, "h2-error", 3);
     gateway.send(&get("/page")).came_from_origin();
 }

@@ -86,7 +86,7 @@ fn frames_that_carry_nothing_cost_the_connection() {
     for (number, (name, first, piece)) in (1..).zip(cases) {
         let pieces = piece.repeat(100);
         floods(name, &gateway, &authority, |sent| if sent == 0 { first.clone() } else { pieces.clone() });
-        is_counted(&gateway, "h2_floods", number);
+        is_counted(&gateway, "h2-flood", number);
     }
 }
 
@@ -100,7 +100,7 @@ fn streams_that_the_gateway_has_to_reset_cost_the_connection() {
     let sent = floods("streams broken by WINDOW_UPDATE", &gateway, &authority, |number| {
         [open(number), frame(WINDOW_UPDATE, 0, stream(number), &[0x7f, 0xff, 0xff, 0xff])].concat()
     });
-    is_counted(&gateway, "h2_floods", 1);
+    is_counted(&gateway, "h2-flood", 1);
     let reached = origin.received().iter().filter(|line| line.ends_with("/flood")).count();
     println!("{sent} requests were sent, {reached} reached the origin");
     assert!(sent >= 100 && reached <= 220, "{sent}, {reached}");
@@ -138,7 +138,7 @@ fn a_connection_carries_so_many_requests_and_says_so() {
         }
     }
     assert_eq!((answered, goodbye), (20, true));
-    assert_eq!(counted(&gateway, "h2_floods"), 0);
+    assert_eq!(counted(&gateway, "h2-flood"), 0);
 }
 
 /// It hears the goodbye and does not answer the `PING` behind it, so that the library waits for it for ever.
@@ -165,7 +165,7 @@ fn who_does_not_heed_the_goodbye_is_cut_off() {
     println!("{answered} requests were answered, one after the other");
     // `requests_per_connection`, and twice `h2_streams`.
     assert!((1_000..=1_201).contains(&answered), "{answered}");
-    is_counted(&gateway, "h2_floods", 1);
+    is_counted(&gateway, "h2-flood", 1);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn ten_thousand_streams_at_once_cost_the_connection() {
     });
     let flooded = origin.heads().iter().filter(|head| head.starts_with(b"GET /flood ")).count();
     println!("{sent} times a hundred requests were sent, {flooded} reached the origin");
-    is_counted(&gateway, "h2_floods", 1);
+    is_counted(&gateway, "h2-flood", 1);
     assert!(flooded <= 1_200, "{flooded}");
 }
 

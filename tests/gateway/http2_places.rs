@@ -55,7 +55,7 @@ fn one_address_has_so_many_and_robots_txt_is_answered_still() {
     assert!(is_turned_away(&mut one, 7));
     one.request(9, "/robots.txt").expect("sent");
     assert!(one.is_answered(9), "robots.txt is ours, and always answered");
-    assert_eq!((counted(&gateway, "h2_over_address"), counted(&gateway, "h2_over_total")), (1, 0));
+    assert_eq!((counted(&gateway, "h2-over-address"), counted(&gateway, "h2-over-total")), (1, 0));
     let log = gateway.folder().join("state").join("access.log");
     until("the access log tells of it", || {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
@@ -84,7 +84,7 @@ fn a_trusted_proxy_has_no_limit_of_its_own() {
     ask(&mut client, streams(0, 20));
     reach(&origin, 20);
     origin.release();
-    assert_eq!(counted(&gateway, "h2_over_address"), 0);
+    assert_eq!(counted(&gateway, "h2-over-address"), 0);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn all_together_have_so_many_and_what_is_cancelled_gives_its_place_back() {
     reach(&origin, 4);
     ask(&mut other, streams(0, 1));
     assert!(is_turned_away(&mut other, 1));
-    assert_eq!((counted(&gateway, "h2_over_address"), counted(&gateway, "h2_over_total")), (0, 1));
+    assert_eq!((counted(&gateway, "h2-over-address"), counted(&gateway, "h2-over-total")), (0, 1));
     one.write(&frame(RST_STREAM, 0, 1, &[0, 0, 0, 8])).expect("sent");
     let mut next = streams(1, 40);
     until("a request that is cancelled is over", || {
@@ -140,7 +140,7 @@ fn answers_that_are_not_taken_are_under_way() {
             break;
         }
     }
-    is_counted(&gateway, "h2_over_address", 1);
+    is_counted(&gateway, "h2-over-address", 1);
     let mut ended = 0;
     while ended < asked {
         let frame =

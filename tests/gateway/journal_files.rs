@@ -5,11 +5,9 @@ use crate::support::{Daemon, Folder, Nginx, configured, get, until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 const LIMIT: usize = 8 * 1_024;
@@ -128,58 +126,18 @@ fn a_journal_that_logrotate_renames_is_begun_anew() {
 }
 
 #[test]
-fn a_journal_that_is_a_pipe_without_a_reader_holds_nothing_up() {
+fn a_journal_that_is_a_pipe_is_refused_and_holds_nothing_up() {
     let origin = Nginx::start();
     let builder = Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin);
     let pipe = builder.folder().join("journal.pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()), "mkfifo");
     let gateway = builder.arg("--journal").arg(pipe.to_str().expect("UTF-8")).start();
-    gateway.log.line_with(&["cannot write the journal", "it is a named pipe without a reader"]);
+    gateway.log.line_with(&["cannot write the journal", "it is a named pipe"]);
     gateway.send(&get("/private/lost").by(GPTBOT));
     until("its line is counted as lost", || {
         let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
         (status["details_dropped"] == 1).then_some(())
     });
-    // From here on somebody reads.
-    let (lines, told) = channel();
-    std::thread::spawn(move || {
-        let reader = BufReader::new(fs::File::open(pipe).expect("opened"));
-        reader.lines().map_while(Result::ok).try_for_each(|line| lines.send(line))
-    });
-    let mut number = 0;
-    let line = until("a line comes through the pipe", || {
-        number += 1;
-        gateway.send(&get(format!("/private/{number}")).by(GPTBOT));
-        told.try_recv().ok()
-    });
-    assert!(line.contains("\"target\":\"/private/"), "{line}");
-}
-
-#[test]
-fn a_pipe_that_is_full_loses_no_line() {
-    const LINES: usize = 90;
-    let origin = Nginx::start();
-    let builder = Daemon::with("User-agent: *\nDisallow: /private\n").in_front_of(&origin);
-    let pipe = builder.folder().join("journal.pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()), "mkfifo");
-    // Open for writing, too, it waits for nobody, and there is a reader before the gateway starts.
-    let reader = fs::File::options().read(true).write(true).open(&pipe).expect("opened");
-    let gateway = builder.arg("--journal").arg(pipe.to_str().expect("UTF-8")).start();
-    // More than the 64 KiB that a pipe holds, and nobody reads yet.
-    let mut client = gateway.client();
-    for number in 0..LINES {
-        client.send(&get(format!("/private/{number}/{}", "x".repeat(1_000))).by(GPTBOT));
-    }
-    let (lines, told) = channel();
-    std::thread::spawn(move || {
-        BufReader::new(reader).lines().map_while(Result::ok).try_for_each(|line| lines.send(line))
-    });
-    for number in 0..LINES {
-        let line = until("the next line comes", || told.try_recv().ok());
-        assert!(line.contains(&format!("\"target\":\"/private/{number}/")), "{number}: {line}");
-    }
-    let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
-    assert_eq!(status["details_dropped"], 0, "{status}");
 }
 
 /// The inodes of the folders that a gateway watches.

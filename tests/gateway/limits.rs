@@ -70,7 +70,7 @@ fn a_head_that_drips_has_an_end_on_the_first_request_and_on_the_next() {
     let (answer, took) = drip(stream, head, Duration::from_millis(50));
     assert!(answer.contains("HTTP/1.1 408"), "{answer}");
     assert!(took < Duration::from_secs(4), "{took:?}");
-    assert_eq!(counted(&gateway, "header_timeouts"), 2);
+    assert_eq!(counted(&gateway, "header-timeout"), 2);
 }
 
 /// What came along with the request before is no pause between two requests.
@@ -90,7 +90,7 @@ fn half_a_head_behind_a_whole_one_has_the_time_of_a_head() {
     assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 2, "{answers}");
     assert!(answers.contains("HTTP/1.1 408 "), "{answers}");
     assert!((900..4_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
-    is_counted(&gateway, "header_timeouts", 1);
+    is_counted(&gateway, "header-timeout", 1);
 
     // Empty lines behind a body, as some clients send them, are no head (RFC 9112 §2.2).
     let mut stream = open(gateway.address());
@@ -100,7 +100,7 @@ fn half_a_head_behind_a_whole_one_has_the_time_of_a_head() {
     let mut answers = String::new();
     stream.read_to_string(&mut answers).expect("answers, and the end");
     assert_eq!(answers.matches("HTTP/1.1 200 ").count(), 2, "{answers}");
-    assert_eq!(counted(&gateway, "header_timeouts"), 1);
+    assert_eq!(counted(&gateway, "header-timeout"), 1);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn silence_has_an_end_before_the_first_request_and_after_it() {
     let start = Instant::now();
     assert!(client.is_closed());
     assert!((1_500..5_000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
-    assert_eq!(counted(&gateway, "header_timeouts"), 0, "to be idle is no offence");
+    assert_eq!(counted(&gateway, "header-timeout"), 0, "to be idle is no offence");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_body_that_drips_has_an_end_and_a_steady_one_is_let_through() {
     let (answer, took) = drip(stream, b"a", Duration::from_millis(20));
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(took < Duration::from_secs(5), "{took:?}");
-    is_counted(&gateway, "bodies_too_slow", 1);
+    is_counted(&gateway, "body-too-slow", 1);
 
     let mut client = gateway.client();
     client.write(b"POST /form HTTP/1.1\r\nHost: a\r\nContent-Length: 3000\r\n\r\n");
@@ -154,7 +154,7 @@ fn a_body_that_drips_has_an_end_and_a_steady_one_is_let_through() {
     }
     origin.release();
     assert_eq!(client.read(false).expect("an answer").status, 200);
-    assert_eq!(counted(&gateway, "bodies_too_slow"), 1);
+    assert_eq!(counted(&gateway, "body-too-slow"), 1);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn one_address_has_its_limit_and_the_next_one_has_its_own() {
         let mut over = open(gateway.address());
         assert!(!matches!(over.read(&mut [0; 1]), Ok(1)), "closed at once");
     }
-    assert_eq!(counted(&gateway, "over_address"), 2_000);
+    assert_eq!(counted(&gateway, "over-address"), 2_000);
     let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
     socket.bind(&SocketAddr::from(([127, 0, 0, 2], 0)).into()).expect("a second address");
     socket.connect(&gateway.address().into()).expect("connected");
@@ -214,8 +214,8 @@ fn idle_connections_make_room_and_nobody_waits_behind_them() {
         newcomer
     });
     let _idle: Vec<Client> = newcomers.collect();
-    is_counted(&gateway, "made_room", 100);
-    assert_eq!(counted(&gateway, "over_total"), 0);
+    is_counted(&gateway, "made-room", 100);
+    assert_eq!(counted(&gateway, "over-total"), 0);
 }
 
 #[test]
@@ -232,11 +232,11 @@ fn connections_at_work_keep_their_places() {
         client.write(b"\r\n");
     }
     until("all are at work", || {
-        let over = counted(&gateway, "over_total");
+        let over = counted(&gateway, "over-total");
         let mut newcomer = open(gateway.address());
         newcomer.set_read_timeout(Some(Duration::from_secs(1))).expect("a limit");
         let _ = newcomer.read(&mut [0; 1]);
-        (counted(&gateway, "over_total") > over).then_some(())
+        (counted(&gateway, "over-total") > over).then_some(())
     });
     for client in clients.iter_mut().skip(10) {
         client.write(b"\r\n");
@@ -262,7 +262,7 @@ fn heads_have_a_size_and_a_number_of_fields() {
     };
     assert_eq!(gateway.send(&numbered(35)).status, 200);
     assert_eq!(gateway.send(&numbered(45)).status, 431);
-    is_counted(&gateway, "headers_too_large", 2);
+    is_counted(&gateway, "header-too-large", 2);
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_head_of_a_mebibyte_is_not_read_to_its_end() {
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431"), "{}", answer.escape_ascii());
     }
-    is_counted(&gateway, "headers_too_large", 50);
+    is_counted(&gateway, "header-too-large", 50);
     let grown = gateway.resident().saturating_sub(before);
     assert!(grown < 16 << 20, "grown by {grown}");
 }
@@ -295,7 +295,7 @@ fn bodies_have_a_size_whether_they_announce_it_or_not() {
     let head = b"POST /form HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4000\r\n".as_slice();
     client.write(&[head, &[b'a'; 0x4000], b"\r\n"].concat());
     assert_eq!(client.read(false).expect("an answer").status, 413);
-    assert_eq!(counted(&gateway, "bodies_too_large"), 2);
+    assert_eq!(counted(&gateway, "body-too-large"), 2);
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn what_is_no_request_is_counted_and_costs_the_others_nothing() {
         assert!(!answer.starts_with(b"HTTP/1.1 2"), "{}", answer.escape_ascii());
     }
     let status = gateway.ctl(&["status", "--format", "json"]).json();
-    assert_eq!((&status["totals"]["malformed"], counted(&gateway, "no_request")), (&2.into(), 1), "{status}");
+    assert_eq!((&status["totals"]["malformed"], counted(&gateway, "no-request")), (&2.into(), 1), "{status}");
     gateway.send(&get("/page")).came_from_origin();
 }
 

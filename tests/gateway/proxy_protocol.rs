@@ -166,7 +166,7 @@ fn without_a_good_header_there_is_no_connection() {
         assert_eq!(sent(address, &bytes), "", "{}", header.escape_ascii());
         assert!(start.elapsed() < Duration::from_secs(4), "{number}: {:?}", start.elapsed());
     }
-    assert_eq!(counted(&gateway, "proxy_headers_refused"), 6);
+    assert_eq!(counted(&gateway, "proxy-header-refused"), 6);
     assert!(!origin.received().iter().any(|line| line.ends_with("/page")));
 }
 
@@ -197,7 +197,7 @@ fn only_trusted_proxies_are_listened_to() {
         .table(LISTENERS)
         .start();
     assert_eq!(sent(listener(&gateway), &request(LINE, "/page")), "");
-    is_counted(&gateway, "proxy_headers_refused", 1);
+    is_counted(&gateway, "proxy-header-refused", 1);
     let without = Daemon::with(ROBOTS).in_front_of(&origin).table(LISTENERS);
     let ended = without.fails_to_start().exits(2);
     assert!(ended.stderr.contains("name the proxy's address in `trusted_proxies`"), "{ended:?}");
@@ -218,7 +218,7 @@ fn limits_are_those_of_the_client_it_names() {
         })
         .collect();
     assert_eq!(sent(listener(&gateway), &request(LINE, "/page")), "");
-    is_counted(&gateway, "over_address", 1);
+    is_counted(&gateway, "over-address", 1);
     let other = b"PROXY TCP4 203.0.113.10 192.0.2.2 56324 443\r\n";
     assert!(sent(listener(&gateway), &request(other, "/page")).starts_with("HTTP/1.1 200"));
     drop(held);

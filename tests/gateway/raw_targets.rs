@@ -219,7 +219,7 @@ fn what_http2_cannot_carry_is_400_on_its_stream_with_a_line() {
         assert_eq!(line["site"], "default", "{line}");
     }
     assert!(origin.heads().is_empty());
-    assert_eq!(counted(&gateway, "h2_errors"), 0);
+    assert_eq!(counted(&gateway, "h2-error"), 0);
 }
 
 /// A client that breaks HTTP/2 and connects again, without end, is not served its handshakes.
@@ -237,5 +237,5 @@ fn who_breaks_http2_again_and_again_is_turned_away_for_a_while() {
     };
     let served = (0..400).take_while(|_| is_served()).count();
     assert!((100..399).contains(&served), "{served}");
-    until("it is counted", || (counted(&gateway, "over_errors") > 0).then_some(()));
+    until("it is counted", || (counted(&gateway, "over-errors") > 0).then_some(()));
 }

@@ -88,7 +88,7 @@ fn tls_1_1_is_not_spoken() {
     let _ = stream.read_to_end(&mut answer);
     // An alert (21), fatal (2), protocol_version (70) (RFC 5246 §7.2).
     assert!(answer.first() == Some(&21) && answer.ends_with(&[2, 70]), "{answer:?}");
-    is_counted(&gateway, "tls_failed", 1);
+    is_counted(&gateway, "tls-failed", 1);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn garbage_and_silence_instead_of_a_handshake_have_an_end_and_are_counted() {
     half.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
     let _ = half.read_to_end(&mut Vec::new());
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
-    is_counted(&gateway, "tls_failed", 2);
+    is_counted(&gateway, "tls-failed", 2);
     // A handshake, and then nothing.
     let mut idle = authority.connect(address, "a.example", HTTP_1).expect("a handshake");
     let start = Instant::now();
@@ -262,5 +262,5 @@ fn no_request_fails_while_certificates_change() {
     let served = served.into_inner();
     println!("{served} requests were answered while 20 certificates came, none failed");
     assert!(served > 50);
-    assert_eq!(counted(&gateway, "tls_failed"), 0);
+    assert_eq!(counted(&gateway, "tls-failed"), 0);
 }

@@ -261,7 +261,7 @@ fn a_websocket_may_be_idle_and_ends_without_a_fault() {
     assert_eq!((&line["status"], &line["bytes"]), (&101.into(), &5.into()), "{line}");
     let status = gateway.ctl(&["status", "--format", "json"]).exits(0).json();
     assert!(status["origins"][0]["failing_since"].is_null(), "{}", status["origins"]);
-    assert_eq!(status["connections"]["idle_tunnels"], 1, "{}", status["connections"]);
+    assert_eq!(status["connections"]["idle-tunnel"], 1, "{}", status["connections"]);
 }
 
 const HANDSHAKE: &str = "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

@@ -117,7 +117,7 @@ fn a_gateway_that_stops_on_a_full_disk_says_what_is_lost() {
     assert_eq!(place.missing(), [(UNCLEAN_END.to_owned(), None)]);
     let gateway = place.start_with(&journal);
     until("it is told", || {
-        let ends = status(&gateway)["store"]["unclean_ends"].as_array().map_or(0, Vec::len);
+        let ends = status(&gateway)["store"]["incidents"].as_array().map_or(0, Vec::len);
         (ends == 1).then_some(())
     });
     let told = gateway.ctl(&["status"]).stdout;
@@ -135,9 +135,10 @@ fn what_is_no_database_is_set_aside_and_told() {
     let gateway = place.start();
     let sent = send(gateway.address(), 1, 100);
     let status = status(&gateway);
-    let aside = status["store"]["set_aside"][0].as_str().expect("it was set aside").to_owned();
-    assert!(aside.contains("store.sqlite.corrupt-"), "{aside}");
-    assert_eq!(std::fs::read(&aside).expect("the file set aside"), garbage);
+    let told = status["store"]["incidents"][0].as_str().expect("it was set aside");
+    let aside =
+        told.split([',', ' ']).find(|word| word.contains("store.sqlite.corrupt-")).expect("where it went");
+    assert_eq!(std::fs::read(aside).expect("the file set aside"), garbage);
     assert!(gateway.log.text().contains("was set aside as"), "{}", gateway.log.text());
     place.settles_at(&sent);
     stop(gateway);
@@ -245,7 +246,7 @@ fn a_full_disk_stops_nothing_and_the_counts_come_when_there_is_room() {
     stop(gateway);
 }
 
-/// A full disk takes a part of what is written to it: the lines of that part are in the journal, and not lost.
+/// A full disk takes a part of what is written to it, and that part is taken back.
 #[test]
 fn the_lines_that_a_full_disk_did_not_take_are_told_to_the_line() {
     let Some(disk) = SmallDisk::new() else { return };

@@ -258,11 +258,10 @@ impl Gateway {
     }
 
     /// Tells of a host that is no site's, where a line is due for it.
-    pub(super) fn tell_of_host(host: &str, count: Option<u64>) {
-        if let Some(count) = count {
+    pub(super) fn tell_of_host(host: &str, is_news: bool) {
+        if is_news {
             tracing::warn!(
                 host,
-                count,
                 "proxies ask about a host that no site has, so its requests pass unjudged; add it to `hosts` of a site"
             );
         }

@@ -2,14 +2,14 @@
 
 use crate::config::Config;
 use crate::decide::NoticeTime;
-use crate::record::{ReadBook, RowsMemory, StoreErrorKind, StoreReader};
+use crate::record::{Filter, ReadBook, RowsMemory, StoreErrorKind, StoreReader};
 
 /// What the store of this configuration remembers, and the latest time that a read bears. After a power cut, or a kill before
 /// the machine was started anew, that is later than the last rows: the clock goes on from it, or what ends from now on would
 /// seem to have ended before such a read.
 pub(super) fn memory(config: &Config) -> (RowsMemory, NoticeTime) {
     let remembered = StoreReader::open(&config.store_path()).and_then(|reader| {
-        let reads = reader.remembered()?;
+        let reads = reader.reads(&Filter::default())?;
         Ok((reader.rows_noted()?, reads.iter().map(|read| read.read().as_of).max().unwrap_or_default()))
     });
     let memory = match remembered {
@@ -26,7 +26,7 @@ pub(super) fn memory(config: &Config) -> (RowsMemory, NoticeTime) {
 
 /// Takes up who has read what, as the store remembers it.
 pub fn take_up_reads(config: &Config, reads: &ReadBook) {
-    match StoreReader::open(&config.store_path()).and_then(|reader| reader.remembered()) {
+    match StoreReader::open(&config.store_path()).and_then(|reader| reader.reads(&Filter::default())) {
         Ok(remembered) => reads.restore(&remembered),
         Err(error) if error.kind() == StoreErrorKind::Missing => {}
         Err(error) => tracing::warn!("who has read robots.txt is not known: {error}"),

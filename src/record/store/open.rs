@@ -12,9 +12,6 @@ use crate::record::files::{FileId, beside, inode, inode_at};
 use jiff::Timestamp;
 use std::path::PathBuf;
 
-/// Files up to this size, in bytes, are checked when they are first opened: a fraction of a second.
-const CHEAP_CHECK: u64 = 64 * 1024 * 1024;
-
 /// What came of opening.
 #[derive(Debug)]
 pub(in crate::record) struct OpenedStore {
@@ -25,22 +22,11 @@ pub(in crate::record) struct OpenedStore {
     pub(super) is_new: bool,
 }
 
-/// What has befallen a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::record) enum StoreDamage {
-    /// Another file stands in its place, an empty one, or none.
-    Replaced,
-    /// The database says that it is corrupt: a full check tells.
-    Corrupt,
-}
-
 /// A file and the inode it had when it was opened.
 #[derive(Debug)]
 pub(in crate::record) struct StoreFile {
     path: PathBuf,
     inode: Option<FileId>,
-    /// The inode that was checked and found sound.
-    sound: Option<FileId>,
     /// What the statements of its databases meet with in a test.
     #[cfg(test)]
     pub(super) faults: FaultOutcome,
@@ -51,7 +37,6 @@ impl StoreFile {
         Self {
             path,
             inode: None,
-            sound: None,
             #[cfg(test)]
             faults: FaultOutcome::default(),
         }
@@ -59,16 +44,13 @@ impl StoreFile {
 
     /// The store, and whether there was none.
     fn try_open(&mut self, thorough: bool) -> Result<(Sqlite, bool), StoreError> {
-        let size = std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
         self.inode = inode_at(&self.path);
         let database = Sqlite::open(&self.path)?;
         if self.inode.is_none() {
             self.inode = inode_at(&self.path);
         }
-        let is_known = self.sound.is_some() && self.sound == self.inode;
-        if thorough || (size <= CHEAP_CHECK && !is_known) {
+        if thorough {
             database.check()?;
-            self.sound = self.inode;
         }
         let is_new = schema::set_up(&database)?;
         Ok((database, is_new))
@@ -88,7 +70,7 @@ impl StoreFile {
         Ok(Some(aside))
     }
 
-    /// Opens the store, new if need be. With `thorough`, it is checked in full whatever its size.
+    /// Opens the store, new if need be. With `thorough`, it is checked in full.
     pub(super) fn open(&mut self, thorough: bool) -> Result<OpenedStore, StoreError> {
         #[cfg(test)]
         self.faults.refuse_the_dead()?;
@@ -148,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_page_is_found_when_the_store_is_opened() {
+    fn a_broken_page_is_found_by_a_check() {
         let folder = StoreFolder::new();
         let mut file = StoreFile::new(folder.store());
         let database = file.open(false).unwrap().database;
@@ -160,7 +142,7 @@ mod tests {
         let middle = bytes.len() - 8_192;
         bytes[middle..middle + 4_096].fill(0x5A);
         std::fs::write(folder.store(), bytes).unwrap();
-        assert!(StoreFile::new(folder.store()).open(false).unwrap().set_aside.is_some());
+        assert!(StoreFile::new(folder.store()).open(true).unwrap().set_aside.is_some());
     }
 
     #[test]

@@ -5,8 +5,9 @@ use super::error::StoreError;
 use super::sqlite::Sqlite;
 use crate::record::at_once;
 use crate::record::files::{beside, inode, inode_at, sync_folder_of};
+use crate::record::tally::micros;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,11 +19,6 @@ const PART: &str = ".part";
 
 fn file_of(store: &Path, process: &str) -> PathBuf {
     beside(store, &format!("{NAMED}{process}"))
-}
-
-/// Whether a file that is open is the one at `path`.
-fn is_at(file: &File, path: &Path) -> bool {
-    file.metadata().is_ok_and(|ours| Some(inode(&ours)) == inode_at(path))
 }
 
 /// Says that this process is alive.
@@ -38,16 +34,15 @@ impl WriterFile {
         Self { path: file_of(store, process), file: None }
     }
 
-    /// Says it, unless it is said already. `now`, in microseconds, is when the process began to count.
-    pub(super) fn mark(&mut self, now: i64) -> io::Result<()> {
-        if self.file.as_ref().is_some_and(|file| is_at(file, &self.path)) {
+    /// Says it, unless it is said already. The file's time is when the process began to count.
+    pub(super) fn mark(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
             return Ok(());
         }
         let part = beside(&self.path, PART);
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(&part)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o640).open(&part)?;
         // On a file system without locks others cannot tell that this process is gone.
         let _ = file.try_lock();
-        write!(file, "{now}")?;
         std::fs::rename(&part, &self.path)?;
         self.file = Some(file);
         // It outlives a loss of power: then the process is gone, too.
@@ -83,17 +78,14 @@ pub(super) fn gone(store: &Path) -> io::Result<Vec<(String, i64)>> {
 /// When the process began whose file this is; `None` where it lives, has ended meanwhile, or it cannot be told whether it
 /// lives.
 fn left_at(path: &Path) -> io::Result<Option<i64>> {
-    let mut file = match at_once(OpenOptions::new().read(true)).open(path) {
+    let file = match at_once(OpenOptions::new().read(true)).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened?,
     };
-    if file.try_lock_shared().is_err() || !is_at(&file, path) {
-        return Ok(None);
-    }
-    let mut began = String::new();
-    // A machine that lost its power may have left an empty file.
-    let _ = (&mut file).take(32).read_to_string(&mut began);
-    Ok(Some(began.trim().parse().unwrap_or_default()))
+    let metadata = file.metadata()?;
+    // A process that has ended well meanwhile has removed it.
+    let is_gone = file.try_lock_shared().is_ok() && inode_at(path) == Some(inode(&metadata));
+    Ok(is_gone.then_some(micros(metadata.modified()?)))
 }
 
 /// A process had written by `now`, in microseconds, all that it had counted.

@@ -113,19 +113,6 @@ impl Sqlite {
         Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
     }
 
-    /// Opens a store that no gateway has open and whose folder may not be written to; a reader of a write-ahead log must
-    /// write beside it. `None` where that is not the case.
-    pub(super) fn open_alone(path: &Path, patience: Duration) -> Option<Result<Self, StoreError>> {
-        if beside(path, LOG).exists() {
-            return None;
-        }
-        let path = std::path::absolute(path).ok()?;
-        let path: String = form_urlencoded::byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
-        let uri = format!("file:{}?immutable=1", path.replace('+', "%20").replace("%2F", "/"));
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        Some(Self::connect(uri, flags, patience))
-    }
-
     /// Runs a statement; how many rows it changed.
     pub(super) fn run(&self, sql: &str, values: impl Params) -> Result<usize, StoreError> {
         self.met(|| Ok(self.connection.prepare_cached(sql)?.execute(values)?))

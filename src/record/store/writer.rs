@@ -7,13 +7,13 @@ mod ending;
 mod opening;
 mod telling;
 
-pub use telling::{CrawlerCounts, StoreStatus, UncleanEndStatus};
+pub use telling::{CrawlerCounts, StoreStatus};
 
 use super::StoreOptions;
 use super::clock::StoreClock;
 use super::error::{StoreError, StoreErrorKind};
 use super::housekeeping;
-use super::open::{StoreDamage, StoreFile};
+use super::open::StoreFile;
 use super::outbox;
 use super::processes::{self, WriterFile};
 use super::shares::NetworkShares;
@@ -21,13 +21,14 @@ use super::sqlite::Sqlite;
 use super::write::write;
 use crate::record::missing::Missing;
 use crate::record::tally::{CountBatch, Tally, micros};
+use parking_lot::Mutex;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 use telling::add_by_crawler;
@@ -92,12 +93,13 @@ pub(in crate::record) struct StoreWriter {
     lacked: Vec<Missing>,
     shown: Arc<ShownState>,
     clock: StoreClock,
-    /// What has befallen the store, until it is open again.
-    damage: Option<StoreDamage>,
+    /// Whether another file stood in the place of the store, an empty one, or none, since it was opened.
+    is_replaced: bool,
+    /// Whether the database said that it is corrupt: a full check tells.
+    is_corrupt: bool,
     housekeeping_due: Instant,
     /// Whether it failed the last time.
     housekeeping_fails: bool,
-    reminder_due: Instant,
     /// When the fleet's outbox is sealed next.
     seal_due: Instant,
     /// When the store was opened, in microseconds.
@@ -125,10 +127,10 @@ impl StoreWriter {
             shares: NetworkShares::new(options.max_bytes),
             lacked: Vec::new(),
             shown: Arc::default(),
-            damage: None,
+            is_replaced: false,
+            is_corrupt: false,
             housekeeping_due: Instant::now(),
             housekeeping_fails: false,
-            reminder_due: Instant::now(),
             seal_due: Instant::now() + SEALED_EVERY,
             opened: 0,
             options,
@@ -165,10 +167,7 @@ impl StoreWriter {
         self.taken = micros(SystemTime::now());
         self.frozen = tally.take();
         self.sequence += i64::from(!self.frozen.is_empty());
-        add_by_crawler(
-            &mut self.shown.by_crawler.lock().unwrap_or_else(PoisonError::into_inner),
-            &self.frozen,
-        );
+        add_by_crawler(&mut self.shown.by_crawler.lock(), &self.frozen);
         self.write_frozen()
     }
 

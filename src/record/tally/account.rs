@@ -221,14 +221,6 @@ impl SubjectCounts {
     }
 }
 
-/// Adds to a list that mostly stays at one entry, and so takes no more room than for one before there is a second.
-pub(super) fn push<T>(list: &mut Vec<T>, entry: T) {
-    if list.is_empty() {
-        list.reserve_exact(1);
-    }
-    list.push(entry);
-}
-
 /// Adds to what a list has of a day or period.
 pub(super) fn add<V>(list: &mut ByTime<V>, time: i64, more: V, sum: impl FnOnce(&mut V, V)) {
     match list.binary_search_by_key(&time, |(known, _)| *known) {
@@ -237,12 +229,7 @@ pub(super) fn add<V>(list: &mut ByTime<V>, time: i64, more: V, sum: impl FnOnce(
                 sum(known, more);
             }
         }
-        Err(at) => {
-            if list.is_empty() {
-                list.reserve_exact(1);
-            }
-            list.insert(at, (time, more));
-        }
+        Err(at) => list.insert(at, (time, more)),
     }
 }
 

@@ -5,7 +5,7 @@
 //! then it is counted as lost.
 
 use super::account::{
-    ByTime, KeptEvent, Map, PathCounts, SAMPLES_PER_DECISION, SeenInstants, SubjectCounts, Uses, add, push,
+    ByTime, KeptEvent, Map, PathCounts, SAMPLES_PER_DECISION, SeenInstants, SubjectCounts, Uses, add,
 };
 use super::decision::DecisionRef;
 use super::instant::{HOUR, begins, micros, start_of};
@@ -180,7 +180,7 @@ impl CountBatch {
         sizes.samples += 1;
         sizes.details += event.line.len();
         let (_, account) = account(&mut self.accounts, &mut self.room, subject, is_known);
-        push(&mut account.events, event);
+        account.events.push(event);
     }
 
     /// Notes reads of one version by one reader.

@@ -30,9 +30,9 @@ impl<'r> RowGroup<'r> {
     /// The groups of a report, those without a row left out.
     pub(super) fn all(report: &'r Report) -> Vec<Self> {
         let first = if report.is_hypothetical() {
-            "Those of which most would be disallowed come first. Open one for its sites, proofs, rules and folders."
+            "Those of which most would be disallowed come first. Open one for its sites, proofs, rules and targets."
         } else {
-            "Those that broke rules they had read come first. Open one for its sites, proofs, rules and folders."
+            "Those that broke rules they had read come first. Open one for its sites, proofs, rules and targets."
         };
         let borrowed =
             "They came from addresses that are not the operator’s, and do not count against the name.";

@@ -55,8 +55,8 @@ fn a_read_that_does_not_count_is_a_read_all_the_same() {
     scene.requests("Twobot", Proof::Unchecked, LAPSED, 1);
     assert_eq!(
         scene.headline(),
-        "2 of 2 crawlers broke rules: Onebot 2 times (none confirmed); 1 was not seen to read them, and 1 may or may not \
-         have read them"
+        "1 of 2 crawlers broke rules that it was not seen to read: Twobot once (not confirmed); 1 more broke rules that it \
+         may or may not have read"
     );
 }
 

@@ -11,9 +11,6 @@ use rusqlite::Row;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// As many readers as a gateway remembers.
-const REMEMBERED: usize = 65_536;
-
 /// One stretch of time in which a version was in force at a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionRecord {
@@ -92,19 +89,6 @@ impl StoreReader {
     pub fn rows_noted(&self) -> Result<Option<NoticeTime>, StoreError> {
         let found = self.database.value("SELECT value FROM meta WHERE name = ?1", [ROWS_NOTED])?;
         Ok(found.map(|micros| NoticeTime(Duration::from_micros(unsigned(micros)))))
-    }
-
-    /// The latest reads of as many readers as a gateway remembers.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn remembered(&self) -> Result<Vec<ReadTotal>, StoreError> {
-        let mut reads = self.reads(&Filter::default())?;
-        if reads.len() > REMEMBERED {
-            reads.sort_by_key(|read| std::cmp::Reverse(read.sum.as_of));
-            reads.truncate(REMEMBERED);
-        }
-        Ok(reads)
     }
 }
 

@@ -49,7 +49,7 @@ fn reads_versions_and_presence_are_kept() {
     let last = all.values().map(|activity| instant(activity.seen.unwrap().last));
     assert_eq!(last.collect::<Vec<_>>(), [noon() + Duration::from_secs(90)]);
 
-    let remembered = store.remembered().unwrap();
+    let remembered = store.reads(&Filter::default()).unwrap();
     let book = crate::record::ReadBook::default();
     book.restore(&remembered);
     assert_eq!(book.of(&reader), [some_read()]);

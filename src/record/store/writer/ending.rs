@@ -2,7 +2,6 @@
 
 use super::super::error::StoreError;
 use super::super::processes;
-use super::telling::UncleanEndStatus;
 use super::{HOUSEKEEPING_INTERVAL, StoreWriter};
 use crate::record::event::timestamp;
 use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
@@ -62,21 +61,14 @@ impl StoreWriter {
             if noted.iter().all(|end| end.from != since) {
                 database.add_missing(&Missing::new(MissingWhat::Requests, UNCLEAN_END, when, None))?;
                 let [since, until] = [when.0, when.1].map(|at| timestamp(instant(at)));
-                self.log_unclean_end(UncleanEndStatus { since, until });
+                self.log_incident(&format!(
+                    "a gateway ended without writing its last counts (killed, or stopped while its store was locked): \
+                     requests after {since} and before {until} may be missing"
+                ));
             }
             processes::forget(&self.options.path, &process);
         }
         self.left_due = Instant::now() + HOUSEKEEPING_INTERVAL;
         Ok(())
-    }
-
-    fn log_unclean_end(&self, end: UncleanEndStatus) {
-        tracing::warn!(
-            since = end.since,
-            until = end.until,
-            "a gateway ended without writing what it had counted last (killed, or stopped while its store was locked): requests \
-             between these two times may be missing from reports"
-        );
-        self.with_status(|status| status.unclean_ends.push(end));
     }
 }

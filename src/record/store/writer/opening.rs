@@ -3,11 +3,10 @@
 use super::StoreWriter;
 use crate::record::event::timestamp;
 use crate::record::store::error::StoreError;
-use crate::record::store::open::{OpenedStore, StoreDamage};
+use crate::record::store::open::OpenedStore;
 use crate::record::store::outbox;
 use crate::record::store::shares::NetworkShares;
 use crate::record::tally::micros;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
@@ -18,10 +17,8 @@ impl StoreWriter {
     /// Opens the store if it is not open, or if its files have come to harm.
     pub(super) fn open(&mut self) -> Result<(), StoreError> {
         // A process that never could write has counted, too.
-        let _ = self.file.mark(self.taken);
-        if self.source.leave_if_replaced(&mut self.database) {
-            self.damage = Some(StoreDamage::Replaced);
-        }
+        let _ = self.file.mark();
+        self.is_replaced |= self.source.leave_if_replaced(&mut self.database);
         if self.database.is_none() {
             self.reopen()?;
         }
@@ -29,16 +26,17 @@ impl StoreWriter {
     }
 
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
-        let OpenedStore { database, set_aside, is_new } =
-            self.source.open(self.damage == Some(StoreDamage::Corrupt))?;
+        let OpenedStore { database, set_aside, is_new } = self.source.open(self.is_corrupt)?;
         database.bound_log(self.options.max_bytes)?;
         self.left_due = Instant::now();
         // It may be another store, or an older copy of this one.
         self.shares = NetworkShares::new(self.options.max_bytes);
         if let Some(aside) = set_aside {
-            self.log_set_aside(&aside);
+            let aside = aside.display();
+            self.log_incident(&format!("a broken store was set aside as {aside}, and a new one was begun"));
         }
-        if self.damage.take() == Some(StoreDamage::Replaced) {
+        self.is_corrupt = false;
+        if std::mem::take(&mut self.is_replaced) {
             self.log_incident(if is_new {
                 "the store was removed, emptied or moved away while it was open: reports no longer know what it held; a new \
                  one was begun"
@@ -57,16 +55,7 @@ impl StoreWriter {
         Ok(())
     }
 
-    fn log_set_aside(&self, aside: &Path) {
-        let aside = aside.display().to_string();
-        tracing::error!(
-            store = %self.options.path.display(),
-            "the store was broken; it was set aside as {aside}, and a new one was begun"
-        );
-        self.with_status(|status| status.set_aside.push(aside));
-    }
-
-    fn log_incident(&self, what: &str) {
+    pub(super) fn log_incident(&self, what: &str) {
         tracing::error!(store = %self.options.path.display(), "{what}");
         let told = format!("{}: {what}", timestamp(SystemTime::now()));
         self.with_status(|status| {

@@ -1,7 +1,6 @@
 //! What the writer tells of itself: its status, and the log's lines where that changes.
 
 use super::super::error::{StoreError, StoreErrorKind};
-use super::super::open::StoreDamage;
 use super::StoreWriter;
 use crate::identify::Proof;
 use crate::record::event::timestamp;
@@ -9,11 +8,7 @@ use crate::record::missing::{Missing, MissingWhat, SIZE_CAP};
 use crate::record::tally::{CountBatch, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
-use std::time::{Duration, Instant, SystemTime};
-
-/// How often an operator is told that the store is at its cap.
-const REMINDER: Duration = Duration::from_secs(24 * 3_600);
+use std::time::SystemTime;
 
 /// What the store is doing; part of the answer of `gatewayctl status`, so its field names are public API.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,21 +34,9 @@ pub struct StoreStatus {
     pub counts_removed: u64,
     /// Why the time of day is not gone by when what is old is removed, while that is so.
     pub clock_doubt: Option<String>,
-    /// Broken stores that were set aside since the start.
-    pub set_aside: Vec<String>,
-    /// What befell the store's files since the start, the latest first: when, and what.
+    /// What befell the store since the start, the latest first: when, and what. Broken stores that were set aside, files
+    /// that were replaced, and gateways that ended without writing what they had counted last.
     pub incidents: Vec<String>,
-    /// Gateways that ended without writing what they had counted last, as far as this one found that out.
-    pub unclean_ends: Vec<UncleanEndStatus>,
-}
-
-/// A time of which counts may be missing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UncleanEndStatus {
-    /// Everything that was counted before is in the store.
-    pub since: String,
-    /// When it was found that the gateway had ended.
-    pub until: String,
 }
 
 /// Requests by crawler, by what the rules said, and by what was done. Only names of the catalogue are counted, so there are
@@ -78,7 +61,7 @@ pub(super) fn add_by_crawler(counts: &mut CrawlerCounts, batch: &[CountBatch]) {
 
 impl StoreWriter {
     pub(super) fn fail(&mut self, error: &StoreError) {
-        self.note_damage(error);
+        self.is_corrupt |= error.kind() == StoreErrorKind::Corrupt;
         if !matches!(error.kind(), StoreErrorKind::Busy | StoreErrorKind::Full) {
             self.database = None;
         }
@@ -111,8 +94,8 @@ impl StoreWriter {
     pub(super) fn note_housekeeping(&mut self, kept: Result<(), StoreError>) {
         let was_failing = std::mem::replace(&mut self.housekeeping_fails, kept.is_err());
         let Err(error) = kept else { return };
-        if self.note_damage(&error) {
-            self.database = None;
+        if error.kind() == StoreErrorKind::Corrupt {
+            (self.is_corrupt, self.database) = (true, None);
         }
         if !was_failing {
             tracing::error!(
@@ -157,14 +140,13 @@ impl StoreWriter {
         let taken = database.missing_because(SIZE_CAP)?;
         let [details_removed, counts_removed] =
             [MissingWhat::Details, MissingWhat::Requests].map(|what| Missing::sum(&taken, what));
-        let is_more = self.with_status(|status| {
-            status.bytes = bytes;
-            let before = (status.details_removed, status.counts_removed);
-            (status.details_removed, status.counts_removed) = (details_removed, counts_removed);
-            before != (details_removed, counts_removed)
+        let is_news = self.with_status(|status| {
+            let before = status.details_removed + status.counts_removed;
+            (status.bytes, status.details_removed, status.counts_removed) =
+                (bytes, details_removed, counts_removed);
+            before == 0 && details_removed + counts_removed > 0
         });
-        if is_more && Instant::now() >= self.reminder_due {
-            self.reminder_due = Instant::now() + REMINDER;
+        if is_news {
             tracing::warn!(
                 details_removed,
                 counts_removed,
@@ -174,16 +156,7 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Notes what the database says of itself: whether it is corrupt.
-    fn note_damage(&mut self, error: &StoreError) -> bool {
-        let is_corrupt = error.kind() == StoreErrorKind::Corrupt;
-        if is_corrupt {
-            self.damage = Some(StoreDamage::Corrupt);
-        }
-        is_corrupt
-    }
-
     pub(super) fn with_status<T>(&self, change: impl FnOnce(&mut StoreStatus) -> T) -> T {
-        change(&mut self.shown.status.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.shown.status.lock())
     }
 }

@@ -112,11 +112,11 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
                 (StoreFolder::new(), FaultOutcome::at(nth, ill, times), Tally::default());
             let mut writer = writer(&folder, &fate);
             let mut ledger = SentCounts::new();
-            let mut saw_error = writer.shown.status.lock().unwrap().error.is_some();
+            let mut saw_error = writer.shown.status.lock().error.is_some();
             for round in 0..2 {
                 send(&tally, round, &mut ledger);
                 writer.write_turn(&tally);
-                saw_error |= writer.housekeeping_fails || writer.shown.status.lock().unwrap().error.is_some();
+                saw_error |= writer.housekeeping_fails || writer.shown.status.lock().error.is_some();
             }
             // Now and then two rounds take a statement or two less than they did when they were counted; what does not
             // come cannot fail.
@@ -127,7 +127,7 @@ fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
             assert!(saw_error || !is_ill, "{ill:?} at {nth} of {whole} was not told");
             assert!(is_ill || nth + 8 > whole, "only {} of {whole} statements", fate.statements());
             assert_eq!(stored(&folder), ledger, "{ill:?} at {nth} of {whole}");
-            let status = writer.shown.status.lock().unwrap();
+            let status = writer.shown.status.lock();
             assert_eq!((status.error.as_ref(), status.counts_lost), (None, 0), "{ill:?} at {nth}");
         }
     }
@@ -184,14 +184,14 @@ fn counts_wait_while_another_process_holds_the_store() {
     for round in 0..3 {
         send(&tally, round, &mut ledger);
         writer.write_turn(&tally);
-        let status = writer.shown.status.lock().unwrap();
+        let status = writer.shown.status.lock();
         assert!(status.error.as_ref().is_some_and(|error| error.contains("locked")), "{status:?}");
         assert!(status.failing_since.is_some());
     }
     other.run("ROLLBACK", ()).unwrap();
     writer.write_turn(&tally);
     assert_eq!(stored(&folder), ledger);
-    assert_eq!(writer.shown.status.lock().unwrap().error, None);
+    assert_eq!(writer.shown.status.lock().error, None);
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
         send(&tally, round, &mut SentCounts::new());
         writer.write_turn(&tally);
     }
-    assert_eq!(writer.shown.status.lock().unwrap().set_aside, Vec::<String>::new(), "the file is sound");
+    assert_eq!(writer.shown.status.lock().incidents, Vec::<String>::new(), "the file is sound");
     assert_eq!(stored(&folder).values().sum::<u64>(), 18);
 
     for part in ["store.sqlite", "store.sqlite-wal"] {
@@ -224,9 +224,9 @@ fn a_store_that_breaks_while_it_is_open_is_set_aside_and_no_count_is_lost() {
     for _ in 0..3 {
         writer.write_turn(&tally);
     }
-    let status = writer.shown.status.lock().unwrap().clone();
-    assert_eq!((status.error, status.set_aside.len()), (None, 1));
-    assert!(std::path::Path::new(&status.set_aside[0]).exists());
+    let status = writer.shown.status.lock().clone();
+    assert_eq!((status.error, status.incidents.len()), (None, 1));
+    assert!(status.incidents[0].contains("store.sqlite.corrupt-"), "{:?}", status.incidents);
     assert_eq!(stored(&folder), after, "the batch that was not written is in the new store");
 }
 
@@ -256,10 +256,10 @@ fn a_folder_that_comes_back_is_written_again() {
     let mut writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
     send(&tally, 0, &mut SentCounts::new());
     writer.write_turn(&tally);
-    assert!(writer.shown.status.lock().unwrap().error.is_some());
+    assert!(writer.shown.status.lock().error.is_some());
     std::fs::create_dir(&state).unwrap();
     writer.write_turn(&tally);
-    assert_eq!(writer.shown.status.lock().unwrap().error, None);
+    assert_eq!(writer.shown.status.lock().error, None);
     let reader = StoreReader::open(&options.path).unwrap();
     assert_eq!(requests(&reader, &reader.span().unwrap().unwrap()), 6);
 }
@@ -276,7 +276,7 @@ fn a_store_of_a_later_program_is_waited_for() {
     later.script("PRAGMA user_version = 99").unwrap();
     send(&tally, 1, &mut ledger);
     writer.write_turn(&tally);
-    let error = writer.shown.status.lock().unwrap().error.clone().unwrap();
+    let error = writer.shown.status.lock().error.clone().unwrap();
     assert!(error.contains("later robots-gateway"), "{error}");
     later.script("PRAGMA user_version = 1").unwrap();
     writer.write_turn(&tally);

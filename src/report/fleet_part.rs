@@ -1,6 +1,6 @@
 //! What of a fleet's counts has not come together yet: the exchange finds it, and the report tells it.
 
-use super::event::write_timestamp;
+use super::time;
 use serde::Serialize;
 use std::time::SystemTime;
 
@@ -21,7 +21,7 @@ pub struct PendingOutbox {
     /// How many batches wait, as far as it said.
     pub batches: i64,
     /// Since when counts of it may be missing.
-    #[serde(serialize_with = "write_timestamp")]
+    #[serde(serialize_with = "time")]
     pub since: SystemTime,
 }
 
@@ -31,6 +31,6 @@ pub struct SkippedCounts {
     /// Its name.
     pub name: String,
     /// When that was found.
-    #[serde(serialize_with = "write_timestamp")]
+    #[serde(serialize_with = "time")]
     pub found: SystemTime,
 }
