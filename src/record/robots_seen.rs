@@ -190,7 +190,7 @@ mod tests {
         };
         spans.note("early", false, at(0));
         flood("a", 1);
-        assert!(spans.hosts().len() <= HOSTS && spans.of("early", at(10)).is_some());
+        assert!(spans.hosts.lock().len() <= HOSTS && spans.of("early", at(10)).is_some());
         spans.note("named", true, at(10));
         spans.note("new", false, at(11));
         spans.note("new", false, at(12));
@@ -204,7 +204,7 @@ mod tests {
         }
         flood("c", DAY + 100);
         assert!(spans.of("early", at(DAY + 110)).is_some() && spans.of("a1", at(DAY + 110)).is_none());
-        assert!(spans.of("c1", at(DAY + 110)).is_some() && spans.hosts().len() <= HOSTS);
+        assert!(spans.of("c1", at(DAY + 110)).is_some() && spans.hosts.lock().len() <= HOSTS);
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         spans.note("new", false, at(DAY));
         spans.note("named", true, at(DAY));
         assert_eq!(spans.of("new", at(DAY)), None);
-        assert!(spans.of("named", at(DAY)).is_some() && spans.hosts().len() == HOSTS + 1);
+        assert!(spans.of("named", at(DAY)).is_some() && spans.hosts.lock().len() == HOSTS + 1);
         assert!((0..HOSTS).all(|number| spans.of(&number.to_string(), at(DAY)).is_some()));
     }
 }
