@@ -8,7 +8,7 @@ use super::facts;
 use super::pace::TooFast;
 use super::pending_events::PendingEvent;
 use super::redirect::redirect_to_https;
-use super::request::{DecidedFor, PendingRead, RequestContext, VerdictLabels};
+use super::request::{DecidedFor, RequestContext, VerdictLabels};
 use super::request_id::RequestId;
 use super::robots_fields;
 use super::signed::{ACCEPT_SIGNATURE, signer};
@@ -18,7 +18,7 @@ use crate::enforce::{Action, Mode, Refusal};
 use crate::http::Response;
 use crate::identify::{Identity, Proof, ProofMethod};
 use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, SetAction, Site, judge};
-use crate::record::{ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
+use crate::record::{CompleteRead, ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
 use crate::request::RequestFacts;
 use crate::request::address::is_near;
 use crate::request::target::RequestTarget;
@@ -34,7 +34,7 @@ pub enum Decision {
     /// It is answered here.
     Answer(Response),
     /// It is answered with robots.txt; that counts as a read once the answer has arrived.
-    RobotsTxt(Response, Option<Box<PendingRead>>),
+    RobotsTxt(Response, Option<Box<CompleteRead>>),
 }
 
 /// What a client reads whose body is too large, announced or not.
@@ -82,7 +82,7 @@ impl Gateway {
                 context.fault = Some(fault);
                 // For the access log.
                 context.slot = facts::requested_host(incoming.head).and_then(|host| policy.hosts.find(&host));
-                return Decision::Answer(malformed::answer(fault, &policy.config.limits));
+                return Decision::Answer(malformed::answer(fault));
             }
         };
         self.look_for_unnamed_proxy(incoming, &policy);
@@ -310,7 +310,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
     let read = read.map(|version| {
-        Box::new(PendingRead {
+        Box::new(CompleteRead {
             site: site.config.name.as_str().into(),
             reader: reader(facts, &judged.identity, judged.proof).into_owned(),
             identity: Arc::clone(&judged.identity),
@@ -323,6 +323,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
                 as_of: policy.as_of(rules),
                 at: policy.clock.at(uptime),
             },
+            addresses: policy.config.addresses,
         })
     });
     Decision::RobotsTxt(served.answer, read)

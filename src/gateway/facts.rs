@@ -57,11 +57,11 @@ pub(super) fn is_relayed(head: &RequestHead) -> bool {
 }
 
 /// What the field says about the way of a request, in the form of `X-Forwarded-For`: lines of hops.
-fn chain(head: &RequestHead, field: ForwardedField) -> Vec<Cow<'_, [u8]>> {
+fn chain(head: &RequestHead, field: ForwardedField) -> Vec<&[u8]> {
     let lines = head.all(field.name());
     match field {
-        ForwardedField::XForwardedFor => lines.map(Cow::Borrowed).collect(),
-        ForwardedField::Forwarded => lines.flat_map(forwarded::nodes).map(Cow::Owned).collect(),
+        ForwardedField::XForwardedFor => lines.collect(),
+        ForwardedField::Forwarded => lines.flat_map(forwarded::nodes).collect(),
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) fn scheme(incoming: Incoming<'_>, config: &Config) -> Scheme {
         return Scheme::Http;
     }
     let told = match incoming.way_field(config) {
-        ForwardedField::XForwardedFor => incoming.head.get("x-forwarded-proto").map(<[u8]>::to_vec),
+        ForwardedField::XForwardedFor => incoming.head.get("x-forwarded-proto"),
         ForwardedField::Forwarded => incoming.head.all("forwarded").next_back().and_then(forwarded::scheme),
     };
     let is_https = told.is_some_and(|scheme| scheme.eq_ignore_ascii_case(b"https"));
@@ -101,7 +101,7 @@ pub(super) fn address(incoming: Incoming<'_>, config: &Config) -> Option<IpAddr>
         return connection.peer;
     }
     let chain = chain(incoming.head, incoming.way_field(config));
-    client_address(connection.peer?, &config.trusted_proxies, chain.iter().map(|line| &**line))
+    client_address(connection.peer?, &config.trusted_proxies, chain)
 }
 
 #[cfg(test)]

@@ -41,19 +41,11 @@ pub fn forward(
     let host = host(head, context, server);
     put(b"Host", host.as_bytes());
     let (mut is_host_told, mut is_scheme_told) = (false, false);
-    for (name, value) in head.fields() {
-        match rules.treatment(name) {
-            Treatment::Leave => put(name, value),
-            Treatment::Remove => {}
-            Treatment::Told(ForwardedIdentity::Host) => {
-                is_host_told = true;
-                put(name, value);
-            }
-            Treatment::Told(ForwardedIdentity::Scheme) => {
-                is_scheme_told = true;
-                put(name, value);
-            }
-        }
+    for (name, value) in head.fields().filter(|(name, _)| rules.let_pass(name)) {
+        // What a trusted proxy says is not said again.
+        is_host_told |= name.eq_ignore_ascii_case(b"x-forwarded-host");
+        is_scheme_told |= name.eq_ignore_ascii_case(b"x-forwarded-proto");
+        put(name, value);
     }
     rules.put_chain(incoming, config, put);
     if !is_scheme_told {
@@ -111,19 +103,6 @@ fn put_joined(head: &RequestHead, put: &mut dyn FnMut(&[u8], &[u8])) {
     }
 }
 
-/// What becomes of a field on its way.
-enum Treatment {
-    Leave,
-    Remove,
-    /// It stays, and the gateway does not say it again.
-    Told(ForwardedIdentity),
-}
-
-enum ForwardedIdentity {
-    Host,
-    Scheme,
-}
-
 /// Which fields of one request go on.
 struct FieldRules<'a> {
     head: &'a RequestHead,
@@ -139,28 +118,18 @@ impl<'a> FieldRules<'a> {
         Self { head, config, is_trusted, has_max_forwards: max_forwards(head).is_some() }
     }
 
-    fn treatment(&self, name: &[u8]) -> Treatment {
+    /// Whether a field goes on as it is.
+    fn let_pass(&self, name: &[u8]) -> bool {
         let is = |own: &str| name.eq_ignore_ascii_case(own.as_bytes());
         let is_rewritten = match name.len() {
             4 => is("host"),
             6 => self.head.version == HttpVersion::Http10 && is("expect") || self.is_cut(is),
             12 => is("x-request-id") || self.has_max_forwards && is("max-forwards"),
+            15 => is("x-forwarded-for"),
             _ => false,
         };
-        if is_hop_by_hop(name) || is_rewritten || self.head.options.names_fields && self.is_named(name) {
-            return Treatment::Remove;
-        }
-        if claims::is_own(name) || !self.may_pass(name) {
-            return Treatment::Remove;
-        }
-        match name.len() {
-            // Continued below.
-            9 if is("forwarded") => Treatment::Leave,
-            15 if is("x-forwarded-for") => Treatment::Remove,
-            16 if is("x-forwarded-host") => Treatment::Told(ForwardedIdentity::Host),
-            17 if is("x-forwarded-proto") => Treatment::Told(ForwardedIdentity::Scheme),
-            _ => Treatment::Leave,
-        }
+        let is_of_connection = is_hop_by_hop(name) || self.head.options.names_fields && self.is_named(name);
+        !is_of_connection && !is_rewritten && !claims::is_own(name) && self.may_pass(name)
     }
 
     /// Whether a field makes no claim, or one that is believed.

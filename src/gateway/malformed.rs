@@ -4,7 +4,6 @@
 
 use super::request_id::RequestId;
 use super::{ConnectionInfo, Gateway};
-use crate::config::ConnectionLimits;
 use crate::http::{HttpFault, Response};
 use crate::record::{AccessRecord, ShownBytes};
 use std::time::{Duration, Instant, SystemTime};
@@ -64,17 +63,8 @@ fn first_line(bytes: &[u8]) -> &[u8] {
 
 /// The answer to a message with a fault.
 #[must_use]
-pub fn answer(fault: HttpFault, limits: &ConnectionLimits) -> Response {
-    let sentence = match fault {
-        HttpFault::HeadSize => {
-            format!("the header of the request has more than {} bytes", limits.header_size)
-        }
-        HttpFault::HeadFields => {
-            format!("the request has more than {} header fields", limits.header_fields)
-        }
-        fault => fault.sentence().to_owned(),
-    };
-    let answer = Response::page(fault.status(), sentence);
+pub fn answer(fault: HttpFault) -> Response {
+    let answer = Response::page(fault.status(), fault.sentence());
     // RFC 9110 §15.5.6: who refuses a method says which ones there are.
     if fault == HttpFault::Connect {
         return answer.with("allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");

@@ -30,15 +30,15 @@ pub use authorize::Advice;
 pub use decision::{BODY_TOO_LARGE, Decision};
 pub use forwarding::{forward, target as forwarded_target};
 pub use malformed::{Fragment, answer as malformed_answer};
+pub use request::RequestContext;
 use request::{Advised, DecidedFor};
-pub use request::{PendingRead, RequestContext};
 pub use robots_fields::AddedField;
 
 use crate::config::Config;
 use crate::http::{Body, RequestHead};
 use crate::policy::{CurrentPolicy, FleetStanding, Prover};
 use crate::record::{
-    AccessLog, AddressDetail, CompleteRead, ConnectionTotals, Journal, PaceBook, ReadBook, Recorder, Totals,
+    AccessLog, CompleteRead, ConnectionTotals, Journal, PaceBook, ReadBook, Recorder, Totals,
 };
 use crate::request::forwarded::ForwardedField;
 use pending_events::{PendingEvent, PendingEvents};
@@ -208,26 +208,12 @@ impl Gateway {
     }
 
     /// Notes a read of robots.txt whose answer has arrived.
-    pub fn note_read(&self, read: &PendingRead, config: &Config) {
-        self.guarded(|| self.recorder.read(&complete(read, config.addresses)));
-        self.guarded(|| self.reads.note(read.reader.clone(), read.read));
+    pub fn note_read(&self, read: CompleteRead) {
+        self.guarded(|| self.recorder.read(&read));
+        self.guarded(|| self.reads.note(read.reader, read.read));
     }
 
     fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {
         fault_guard::guarded(&self.totals, stage)
-    }
-}
-
-fn complete(read: &PendingRead, addresses: AddressDetail) -> CompleteRead<'_> {
-    CompleteRead {
-        site: &read.site,
-        identity: &read.identity,
-        reader: &read.reader,
-        version: read.version,
-        chosen: &read.chosen,
-        in_force: read.in_force,
-        time: read.time,
-        read: read.read,
-        addresses,
     }
 }

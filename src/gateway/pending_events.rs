@@ -4,7 +4,8 @@
 //! nothing is recorded when a request is merely dropped.
 
 use crate::record::{Event, FullEvent};
-use std::sync::{Mutex, PoisonError};
+use slab::Slab;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An event that is recorded when its request is over.
 #[derive(Debug)]
@@ -22,39 +23,25 @@ pub(super) struct PendingKey(usize);
 
 /// The events of requests that are under way, of one worker.
 #[derive(Debug, Default)]
-pub(super) struct PendingEvents(Mutex<Slots>);
-
-#[derive(Debug, Default)]
-struct Slots {
-    events: Vec<Option<Box<PendingEvent>>>,
-    free: Vec<usize>,
-}
+pub(super) struct PendingEvents(Mutex<Slab<Option<Box<PendingEvent>>>>);
 
 impl PendingEvents {
     /// Has an event wait.
     pub(super) fn insert(&self, event: Box<PendingEvent>) -> PendingKey {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = slots.free.pop()
-            && let Some(slot) = slots.events.get_mut(index)
-        {
-            *slot = Some(event);
-            return PendingKey(index);
-        }
-        slots.events.push(Some(event));
-        PendingKey(slots.events.len() - 1)
+        PendingKey(self.slots().insert(Some(event)))
     }
 
     /// The event of a request that is over; `None` where all were taken before.
     pub(super) fn take(&self, PendingKey(index): PendingKey) -> Option<Box<PendingEvent>> {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let event = slots.events.get_mut(index)?.take()?;
-        slots.free.push(index);
-        Some(event)
+        self.slots().try_remove(index).flatten()
     }
 
     /// All that wait. What was taken is not waited for any more.
     pub(super) fn take_all(&self) -> Vec<PendingEvent> {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.events.iter_mut().filter_map(|slot| slot.take().map(|event| *event)).collect()
+        self.slots().iter_mut().filter_map(|(_, slot)| slot.take().map(|event| *event)).collect()
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slab<Option<Box<PendingEvent>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

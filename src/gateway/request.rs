@@ -4,12 +4,12 @@ use super::pace::TooFast;
 use super::pending_events::PendingKey;
 use super::request_id::RequestId;
 use super::robots_fields::AddedField;
-use crate::decide::{Read, VersionId};
+use crate::decide::VersionId;
 use crate::enforce::Action;
 use crate::http::HttpFault;
 use crate::identify::{Identity, Proof};
 use crate::policy::{HeldPolicy, JudgedRequest, SetAction, Site, Upstreams};
-use crate::record::{ReaderId, uptime};
+use crate::record::uptime;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -136,21 +136,4 @@ impl VerdictLabels {
             retry_after: too_fast.map(|too_fast| too_fast.retry_after()),
         }
     }
-}
-
-/// A read of robots.txt that counts once its answer has reached the client whole.
-#[derive(Debug)]
-pub struct PendingRead {
-    pub(super) site: Box<str>,
-    pub(super) identity: Arc<Identity>,
-    pub(super) reader: ReaderId<'static>,
-    pub(super) version: VersionId,
-    /// Which of its groups was the reader's.
-    pub(super) chosen: Box<str>,
-    /// Since when that version has been in force.
-    pub(super) in_force: SystemTime,
-    /// When it was taken from the policy in force.
-    pub(super) time: SystemTime,
-    /// What fair notice makes of it; what replaces the version later did not come before this read.
-    pub(super) read: Read,
 }

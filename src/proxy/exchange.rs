@@ -3,7 +3,7 @@
 use super::client::{ClientFault, ExchangeClient};
 use super::fault::{OriginFault, OriginFaults};
 use super::pool::{OriginConnection, OriginConnections};
-use super::relay::{Progress, Relay, RelayError, RelayRequest};
+use super::relay::{Progress, Relay, RelayRequest};
 use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
 use crate::http::{Body, RequestHead};
 use crate::policy::{Site, Upstream, Upstreams};
@@ -126,14 +126,10 @@ impl Exchanger {
                     return (progress, None);
                 }
                 // RFC 9110 §9.2.2: what may be done twice is asked once more.
-                Err(RelayError::StaleConnection) if is_idempotent(attempt.incoming.head.method()) => {
+                Err(_) if progress.is_stale && is_idempotent(attempt.incoming.head.method()) => {
                     may_be_kept = false;
                 }
-                Err(RelayError::StaleConnection) => {
-                    return (progress, Some(ExchangeFailure::Origin(OriginFault::Closed)));
-                }
-                Err(RelayError::Origin(fault)) => return (progress, Some(ExchangeFailure::Origin(fault))),
-                Err(RelayError::Client(fault)) => return (progress, Some(ExchangeFailure::Client(fault))),
+                Err(failure) => return (progress, Some(failure)),
             }
         }
     }

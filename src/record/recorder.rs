@@ -45,23 +45,23 @@ pub struct FullEvent {
 }
 
 /// A complete read of robots.txt.
-#[derive(Clone, Copy, Debug)]
-pub struct CompleteRead<'a> {
+#[derive(Debug)]
+pub struct CompleteRead {
     /// Of which site.
-    pub site: &'a str,
+    pub site: Box<str>,
     /// Who read.
-    pub identity: &'a Identity,
+    pub identity: Arc<Identity>,
     /// Whom it counts for.
-    pub reader: &'a ReaderId<'a>,
+    pub reader: ReaderId<'static>,
     /// Which version.
     pub version: VersionId,
     /// Which of its groups was the reader's.
-    pub chosen: &'a str,
+    pub chosen: Box<str>,
     /// When that came into force.
     pub in_force: SystemTime,
     /// When it was read.
     pub time: SystemTime,
-    /// What fair notice makes of it.
+    /// What fair notice makes of it; what replaces the version later did not come before this read.
     pub read: Read,
     /// How much of an address may be kept.
     pub addresses: AddressDetail,
@@ -109,18 +109,18 @@ impl Recorder {
     }
 
     /// Notes a complete read of robots.txt.
-    pub fn read(&self, read: &CompleteRead<'_>) {
-        let subject = SubjectRef::of(read.site, read.identity, read.reader.proof());
+    pub fn read(&self, read: &CompleteRead) {
+        let subject = SubjectRef::of(&read.site, &read.identity, read.reader.proof());
         let network = read.reader.network().filter(|_| read.addresses != AddressDetail::None);
         let key = ReadKey {
             version: read.version,
             in_force: micros(read.in_force),
             host: read.reader.host().into(),
             network: network.map(|network| network.to_string().into()),
-            chosen: Some(read.chosen.into()),
+            chosen: Some(read.chosen.clone()),
         };
         let sum = ReadSum::of(read.read, SeenInstants::once(micros(read.time)));
-        self.tally.shard(subject).read(subject, is_known(read.identity), key, sum);
+        self.tally.shard(subject).read(subject, is_known(&read.identity), key, sum);
     }
 
     /// Notes which file is in force at a site, and since when; without bytes for a site without one. To say

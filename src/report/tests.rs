@@ -141,11 +141,11 @@ impl ReportScene {
     fn read(&self, who: &Identity, proof: Proof, at: SystemTime) {
         let reader = ReaderId::new("a", who, proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
-            site: "a",
-            identity: who,
-            reader: &reader,
+            site: "a".into(),
+            identity: Arc::new(who.clone()),
+            reader: reader.clone().into_owned(),
             version: VersionId::of(ROBOTS),
-            chosen: "*",
+            chosen: "*".into(),
             in_force: noon(),
             time: at,
             read: some_read(),

@@ -1,7 +1,7 @@
 //! `Forwarded` (RFC 7239): who a request came from, as the proxies in front tell it.
 //!
-//! Only what the walk over addresses needs: the `for` of each element, and the `proto` of the last. What is
-//! quoted wrongly is an element of an unknown client, which ends the walk.
+//! Only what the walk over addresses needs: the `for` of each element, and the `proto` of the last. A comma ends an element
+//! also where it is quoted: no address has one, and a quote that a client has left open hides nothing that a proxy appends.
 
 /// Which field the proxies in front write. Never both: a proxy that writes one passes on what a client has
 /// put in the other.
@@ -26,55 +26,24 @@ impl ForwardedField {
 
 /// The nodes that the elements of one line of `Forwarded` name, in order; `unknown` for an element without
 /// one (RFC 7239 §6.2).
-pub fn nodes(line: &[u8]) -> Vec<Vec<u8>> {
-    split(line, b',').into_iter().map(|element| parameter(element, "for").unwrap_or_else(unknown)).collect()
+pub fn nodes(line: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    line.split(|byte| *byte == b',').map(|element| parameter(element, "for").unwrap_or(b"unknown"))
 }
 
 /// The scheme that the last element of a line names.
-pub fn scheme(line: &[u8]) -> Option<Vec<u8>> {
-    split(line, b',').pop().and_then(|element| parameter(element, "proto"))
+pub fn scheme(line: &[u8]) -> Option<&[u8]> {
+    line.rsplit(|byte| *byte == b',').next().and_then(|element| parameter(element, "proto"))
 }
 
-fn unknown() -> Vec<u8> {
-    b"unknown".to_vec()
-}
-
-/// The value of a parameter of an element, its quotes taken away (RFC 7239 §4).
-fn parameter(element: &[u8], name: &str) -> Option<Vec<u8>> {
-    let pairs = split(element, b';');
-    let mut values = pairs.iter().filter_map(|pair| {
-        let equals = memchr::memchr(b'=', pair)?;
-        let (left, right) = pair.split_at_checked(equals)?;
+/// The value of a parameter of an element, its quotes taken away. A parameter may occur once; twice is nobody's word
+/// (RFC 7239 §4).
+fn parameter<'a>(element: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let mut values = element.split(|byte| *byte == b';').filter_map(|pair| {
+        let (left, right) = pair.split_at_checked(memchr::memchr(b'=', pair)?)?;
         left.trim_ascii().eq_ignore_ascii_case(name.as_bytes()).then(|| right.get(1..).unwrap_or_default())
     });
-    let value = values.next()?.trim_ascii();
-    // A parameter may occur once; twice is nobody's word (RFC 7239 §4).
-    if values.next().is_some() {
-        return None;
-    }
-    match value {
-        [b'"', inner @ .., b'"'] => Some(inner.iter().copied().filter(|byte| *byte != b'\\').collect()),
-        _ => Some(value.to_vec()),
-    }
-}
-
-/// Splits at `mark` outside of quoted strings (RFC 9110 §5.6.4).
-fn split(line: &[u8], mark: u8) -> Vec<&[u8]> {
-    let (mut parts, mut start, mut quoted, mut escaped) = (Vec::new(), 0, false, false);
-    for (at, byte) in line.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if quoted => escaped = true,
-            b'"' => quoted = !quoted,
-            byte if *byte == mark && !quoted => {
-                parts.push(line.get(start..at).unwrap_or_default());
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(line.get(start..).unwrap_or_default());
-    parts
+    let value = values.next().filter(|_| values.next().is_none())?.trim_ascii();
+    Some(value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value))
 }
 
 #[cfg(test)]
@@ -82,7 +51,7 @@ mod tests {
     use super::*;
 
     fn shown(line: &str) -> Vec<String> {
-        nodes(line.as_bytes()).iter().map(|node| String::from_utf8_lossy(node).into_owned()).collect()
+        nodes(line.as_bytes()).map(|node| String::from_utf8_lossy(node).into_owned()).collect()
     }
 
     #[test]
@@ -96,14 +65,14 @@ mod tests {
 
     #[test]
     fn quotes_hide_no_element() {
-        assert_eq!(shown("for=\"a, for=b\", for=c"), ["a, for=b", "c"]);
-        assert_eq!(shown("for=\"a\\\", for=b\", for=c"), ["a\", for=b", "c"]);
+        assert_eq!(shown("for=\"a, for=b\", for=c"), ["\"a", "b\"", "c"]);
+        assert_eq!(shown("for=\"a;by=\", for=c"), ["\"a", "c"]);
         assert_eq!(shown("for=a;for=b"), ["unknown"]);
     }
 
     #[test]
     fn the_last_element_knows_the_scheme() {
-        assert_eq!(scheme(b"for=a;proto=http, for=b;proto=https"), Some(b"https".to_vec()));
+        assert_eq!(scheme(b"for=a;proto=http, for=b;proto=https"), Some(&b"https"[..]));
         assert_eq!(scheme(b"for=a;proto=https, for=b"), None);
     }
 }

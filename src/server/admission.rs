@@ -6,8 +6,8 @@
 //! What one client has is counted by pingora's sketch, without a lock: with very many clients it may count a few more than
 //! there are, and never fewer.
 //!
-//! Once half of the places are taken, connections that wait for a request stand in a queue, which costs each wait a lock.
-//! Once all are, the first of them makes room for a new one. So a crowd that only stays connected keeps nobody out.
+//! Once half of the places are taken, clients may wait with their next request for less and less time. So a crowd that only
+//! stays connected keeps nobody out for long.
 
 use super::offenders::Offenders;
 use crate::config::ConnectionLimits;
@@ -17,18 +17,9 @@ use crate::request::prefixes::Prefixes;
 use pingora_limits::inflight::{Guard, Inflight};
 use std::fmt;
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Context;
-use std::time::Instant;
-use tokio::sync::Notify;
-use tokio::sync::futures::OwnedNotified;
-
-/// How many connections may have been told to make room and not be gone yet: some, and one of so many that may be open. So
-/// many more than may be are open for a moment.
-const LEAVING: usize = 8;
-const LEAVING_OF: usize = 64;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// What is counted for each client, by address, or by the /64 that one subscriber of IPv6 usually has to himself.
 #[derive(Hash)]
@@ -44,21 +35,8 @@ pub(super) struct Admission {
     requests: AtomicUsize,
     /// Made for the first client: a socket of the file system has none.
     by_client: OnceLock<Inflight>,
-    crowd: Mutex<Crowd>,
-    /// The queue of those that wait for a request.
-    queue: Arc<Notify>,
     offenders: Offenders,
     pub(super) totals: Arc<ConnectionTotals>,
-}
-
-/// The connections that may have to make room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Crowd {
-    /// How many wait in the queue, less those that were told. Who was told and had its request in time leaves that to the
-    /// next one, whoever that will be.
-    waiting: isize,
-    /// How many were told, and one of them is still open for each.
-    leaving: usize,
 }
 
 /// One client, or one connection of somebody who has no limit of his own.
@@ -74,10 +52,6 @@ pub(super) struct Permit {
     admission: Arc<Admission>,
     /// Whose connection it is, and that it is counted for them.
     client: Option<(Network, Guard)>,
-    /// Comes when it has to make room, where it stands in the queue.
-    turn: Option<Pin<Box<OwnedNotified>>>,
-    /// Whether it makes room.
-    is_leaving: bool,
 }
 
 /// A place among the requests that may be under way; dropping it gives it back.
@@ -93,30 +67,12 @@ impl Admission {
         Self { totals, ..Self::default() }
     }
 
-    /// One more connection, not yet counted for any address, and how many are open beside it.
-    pub(super) fn enter(self: &Arc<Self>) -> (Permit, usize) {
+    /// One more connection, not yet counted for any address.
+    pub(super) fn enter(self: &Arc<Self>) -> Permit {
         self.totals.count(ConnectionEvent::Accepted);
-        let others = self.open.fetch_add(1, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::Relaxed);
         // From here on the permit sees to it that the count goes down again.
-        (Permit { admission: Arc::clone(self), client: None, turn: None, is_leaving: false }, others)
-    }
-
-    /// Has the first of the queue make room for one beside so many `others`; whether it has a place.
-    fn make_room(&self, others: usize, limits: &ConnectionLimits) -> bool {
-        if others < limits.connections {
-            return true;
-        }
-        let mut crowd = self.crowd();
-        let may_leave = LEAVING + limits.connections / LEAVING_OF;
-        if others >= limits.connections + crowd.leaving && crowd.waiting > 0 && crowd.leaving < may_leave {
-            (crowd.waiting, crowd.leaving) = (crowd.waiting - 1, crowd.leaving + 1);
-            self.queue.notify_one();
-        }
-        others < limits.connections + crowd.leaving
-    }
-
-    fn crowd(&self) -> MutexGuard<'_, Crowd> {
-        self.crowd.lock().unwrap_or_else(PoisonError::into_inner)
+        Permit { admission: Arc::clone(self), client: None }
     }
 
     /// Counts one more for a client, until the guard is dropped; how many there are with it.
@@ -183,39 +139,22 @@ impl Permit {
         AdmittedClient::new(Arc::clone(&self.admission), network)
     }
 
-    /// Whether there is a place for the connection beside so many `others`, which may have to make room for it; counted
-    /// where there is none.
-    pub(super) fn has_room(&self, others: usize, limits: &ConnectionLimits) -> bool {
-        let has_room = self.admission.make_room(others, limits);
+    /// Whether there is a place for the connection; counted where there is none.
+    pub(super) fn has_room(&self, limits: &ConnectionLimits) -> bool {
+        let has_room = self.admission.open.load(Ordering::Relaxed) <= limits.connections;
         if !has_room {
             self.admission.totals.count(ConnectionEvent::OverTotal);
         }
         has_room
     }
 
-    /// Whether the connection, which waits for a request, has to make room for another. Where places are short it is put
-    /// in the queue, and woken when its turn has come.
-    pub(super) fn must_make_room(&mut self, limits: &ConnectionLimits, context: &mut Context<'_>) -> bool {
-        let admission = &self.admission;
-        if self.turn.is_none() && admission.open.load(Ordering::Relaxed) <= limits.connections / 2 {
-            return false;
-        }
-        let turn = self.turn.get_or_insert_with(|| {
-            admission.crowd().waiting += 1;
-            Box::pin(Arc::clone(&admission.queue).notified_owned())
-        });
-        let is_told = turn.as_mut().poll(context).is_ready();
-        if is_told {
-            (self.turn, self.is_leaving) = (None, true);
-        }
-        is_told
-    }
-
-    /// The connection waits no longer. If it was told to make room it stays all the same, since its request has come.
-    pub(super) fn leave_queue(&mut self) {
-        if self.turn.take().is_some() {
-            self.admission.crowd().waiting -= 1;
-        }
+    /// How long a client may wait with its next request that has the `whole` time while half of the places are free: twice
+    /// the share of it that places are free.
+    pub(super) fn patience(&self, whole: Duration, limits: &ConnectionLimits) -> Duration {
+        const PARTS: u32 = 64;
+        let free = limits.connections.saturating_sub(self.admission.open.load(Ordering::Relaxed));
+        let parts = free.saturating_mul(2 * PARTS as usize) / limits.connections.max(1);
+        u32::try_from(parts).ok().filter(|parts| *parts < PARTS).map_or(whole, |parts| whole * parts / PARTS)
     }
 
     /// Where what becomes of connections is counted.
@@ -227,11 +166,6 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         self.admission.open.fetch_sub(1, Ordering::Relaxed);
-        // Afterwards, so that nobody else is told to make room for whom this one did.
-        self.leave_queue();
-        if self.is_leaving {
-            self.admission.crowd().leaving -= 1;
-        }
         self.admission.totals.count(ConnectionEvent::Closed);
     }
 }
@@ -252,8 +186,6 @@ impl fmt::Debug for Admission {
 mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
-    use std::collections::VecDeque;
-    use std::task::Waker;
 
     fn limits(connections: usize, per_address: usize) -> ConnectionLimits {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
@@ -262,8 +194,8 @@ mod tests {
     }
 
     fn enter(admission: &Arc<Admission>, limits: &ConnectionLimits) -> Option<Permit> {
-        let (permit, others) = admission.enter();
-        permit.has_room(others, limits).then_some(permit)
+        let permit = admission.enter();
+        permit.has_room(limits).then_some(permit)
     }
 
     #[test]
@@ -281,83 +213,18 @@ mod tests {
         assert_eq!((counts.open(), accepted, over), (0, 4, 1));
     }
 
-    fn waits(permit: &mut Permit, limits: &ConnectionLimits) -> bool {
-        !permit.must_make_room(limits, &mut Context::from_waker(Waker::noop()))
-    }
-
     #[test]
-    fn the_first_of_the_queue_makes_room() {
-        let (admission, limits) = (Arc::new(Admission::default()), limits(4, 4));
-        let [mut first, mut second, mut third, fourth] =
-            [(); 4].map(|()| enter(&admission, &limits).unwrap());
-        let state = || (admission.open.load(Ordering::Relaxed), admission.crowd().leaving);
-        assert!(waits(&mut first, &limits) && waits(&mut second, &limits) && waits(&mut third, &limits));
-        first.leave_queue();
-        assert!(waits(&mut first, &limits), "it waits anew, behind the others");
-        let _fifth = enter(&admission, &limits).unwrap();
-        assert!(!waits(&mut second, &limits));
-        assert!(waits(&mut third, &limits));
-        drop(second);
-        assert_eq!(state(), (4, 0));
-
-        let sixth = enter(&admission, &limits).unwrap();
-        third.leave_queue();
-        assert_eq!(state(), (5, 1), "its request came in time");
-        assert!(enter(&admission, &limits).is_none(), "nobody waits who was not told");
-        assert!(!waits(&mut first, &limits), "it is the turn of the next one");
-        drop((third, fourth, sixth, first));
-        assert_eq!(state(), (1, 0));
-        assert_eq!(*admission.crowd(), Crowd::default());
-    }
-
-    #[test]
-    fn so_many_may_be_on_their_way_out() {
-        let (admission, limits) = (Arc::new(Admission::default()), limits(128, 128));
-        let mut held: Vec<Permit> = (0..128).map(|_| enter(&admission, &limits).unwrap()).collect();
-        assert!(held.iter_mut().all(|permit| waits(permit, &limits)));
-        let newcomers: Vec<Permit> = (0..20).map_while(|_| enter(&admission, &limits)).collect();
-        assert_eq!((newcomers.len(), admission.crowd().leaving), (10, 10));
-        held.retain_mut(|permit| waits(permit, &limits));
-        assert_eq!((admission.open.load(Ordering::Relaxed), admission.crowd().leaving), (128, 0));
-        assert!(enter(&admission, &limits).is_some());
-    }
-
-    #[test]
-    fn connections_are_queued_once_half_of_the_places_are_taken() {
-        let (admission, limits) = (Arc::new(Admission::default()), limits(4, 4));
+    fn from_half_of_the_places_on_clients_wait_for_less_and_less_time() {
+        let (admission, limits, whole) =
+            (Arc::new(Admission::default()), limits(8, 8), Duration::from_secs(60));
         let mut held: Vec<Permit> = Vec::new();
-        for queued in [0, 0, 1, 2] {
-            let mut permit = enter(&admission, &limits).unwrap();
-            assert!(waits(&mut permit, &limits));
-            held.push(permit);
-            assert_eq!(admission.crowd().waiting, queued);
+        for seconds in [60, 60, 60, 60, 45, 30, 15, 0] {
+            held.extend(enter(&admission, &limits));
+            let patience = held.last().unwrap().patience(whole, &limits);
+            assert_eq!(patience.as_secs(), seconds, "{}", held.len());
         }
-    }
-
-    /// Connections, requests and newcomers on threads of their own, and in the end nothing is left of them.
-    #[test]
-    fn a_crowd_leaves_no_place_behind() {
-        let (admission, limits) = (Arc::new(Admission::default()), limits(128, 128));
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    let mut held = VecDeque::new();
-                    for number in 0..20_000 {
-                        held.extend(enter(&admission, &limits));
-                        assert!(admission.open.load(Ordering::Relaxed) <= 128 + 10 + 4);
-                        held.retain_mut(|permit: &mut Permit| waits(permit, &limits));
-                        if number % 3 == 0 {
-                            held.iter_mut().take(5).for_each(Permit::leave_queue);
-                        }
-                        held.truncate(40);
-                    }
-                });
-            }
-        });
-        assert_eq!(admission.open.load(Ordering::Relaxed), 0);
-        // Whoever was told last may have had its request in time, with nobody behind it.
-        let Crowd { waiting, leaving } = *admission.crowd();
-        assert_eq!(waiting + isize::try_from(leaving).unwrap(), 0);
+        held.truncate(1);
+        assert_eq!(held.pop().unwrap().patience(whole, &limits), whole);
     }
 
     #[test]

@@ -13,19 +13,20 @@ use crate::gateway::ConnectionInfo;
 use crate::policy::CurrentPolicy;
 use crate::record::ConnectionEvent;
 use crate::request::prefixes::Prefixes;
-use crate::request::proxy_protocol::{LONGEST, MalformedProxyHeader, parse};
+use crate::request::proxy_protocol::{LONGEST, parse};
 use pingora::listeners::tls::Acceptor;
 use pingora::protocols::l4::stream::Stream as L4Stream;
 use pingora::protocols::tls::TlsStream;
-use pingora::protocols::{ALPN, GetSocketDigest as _, SocketDigest, Ssl as _};
+use pingora::protocols::{ALPN, Ssl as _};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Serves the connections that one listener accepts for one worker.
 pub(super) struct ConnectionHandler {
@@ -43,8 +44,6 @@ pub(super) struct ConnectionHandler {
 /// Whose connection it is.
 struct Introduced {
     client: Option<SocketAddr>,
-    /// Bytes that were read behind the header of the PROXY protocol.
-    first: Vec<u8>,
     permit: Permit,
     /// Whether its peer may be a proxy that writes fields.
     may_relay: bool,
@@ -64,11 +63,11 @@ impl ConnectionHandler {
     pub(super) fn enter(&self, peer: Option<IpAddr>) -> Option<Permit> {
         let config = &self.current.get().config;
         let limits = self.limits(config);
-        let (mut permit, others) = self.admission.enter();
+        let mut permit = self.admission.enter();
         // Whom a proxy names is read later.
         let client = peer.filter(|_| !self.proxy_protocol);
         let is_in = client.is_none_or(|client| permit.claim(client, &limits, &config.trusted_proxies));
-        (is_in && permit.has_room(others, &limits)).then_some(permit)
+        (is_in && permit.has_room(&limits)).then_some(permit)
     }
 
     /// Serves a connection to its end.
@@ -117,13 +116,13 @@ impl ConnectionHandler {
     /// Nobody's address is known of who comes through a socket of the file system.
     async fn plain(&self, mut stream: TcpStream, peer: Option<SocketAddr>, permit: Permit) -> Option<Opened> {
         let config = Arc::clone(&self.current.get().config);
-        let Introduced { client, first, permit, may_relay } = match peer {
+        let Introduced { client, permit, may_relay } = match peer {
             Some(peer) => self.introduced(&mut stream, peer, permit, &config).await?,
-            None => Introduced { client: None, first: Vec::new(), permit, may_relay: false },
+            None => Introduced { client: None, permit, may_relay: false },
         };
         let socket = peer.map(|_| stream.as_raw_fd());
         let life = ClientLife::new(permit, self.limits(&config), Arc::clone(&config.timeouts));
-        let opened = NewConnection { stream, socket, first, life };
+        let opened = NewConnection { stream, socket, life };
         let is_asking = matches!(self.service, Service::Doors(_));
         let info = ConnectionInfo::new(client.map(|client| client.ip()), false, may_relay);
         Some(Opened::Plain(Http1Connection::new(opened), ConnectionInfo { is_asking, ..info }))
@@ -131,16 +130,10 @@ impl ConnectionHandler {
 
     async fn encrypted(&self, mut stream: TcpStream, peer: SocketAddr, permit: Permit) -> Option<Opened> {
         let config = Arc::clone(&self.current.get().config);
-        let Introduced { client, first, permit, may_relay } =
+        let Introduced { client, permit, may_relay } =
             self.introduced(&mut stream, peer, permit, &config).await?;
         let socket = stream.as_raw_fd();
-        let mut stream = L4Stream::from(stream);
-        stream.rewind(&first);
-        // The client that a proxy named stands there as if it had connected itself.
-        let digest = SocketDigest::from_raw_fd(socket);
-        let _ = digest.peer_addr.set(client.map(Into::into));
-        stream.set_socket_digest(digest);
-        let handshake = self.tls.as_ref()?.tls_handshake(stream);
+        let handshake = self.tls.as_ref()?.tls_handshake(L4Stream::from(stream));
         let Ok(Ok(stream)) = timeout(config.timeouts.tls_handshake, handshake).await else {
             // The reason is the client's; the count is all an operator can use.
             self.admission.totals.count(ConnectionEvent::TlsFailed);
@@ -149,7 +142,7 @@ impl ConnectionHandler {
         let info = ConnectionInfo::new(client.map(|client| client.ip()), true, may_relay);
         let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
         let life = ClientLife::new(permit, self.limits(&config), Arc::clone(&config.timeouts));
-        let opened = NewConnection { stream, socket: Some(socket), first: Vec::new(), life };
+        let opened = NewConnection { stream, socket: Some(socket), life };
         Some(match &self.service {
             Service::Site(site) if is_http2 => Opened::Http2(Arc::clone(site), Box::new(opened), info),
             _ => Opened::Tls(Http1Connection::new(opened), info),
@@ -159,7 +152,7 @@ impl ConnectionHandler {
     /// Finds out whose connection it is.
     async fn introduced(
         &self,
-        stream: &mut (impl AsyncRead + Unpin),
+        stream: &mut TcpStream,
         peer: SocketAddr,
         mut permit: Permit,
         config: &Config,
@@ -170,7 +163,7 @@ impl ConnectionHandler {
             site.gateway.tell_of_peer(Some(peer.ip().to_canonical()));
             return None;
         }
-        let (mut client, mut may_relay, mut first) = (peer, true, Vec::new());
+        let (mut client, mut may_relay) = (peer, true);
         if self.proxy_protocol {
             let refused = || self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);
             // Anybody can write such a header. Only of a proxy that the operator named it is believed, and from others
@@ -180,11 +173,10 @@ impl ConnectionHandler {
                 return None;
             }
             let header = timeout(config.timeouts.client_header, read_proxy_header(stream));
-            let Ok(Ok((named, rest))) = header.await else {
+            let Ok(Ok(named)) = header.await else {
                 refused();
                 return None;
             };
-            first = rest;
             client = named.unwrap_or(peer);
             // Whoever passes bytes on writes no fields: all that come are of those behind it.
             may_relay = named.is_some() && self.believe_named_proxies;
@@ -194,36 +186,28 @@ impl ConnectionHandler {
                 return None;
             }
         }
-        Some(Introduced { client: Some(client), first, permit, may_relay })
+        Some(Introduced { client: Some(client), permit, may_relay })
     }
 }
 
-/// How much is read at a time: all that proxies send, as a rule.
-const PIECE: usize = 256;
+/// How soon it is looked again for the rest of a header that has not come as a whole, as nearly all do.
+const LOOK: Duration = Duration::from_millis(10);
 
-/// Reads the header of the PROXY protocol off a connection: whom the proxy names as its client, `None` where it names
-/// nobody; and what was read of that which follows.
+/// Reads the header of the PROXY protocol off a connection, and nothing behind it: whom the proxy names as its client, `None`
+/// where it names nobody.
 ///
 /// # Errors
 /// When the connection ends, or what comes is no header. Nothing is answered then: whoever speaks is not
 /// speaking HTTP.
-async fn read_proxy_header(
-    stream: &mut (impl AsyncRead + Unpin),
-) -> Result<(Option<SocketAddr>, Vec<u8>), MalformedProxyHeader> {
-    let mut bytes = Vec::with_capacity(PIECE);
+async fn read_proxy_header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
+    let mut bytes = vec![0; LONGEST];
     loop {
-        if let Some(header) = parse(&bytes)? {
-            return Ok((header.client, bytes.split_off(header.length.min(bytes.len()))));
+        let count = stream.peek(&mut bytes).await?;
+        let come = bytes.get(..count).filter(|come| !come.is_empty()).ok_or(io::ErrorKind::UnexpectedEof)?;
+        if let Some(header) = parse(come).map_err(|_| io::ErrorKind::InvalidData)? {
+            stream.read_exact(bytes.get_mut(..header.length).unwrap_or_default()).await?;
+            return Ok(header.client);
         }
-        // `parse` takes nothing for a beginning that is longer; this does not depend on it.
-        if bytes.len() > LONGEST + PIECE {
-            return Err(MalformedProxyHeader);
-        }
-        bytes.reserve(PIECE);
-        let mut piece = [0; PIECE];
-        match stream.read(&mut piece).await {
-            Ok(count) if count > 0 => bytes.extend(piece.iter().take(count)),
-            _ => return Err(MalformedProxyHeader),
-        }
+        sleep(LOOK).await;
     }
 }

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-/// How often a connection that waits for a request looks whether others need the room.
-pub(super) const LOOK: Duration = Duration::from_secs(5);
+/// How often a connection that waits for a request looks whether others need the room, and how often once they do. For so
+/// long it is let wait in any case: its client may be taking the rest of an answer, or about to send a request.
+const LOOK: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct ClientLife {
@@ -23,8 +25,8 @@ pub(super) struct ClientLife {
     pub(super) has_spoken: bool,
     /// Since when the next request is waited for.
     idle_since: Option<Instant>,
-    /// Until when it makes no room.
-    settles: Option<Instant>,
+    /// When something last came on a connection of HTTP/2.
+    heard: Option<Instant>,
     /// Whether what ended it is counted already.
     pub(super) is_counted: bool,
 }
@@ -39,7 +41,7 @@ impl ClientLife {
             requests: 0,
             has_spoken: false,
             idle_since: None,
-            settles: None,
+            heard: None,
             is_counted: false,
         }
     }
@@ -51,19 +53,18 @@ impl ClientLife {
     }
 
     /// Nothing is waited for.
-    pub(super) fn wake(&mut self) {
+    pub(super) const fn wake(&mut self) {
         self.idle_since = None;
-        self.permit.leave_queue();
     }
 
-    /// A request may be about to come, or an answer about to leave: it makes no room for some seconds.
-    pub(super) fn settle(&mut self) {
-        self.settles = Some(Instant::now() + LOOK);
-        self.permit.leave_queue();
+    /// Something has come that may be a part of a request.
+    pub(super) fn hear(&mut self) {
+        (self.has_spoken, self.heard) = (true, Some(Instant::now()));
     }
 
-    /// Ready once the client has been silent for too long, or has to make room for another, if it `may_make_room`, with what
-    /// that is called. A head that has begun at `head_since` is in flight, and bounded by its own time.
+    /// Ready once the client has been silent for too long, or for longer than it may be where others need the room, if it
+    /// `may_make_room`, with what that is called. A head that has begun at `head_since` is in flight, and bounded by its own
+    /// time.
     pub(super) fn poll_silence(
         &mut self,
         context: &mut Context<'_>,
@@ -80,18 +81,17 @@ impl ClientLife {
         let idle_since = *self.idle_since.get_or_insert(now);
         // The first head from the moment of connecting.
         let end = head_since.filter(|_| !is_first).unwrap_or(idle_since) + patience;
+        let settled = self.heard.map_or(idle_since, |heard| heard.max(idle_since)) + SOON;
         loop {
-            if !may_make_room {
-                self.permit.leave_queue();
-            } else if self.settles.is_none_or(|settles| settles <= now)
-                && self.permit.must_make_room(&self.limits, context)
-            {
-                return Poll::Ready(ConnectionEvent::MadeRoom);
-            }
             if end <= now {
                 return Poll::Ready(event);
             }
-            let look = self.settles.filter(|settles| *settles > now).unwrap_or(now + LOOK);
+            let left = if may_make_room { self.permit.patience(patience, &self.limits) } else { patience };
+            let is_crowded = left < patience;
+            if is_crowded && (idle_since + left).max(settled) <= now {
+                return Poll::Ready(ConnectionEvent::MadeRoom);
+            }
+            let look = now + if is_crowded { SOON } else { LOOK };
             ready!(self.deadline.poll(context, if may_make_room { end.min(look) } else { end }));
             now = Instant::now();
         }

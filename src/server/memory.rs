@@ -42,9 +42,8 @@ impl MemoryServer {
             let config = &self.gateway.current.get().config;
             (config.limits, Arc::clone(&config.timeouts))
         };
-        let (permit, _) = self.admission.enter();
-        let life = ClientLife::new(permit, limits, timeouts);
-        let opened = NewConnection { stream, socket: None, first: Vec::new(), life };
+        let life = ClientLife::new(self.admission.enter(), limits, timeouts);
+        let opened = NewConnection { stream, socket: None, life };
         let info = ConnectionInfo::new(Some(client), false, true);
         Http1Connection::new(opened).serve(&self.service, info, self.running.subscribe()).await;
     }

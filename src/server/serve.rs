@@ -8,7 +8,7 @@ use super::handler::ConnectionHandler;
 use super::pages::Pages;
 use super::room::ConnectionRoom;
 use super::services::{ConnectionBounds, services, set_rotating};
-use super::workers::{Stage, WorkerPool, Workers, renew};
+use super::workers::{Stage, WorkerPool, Workers};
 use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
@@ -25,14 +25,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-
-/// How long another gateway may hold them before the operator is warned: an upgrade in good order takes less.
-const UPGRADE: Duration = Duration::from_secs(60);
 
 /// Why a bound gateway cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +94,6 @@ impl Server {
         }
         let watching = worker_pool.clone();
         tokio::spawn(async move { stay_alive(|| watching.each(|| ())).await });
-        tokio::spawn(renew(Arc::clone(&current), worker_pool.clone()));
         let socket = ControlSocket::bind(&path);
         // Before anything is recorded. A socket that nobody can have would leave the logs to grow for ever.
         let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
@@ -323,43 +318,24 @@ async fn bind_with_retry<T>(
     again: impl Fn() -> Result<T, SocketError>,
     stopped: &mut watch::Receiver<bool>,
 ) -> Option<T> {
-    let begun = Instant::now();
-    let (mut is_said, mut is_warned) = (false, false);
-    let mut bound = first;
+    let (mut bound, mut is_said) = (first, false);
     loop {
         let error = match bound {
             Ok(bound) => return Some(bound),
             Err(error) => error,
         };
-        if !is_upgrade(&error.source, begun.elapsed()) && !is_warned {
-            (is_said, is_warned) = (true, true);
-            tracing::warn!("{error}: {}; trying again every second", error.source);
-        } else if !is_said {
-            is_said = true;
-            tracing::info!("{error}: {}; trying again every second", error.source);
+        let is_first = !std::mem::replace(&mut is_said, true);
+        match error.source.kind() {
+            _ if !is_first => {}
+            // As in an upgrade, in which the gateway that is succeeded lets go soon.
+            io::ErrorKind::AddrInUse => {
+                tracing::info!("{error}: {}; trying again every second", error.source);
+            }
+            _ => tracing::warn!("{error}: {}; trying again every second", error.source),
         }
         if !pause(ASK_AGAIN, stopped).await {
             return None;
         }
         bound = again();
-    }
-}
-
-/// Whether what fails may be an upgrade: the gateway that is succeeded lets go soon.
-fn is_upgrade(error: &io::Error, waited: Duration) -> bool {
-    error.kind() == io::ErrorKind::AddrInUse && waited < UPGRADE
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_gateway_may_hold_a_socket_for_a_minute() {
-        let seconds = Duration::from_secs;
-        let held = io::Error::from(io::ErrorKind::AddrInUse);
-        assert!(is_upgrade(&held, seconds(0)) && is_upgrade(&held, seconds(59)));
-        assert!(!is_upgrade(&held, seconds(60)), "it does not let go");
-        assert!(!is_upgrade(&io::ErrorKind::PermissionDenied.into(), seconds(0)), "nobody lets go");
     }
 }

@@ -135,10 +135,10 @@ impl Season {
         let identity = who.identity();
         let reader = ReaderId::new(self.site, &identity, who.proof, "198.51.100.7".parse().ok());
         self.recorder.read(&CompleteRead {
-            chosen: "*",
-            site: self.site,
-            identity: &identity,
-            reader: &reader,
+            chosen: "*".into(),
+            site: self.site.into(),
+            identity: Arc::new(identity.clone()),
+            reader: reader.clone().into_owned(),
             version: VersionId::of(ROBOTS),
             in_force: self.now - Duration::from_secs(80 * 86_400),
             time: self.now - Duration::from_secs(minutes * 60),

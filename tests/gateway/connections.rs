@@ -159,10 +159,7 @@ fn a_head_may_have_hundreds_of_short_fields_and_hears_of_its_limit() {
     let answer = numbered(997);
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     let answer = numbered(1_100);
-    assert!(
-        answer.starts_with("HTTP/1.1 431 ") && answer.contains("more than 1000 header fields"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("too many header fields"), "{answer}");
     let large = head("GET /page HTTP/1.1", &format!("Host: a\r\nX: {}\r\n", "a".repeat(40_000)));
     let answer = until_closed(gateway.address(), &large);
     assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("more than 32768 bytes"), "{answer}");

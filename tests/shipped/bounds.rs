@@ -81,7 +81,7 @@ const BOUNDS: [(&str, &str, &str); 44] = [
     ),
     ("tunnel", "tests/rightness/lenient.rs", "a_websocket_may_be_idle_and_ends_without_a_fault"),
     ("origin_idle", "tests/gateway/bounds.rs", "an_idle_connection_to_the_origin_has_an_end"),
-    ("connections", "tests/gateway/limits.rs", "idle_connections_make_room_and_nobody_waits_behind_them"),
+    ("connections", "tests/gateway/limits.rs", "a_crowd_of_idle_connections_makes_room_within_seconds"),
     (
         "connections_per_address",
         "tests/gateway/limits.rs",

@@ -9,10 +9,10 @@ mod question;
 
 use super::facts;
 use super::request::{Advised, DecidedFor};
-use super::{ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext};
+use super::{ConnectionInfo, Decision, Gateway, Incoming, RequestContext};
 use crate::decide::{Doubt, Notice, SiteRules, Verdict};
 use crate::http::{RequestHead, Response};
-use crate::record::{DoorFault, ProxyDoor};
+use crate::record::{CompleteRead, DoorFault, ProxyDoor};
 use crate::request::host;
 use question::{AuthorizeQuestion, FIELDS, QuestionFault};
 use std::fmt::Display;
@@ -26,7 +26,7 @@ pub struct Advice {
     /// The request that was described, where it was one that could be judged.
     pub head: Option<RequestHead>,
     /// A read of robots.txt, which counts once the answer has arrived.
-    pub read: Option<Box<PendingRead>>,
+    pub read: Option<Box<CompleteRead>>,
 }
 
 impl Advice {

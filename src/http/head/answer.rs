@@ -1,7 +1,7 @@
 //! The head of an origin's answer (RFC 9112 §4), and what of it concerns the connection to the origin alone.
 
 use super::request::{ConnectionOptions, HttpVersion};
-use super::{Body, is_hop_by_hop, is_token, trimmed};
+use super::{Body, is_hop_by_hop, is_token, number, trimmed};
 use std::time::Duration;
 
 /// More fields than an answer may have.
@@ -121,12 +121,12 @@ impl<'a> AnswerHead<'a> {
                     }
                 }
                 17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
-                    let coding = (is_chunked, self.is_identity, value.to_ascii_lowercase());
-                    match (coding.0, coding.1, &*coding.2) {
-                        (false, false, b"chunked") => is_chunked = true,
-                        // RFC 2616 §3.6: no coding at all.
-                        (false, false, b"identity") => self.is_identity = true,
-                        _ => return Err(AnswerError),
+                    let is_second = is_chunked || self.is_identity;
+                    is_chunked = value.eq_ignore_ascii_case(b"chunked");
+                    // RFC 2616 §3.6: no coding at all.
+                    self.is_identity = value.eq_ignore_ascii_case(b"identity");
+                    if is_second || !(is_chunked || self.is_identity) {
+                        return Err(AnswerError);
                     }
                 }
                 _ => {}
@@ -281,9 +281,7 @@ fn status_line(line: &[u8]) -> Option<(HttpVersion, u16, &str)> {
     }
     let status = digits.iter().fold(0, |status, digit| status * 10 + u16::from(*digit - b'0'));
     let reason = std::str::from_utf8(trimmed(reason)).unwrap_or_default();
-    let is_plain =
-        reason.bytes().all(|byte| (b' '..0x7f).contains(&byte)) || !reason.contains(char::is_control);
-    let reason = if is_plain { reason } else { "" };
+    let reason = if reason.contains(char::is_control) { "" } else { reason };
     (status >= 100).then_some((version, status, reason))
 }
 
@@ -293,11 +291,6 @@ fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = line.iter().position(|byte| matches!(byte, 0..=b' ' | b':' | 0x7f)).filter(|end| *end > 0)?;
     let (name, value) = line.split_at_checked(end)?;
     Some((name, trimmed(value.strip_prefix(b":")?)))
-}
-
-fn number(digits: &[u8]) -> Option<u64> {
-    let is_number = (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
-    is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + u64::from(*digit - b'0')))
 }
 
 #[cfg(test)]

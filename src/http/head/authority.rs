@@ -43,16 +43,9 @@ const fn may_stand_in_a_name(byte: u8) -> bool {
 
 /// Nothing, or a colon and the digits of a port, of which there may be none (RFC 3986 §3.2.3).
 fn is_port(bytes: &[u8]) -> bool {
-    match bytes {
-        [] => true,
-        [b':', digits @ ..] => {
-            digits.iter().all(u8::is_ascii_digit)
-                && digits.iter().fold(0_u32, |port, digit| {
-                    port.saturating_mul(10).saturating_add(u32::from(*digit - b'0'))
-                }) <= 65_535
-        }
-        _ => false,
-    }
+    let Some(digits) = bytes.strip_prefix(b":") else { return bytes.is_empty() };
+    let port = || std::str::from_utf8(digits).is_ok_and(|port| port.parse::<u16>().is_ok());
+    digits.is_empty() || digits.iter().all(u8::is_ascii_digit) && port()
 }
 
 /// The form of a target (RFC 9112 §3.2).

@@ -3,7 +3,7 @@
 use super::authority::{Form, is_host};
 use super::field::Field;
 use super::request::ConnectionOptions;
-use super::{Body, HttpFault, SIGNATURE_INPUT, is_token, trimmed};
+use super::{Body, HttpFault, SIGNATURE_INPUT, is_token, number, trimmed};
 use crate::http::claims;
 
 /// `Connection` may name so many options; pingora takes no more either.
@@ -71,12 +71,8 @@ impl Framing {
     /// One line, digits only. RFC 9112 §6.3 leaves it to a recipient whether it takes equal numbers twice;
     /// not every origin does.
     fn content_length(&mut self, value: &[u8]) -> Result<(), HttpFault> {
-        // Eighteen digits fit the number, and no body is as long.
-        let is_number = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
-        if !is_number || self.length.is_some() {
-            return Err(HttpFault::ContentLength);
-        }
-        self.length = Some(value.iter().fold(0, |number, digit| number * 10 + u64::from(*digit - b'0')));
+        let length = number(value).filter(|_| self.length.is_none());
+        self.length = Some(length.ok_or(HttpFault::ContentLength)?);
         Ok(())
     }
 

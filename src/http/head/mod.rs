@@ -92,6 +92,12 @@ fn are_all(bytes: &[u8], is_good: impl Fn(u8) -> bool) -> bool {
     }
 }
 
+/// The number that these digits write. Eighteen fit it, and no body is as long.
+fn number(digits: &[u8]) -> Option<u64> {
+    let is_number = (1..=18).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + u64::from(*digit - b'0')))
+}
+
 /// Optional whitespace (RFC 9110 §5.6.3) removed from both ends; other blanks are no whitespace here.
 pub(super) fn trimmed(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = bytes {

@@ -4,9 +4,10 @@ use crate::config::Timeouts;
 use crate::http::{Body, HttpVersion, RequestHead};
 use crate::policy::{Upstream, Upstreams};
 use crate::proxy::client::{ClientFault, ExchangeClient};
+use crate::proxy::exchange::ExchangeFailure;
 use crate::proxy::fault::OriginFault;
 use crate::proxy::pool::{OriginConnection, OriginConnections};
-use crate::proxy::relay::{Relay, RelayError, RelayRequest};
+use crate::proxy::relay::{Relay, RelayRequest};
 use http::HeaderMap;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -84,9 +85,8 @@ async fn exchanged(
     let mut answer = OriginAnswer { most, ..OriginAnswer::default() };
     let (_, ended) = Relay::new(request, text.into_bytes(), &mut answer, connection).run().await;
     match ended {
-        Ok(()) | Err(RelayError::Client(_)) => Ok(answer),
-        Err(RelayError::Origin(fault)) => Err(fault),
-        Err(RelayError::StaleConnection) => Err(OriginFault::Closed),
+        Ok(()) | Err(ExchangeFailure::Client(_)) => Ok(answer),
+        Err(ExchangeFailure::Origin(fault)) => Err(fault),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The answer of an origin on its way to the client: its head written anew, its body framed anew.
 
-use super::{Answer, LARGE_PIECE, PIECE, Relay, RelayError, RelayRequest, SentFraming};
+use super::{Answer, ExchangeFailure, LARGE_PIECE, PIECE, Relay, RelayRequest, SentFraming};
 use crate::gateway::date;
 use crate::http::head::{AnswerHead, InterimAnswers};
 use crate::http::{Body, BodyReader, HttpVersion, ResponseWriter, push_chunk};
@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt as _;
 
 impl<C: ExchangeClient> Relay<'_, C> {
     /// Moves the answer on; whether that was possible.
-    pub(super) fn poll_answer(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
+    pub(super) fn poll_answer(&mut self, context: &mut Context<'_>) -> Result<bool, ExchangeFailure> {
         let mut has_moved = false;
         loop {
             while let Some(rest) = self.out.get(self.out_sent..).filter(|rest| !rest.is_empty()) {
@@ -27,7 +27,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
                         self.out_body = self.out_body.min(self.out.len() - self.out_sent);
                         self.progress.has_begun |= self.progress.status.is_some();
                     }
-                    Poll::Ready(Err(fault)) => return Err(RelayError::Client(fault)),
+                    Poll::Ready(Err(fault)) => return Err(ExchangeFailure::Client(fault)),
                     Poll::Pending => return Ok(has_moved),
                 }
             }
@@ -71,7 +71,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
     }
 
     /// Takes what was read.
-    fn take(&mut self) -> Result<(), RelayError> {
+    fn take(&mut self) -> Result<(), ExchangeFailure> {
         while matches!(self.answer, Answer::Head) {
             if !self.take_head()? {
                 return Ok(());
@@ -92,9 +92,9 @@ impl<C: ExchangeClient> Relay<'_, C> {
     }
 
     /// Takes a head, where it is whole; `false` where more of it is needed.
-    fn take_head(&mut self) -> Result<bool, RelayError> {
+    fn take_head(&mut self) -> Result<bool, ExchangeFailure> {
         let bytes = self.origin.buffer.get(self.origin.start..).unwrap_or_default();
-        let malformed = |_| RelayError::Origin(OriginFault::of_no_http(bytes));
+        let malformed = |_| ExchangeFailure::Origin(OriginFault::of_no_http(bytes));
         let Some(head) = AnswerHead::read(bytes).map_err(malformed)? else { return Ok(false) };
         let length = head.length;
         if head.is_interim() {
@@ -103,7 +103,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
             // asked for its body once.
             let is_said_again = head.status == 100 && self.is_asked;
             match self.request.head.version {
-                HttpVersion::Http11 if !is_said_again => write_interim(&mut self.out, &head),
+                HttpVersion::Http11 if !is_said_again => write_interim(&mut self.out, &head, None),
                 HttpVersion::Http2 if head.status == 100 && !is_said_again => self.client.send_continue(),
                 _ => {}
             }
@@ -117,8 +117,10 @@ impl<C: ExchangeClient> Relay<'_, C> {
         self.progress.status = Some(head.status);
         if head.status == 101 {
             let protocol = head.upgrade().filter(|_| self.request.head.is_websocket_handshake());
-            let Some(protocol) = protocol else { return Err(RelayError::Origin(OriginFault::Malformed)) };
-            write_switch(&mut self.out, &head, protocol);
+            let Some(protocol) = protocol else {
+                return Err(ExchangeFailure::Origin(OriginFault::Malformed));
+            };
+            write_interim(&mut self.out, &head, Some(protocol));
             (self.answer, self.upload.is_whole) = (Answer::Tunnel, false);
             self.origin.start += length;
             return Ok(true);
@@ -138,7 +140,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
         if self.request.head.version == HttpVersion::Http2 {
             let fields = fields(&head, &self.request);
             let sent = self.client.send_head(head.status, fields, reader.is_done());
-            sent.map_err(RelayError::Client)?;
+            sent.map_err(ExchangeFailure::Client)?;
             self.progress.has_begun = true;
         } else {
             write_head(&mut self.out, &head, &self.request, self.framing, self.progress.keeps_client);
@@ -148,7 +150,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
         Ok(true)
     }
 
-    fn take_body(&mut self) -> Result<(), RelayError> {
+    fn take_body(&mut self) -> Result<(), ExchangeFailure> {
         let Answer::Body(reader) = &mut self.answer else { return Ok(()) };
         let OriginConnection { buffer, start, .. } = &mut *self.origin;
         let bytes = buffer.get(*start..).unwrap_or_default();
@@ -167,7 +169,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
                 SentFraming::Chunks => push_chunk(out, data),
             }
         });
-        let count = read.map_err(|_| RelayError::Origin(OriginFault::Malformed))?;
+        let count = read.map_err(|_| ExchangeFailure::Origin(OriginFault::Malformed))?;
         if is_one_piece && data_length == bytes.len() {
             std::mem::swap(out, buffer);
             buffer.clear();
@@ -193,7 +195,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
     }
 
     /// The origin has closed the connection.
-    fn ended(&mut self) -> Result<(), RelayError> {
+    fn ended(&mut self) -> Result<(), ExchangeFailure> {
         match &self.answer {
             Answer::Body(BodyReader::UntilClose) => self.finish(),
             // The client may have more to say: it hears of it first.
@@ -205,16 +207,15 @@ impl<C: ExchangeClient> Relay<'_, C> {
     }
 
     /// What it means that the origin's connection has come to its end.
-    fn broken(&self, kind: io::ErrorKind) -> RelayError {
+    fn broken(&mut self, kind: io::ErrorKind) -> ExchangeFailure {
         let is_unanswered =
             matches!(self.answer, Answer::Head) && self.origin.buffer.len() == self.origin.start;
         let is_silent = is_unanswered && self.interim == InterimAnswers::default();
-        let is_retried = self.origin.is_kept && is_silent && !self.upload.has_body;
-        match kind {
-            io::ErrorKind::TimedOut => RelayError::Origin(OriginFault::Timeout),
-            _ if is_retried => RelayError::StaleConnection,
-            _ => RelayError::Origin(OriginFault::Closed),
+        if kind == io::ErrorKind::TimedOut {
+            return ExchangeFailure::Origin(OriginFault::Timeout);
         }
+        self.progress.is_stale = self.origin.is_kept && is_silent && !self.upload.has_body;
+        ExchangeFailure::Origin(OriginFault::Closed)
     }
 }
 
@@ -223,16 +224,13 @@ fn has_no_use_for_a_body(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "DELETE" | "TRACE")
 }
 
-fn write_interim(out: &mut Vec<u8>, head: &AnswerHead<'_>) {
+/// Writes an interim answer, or the one that another `protocol` begins behind.
+fn write_interim(out: &mut Vec<u8>, head: &AnswerHead<'_>, protocol: Option<&[u8]>) {
     let mut writer = ResponseWriter::begin(out, head.status, head.reason);
-    head.page_fields().for_each(|(name, value)| writer.field(name, value));
-    writer.finish();
-}
-
-fn write_switch(out: &mut Vec<u8>, head: &AnswerHead<'_>, protocol: &[u8]) {
-    let mut writer = ResponseWriter::begin(out, head.status, head.reason);
-    writer.field(b"Connection", b"Upgrade");
-    writer.field(b"Upgrade", protocol);
+    if let Some(protocol) = protocol {
+        writer.field(b"Connection", b"Upgrade");
+        writer.field(b"Upgrade", protocol);
+    }
     head.page_fields().for_each(|(name, value)| writer.field(name, value));
     writer.finish();
 }

@@ -8,6 +8,7 @@ mod answer;
 mod tests;
 
 use super::client::{ClientFault, ExchangeClient};
+use super::exchange::ExchangeFailure;
 use super::fault::OriginFault;
 use super::pool::OriginConnection;
 use crate::config::Timeouts;
@@ -43,17 +44,6 @@ pub(super) struct RelayRequest<'a> {
     pub(super) timeouts: &'a Timeouts,
 }
 
-/// Why an exchange ended before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RelayError {
-    /// The origin had closed a kept connection: nothing was answered, and none of the client's body is lost.
-    StaleConnection,
-    /// The origin failed.
-    Origin(OriginFault),
-    /// The client did.
-    Client(ClientFault),
-}
-
 /// What has become of the answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
@@ -67,6 +57,8 @@ pub struct Progress {
     pub has_begun: bool,
     /// Whether the client's connection goes on behind the answer.
     pub keeps_client: bool,
+    /// Whether it came to nothing over a kept connection that the origin had closed: none of the client's body is lost.
+    pub(super) is_stale: bool,
     /// Whether the origin's connection can carry a next request.
     pub(super) keeps_origin: bool,
     /// For how long the origin keeps it, where it says so.
@@ -134,7 +126,7 @@ pub(super) struct Relay<'a, C> {
     since: Instant,
     progress: Progress,
     /// Why the exchange ends, once what came before is sent.
-    failure: Option<RelayError>,
+    failure: Option<ExchangeFailure>,
 }
 
 impl<'a, C: ExchangeClient> Relay<'a, C> {
@@ -174,7 +166,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
     }
 
     /// Goes on to the end of the exchange.
-    pub(super) async fn run(mut self) -> (Progress, Result<(), RelayError>) {
+    pub(super) async fn run(mut self) -> (Progress, Result<(), ExchangeFailure>) {
         let result = std::future::poll_fn(|context| self.poll(context)).await;
         let is_clean = self.upload.is_whole && self.upload.is_sent() && !self.upload.is_broken;
         self.progress.keeps_origin &=
@@ -183,7 +175,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         (self.progress, result)
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), RelayError>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeFailure>> {
         loop {
             let mut has_moved = self.poll_upload(context)?;
             has_moved |= self.poll_answer(context)?;
@@ -192,7 +184,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
                 // A client that was told of the end of a tunnel was sent everything before.
                 let flushed =
                     if self.is_client_told { Poll::Ready(Ok(())) } else { self.client.poll_flush(context) };
-                return flushed.map_err(RelayError::Client);
+                return flushed.map_err(ExchangeFailure::Client);
             }
             if has_moved {
                 self.since = Instant::now();
@@ -252,10 +244,10 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
     }
 
     /// Sends what the client's stream holds back, as one over TLS may: the rest of the answer can take its time.
-    fn flush(&mut self, context: &mut Context<'_>) -> Result<(), RelayError> {
+    fn flush(&mut self, context: &mut Context<'_>) -> Result<(), ExchangeFailure> {
         if self.is_held {
             match self.client.poll_flush(context) {
-                Poll::Ready(flushed) => flushed.map_err(RelayError::Client)?,
+                Poll::Ready(flushed) => flushed.map_err(ExchangeFailure::Client)?,
                 Poll::Pending => return Ok(()),
             }
             self.is_held = false;
@@ -264,7 +256,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
     }
 
     /// Moves the request on; whether that was possible.
-    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
+    fn poll_upload(&mut self, context: &mut Context<'_>) -> Result<bool, ExchangeFailure> {
         let mut has_moved = false;
         // What has come of the body goes with the head in one write: apart they took a fifth more processor time.
         while !self.upload.is_whole && self.upload.waiting() < MOST_WAITING && self.poll_client(context)? {
@@ -297,12 +289,12 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
     }
 
     /// Takes more of the request from the client, or sees whether it has left.
-    fn poll_client(&mut self, context: &mut Context<'_>) -> Result<bool, RelayError> {
+    fn poll_client(&mut self, context: &mut Context<'_>) -> Result<bool, ExchangeFailure> {
         if self.upload.is_whole || self.upload.is_broken {
             // A client that has its whole answer before it may leave.
             let waits = matches!(self.answer, Answer::Head | Answer::Body(_)) && self.upload.is_whole;
             let has_left = waits && self.client.poll_left(context).is_ready();
-            return if has_left { Err(RelayError::Client(ClientFault::Gone)) } else { Ok(false) };
+            return if has_left { Err(ExchangeFailure::Client(ClientFault::Gone)) } else { Ok(false) };
         }
         self.upload.forget_sent();
         let mut data = Vec::new();
@@ -311,7 +303,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             _ => self.client.poll_body(context, &mut data),
         };
         let Poll::Ready(is_last) = taken else { return Ok(false) };
-        let is_last = is_last.map_err(RelayError::Client)?;
+        let is_last = is_last.map_err(ExchangeFailure::Client)?;
         self.upload.has_body |= !data.is_empty();
         let is_chunked =
             self.request.head.body == Body::UnknownLength && !matches!(self.answer, Answer::Tunnel);
@@ -332,7 +324,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
     }
 
     /// Neither side has read or written anything: ready once that has lasted for too long.
-    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<Result<(), RelayError>> {
+    fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ExchangeFailure>> {
         // While the client takes nothing, that is bounded by its own time.
         if !self.out.is_empty() {
             return Poll::Pending;
@@ -355,7 +347,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         if is_open {
             self.client.note_idle_tunnel();
         }
-        Poll::Ready(if is_idle_tunnel { Ok(()) } else { Err(RelayError::Origin(OriginFault::Timeout)) })
+        Poll::Ready(if is_idle_tunnel { Ok(()) } else { Err(ExchangeFailure::Origin(OriginFault::Timeout)) })
     }
 }
 

@@ -133,7 +133,7 @@ struct RelayOutcome {
     is_flushed: bool,
     at_origin: String,
     progress: Progress,
-    result: Result<(), RelayError>,
+    result: Result<(), ExchangeFailure>,
     asked: usize,
     idle: usize,
 }
@@ -211,10 +211,10 @@ async fn chunks_and_bodies_that_end_with_the_connection_are_framed_anew() {
 async fn an_answer_that_stops_short_is_never_made_whole() {
     let came = got("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", true).await;
     assert!(came.heard.ends_with("\r\n\r\nhello") && came.progress.has_begun);
-    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Closed)));
+    assert_eq!(came.result, Err(ExchangeFailure::Origin(OriginFault::Closed)));
     let came = got("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz", false).await;
     assert!(came.heard.ends_with("5\r\nhello\r\n"), "{}", came.heard);
-    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Malformed)));
+    assert_eq!(came.result, Err(ExchangeFailure::Origin(OriginFault::Malformed)));
 }
 
 #[tokio::test]
@@ -224,7 +224,7 @@ async fn what_came_is_not_held_back_for_what_is_to_come() {
     let first = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
     let player = Player { is_patient: true, ..Player::default() };
     let came = exchanged(hasty, player, false, first, false).await;
-    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Timeout)));
+    assert_eq!(came.result, Err(ExchangeFailure::Origin(OriginFault::Timeout)));
     assert!(came.heard.ends_with("5\r\nhello\r\n") && came.is_flushed, "{}", came.heard);
 }
 
@@ -236,7 +236,10 @@ async fn a_malformed_answer_is_never_passed_on() {
         "HTTP/1.1 20 OK\r\n\r\n",
     ] {
         let came = got(answer, false).await;
-        assert_eq!((came.heard.as_str(), came.result), ("", Err(RelayError::Origin(OriginFault::Malformed))));
+        assert_eq!(
+            (came.heard.as_str(), came.result),
+            ("", Err(ExchangeFailure::Origin(OriginFault::Malformed)))
+        );
         assert!(!came.progress.has_begun);
     }
 }
@@ -248,7 +251,7 @@ async fn interim_answers_come_before_the_answer() {
     assert_eq!(came.heard, format!("{hints}HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\n\r\n"));
     let large = format!("HTTP/1.1 103 Early Hints\r\nLink: {}\r\n\r\n", "x".repeat(30_000));
     for endless in ["HTTP/1.1 100 Continue\r\n\r\n".repeat(33), large.repeat(3)] {
-        assert_eq!(got(&endless, false).await.result, Err(RelayError::Origin(OriginFault::Malformed)));
+        assert_eq!(got(&endless, false).await.result, Err(ExchangeFailure::Origin(OriginFault::Malformed)));
     }
 }
 
@@ -269,24 +272,27 @@ async fn a_body_is_sent_while_the_answer_comes_and_no_further_than_it_is_wanted(
 #[tokio::test]
 async fn only_a_kept_connection_that_was_silent_proves_dead() {
     let ended = |is_kept| exchanged(request("GET", Body::None), Player::default(), is_kept, b"", true);
-    assert_eq!(ended(true).await.result, Err(RelayError::StaleConnection));
-    assert_eq!(ended(false).await.result, Err(RelayError::Origin(OriginFault::Closed)));
+    for is_kept in [true, false] {
+        let came = ended(is_kept).await;
+        assert_eq!(came.result, Err(ExchangeFailure::Origin(OriginFault::Closed)));
+        assert_eq!(came.progress.is_stale, is_kept);
+    }
     let half = exchanged(request("GET", Body::None), Player::default(), true, b"HTTP/1.1", true).await;
-    assert_eq!(half.result, Err(RelayError::Origin(OriginFault::Closed)));
+    assert!(half.result == Err(ExchangeFailure::Origin(OriginFault::Closed)) && !half.progress.is_stale);
     let body = Player { body: [Ok(b"x".to_vec())].into(), ..Player::default() };
     let came = exchanged(request("POST", Body::Length(5)), body, true, b"", true).await;
-    assert_eq!(came.result, Err(RelayError::Origin(OriginFault::Closed)));
+    assert!(came.result == Err(ExchangeFailure::Origin(OriginFault::Closed)) && !came.progress.is_stale);
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
     let gone = Player { has_left: true, ..Player::default() };
     let came = exchanged(request("GET", Body::None), gone, false, b"", false).await;
-    assert_eq!(came.result, Err(RelayError::Client(ClientFault::Gone)));
+    assert_eq!(came.result, Err(ExchangeFailure::Client(ClientFault::Gone)));
     let fault = ClientFault::Malformed(HttpFault::Chunk);
     let broken = Player { body: [Err(fault)].into(), ..Player::default() };
     let came = exchanged(request("POST", Body::UnknownLength), broken, false, b"", false).await;
-    assert_eq!((came.result, &*came.at_origin), (Err(RelayError::Client(fault)), ""));
+    assert_eq!((came.result, &*came.at_origin), (Err(ExchangeFailure::Client(fault)), ""));
 }
 
 #[tokio::test]
@@ -328,7 +334,7 @@ async fn a_tunnel_through_which_nothing_comes_is_closed_and_counted() {
 }
 
 /// An exchange with an origin that sends `piece` at so short an interval and so often, and then an answer.
-async fn dripped(piece: &[u8], interval: Duration, times: usize) -> Result<(), RelayError> {
+async fn dripped(piece: &[u8], interval: Duration, times: usize) -> Result<(), ExchangeFailure> {
     let (mut origin, ours) = UnixStream::pair().unwrap();
     let mut connection = OriginConnection::of_test(Box::new(Stream::from(ours)), false);
     let mut client = Player { is_patient: true, ..Player::default() };
@@ -352,7 +358,7 @@ async fn interim_answers_buy_no_time() {
     let hint = b"HTTP/1.1 103 Early Hints\r\n\r\n";
     assert_eq!(dripped(hint, Duration::from_millis(1), 3).await, Ok(()));
     let late = dripped(hint, Duration::from_millis(20), 30).await;
-    assert_eq!(late, Err(RelayError::Origin(OriginFault::Timeout)));
+    assert_eq!(late, Err(ExchangeFailure::Origin(OriginFault::Timeout)));
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use super::PathParameters;
 use super::query::decoded_query;
 use super::split_query;
 use super::steps::{PathStep, at_percents, encoded};
+use strum::VariantArray as _;
 
 /// Paths that are followed, those on the way among them. Ordinary targets have one; those that try to get around a rule
 /// with two or three tricks at once have some dozens.
@@ -126,7 +127,7 @@ struct Closure {
 
 impl Closure {
     fn close(&mut self, path: &[u8], parameters: PathParameters) {
-        if PathStep::changing(path, parameters).next().is_none() {
+        if PathStep::VARIANTS.iter().all(|step| step.take(path, parameters).is_none()) {
             return;
         }
         // There is no room for a second path of its size.
@@ -155,9 +156,9 @@ impl Closure {
         let end = memchr::memchr2(b'?', b'#', path).unwrap_or(path.len());
         let (path, rest) = path.split_at_checked(end).unwrap_or((path, b""));
         let mut has_dots = false;
-        for step in PathStep::changing(path, parameters) {
-            has_dots |= step == PathStep::ResolveDots;
-            let mut changed = step.take(path, parameters);
+        for step in PathStep::VARIANTS {
+            let Some(mut changed) = step.take(path, parameters) else { continue };
+            has_dots |= *step == PathStep::ResolveDots;
             changed.extend_from_slice(rest);
             self.note(changed);
             if self.has_more {

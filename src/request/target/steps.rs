@@ -5,7 +5,6 @@
 
 use super::PathParameters;
 use crate::robots::hex_byte;
-use strum::VariantArray as _;
 
 /// One thing that origins do; the more usual ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::VariantArray)]
@@ -35,82 +34,41 @@ pub(super) enum PathStep {
 }
 
 impl PathStep {
-    /// The steps that change `path`.
-    pub(super) fn changing(path: &[u8], parameters: PathParameters) -> impl Iterator<Item = Self> {
-        let has = move |byte| memchr::memchr(byte, path).is_some();
-        let drops = parameters == PathParameters::Drop;
-        let is_up_or_here = has_dots(path);
-        // The bytes that are encoded; `%` only where decoding it brings an escape to light. None that counts is beyond ASCII.
-        let mut escapes = 0_u128;
-        for rest in at_percents(path) {
-            match encoded(rest) {
-                Some((b'%', _)) | None if escape_of_escape(rest).is_some() => escapes |= 1 << b'%',
-                Some((b'%' | 0x80.., _)) | None => {}
-                Some((byte, _)) => escapes |= 1 << byte,
-            }
-        }
-        let is_encoded = move |bytes: &[u8]| bytes.iter().any(|byte| escapes >> byte & 1 == 1);
-        let changes = move |step: &Self| match step {
-            Self::ResolveDots => is_up_or_here,
-            Self::MergeSlashes => path.windows(2).any(|pair| pair == b"//"),
-            Self::DecodeSlash => is_encoded(b"/"),
-            Self::TurnBackslash => has(b'\\'),
-            Self::DecodeBackslash => is_encoded(b"\\"),
-            Self::DecodeOnce => is_encoded(b"%"),
-            Self::DecodeDelimiter => is_encoded(b"=&") || drops && is_encoded(b";"),
-            Self::DecodeEnd => is_encoded(b"?#"),
-            Self::StripAuthority => matches!(path, [b'/' | b'\\', b'/' | b'\\', ..]),
-            Self::ResolveDotsAndSlash => is_up_or_here && ends_with_dots(path),
-            Self::DropParameters => drops && has(b';'),
-        };
-        Self::VARIANTS.iter().copied().filter(changes)
-    }
-
-    /// What it makes of a path that it [changes](Self::changing).
-    pub(super) fn take(self, path: &[u8], parameters: PathParameters) -> Vec<u8> {
+    /// What it makes of `path`, where it changes that.
+    pub(super) fn take(self, path: &[u8], parameters: PathParameters) -> Option<Vec<u8>> {
+        let has = |byte| memchr::memchr(byte, path).is_some();
         match self {
-            Self::ResolveDots => without_dots(path),
-            Self::ResolveDotsAndSlash => {
+            Self::ResolveDots => has_dots(path).then(|| without_dots(path)),
+            Self::ResolveDotsAndSlash => ends_with_dots(path).then(|| {
                 let mut resolved = without_dots(path);
                 while resolved.len() > 1 && resolved.last() == Some(&b'/') {
                     resolved.pop();
                 }
                 resolved
-            }
-            Self::MergeSlashes => merged(path),
+            }),
+            Self::MergeSlashes => memchr::memmem::find(path, b"//").map(|_| merged(path)),
             Self::DecodeSlash => rewritten(path, |rest| escape_to_slash(rest, b'/')),
-            Self::TurnBackslash => {
-                path.iter().map(|byte| if *byte == b'\\' { b'/' } else { *byte }).collect()
-            }
+            Self::TurnBackslash => has(b'\\')
+                .then(|| path.iter().map(|byte| if *byte == b'\\' { b'/' } else { *byte }).collect()),
             Self::DecodeBackslash => rewritten(path, |rest| escape_to_slash(rest, b'\\')),
             Self::DecodeOnce => rewritten(path, escape_of_escape),
             Self::DecodeDelimiter => {
                 rewritten(path, |rest| escape_of(rest, |byte| is_delimiter(byte, parameters)))
             }
             Self::DecodeEnd => rewritten(path, |rest| escape_of(rest, |byte| matches!(byte, b'?' | b'#'))),
-            Self::StripAuthority => without_authority(path),
-            Self::DropParameters => without_parameters(path),
+            Self::StripAuthority => {
+                matches!(path, [b'/' | b'\\', b'/' | b'\\', ..]).then(|| without_authority(path))
+            }
+            Self::DropParameters => {
+                (parameters == PathParameters::Drop && has(b';')).then(|| without_parameters(path))
+            }
         }
     }
 }
 
-/// How many bytes are looked at one by one where any of them is searched for.
-const BLOCK: usize = 64;
-
-/// Where `byte` is in `path`. To begin a search takes as long as to look at ten bytes, so that one begins for each block only,
-/// and not for each of the bytes that are found: some targets have one in every four.
-fn places(byte: u8, path: &[u8]) -> impl Iterator<Item = usize> {
-    let blocks =
-        path.chunks(BLOCK).enumerate().filter(move |(_, block)| memchr::memchr(byte, block).is_some());
-    blocks.flat_map(move |(number, block)| {
-        let found = block.iter().enumerate().filter(move |(_, other)| **other == byte);
-        found.map(move |(at, _)| number * BLOCK + at)
-    })
-}
-
 /// What begins with each `%` of `path`.
 pub(super) fn at_percents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    places(b'%', path).filter_map(|at| path.get(at..))
+    memchr::memchr_iter(b'%', path).filter_map(|at| path.get(at..))
 }
 
 /// Whether a segment of `path` means its own folder or the one above.
@@ -129,7 +87,7 @@ struct DotSegment {
 
 /// The dot segments of `path`.
 fn dot_segments(path: &[u8]) -> impl Iterator<Item = DotSegment> {
-    places(b'/', path).filter_map(|slash| {
+    memchr::memchr_iter(b'/', path).filter_map(|slash| {
         let rest = path.get(slash + 1..).filter(|rest| matches!(rest, [b'.' | b'%', ..]))?;
         let (is_up, after) = after_dots(rest)?;
         Some(DotSegment { slash, end: path.len() - after.len(), is_up })
@@ -195,10 +153,14 @@ pub(super) fn decoded(path: &[u8]) -> Option<(u8, &[u8])> {
     encoded(path).or_else(|| path.split_first().map(|(byte, rest)| (*byte, rest)))
 }
 
-/// `path` with what `escape` makes of that which begins with a `%`: some bytes, and what follows, or nothing.
-fn rewritten<const N: usize>(path: &[u8], escape: impl Fn(&[u8]) -> Option<([u8; N], &[u8])>) -> Vec<u8> {
-    let (mut changed, mut written) = (Vec::with_capacity(path.len()), 0);
-    for at in places(b'%', path) {
+/// `path` with what `escape` makes of that which begins with a `%`: some bytes, and what follows, or nothing. `None` where it
+/// makes nothing of any.
+fn rewritten<const N: usize>(
+    path: &[u8],
+    escape: impl Fn(&[u8]) -> Option<([u8; N], &[u8])>,
+) -> Option<Vec<u8>> {
+    let (mut changed, mut written) = (Vec::new(), 0);
+    for at in memchr::memchr_iter(b'%', path) {
         let rest = path.get(at..).filter(|_| at >= written);
         if let Some((bytes, after)) = rest.and_then(&escape) {
             changed.extend_from_slice(path.get(written..at).unwrap_or_default());
@@ -207,7 +169,7 @@ fn rewritten<const N: usize>(path: &[u8], escape: impl Fn(&[u8]) -> Option<([u8;
         }
     }
     changed.extend_from_slice(path.get(written..).unwrap_or_default());
-    changed
+    (written > 0).then_some(changed)
 }
 
 /// The byte that `path` begins with, if it is encoded and one of those that are `wanted`, and what follows.

@@ -140,7 +140,7 @@ impl<S: ClientStream> Http1Connection<S> {
                 Some(answer) => answer,
                 None => return,
             },
-            _ => malformed_answer(fault, &self.life.limits),
+            _ => malformed_answer(fault),
         };
         let body = if self.is_unread_head() { 0 } else { answer.body.len() };
         self.record_fragment(service, info, answer.status, body, fault.as_str());

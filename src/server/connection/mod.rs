@@ -76,8 +76,6 @@ pub(super) struct NewConnection<S> {
     pub(super) stream: S,
     /// The socket of its TCP connection: the kernel says whether the client has acknowledged what was sent there.
     pub(super) socket: Option<RawFd>,
-    /// The first bytes of its requests, where they were read together with the header of the PROXY protocol.
-    pub(super) first: Vec<u8>,
     pub(super) life: ClientLife,
 }
 
@@ -101,13 +99,12 @@ pub(super) struct Http1Connection<S> {
 impl<S: ClientStream> Http1Connection<S> {
     /// A connection that is about to be served. It is on the heap once, and so not in each future that passes it on.
     pub(super) fn new(opened: NewConnection<S>) -> Box<Self> {
-        let NewConnection { stream, socket, first, mut life } = opened;
-        life.has_spoken = !first.is_empty();
+        let NewConnection { stream, socket, life } = opened;
         Box::new(Self {
             stream,
             socket,
             life,
-            unread: first,
+            unread: Vec::new(),
             has_ended: false,
             body: BodyReader::Done,
             meter: BodyMeter::default(),

@@ -2,11 +2,11 @@
 
 use super::{ClientStream, Http1Connection};
 use crate::gateway::{
-    Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Gateway, Incoming, PendingRead, RequestContext,
-    RequestEnding, date,
+    Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Gateway, Incoming, RequestContext, RequestEnding, date,
 };
 use crate::http::{BodyReader, HttpFault, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, Exchanger};
+use crate::record::CompleteRead;
 use crate::server::delivery;
 use crate::server::pages::Pages;
 use crate::server::workers::Stage;
@@ -114,8 +114,13 @@ impl<S: ClientStream> Http1Connection<S> {
             Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
             Service::Doors(site) => Box::pin(self.question(incoming, &site.gateway, keeps_alive)).await,
             Service::Pages(pages) => {
-                let body =
-                    if pages.takes_form(&head) { Box::pin(read_form(self)).await } else { Some(Vec::new()) };
+                let form = async {
+                    if !pages.takes_form(&head) {
+                        return Some(Vec::new());
+                    }
+                    timeout(FORM_TIME, rest_of_body(self, FORM_BYTES, true)).await.unwrap_or_default()
+                };
+                let body = Box::pin(form).await;
                 let response = match body {
                     Some(body) => Box::pin(pages.answer(&head, body)).await,
                     None => Response::page(413, "the form is too large, or comes too slowly"),
@@ -155,7 +160,7 @@ impl<S: ClientStream> Http1Connection<S> {
         let is_here = timeout(Duration::ZERO, self.is_drained(asked.head)).await.unwrap_or_default();
         let goes_on = keeps_alive && is_here;
         let mut answered = self.say(&answer, asked.head, goes_on).await;
-        note_read(self, read, gateway, &context, &mut answered).await;
+        note_read(self, read, gateway, &mut answered).await;
         if let Some(head) = &head {
             gateway.finish(Incoming { head, connection: asked.connection }, answered.ending, context);
         }
@@ -219,7 +224,7 @@ pub(in crate::server) async fn answer<C: Recipient>(
         Decision::Answer(response) => client.respond(&response, head, keeps_alive).await,
         Decision::RobotsTxt(response, read) => {
             let mut answered = client.respond(&response, head, keeps_alive).await;
-            Box::pin(note_read(client, read, &site.gateway, context, &mut answered)).await;
+            Box::pin(note_read(client, read, &site.gateway, &mut answered)).await;
             answered
         }
         // On the heap by itself: a request that is answered here needs no room for it.
@@ -231,16 +236,15 @@ pub(in crate::server) async fn answer<C: Recipient>(
 /// could ask again and again, and each answer would be waited for.
 async fn note_read<C: Recipient>(
     client: &mut C,
-    read: Option<Box<PendingRead>>,
+    read: Option<Box<CompleteRead>>,
     gateway: &Gateway,
-    context: &RequestContext,
     answered: &mut RequestOutcome,
 ) {
     let Some(read) = read.filter(|_| answered.ending.status.is_some()) else { return };
     let is_delivered = client.is_delivered().await;
     answered.goes_on &= is_delivered;
     if is_delivered {
-        gateway.note_read(&read, &context.policy.config);
+        gateway.note_read(*read);
     }
 }
 
@@ -290,34 +294,26 @@ pub(in crate::server) async fn send<C: ExchangeClient>(
 
 /// Reads what is left of a request's body, up to a limit; whether that was all.
 pub(in crate::server) async fn drain<C: ExchangeClient>(client: &mut C) -> bool {
-    let drain = async {
-        let mut rest = DRAIN_BYTES;
-        let mut waste = Vec::new();
-        loop {
-            waste.clear();
-            match poll_fn(|context| client.poll_body(context, &mut waste)).await {
-                Ok(true) => return true,
-                Ok(false) if waste.len() <= rest => rest -= waste.len(),
-                _ => return false,
-            }
-        }
-    };
-    timeout(DRAIN_TIME, drain).await.unwrap_or(false)
+    timeout(DRAIN_TIME, rest_of_body(client, DRAIN_BYTES, false)).await.unwrap_or_default().is_some()
 }
 
-/// Reads the form in a request's body; `None` where it is too large or too slow.
-async fn read_form<C: ExchangeClient>(client: &mut C) -> Option<Vec<u8>> {
-    let read = async {
-        let mut form = Vec::new();
-        loop {
-            match poll_fn(|context| client.poll_body(context, &mut form)).await {
-                Ok(true) => return Some(form),
-                Ok(false) if form.len() <= FORM_BYTES => {}
-                _ => return None,
-            }
+/// What is left of a request's body, where it `is_kept`; `None` where that is more than `most`, or has a fault.
+async fn rest_of_body<C: ExchangeClient>(client: &mut C, most: usize, is_kept: bool) -> Option<Vec<u8>> {
+    let (mut body, mut count) = (Vec::new(), 0);
+    loop {
+        let before = body.len();
+        let is_last = poll_fn(|context| client.poll_body(context, &mut body)).await.ok()?;
+        count += body.len() - before;
+        if count > most {
+            return None;
         }
-    };
-    timeout(FORM_TIME, read).await.unwrap_or_default()
+        if is_last {
+            return Some(body);
+        }
+        if !is_kept {
+            body.clear();
+        }
+    }
 }
 
 /// What a client is told of a failure; `None` where nobody is left to tell.

@@ -9,6 +9,7 @@ use crate::request::target::RequestTarget;
 use crate::request::{RequestFacts, Scheme};
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -70,11 +71,12 @@ pub(super) fn record(policy: &Policy, recorder: &Recorder, now: SystemTime) {
             if let Some(version) = current.id.filter(|_| target.is_robots_txt()) {
                 let taken = Read { rules: current.rules, as_of: NoticeTime(Duration::MAX), at };
                 recorder.read(&CompleteRead {
-                    site: name,
-                    identity: &judged.identity,
-                    reader: &ReaderId::new("localhost", &judged.identity, judged.proof, Some(address)),
+                    site: name.as_str().into(),
+                    identity: Arc::clone(&judged.identity),
+                    reader: ReaderId::new("localhost", &judged.identity, judged.proof, Some(address))
+                        .into_owned(),
                     version,
-                    chosen: current.chosen_for(&judged.identity),
+                    chosen: current.chosen_for(&judged.identity).into(),
                     in_force: time,
                     time,
                     read: taken,

@@ -41,7 +41,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     info: ConnectionInfo,
     mut stop: watch::Receiver<Stage>,
 ) {
-    let NewConnection { stream, socket, life, .. } = opened;
+    let NewConnection { stream, socket, life } = opened;
     let state = Arc::new(ConnectionState::new(life, info, socket));
     let handshake = options(&state.limits).handshake(Guarded::new(stream, &state));
     let connection = tokio::select! {

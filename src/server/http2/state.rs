@@ -103,7 +103,6 @@ impl ConnectionState {
         self.ledger.send_if_modified(|ledger| {
             ledger.open = ledger.open.saturating_sub(1);
             ledger.life.wake();
-            ledger.life.settle();
             ledger.endings.remove(&stream).is_some()
         });
     }
@@ -156,10 +155,7 @@ impl ConnectionState {
 
     /// The client has sent something.
     pub(super) fn speak(&self) {
-        self.note(|ledger| {
-            ledger.life.has_spoken = true;
-            ledger.life.settle();
-        });
+        self.note(|ledger| ledger.life.hear());
     }
 
     /// All that was written has gone to the kernel.
@@ -172,10 +168,7 @@ impl ConnectionState {
 
     /// The client takes less than there is. Nothing is read where it takes nothing, so such a one could make no room.
     pub(super) fn note_behind(&self) {
-        self.note(|ledger| {
-            ledger.is_behind = true;
-            ledger.life.permit.leave_queue();
-        });
+        self.note(|ledger| ledger.is_behind = true);
     }
 
     pub(super) fn is_behind(&self) -> bool {
@@ -272,7 +265,7 @@ mod tests {
         let limits = ConnectionLimits { requests_per_connection: 2, ..config.limits };
         let timeouts =
             Timeouts { client_header: Duration::ZERO, keepalive: Duration::ZERO, ..*config.timeouts };
-        let (permit, _) = Arc::<Admission>::default().enter();
+        let permit = Arc::<Admission>::default().enter();
         let life = ClientLife::new(permit, limits, Arc::new(timeouts));
         Arc::new(ConnectionState::new(life, ConnectionInfo::new(None, true, true), None))
     }

@@ -2,7 +2,6 @@
 
 use super::AMONG_OTHERS;
 use super::state::ConnectionState;
-use crate::config::ConnectionLimits;
 use crate::gateway::{Incoming, RequestContext, date, malformed_answer};
 use crate::http::{Body, HttpFault, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure};
@@ -111,9 +110,10 @@ impl Stream {
                 return self.send_answer(&turn_away(), head).await;
             }
         }
-        if let Some(fault) = size_fault(head, &self.state.limits) {
+        // The library bounds their size, and counts more for each than there is.
+        if count_fields(head) > self.state.limits.header_fields {
             self.state.count(ConnectionEvent::HeaderTooLarge);
-            return self.respond(&malformed_answer(fault, &self.state.limits), head, false).await;
+            return self.respond(&malformed_answer(HttpFault::HeadFields), head, false).await;
         }
         // Where none is announced, one that comes is a fault (RFC 9113 §8.1.1), which an origin is not to answer before.
         if head.body == Body::Length(0)
@@ -326,16 +326,6 @@ fn head(request: &http::Request<RecvStream>, path: Option<&[u8]>) -> RequestHead
 /// at once, whatever the client does (RFC 9113 §6.9.1: flow control holds nothing back that is empty).
 fn turn_away() -> Response {
     Response::new(503, Bytes::new()).with("cache-control", "no-store").with("retry-after", "10")
-}
-
-/// Which limit a head exceeds.
-fn size_fault(head: &RequestHead, limits: &ConnectionLimits) -> Option<HttpFault> {
-    let line = head.method().len() + head.target().len();
-    let fields = head.fields().map(|(name, value)| name.len() + value.len() + ": \r\n".len());
-    if count_fields(head) > limits.header_fields {
-        return Some(HttpFault::HeadFields);
-    }
-    (fields.sum::<usize>() + line > limits.header_size).then_some(HttpFault::HeadSize)
 }
 
 /// How many fields a head has. A cookie may come in pieces, each a field of its own (RFC 9113 §8.2.3).

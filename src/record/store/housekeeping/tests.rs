@@ -13,6 +13,7 @@ use crate::record::store::tests::{
 use crate::record::store::{Filter, StoreReader, Window};
 use crate::record::{AddressDetail, CompleteRead, ReaderId, Recorder};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The size of a store that has room for everything.
@@ -201,10 +202,10 @@ fn the_text_of_a_version_stays_as_long_as_a_read_of_it() {
     let who = identity("GPTBot", Basis::Catalogue);
     let reader = ReaderId::new("h", &who, Proof::Unchecked, Some([198, 51, 100, 7].into()));
     recorder.read(&CompleteRead {
-        chosen: "*",
-        site: "example.org",
-        identity: &who,
-        reader: &reader,
+        chosen: "*".into(),
+        site: "example.org".into(),
+        identity: Arc::new(who.clone()),
+        reader: reader.clone().into_owned(),
         version: VersionId::of(b"a"),
         in_force: ago(300 * 86_400),
         time: ago(89 * 86_400),
@@ -269,10 +270,10 @@ fn the_cap_notes_at_which_sites_it_took_reads() {
         let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
         let reader = ReaderId::new("h", &who, Proof::Unchecked, Some(address));
         recorder.read(&CompleteRead {
-            chosen: "*",
-            site: if number < 700 { "old" } else { "new" },
-            identity: &who,
-            reader: &reader,
+            chosen: "*".into(),
+            site: (if number < 700 { "old" } else { "new" }).into(),
+            identity: Arc::new(who.clone()),
+            reader: reader.clone().into_owned(),
             version: VersionId::of(b"a"),
             in_force: SystemTime::now(),
             time: SystemTime::now(),

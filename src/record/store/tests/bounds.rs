@@ -286,10 +286,10 @@ fn readers_beyond_the_first_thousand_are_counted_together() {
         let address = std::net::Ipv4Addr::from(0xC633_0000 + number * 256).into();
         let reader = ReaderId::new("h", &who, Proof::Unchecked, Some(address));
         recorder.read(&CompleteRead {
-            chosen: "*",
-            site: "s",
-            identity: &who,
-            reader: &reader,
+            chosen: "*".into(),
+            site: "s".into(),
+            identity: Arc::new(who.clone()),
+            reader: reader.clone().into_owned(),
             version: VersionId::of(b"a"),
             in_force: noon(),
             time: noon(),

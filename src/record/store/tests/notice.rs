@@ -16,10 +16,10 @@ fn reads_versions_and_presence_are_kept() {
     let reader = ReaderId::new("www.example.org", &who, Proof::Unchecked, address);
     for second in [70, 90, 80] {
         recorder.read(&CompleteRead {
-            chosen: "*",
-            site: "example.org",
-            identity: &who,
-            reader: &reader,
+            chosen: "*".into(),
+            site: "example.org".into(),
+            identity: Arc::new(who.clone()),
+            reader: reader.clone().into_owned(),
             version: VersionId::of(b"new"),
             in_force: noon() + Duration::from_secs(60),
             time: noon() + Duration::from_secs(second),
@@ -62,12 +62,12 @@ fn where_addresses_are_not_kept_no_network_is() {
     let who = identity("GPTBot", Basis::Catalogue);
     let reader = ReaderId::new("h", &who, Proof::Unchecked, "198.51.100.7".parse().ok());
     let version = VersionId::of(b"a");
-    let (identity, addresses) = (&who, AddressDetail::None);
+    let addresses = AddressDetail::None;
     recorder.read(&CompleteRead {
-        chosen: "*",
-        site: "example.org",
-        identity,
-        reader: &reader,
+        chosen: "*".into(),
+        site: "example.org".into(),
+        identity: Arc::new(who.clone()),
+        reader: reader.clone().into_owned(),
         version,
         in_force: noon(),
         time: noon(),
