@@ -5,17 +5,12 @@
 
 use super::args::{BackupArgs, Cli};
 use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
-use crate::record::{STORE_FILE, copy_store};
+use super::{VerbFailure, VerbOutcome, VerbResult};
+use crate::record::copy_store;
 use serde_json::json;
 
 pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> VerbResult {
-    let folder = match cli.state_dir.as_slice() {
-        [] => which_config::load_any(cli)?.state_dir,
-        [folder] => folder.clone(),
-        _ => return Err(VerbFailure("a backup is of one store; name one --state-dir".to_owned())),
-    };
-    let (store, file) = (folder.join(STORE_FILE), &arguments.file);
+    let (store, file) = (cli.store()?, &arguments.file);
     let bytes = copy_store(&store, file)
         .map_err(|error| VerbFailure::of_stores(std::slice::from_ref(&store), &error))?;
     let (store, file) = (store.display().to_string(), file.display().to_string());

@@ -40,14 +40,14 @@ struct BatchAnswer {
 }
 
 pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -> VerbResult {
-    let mut batch = QuestionBatch { trial: TrialPolicy::load(cli, arguments, None)?, last: None };
+    let trial = TrialPolicy::load(cli, arguments, None)?;
     // Bytes, since a line need not be UTF-8.
     let questions = arguments.batch.as_deref().unwrap_or_else(|| Path::new("-"));
     let mut questions = BufReader::new(super::open(questions)?);
     let (mut line, mut unreadable) = (Vec::new(), 0_u64);
     while questions.read_until(b'\n', &mut line)? > 0 {
         if !line.trim_ascii().is_empty() {
-            match batch.answer(line.trim_ascii()) {
+            match answer(&trial, line.trim_ascii()) {
                 (id, Ok(answer)) => output.json(&BatchAnswer { id, answer })?,
                 (id, Err(error)) => {
                     unreadable += 1;
@@ -70,56 +70,38 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     }
 }
 
-struct QuestionBatch {
-    trial: TrialPolicy,
-    /// The rules of the line before: most batches ask the same file many times.
-    last: Option<(Vec<u8>, Site)>,
+/// The id of the question in a line, and the answer, or why there is none.
+fn answer(trial: &TrialPolicy, line: &[u8]) -> (Value, Result<ExplainAnswer, String>) {
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => return (Value::Null, Err(format!("no JSON: {error}"))),
+    };
+    let id = value.get("id").cloned().unwrap_or_default();
+    let is_object = value.is_object();
+    (id, if is_object { judge(trial, value) } else { Err("no JSON object".to_owned()) })
 }
 
-impl QuestionBatch {
-    /// The id of the question in a line, and the answer, or why there is none.
-    fn answer(&mut self, line: &[u8]) -> (Value, Result<ExplainAnswer, String>) {
-        let value: Value = match serde_json::from_slice(line) {
-            Ok(value) => value,
-            Err(error) => return (Value::Null, Err(format!("no JSON: {error}"))),
-        };
-        let id = value.get("id").cloned().unwrap_or_default();
-        let is_object = value.is_object();
-        (id, if is_object { self.judge(value) } else { Err("no JSON object".to_owned()) })
+fn judge(trial: &TrialPolicy, question: Value) -> Result<ExplainAnswer, String> {
+    let question: BatchQuestion = serde_json::from_value(question).map_err(|error| error.to_string())?;
+    let robots = bytes(question.robots.as_deref(), question.robots_b64.as_deref())?;
+    if robots.is_none() && !trial.has_rules {
+        return Err("no `robots` in the line, and neither --robots nor --config".to_owned());
     }
-
-    fn judge(&mut self, question: Value) -> Result<ExplainAnswer, String> {
-        let question: BatchQuestion = serde_json::from_value(question).map_err(|error| error.to_string())?;
-        let robots = bytes(question.robots.as_deref(), question.robots_b64.as_deref())?;
-        if robots.is_none() && !self.trial.has_rules {
-            return Err("no `robots` in the line, and neither --robots nor --config".to_owned());
-        }
-        let user_agent = bytes(question.user_agent.as_deref(), question.user_agent_b64.as_deref())?;
-        let sent = bytes(question.target.as_deref(), question.target_b64.as_deref())?;
-        let sent = sent.ok_or("missing field `target`")?;
-        let trial = &self.trial;
-        let site = match robots {
-            None => &trial.site,
-            Some(robots) => {
-                let known = self.last.take().filter(|(bytes, _)| *bytes == robots);
-                let entry = known.unwrap_or_else(|| {
-                    let site = trial.site.judging_by(&robots, &trial.limits);
-                    (robots, site)
-                });
-                &self.last.insert(entry).1
-            }
-        };
-        match (&question.token, user_agent) {
-            (Some(_), Some(_)) => Err("give either `token` or `user_agent`".to_owned()),
-            (Some(token), None) => Ok(judge_by_token(site, token, &sent)),
-            (None, user_agent) => {
-                let facts = facts(&trial.host, &sent, user_agent.as_deref(), None);
-                let facts = facts.ok_or_else(|| invalid_target(&printable(&sent)))?;
-                let target = RequestTarget::new(&facts.target, site.config.path_parameters);
-                let proof = Proof::Unchecked;
-                let judged = judge_trial(&trial.policy, site, &facts, &target, None, None, proof);
-                Ok(ExplainAnswer::of(&judged))
-            }
+    let user_agent = bytes(question.user_agent.as_deref(), question.user_agent_b64.as_deref())?;
+    let sent = bytes(question.target.as_deref(), question.target_b64.as_deref())?;
+    let sent = sent.ok_or("missing field `target`")?;
+    let brought = robots.map(|robots| trial.site.judging_by(&robots, &trial.limits));
+    let site = brought.as_ref().unwrap_or(&trial.site);
+    match (&question.token, user_agent) {
+        (Some(_), Some(_)) => Err("give either `token` or `user_agent`".to_owned()),
+        (Some(token), None) => Ok(judge_by_token(site, token, &sent)),
+        (None, user_agent) => {
+            let facts = facts(&trial.host, &sent, user_agent.as_deref(), None);
+            let facts = facts.ok_or_else(|| invalid_target(&printable(&sent)))?;
+            let target = RequestTarget::new(&facts.target, site.config.path_parameters);
+            let proof = Proof::Unchecked;
+            let judged = judge_trial(&trial.policy, site, &facts, &target, None, None, proof);
+            Ok(ExplainAnswer::of(&judged))
         }
     }
 }

@@ -2,19 +2,17 @@
 
 mod beside;
 mod compression;
-mod visitors;
 
 use super::args::{CheckArgs, Cli};
 use super::excerpt::{Excerpt, line_of};
 use super::lint::{FileFinding, report};
 use super::output::Output;
 use super::{VerbResult, origin_copy, which_config};
-use crate::config::{
-    Config, ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling,
-};
+use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling};
 use crate::enforce::{Mode, RefusalPolicy};
 use crate::fleet;
 use crate::policy::{self, Policy, Site};
+use crate::record::stand_in_advice;
 use crate::robots::{Finding, Severity};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,7 +27,7 @@ pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> 
             let mut found = findings(&path, policy, arguments.offline);
             found.extend(beside::findings(&path, policy));
             if !arguments.offline {
-                found.extend(seen(cli, &path, &policy.config));
+                found.extend(seen(cli, &path));
             }
             found
         }
@@ -46,13 +44,16 @@ pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> 
     Ok(outcome)
 }
 
-/// What a gateway that runs has seen of who comes, and through what.
-pub(super) fn seen(cli: &Cli, path: &Path, config: &Config) -> Vec<FileFinding> {
-    let mut found = visitors::findings(cli, path);
-    if config.authorize.is_some() {
-        found.extend(beside::robots_txt(cli, path));
-    }
-    found
+/// What a gateway that runs has seen of who comes, and through what; nothing where none runs.
+pub(super) fn seen(cli: &Cli, path: &Path) -> Vec<FileFinding> {
+    let Ok(running) = cli.status() else { return Vec::new() };
+    let hint = "for CloudFront that is an origin request policy with the header User-Agent; docs/behind-cdn.md says more";
+    let of_visitors = running.told.sites.iter().filter_map(|site| {
+        let advice = stand_in_advice(&site.site, site.stand_in.as_deref()?);
+        Some(FileFinding::whole(path, Severity::Warning, "stand-in", advice, hint))
+    });
+    let doors = running.told.authorize.iter().flat_map(|doors| &doors.robots_txt);
+    of_visitors.chain(doors.map(|seen| beside::robots_txt(path, seen))).collect()
 }
 
 fn error(error: &ConfigError) -> FileFinding {

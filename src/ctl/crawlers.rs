@@ -2,12 +2,13 @@
 
 use super::args::{Cli, CrawlersArgs};
 use super::output::Output;
-use super::refresh::keys_text;
-use super::{VerbOutcome, VerbResult, which_config};
+use super::{VerbOutcome, VerbResult, crawlers, which_config};
 use crate::identify::signature::{PublicKey, SignatureAgent};
 use crate::identify::{Basis, Card, Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
 use crate::record::format_span;
+use crate::report::amount;
+use askama::Template;
 use serde_json::{Value, json};
 use std::io;
 use std::time::SystemTime;
@@ -26,7 +27,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
             let control_tokens: Vec<Value> = catalogue.control_tokens().iter().map(control).collect();
             output.json(&json!({ "crawlers": crawlers, "control_tokens": control_tokens }))?;
         }
-        None => table(&wanted(&identifier, arguments), &directories(), output)?,
+        None => output.render(&CrawlersText::of(&wanted(&identifier, arguments), &directories()))?,
     }
     Ok(VerbOutcome::Fine)
 }
@@ -116,54 +117,45 @@ pub(super) fn control_text(control: &ControlToken) -> String {
     format!("{token} ({}): {governs}", operator.as_deref().unwrap_or("for everybody"))
 }
 
-fn table(catalogue: &Catalogue, directories: &[KeyDirectory], output: &mut Output<'_>) -> io::Result<()> {
-    let names = catalogue.crawlers().iter().map(|crawler| crawler.name.chars().count());
-    let width = names.max().unwrap_or_default().min(32);
-    let row = |name: &str, client: &str, purpose: &str, obeys: &str, proof: &str, groups: &str| {
-        format!("{name:<width$}  {client:<12}  {purpose:<9}  {obeys:<7}  {proof:<20}  {groups}")
-    };
-    output.line(row("name", "client", "purpose", "obeys", "proof", "groups, in order"))?;
-    for crawler in catalogue.crawlers() {
-        let obeys = crawler.obeys.into();
-        let (client, purpose) = (crawler.client.as_str(), crawler.purpose.as_str());
-        output.line(row(&crawler.name, client, purpose, obeys, &proof(crawler), &groups(crawler)))?;
-    }
-    let is_shown =
-        |directory: &&KeyDirectory| directory.crawlers.iter().any(|name| catalogue.get(name).is_some());
-    signers(&directories.iter().filter(is_shown).collect::<Vec<_>>(), output)?;
-    if catalogue.control_tokens().is_empty() {
-        return Ok(());
-    }
-    output.line("")?;
-    output.line("tokens that no crawler sends, and that govern what is done with a page:")?;
-    for control in catalogue.control_tokens() {
-        output.line(format!("  {}", control_text(control)))?;
-    }
-    Ok(())
+/// The catalogue as a table, those that sign, each with the keys that are kept, and the tokens that nobody sends.
+#[derive(Template)]
+#[template(path = "crawlers/table.txt", config = "src/ctl/askama.toml")]
+struct CrawlersText<'c> {
+    head: String,
+    rows: Vec<String>,
+    signers: Vec<&'c KeyDirectory>,
+    control: &'c [ControlToken],
 }
 
-/// Those that sign, each with the keys that are kept.
-fn signers(directories: &[&KeyDirectory], output: &mut Output<'_>) -> io::Result<()> {
-    if directories.is_empty() {
-        return Ok(());
-    }
-    output.line("")?;
-    output.line("agents that sign, and the keys that were fetched (`gatewayctl crawlers refresh`):")?;
-    for directory in directories {
-        let names = directory.crawlers.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
-        let kept = match (&directory.keys, directory.age(SystemTime::now())) {
-            (Some(keys), Some(age)) => {
-                format!("{}, {} old", keys_text(keys.len()), format_span(age))
-            }
-            _ => "never fetched".to_owned(),
+impl<'c> CrawlersText<'c> {
+    fn of(catalogue: &'c Catalogue, directories: &'c [KeyDirectory]) -> Self {
+        let names = catalogue.crawlers().iter().map(|crawler| crawler.name.chars().count());
+        let width = names.max().unwrap_or_default().min(32);
+        let row = |name: &str, client: &str, purpose: &str, obeys: &str, proof: &str, groups: &str| {
+            format!("{name:<width$}  {client:<12}  {purpose:<9}  {obeys:<7}  {proof:<20}  {groups}")
         };
-        let error = directory.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
-        output.line(format!("  {} ({names}): {kept}{error}", directory.agent.as_str()))?;
-        for key in sorted_keys(directory) {
-            output.line(format!("    {} {}", key.thumbprint, key.algorithm_name()))?;
+        let rows = catalogue.crawlers().iter().map(|crawler| {
+            let Crawler { name, client, purpose, obeys, .. } = crawler;
+            row(name, client.as_str(), purpose.as_str(), obeys.into(), &proof(crawler), &groups(crawler))
+        });
+        let is_shown = |one: &&KeyDirectory| one.crawlers.iter().any(|name| catalogue.get(name).is_some());
+        Self {
+            head: row("name", "client", "purpose", "obeys", "proof", "groups, in order"),
+            rows: rows.collect(),
+            signers: directories.iter().filter(is_shown).collect(),
+            control: catalogue.control_tokens(),
         }
     }
-    Ok(())
+}
+
+/// How many keys are kept, and since when.
+fn kept(directory: &KeyDirectory) -> String {
+    match (&directory.keys, directory.age(SystemTime::now())) {
+        (Some(keys), Some(age)) => {
+            format!("{}, {} old", amount(keys.len() as u64, "key", "keys"), format_span(age))
+        }
+        _ => "never fetched".to_owned(),
+    }
 }
 
 /// By what its name can be proved.
@@ -212,17 +204,14 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
         "decided_by": why.last(),
         "steps": steps,
     });
-    output.show(&answer, |_, output| {
-        output.line(conclusion)?;
-        why.iter().try_for_each(|step| output.line(format!("  why: {step}")))?;
-        let Some(entry) = entry else { return Ok(()) };
-        let operator = entry.operator.as_deref().unwrap_or("not known");
-        output.line(format!("  operated by: {operator}"))?;
-        output.line(format!("  fetches for: {}", entry.purpose))?;
-        output.line(format!("  says that it obeys robots.txt: {}", entry.obeys))?;
-        output.line(format!("  groups that are meant for it, in order: {}", groups(entry)))?;
-        output.line(format!("  can be proved by: {}", proof(entry)))?;
-        entry.card.iter().try_for_each(|card| output.line(format!("  its card: {}", card_text(card))))?;
-        entry.docs.iter().try_for_each(|docs| output.line(format!("  documentation: {docs}")))
-    })
+    output.show(&answer, |_, output| output.render(&RecognisedText { conclusion, why, entry }))
+}
+
+/// How a header is recognised, and who that is.
+#[derive(Template)]
+#[template(path = "crawlers/recognised.txt", config = "src/ctl/askama.toml")]
+struct RecognisedText<'a> {
+    conclusion: &'a str,
+    why: &'a [String],
+    entry: Option<&'a Crawler>,
 }

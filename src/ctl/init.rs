@@ -10,18 +10,17 @@ mod steps;
 use super::args::{Cli, InitArgs};
 use super::crawlers::control_text;
 use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, origin_copy};
+use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots, origin_copy};
 use crate::config::catalogue;
-use crate::config::{Arguments, Config, HostPattern, OriginUrl, defaults, www_sibling};
+use crate::config::{HostPattern, OriginUrl, defaults, www_sibling};
 use crate::enforce::Mode;
 use crate::identify::PurposeSet;
-use crate::policy::{self, RobotsFile, fitness};
+use crate::policy::{RobotsFile, fitness};
 use askama::Template;
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// What was done; field names are public API.
 #[derive(Serialize, Template)]
@@ -79,13 +78,11 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     // The template engine drops the end of the last line.
     let text = format!("{}\n", GatewayToml::of(cli, arguments, &plan).render()?);
     std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
-    let mut warnings = plan.warnings.clone();
     if !own_robots {
         write(&robots, &plan.robots)?;
     }
     if written.is_none() {
         write(&config, text.as_bytes())?;
-        warnings.extend(load_faults(cli, &config));
     }
     for (path, text) in &beside {
         write(path, text.as_bytes())?;
@@ -94,12 +91,12 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     let done = InitReport {
         configuration: if written.is_some() { "kept" } else { "written" },
         add: if written.is_some() { said(&text) } else { Vec::new() },
-        next: steps::of(arguments, &config, &plan, written.is_some()),
+        next: steps::of(arguments, &config, &plan, written.is_some())?,
         config: shown(&config),
         robots: shown(&robots),
         source: plan.source,
         beside: beside.iter().map(|(path, _)| shown(path)).collect(),
-        warnings,
+        warnings: plan.warnings,
         mode: arguments.mode,
     };
     output.show(&done, |done, output| output.render(done))?;
@@ -157,18 +154,14 @@ impl InitPlan {
                 format!("`{other}` is not a host of the site, while {host} is; --www adds it")
             }));
         }
-        let is_asked = arguments.robots.is_none() && own.is_none();
-        let copy = match &origin {
-            Some(origin) => fetch_robots_of_origin(origin, &hosts),
-            None if is_asked => fetch_published(arguments.at.as_deref(), &hosts),
-            None => Ok(None),
-        };
+        let is_needed = origin.is_some() || (arguments.robots.is_none() && own.is_none());
+        let copy = if is_needed { fetch_published(origin.as_ref(), &hosts) } else { Ok(None) };
         warnings.extend(copy.as_ref().err().cloned());
         let copy = copy.unwrap_or_default();
         let (robots, source) = match (&arguments.robots, own) {
-            (None, Some(own)) => (read_named_robots(own)?, "kept"),
+            (None, Some(own)) => (fit_robots(own)?.bytes, "kept"),
             (Some(path), _) => {
-                let robots = read_named_robots(path)?;
+                let robots = fit_robots(path)?.bytes;
                 if let Some(origin) = origin.as_ref().filter(|_| copy.is_some_and(|copy| copy != robots)) {
                     warnings.push(format!(
                         "the origin {origin} serves another robots.txt; the gateway's is the one that will count"
@@ -206,38 +199,12 @@ fn missing_siblings(hosts: &[HostPattern]) -> Vec<(String, String)> {
     others.filter(|(_, other)| !is_given(other)).collect()
 }
 
-/// The robots.txt of `--robots`, which has to be fit to come into force.
-fn read_named_robots(path: &Path) -> Result<Vec<u8>, VerbFailure> {
-    let unfit = |unfit: policy::Unfit| VerbFailure::of_file(path, &unfit);
-    let file = RobotsFile::named(path).map_err(unfit)?;
-    fitness(&file.bytes).map_err(unfit)?;
-    Ok(file.bytes)
-}
-
-/// The origin's own robots.txt, where it has one, or why it is not taken.
-fn fetch_robots_of_origin(origin: &OriginUrl, hosts: &[HostPattern]) -> Result<Option<Vec<u8>>, String> {
-    if matches!(origin, OriginUrl::Socket(_)) {
-        return Ok(None);
-    }
+/// The robots.txt that the origin has, or that the site publishes under its own name; or why none is taken.
+fn fetch_published(origin: Option<&OriginUrl>, hosts: &[HostPattern]) -> Result<Option<Vec<u8>>, String> {
     let host = hosts.iter().find_map(HostPattern::exact);
-    let copy = origin_copy::fetch(&origin.to_string(), host, host.is_none());
-    let copy = copy.map_err(|error| format!("the origin {origin} did not give its robots.txt: {error}"))?;
-    fit(copy, &format!("the origin {origin}"))
-}
-
-/// What a server has, where it can come into force.
-fn fit(copy: Option<Vec<u8>>, server: &str) -> Result<Option<Vec<u8>>, String> {
-    let file = copy.as_deref().map(|bytes| RobotsFile::take(Path::new("robots.txt"), bytes)).transpose();
-    let fitness = file.and_then(|file| file.map_or(Ok(()), |file| fitness(&file.bytes)));
-    fitness.map_err(|unfit| format!("what {server} serves as robots.txt is not taken: {unfit}"))?;
-    Ok(copy)
-}
-
-/// What the site publishes now, by its own name or at the server that is named.
-fn fetch_published(at: Option<&str>, hosts: &[HostPattern]) -> Result<Option<Vec<u8>>, String> {
-    let host = hosts.iter().find_map(HostPattern::exact);
-    let servers: Vec<String> = match (at, host) {
-        (Some(at), _) => vec![at.to_owned()],
+    let servers = match (origin, host) {
+        (Some(OriginUrl::Socket(_)), _) => return Ok(None),
+        (Some(origin), _) => vec![origin.to_string()],
         (None, Some(host)) => vec![format!("https://{host}"), format!("http://{host}")],
         (None, None) => {
             let text = "the site's own robots.txt was not looked for: --host HOST names the site, --robots FILE its file";
@@ -246,7 +213,7 @@ fn fetch_published(at: Option<&str>, hosts: &[HostPattern]) -> Result<Option<Vec
     };
     let mut why = String::new();
     for server in servers {
-        match origin_copy::fetch(&server, at.and(host), at.is_none()) {
+        match origin_copy::fetch(&server, origin.and(host), origin.is_none() || host.is_none()) {
             Ok(copy) => return fit(copy, &server),
             Err(error) => {
                 why = format!("{server} did not give the site's robots.txt: {error}; --robots FILE takes it");
@@ -254,6 +221,14 @@ fn fetch_published(at: Option<&str>, hosts: &[HostPattern]) -> Result<Option<Vec
         }
     }
     Err(why)
+}
+
+/// What a server has, where it can come into force.
+fn fit(copy: Option<Vec<u8>>, server: &str) -> Result<Option<Vec<u8>>, String> {
+    let file = copy.as_deref().map(|bytes| RobotsFile::take(Path::new("robots.txt"), bytes)).transpose();
+    let fitness = file.and_then(|file| file.map_or(Ok(()), |file| fitness(&file.bytes)));
+    fitness.map_err(|unfit| format!("what {server} serves as robots.txt is not taken: {unfit}"))?;
+    Ok(copy)
 }
 
 /// Writes a file in place, so that one that is replaced keeps its owner and who may read it.
@@ -301,13 +276,4 @@ fn toml_string(text: &impl ToString) -> String {
 
 fn toml_list<T: ToString>(texts: impl IntoIterator<Item = T>) -> String {
     texts.into_iter().map(|text| toml_string(&text)).collect::<Vec<_>>().join(", ")
-}
-
-/// Everything that would keep the gateway from loading what was written: nothing, unless its files were
-/// changed under our hands.
-fn load_faults(cli: &Cli, config: &Path) -> Vec<String> {
-    let state_dir = cli.state_dir.first().cloned();
-    let arguments = Arguments { config: Some(PathBuf::from(config)), state_dir, ..Arguments::default() };
-    let loaded = Config::load(&arguments).and_then(|config| policy::trial(config, SystemTime::now()));
-    loaded.err().map(|errors| errors.to_string()).into_iter().collect()
 }

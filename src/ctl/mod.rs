@@ -37,7 +37,7 @@ mod which_config;
 
 pub use tester::{TesterInput, TrialAnswer};
 
-use crate::policy::Unfit;
+use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::{StoreError, StoreErrorKind};
 use args::{AlertsArgs, AlertsVerb, Cli, CrawlersArgs, CrawlersVerb, Format, Verb};
 use clap::Parser as _;
@@ -108,6 +108,14 @@ impl<E: std::error::Error> From<E> for VerbFailure {
     fn from(error: E) -> Self {
         Self(error.to_string())
     }
+}
+
+/// The robots.txt at `path`, if it could come into force.
+fn fit_robots(path: &Path) -> Result<RobotsFile, VerbFailure> {
+    let unfit = |unfit| VerbFailure::of_file(path, &unfit);
+    let file = RobotsFile::named(path).map_err(unfit)?;
+    fitness(&file.bytes).map_err(unfit)?;
+    Ok(file)
 }
 
 /// Opens a file, or standard input where `path` is `-`.

@@ -11,6 +11,7 @@ use crate::policy::{self, PublicationClient, PublishedFile, PublishedKind, Refre
 use crate::record::format_span;
 use crate::report::amount;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// What became of one published file; field names are public API.
@@ -21,21 +22,12 @@ struct FetchedList {
     crawlers: Vec<String>,
     result: &'static str,
     error: Option<String>,
+    /// How much of what it holds lies there now, under the name of that; null where nothing does.
     #[serde(flatten)]
-    held: FetchedEntries,
+    held: BTreeMap<&'static str, Option<usize>>,
+    #[serde(skip)]
+    held_words: String,
     age_seconds: Option<u64>,
-}
-
-/// What lies there now, where anything does.
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum FetchedEntries {
-    Ranges(Option<usize>),
-    Keys(Option<usize>),
-    /// Whether there is one.
-    Card(bool),
-    /// How many crawlers it has.
-    Catalogue(Option<usize>),
 }
 
 #[derive(Default, Serialize)]
@@ -86,11 +78,11 @@ impl FetchedList {
     /// What is published, and what lies there now.
     fn of(publication: &PublishedFile, result: &Result<Refreshed, String>) -> Self {
         let (held, age) = publication.held(SystemTime::now());
-        let held = match publication.kind {
-            PublishedKind::Ranges => FetchedEntries::Ranges(held),
-            PublishedKind::Keys => FetchedEntries::Keys(held),
-            PublishedKind::Card => FetchedEntries::Card(held.is_some()),
-            PublishedKind::Catalogue(_) => FetchedEntries::Catalogue(held),
+        let (name, one, many) = match publication.kind {
+            PublishedKind::Ranges => ("ranges", "range", "ranges"),
+            PublishedKind::Keys => ("keys", "key", "keys"),
+            PublishedKind::Card => ("card", "card", "cards"),
+            PublishedKind::Catalogue(_) => ("catalogue", "crawler", "crawlers"),
         };
         Self {
             url: publication.url.to_string(),
@@ -98,22 +90,14 @@ impl FetchedList {
             crawlers: publication.crawlers.iter().map(ToString::to_string).collect(),
             result: result.as_ref().map_or("failed", Into::into),
             error: result.as_ref().err().cloned(),
-            held,
+            held: BTreeMap::from([(name, held)]),
+            held_words: held.map_or_else(|| format!("no {many}"), |held| amount(held as u64, one, many)),
             age_seconds: age.map(|age| age.as_secs()),
         }
     }
 
     fn line(&self) -> String {
-        let Self { url, result, .. } = self;
-        let held = match self.held {
-            FetchedEntries::Ranges(None) => "no list".to_owned(),
-            FetchedEntries::Ranges(Some(ranges)) => format!("{ranges} ranges"),
-            FetchedEntries::Card(is_there) => if is_there { "a card" } else { "no card" }.to_owned(),
-            FetchedEntries::Keys(None) => "no keys".to_owned(),
-            FetchedEntries::Keys(Some(keys)) => keys_text(keys),
-            FetchedEntries::Catalogue(None) => "no catalogue".to_owned(),
-            FetchedEntries::Catalogue(Some(crawlers)) => amount(crawlers as u64, "crawler", "crawlers"),
-        };
+        let Self { url, result, held_words, .. } = self;
         let age = self
             .age_seconds
             .map(|age| format!(", {} old", format_span(Duration::from_secs(age))))
@@ -121,11 +105,6 @@ impl FetchedList {
         let error = self.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
         let whom = self.crawlers.join(", ");
         let whom = if whom.is_empty() { whom } else { format!(" ({whom})") };
-        format!("{result:<9}  {url}: {held}{age}{whom}{error}")
+        format!("{result:<9}  {url}: {held_words}{age}{whom}{error}")
     }
-}
-
-/// So many keys, in words.
-pub(super) fn keys_text(keys: usize) -> String {
-    if keys == 1 { "1 key".to_owned() } else { format!("{keys} keys") }
 }

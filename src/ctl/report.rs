@@ -11,7 +11,7 @@ mod shares;
 mod table;
 
 pub(super) use moment::TimeArgument;
-pub(super) use shares::PurposeShare;
+pub(super) use shares::{PurposeShare, share_of};
 
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, escape_harmful};
@@ -158,12 +158,14 @@ fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {
         // A store that is named twice would count twice.
         let place = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
         if seen.insert(place) {
-            let path = folder.join(STORE_FILE);
-            let store = StoreReader::open(&path);
-            stores.push(store.map_err(|error| VerbFailure::of_stores(&[path], &error))?);
+            stores.push(open_store(folder.join(STORE_FILE))?);
         }
     }
     Ok(stores)
+}
+
+pub(super) fn open_store(path: PathBuf) -> Result<StoreReader, VerbFailure> {
+    StoreReader::open(&path).map_err(|error| VerbFailure::of_stores(&[path], &error))
 }
 
 /// Says which names there are, where the one that was asked for is none of them.

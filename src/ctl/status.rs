@@ -3,7 +3,7 @@
 use super::args::Cli;
 use super::output::Output;
 use super::style::Palette;
-use super::{VerbOutcome, VerbResult, control, mode, status, style};
+use super::{VerbOutcome, VerbResult, mode, status, style};
 use crate::control::{OriginStatus, RobotsTxtSeen, SiteStatus, StatusReport};
 use crate::record::{ConnectionEvent, StoreStatus, UnknownHost, format_span, stand_in_advice};
 use crate::report::{self, amount, grouped};
@@ -14,8 +14,7 @@ use std::io;
 use std::time::Duration;
 
 pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
-    let answer = control::ask(&cli.control_socket()?, "GET", "/status", &())?;
-    output.show_answer(&answer, print)?;
+    output.show_answer(&cli.status()?, print)?;
     Ok(VerbOutcome::Fine)
 }
 

@@ -1,8 +1,11 @@
-//! Which configuration a verb works on.
+//! Which configuration, gateway and store a verb works on.
 
 use super::VerbFailure;
 use super::args::Cli;
+use super::control::{self, GatewayAnswer};
 use crate::config::{Arguments, Config, ConfigErrors, defaults};
+use crate::control::StatusReport;
+use crate::record::STORE_FILE;
 use std::path::PathBuf;
 
 /// Where a packaged gateway has its configuration.
@@ -34,6 +37,20 @@ impl Cli {
             return defaults::control().map_err(|error| VerbFailure::with_hint(error, hint));
         };
         Config::control_of(&path).map_err(|errors| VerbFailure::with_hint(errors, hint))
+    }
+
+    /// The store of the state folder that was named first, or of the configured one.
+    pub(super) fn store(&self) -> Result<PathBuf, VerbFailure> {
+        let folder = match self.state_dir.first() {
+            Some(folder) => folder.clone(),
+            None => load_any(self)?.state_dir,
+        };
+        Ok(folder.join(STORE_FILE))
+    }
+
+    /// What a running gateway says of itself.
+    pub(super) fn status(&self) -> Result<GatewayAnswer<StatusReport>, VerbFailure> {
+        control::ask(&self.control_socket()?, "GET", "/status", &())
     }
 }
 

@@ -266,7 +266,7 @@ fn beside_a_proxy_what_the_site_publishes_is_taken() {
         "nginx",
         "--host",
         "example.org",
-        "--at",
+        "--origin",
         &site.url(),
         "--format",
         "json",
@@ -275,8 +275,6 @@ fn beside_a_proxy_what_the_site_publishes_is_taken() {
     let ended = ctl(&folder, &asked).exits(0).json();
     assert_eq!(ended["source"], "origin", "{ended}");
     assert_eq!(fs::read(folder.join("site/robots.txt")).expect("a robots.txt"), ORIGINS_ROBOTS.as_bytes());
-    let config = fs::read_to_string(folder.join("site/gateway.toml")).expect("a configuration");
-    assert!(!config.contains("\norigin"), "{config}");
 }
 
 /// A redirect or an error does not say that the site publishes nothing.
@@ -288,7 +286,7 @@ fn a_robots_txt_that_is_not_given_out_is_missed_and_one_that_has_moved_is_found(
         let moved = answer(status, "Location: /moved.txt\r\n", "");
         site.answers(move |_| Some(moved.clone()));
         let asked =
-            ["init", "--beside", "nginx", "--host", "example.org", "--at", &at, "--format", "json", name];
+            ["init", "--beside", "nginx", "--host", "example.org", "--origin", &at, "--format", "json", name];
         let ended = ctl(&folder, &asked).exits(0).json();
         assert_eq!(ended["source"], "sample", "{ended}");
         let why = format!("did not give the site's robots.txt: the answer is {}", &status[..3]);
@@ -308,8 +306,18 @@ fn beside_a_proxy_a_published_robots_txt_is_missed() {
     let folder = Folder::new();
     let ended = ctl(&folder, &["init", "--beside", "nginx", "--format", "json", "site"]).exits(0).json();
     assert!(ended["warnings"][0].as_str().is_some_and(|text| text.contains("was not looked for")), "{ended}");
-    let asked =
-        ["init", "--beside", "nginx", "--host", "example.org", "--at", NOBODY, "--format", "json", "away"];
+    let asked = [
+        "init",
+        "--beside",
+        "nginx",
+        "--host",
+        "example.org",
+        "--origin",
+        NOBODY,
+        "--format",
+        "json",
+        "away",
+    ];
     let ended = ctl(&folder, &asked).exits(0).json();
     let warnings = ended["warnings"].to_string();
     assert!(warnings.contains("did not give the site's robots.txt"), "{ended}");

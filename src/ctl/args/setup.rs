@@ -28,9 +28,6 @@ pub(in crate::ctl) struct InitArgs {
     /// Take this robots.txt [default: the one that the site serves, else a sample]
     #[arg(long, value_name = "FILE")]
     pub(in crate::ctl) robots: Option<PathBuf>,
-    /// With --beside: ask this server what the site publishes now [default: the first host, over https, then http]
-    #[arg(long, value_name = "URL", requires = "beside", conflicts_with = "origin")]
-    pub(in crate::ctl) at: Option<String>,
     /// Block crawlers of this purpose, such as ai-train, or `ai` for every AI purpose; may be repeated
     #[arg(long, value_name = "PURPOSE")]
     pub(in crate::ctl) block: Vec<PurposeSet>,

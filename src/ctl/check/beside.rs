@@ -1,8 +1,6 @@
 //! What there is to know where other proxies ask: what is then not there, and whether robots.txt comes through them.
 
-use crate::control::{RobotsTxtSeen, StatusReport};
-use crate::ctl::args::Cli;
-use crate::ctl::control;
+use crate::control::RobotsTxtSeen;
 use crate::ctl::lint::FileFinding;
 use crate::policy::{COPIES, Policy};
 use crate::robots::Severity;
@@ -69,12 +67,10 @@ fn shut_copies(path: &Path, policy: &Policy) -> Option<FileFinding> {
     Some(FileFinding::whole(path, Severity::Note, "copies-shut", message, hint))
 }
 
-/// Whether requests for robots.txt come through the proxy, where a gateway runs.
-pub(super) fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
-    let running = cli.control_socket();
-    let running = running.and_then(|socket| control::ask::<StatusReport>(&socket, "GET", "/status", &()));
-    let Ok(Some(authorize)) = running.map(|status| status.told.authorize) else { return Vec::new() };
-    let of_hosts = |RobotsTxtSeen { hosts, seconds_ago, .. }| match seconds_ago {
+/// Whether /robots.txt of these hosts came through the other proxy lately.
+pub(super) fn robots_txt(path: &Path, seen: &RobotsTxtSeen) -> FileFinding {
+    let hosts = &seen.hosts;
+    match seen.seconds_ago {
         None => {
             let message = format!(
                 "/robots.txt of `{hosts}` has not arrived through the other proxy within 24 h, so no violations are \
@@ -86,9 +82,7 @@ pub(super) fn robots_txt(cli: &Cli, path: &Path) -> Vec<FileFinding> {
         Some(ago) => {
             let message =
                 format!("/robots.txt of `{hosts}` arrives through the other proxy: last {ago} s ago");
-            let hint = "this is right";
-            FileFinding::whole(path, Severity::Note, "robots-arrives", message, hint)
+            FileFinding::whole(path, Severity::Note, "robots-arrives", message, "this is right")
         }
-    };
-    authorize.robots_txt.into_iter().map(of_hosts).collect()
+    }
 }

@@ -11,9 +11,9 @@ mod text;
 use super::args::{Cli, DiffArgs};
 use super::output::Output;
 use super::replay::Sites;
-use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
-use crate::policy::{Policy, RobotsFile, Site, Unfit, fitness};
-use crate::record::{STORE_FILE, StoreReader};
+use super::report::open_store;
+use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots};
+use crate::policy::{Policy, Site};
 use requests::{Flip, JudgedRequests, LostPages, PastRequests};
 use rules::{RuleChange, changed};
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
     let new = with_new_file(old, &sites.policy, arguments)?;
     let mut past = PastRequests::of(&sites.policy, old, &new);
     if let Some(since) = arguments.since {
-        past.of_store(&store(cli)?, since.resolve(SystemTime::now()))?;
+        past.of_store(&open_store(cli.store()?)?, since.resolve(SystemTime::now()))?;
     } else if !arguments.logs.is_empty() {
         past.of_logs(&sites, arguments)?;
     }
@@ -75,18 +75,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
 
 /// The site with the new file, which has to be fit to come into force.
 fn with_new_file(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
-    let path = &arguments.new;
-    let unfit = |unfit: Unfit| VerbFailure::of_file(path, &unfit);
-    let file = RobotsFile::named(path).map_err(unfit)?;
-    fitness(&file.bytes).map_err(unfit)?;
-    old.composed_of(policy, Some(file), &old.config.robots).map_err(unfit)
-}
-
-fn store(cli: &Cli) -> Result<StoreReader, VerbFailure> {
-    let folder = match cli.state_dir.first() {
-        Some(folder) => folder.clone(),
-        None => which_config::load_any(cli)?.state_dir,
-    };
-    let path = folder.join(STORE_FILE);
-    StoreReader::open(&path).map_err(|error| VerbFailure::of_stores(&[path], &error))
+    let file = fit_robots(&arguments.new)?;
+    let new = old.composed_of(policy, Some(file), &old.config.robots);
+    new.map_err(|unfit| VerbFailure::of_file(&arguments.new, &unfit))
 }

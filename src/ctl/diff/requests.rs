@@ -6,6 +6,7 @@ use crate::ctl::args::DiffArgs;
 use crate::ctl::explain::facts;
 use crate::ctl::logs::{EndOfLog, LogWalk, decoded};
 use crate::ctl::replay::{LineCounts, Sites, notice_time};
+use crate::ctl::report::share_of;
 use crate::decide::{NoticeTime, Verdict, VerdictOutcome};
 use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof, Purpose, Recognised};
 use crate::policy::{JudgedClient, Policy, Site};
@@ -17,11 +18,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
-
-/// How many bytes are kept of what is told apart, and how many of each beside its target. A site with more has a new
-/// robots.txt altogether.
-const BYTES: usize = 128 << 20;
-const OF_ONE: usize = 256;
 
 /// One kind of request; field names are public API.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -64,8 +60,6 @@ pub(super) struct JudgedRequests {
     pub(super) other_hosts: u64,
     /// Logs that could not be read to their end, and why.
     pub(super) broken: Vec<String>,
-    /// Those of `flipped` that found no room in the list.
-    unlisted: u64,
 }
 
 /// One site under two files, and the requests that they judge differently.
@@ -76,12 +70,11 @@ pub(super) struct PastRequests<'a> {
     pub(super) told: JudgedRequests,
     /// By what they are, with no count.
     flips: HashMap<Flip, u64>,
-    bytes: usize,
 }
 
 impl<'a> PastRequests<'a> {
     pub(super) fn of(policy: &'a Policy, old: &'a Site, new: &'a Site) -> Self {
-        Self { policy, old, new, told: JudgedRequests::default(), flips: HashMap::new(), bytes: 0 }
+        Self { policy, old, new, told: JudgedRequests::default(), flips: HashMap::new() }
     }
 
     /// Judges the requests of logs.
@@ -135,7 +128,7 @@ impl<'a> PastRequests<'a> {
                 }
             }
         }
-        self.told.share = share(self.told.judged, self.told.judged + others);
+        self.told.share = share_of(self.told.judged, self.told.judged + others);
         self.told.judged += others;
         self.told.source = "store";
         Ok(())
@@ -176,14 +169,7 @@ impl<'a> PastRequests<'a> {
             new_line,
             count: 0,
         };
-        if let Some(known) = self.flips.get_mut(&key) {
-            *known += count;
-        } else if self.bytes < BYTES {
-            self.bytes += key.target.len() + OF_ONE;
-            self.flips.insert(key, count);
-        } else {
-            self.told.unlisted += count;
-        }
+        *self.flips.entry(key).or_default() += count;
     }
 
     /// The `top` most frequent.
@@ -220,11 +206,6 @@ fn said(verdict: &Verdict<'_>) -> (&'static str, Option<u32>) {
     };
     let rule = verdict.ruling.as_ref().and_then(|ruling| ruling.rule.as_ref());
     (word, rule.map(|rule| rule.line))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a share")]
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
 
 /// Who a subject is: as the catalogue knows it, or by its name alone.

@@ -1,34 +1,52 @@
 //! Cells of a table: how wide they are on a terminal, and how they are cut and set.
 
 use crate::ctl::output::escape_harmful;
-use unicode_width::UnicodeWidthStr as _;
+use console::{Alignment, measure_text_width, pad_str, truncate_str};
+
+/// Lines of prose in a letter; mail is read at 80 columns.
+pub(super) const LETTER_WIDTH: usize = 76;
 
 /// Text made harmless, at most `width` columns of a terminal wide.
 pub(super) fn truncate(text: &str, width: usize) -> String {
-    let text = escape_harmful(text);
-    if text.width() <= width {
-        return text;
-    }
-    let mut shown = String::new();
-    for symbol in text.chars() {
-        shown.push(symbol);
-        if shown.width() >= width {
-            shown.pop();
-            break;
-        }
-    }
-    shown.push('…');
-    shown
+    truncate_str(&escape_harmful(text), width, "…").into_owned()
 }
 
-/// Text with blanks after it, or before it.
-pub(super) fn pad(text: &str, width: usize, to_the_right: bool) -> String {
-    let blanks = " ".repeat(width.saturating_sub(text.width()));
-    if to_the_right { format!("{blanks}{text}") } else { format!("{text}{blanks}") }
+/// What the templates of reports set.
+#[expect(
+    clippy::inline_always,
+    clippy::unused_self,
+    clippy::unnecessary_wraps,
+    unreachable_pub,
+    reason = "what a filter is made"
+)]
+pub(super) mod filters {
+    use super::{LETTER_WIDTH, wrapped};
+    use askama::Values;
+    use askama::filters::Safe;
+    use std::fmt::Display;
+
+    /// A paragraph of a letter.
+    #[askama::filter_fn]
+    pub(in crate::ctl::report) fn paragraph(
+        text: impl Display,
+        _: &dyn Values,
+    ) -> askama::Result<Safe<String>> {
+        Ok(Safe(wrapped(&text.to_string(), LETTER_WIDTH, "")))
+    }
+
+    /// A sentence whose lines are as wide as the terminal, those behind the first indented.
+    #[askama::filter_fn]
+    pub(in crate::ctl::report) fn hanging(
+        text: impl Display,
+        _: &dyn Values,
+        width: usize,
+    ) -> askama::Result<Safe<String>> {
+        Ok(Safe(wrapped(&text.to_string(), width, "      ")))
+    }
 }
 
 /// Words in lines of at most `width` characters; those behind the first begin with `indent`.
-pub(super) fn wrapped(text: &str, width: usize, indent: &str) -> String {
+fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let (mut lines, mut room) = (String::new(), width);
     for word in text.split_whitespace() {
         let length = word.chars().count();
@@ -57,7 +75,7 @@ pub(super) struct TableColumn {
 
 impl TableColumn {
     pub(super) fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| cell.width()).max();
+        let cells = self.cells.iter().map(|cell| measure_text_width(cell)).max();
         cells.unwrap_or_default().max(self.head.len())
     }
 }
@@ -90,9 +108,11 @@ pub(super) fn fit(mut columns: Vec<TableColumn>, width: usize) -> Vec<TableColum
 pub(super) fn lines(columns: &[TableColumn]) -> Vec<String> {
     let rows = columns.first().map_or(0, |column| column.cells.len());
     let line = |cell: &dyn Fn(&TableColumn) -> String| {
-        let cells: Vec<String> =
-            columns.iter().map(|column| pad(&cell(column), column.width(), column.is_number)).collect();
-        cells.join("  ").trim_end().to_owned()
+        let padded = columns.iter().map(|column| {
+            let alignment = if column.is_number { Alignment::Right } else { Alignment::Left };
+            pad_str(&cell(column), column.width(), alignment, None).into_owned()
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let mut lines = vec![line(&|column| column.head.to_owned())];
     lines.extend((0..rows).map(|row| line(&|column| column.cells.get(row).cloned().unwrap_or_default())));
@@ -110,7 +130,7 @@ mod tests {
         assert_eq!(truncate("百度蜘蛛", 6), "百度…");
         assert_eq!(truncate("a\u{1b}[31m", 40), "a\\u{1b}[31m");
         for width in 1..12 {
-            assert!(truncate("百度spider蜘蛛", width).width() <= width, "{width}");
+            assert!(measure_text_width(&truncate("百度spider蜘蛛", width)) <= width, "{width}");
         }
     }
 
@@ -128,7 +148,7 @@ mod tests {
         assert!(wide[0].ends_with("stale") && wide[1].contains(&"x".repeat(40)), "{wide:?}");
         for width in [24, 30, 40] {
             let narrow = lines(&fit(columns.clone(), width));
-            assert!(narrow.iter().all(|line| line.width() <= width), "{narrow:?}");
+            assert!(narrow.iter().all(|line| measure_text_width(line) <= width), "{narrow:?}");
         }
         assert!(!lines(&fit(columns, 30))[0].contains("stale"));
     }

@@ -5,7 +5,7 @@
 
 mod letter;
 
-use super::cells::truncate;
+use super::cells::{filters, truncate};
 use super::table::{TableShape, format_minute};
 use crate::ctl::output::Output;
 use crate::identify::Proof;
@@ -45,19 +45,12 @@ struct Letter<'a> {
     samples: Vec<LetterSample>,
 }
 
-/// Tells an element at a terminal.
-pub(super) fn write_element(
-    entry: &ReportEntry,
-    is_replay: bool,
-    shape: &TableShape,
-    output: &mut Output<'_>,
-) -> io::Result<()> {
-    let element = CrawlerElement { entry, is_replay, versions: None, top: shape.top }
-        .render()
-        .map_err(io::Error::other)?;
-    output.line("")?;
-    let lines = letter::lines(&element, shape.width.min(letter::WIDTH));
-    lines.iter().try_for_each(|line| output.line(truncate(line, shape.width)))
+/// An element as a terminal shows it.
+pub(super) fn element(entry: &ReportEntry, is_replay: bool, shape: &TableShape) -> io::Result<String> {
+    let element = CrawlerElement { entry, is_replay, versions: None, top: shape.top }.render();
+    let element = element.map_err(io::Error::other)?;
+    let lines: Vec<String> = element.trim_end().lines().map(|line| truncate(line, shape.width)).collect();
+    Ok(lines.join("\n"))
 }
 
 pub(super) fn write(
@@ -91,7 +84,5 @@ pub(super) fn write(
             .filter_map(|sample| LetterSample::of(sample))
             .collect(),
     };
-    letter::lines(&letter.render().map_err(io::Error::other)?, letter::WIDTH)
-        .iter()
-        .try_for_each(|line| output.line(line))
+    output.ready_line(letter.render().map_err(io::Error::other)?.trim_end())
 }

@@ -50,6 +50,6 @@ impl PurposeShare {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a share")]
-fn share_of(part: u64, whole: u64) -> f64 {
+pub(in crate::ctl) fn share_of(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }

@@ -1,15 +1,18 @@
 //! The report for a person at a terminal: the answer in one sentence, then who, how often and by which rule.
 
-use super::cells::{TableColumn, fit, lines, truncate, wrapped};
-use super::evidence::write_element;
+use super::cells::{TableColumn, filters, fit, lines, truncate};
+use super::evidence::element;
 use super::shares::PurposeShare;
+use super::table;
 use crate::ctl::output::{Output, escape_harmful};
-use crate::ctl::style::{ERROR, GOOD, STRONG, WARNING};
+use crate::ctl::style::{self, ERROR, GOOD, Palette, WARNING};
 use crate::record::{EventKind, timestamp};
-use crate::report::{Conduct, Report, ReportEntry, Summary, amount, byte_words, grouped};
+use crate::report::{self, Conduct, Report, ReportEntry, Summary, amount, byte_words, grouped};
 use anstyle::Style;
+use askama::Template;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use std::time::SystemTime;
 
 /// What nobody told the width of.
 const WIDTH: usize = 100;
@@ -44,7 +47,7 @@ impl TableShape {
 }
 
 /// The colour of a line on whoever behaved so.
-const fn style(conduct: Conduct) -> Style {
+const fn style_of(conduct: Conduct) -> Style {
     match conduct {
         Conduct::Ignored => ERROR,
         Conduct::NoReadSeen => WARNING,
@@ -53,156 +56,110 @@ const fn style(conduct: Conduct) -> Style {
     }
 }
 
+/// The whole report; its words stand in `report/table.txt`.
+#[derive(Template)]
+#[template(path = "report/table.txt", config = "src/ctl/askama.toml")]
+struct ReportText<'r> {
+    report: &'r Report,
+    summary: Summary,
+    palette: Palette,
+    shape: &'r TableShape,
+    several_sites: bool,
+    /// What crawlers took by what they fetch for, where there are several. A replay tells it beside the whole log.
+    shares: Vec<PurposeShare>,
+    tables: Vec<SiteTable>,
+    /// Crawlers that are told in full.
+    elements: Vec<String>,
+}
+
+/// The table of one site.
+struct SiteTable {
+    /// Whose table it is; empty where that is clear.
+    head: String,
+    /// Each in its colour.
+    lines: Vec<String>,
+}
+
 pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
     let shape = &TableShape { left_out: same(report), ..shape.clone() };
-    let summary = report.summary();
-    // In one piece, however wide: it is the answer, and programs may cut off the first line.
-    if let Some(title) = &summary.title {
-        output.painted_line(STRONG, title)?;
-        print_wrapped(&escape_harmful(&summary.headline), shape.width, output)?;
-    } else {
-        output.painted_line(STRONG, &summary.headline)?;
-    }
-    // A replay in which nothing was seen has no times.
-    if report.from > std::time::UNIX_EPOCH {
-        output.line(format!("{} to {}", format_minute(report.from), format_minute(report.to)))?;
-    }
-    if summary.requests > 0 {
-        totals(report, &summary, shape, output)?;
-    }
-    let several = report.crawlers.windows(2).any(|pair| pair.first().map(site) != pair.last().map(site));
-    section("", report.named(), several, shape, output)?;
-    let borrowed = "under borrowed names (not counted against those names)";
-    section(borrowed, report.borrowed(), several, shape, output)?;
-    section("not crawlers (outside headline and totals)", report.others(), several, shape, output)?;
-    if !summary.caveats.is_empty() {
-        output.line("")?;
-    }
-    for caveat in &summary.caveats {
-        print_wrapped(&format!("note: {}", escape_harmful(caveat)), shape.width, output)?;
-    }
-    if shape.in_full {
-        let mut shown = report.crawlers.iter().take(shape.top);
-        shown.try_for_each(|entry| write_element(entry, report.is_replay, shape, output))?;
-        return proposals(report, several, output);
-    }
-    if report.crawlers.is_empty() {
-        return Ok(());
-    }
-    output.line("")?;
-    output.line(if report.is_replay {
-        "--all shows each crawler in full: what it read, which rules applied and what it asked for"
-    } else {
-        "next: gatewayctl report --all, or --crawler NAME for one"
+    let (summary, palette) = (report.summary(), output.palette());
+    let several_sites =
+        report.crawlers.windows(2).any(|pair| pair.first().map(site) != pair.last().map(site));
+    let sections: [(&str, Vec<&ReportEntry>); 3] = [
+        ("", report.named().collect()),
+        ("under borrowed names (not counted against those names)", report.borrowed().collect()),
+        ("not crawlers (outside headline and totals)", report.others().collect()),
+    ];
+    let tables = sections.into_iter().flat_map(|(title, entries)| {
+        let mut sites: BTreeMap<&str, Vec<&ReportEntry>> = BTreeMap::new();
+        for entry in entries {
+            sites.entry(site(entry)).or_default().push(entry);
+        }
+        sites.into_iter().map(move |(site, entries)| SiteTable {
+            head: match (several_sites, title) {
+                (false, _) => title.to_owned(),
+                (true, "") => site.to_owned(),
+                (true, _) => format!("{site}: {title}"),
+            },
+            lines: table(&entries, shape, palette),
+        })
+    });
+    let bytes = report.named().filter_map(|entry| entry.bytes).sum();
+    let shares = PurposeShare::all(report, summary.requests, bytes);
+    let in_full = report.crawlers.iter().filter(|_| shape.in_full).take(shape.top);
+    output.render(&ReportText {
+        shares: if report.is_replay || shares.len() < 2 { Vec::new() } else { shares },
+        tables: tables.collect(),
+        elements: in_full.map(|entry| element(entry, report.is_replay, shape)).collect::<Result<_, _>>()?,
+        report,
+        summary,
+        palette,
+        shape,
+        several_sites,
     })
 }
 
-/// The totals of all crawlers, beside those of the period before. Totals of zero are left out.
-fn totals(report: &Report, summary: &Summary, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
-    output.line("")?;
-    let mut totals = vec![
-        amount(summary.requests, "request", "requests"),
-        format_violations(summary.violations, report.is_hypothetical()),
-    ];
-    for (count, one, many) in [
+/// The totals of all crawlers. Those of zero are left out.
+fn totals(summary: &Summary, is_hypothetical: bool) -> String {
+    let more = [
         (summary.stale, "stale", "stale"),
         (summary.variants, "variant", "variants"),
         (summary.refused, "refused", "refused"),
-    ] {
-        totals.extend((count > 0).then(|| amount(count, one, many)));
-    }
-    let totals = format!("all crawlers: {}", totals.join(", "));
-    print_wrapped(&totals, shape.width, output)?;
-    // A replay tells them beside the whole log.
-    if !report.is_replay {
-        let bytes = report.named().filter_map(|entry| entry.bytes).sum();
-        let shares = PurposeShare::all(report, summary.requests, bytes);
-        let shares = shares.iter().filter(|_| shares.len() > 1);
-        shares.map(|share| share.words("")).try_for_each(|line| output.line(format!("  {line}")))?;
-    }
-    if let Some(before) = &report.before {
-        let told = format!(
-            "the time before, from {}: {}, {}",
-            format_minute(before.from),
-            amount(before.all.requests, "request", "requests"),
-            format_violations(before.all.violations, report.is_hypothetical())
-        );
-        print_wrapped(&told, shape.width, output)?;
-    }
-    Ok(())
-}
-
-/// Lines that would stop those that took most, to be copied: nothing is cut, and nothing stands beside them.
-fn proposals(report: &Report, several_sites: bool, output: &mut Output<'_>) -> io::Result<()> {
-    if report.proposals.is_empty() {
-        return Ok(());
-    }
-    output.line("")?;
-    output.line("robots.txt does not name these crawlers, which sent many requests. To block them, add:")?;
-    for proposal in &report.proposals {
-        let at = if several_sites { format!(" at {}", proposal.site) } else { String::new() };
-        let purpose = proposal.purpose.map(|purpose| format!(", {purpose}")).unwrap_or_default();
-        let requests = amount(proposal.requests, "request", "requests");
-        output.line("")?;
-        output.line(format!("# {}{at}{purpose}: {requests}", proposal.crawler))?;
-        proposal.lines.lines().try_for_each(|line| output.line(line))?;
-    }
-    Ok(())
+    ];
+    let more = more.into_iter().filter(|(count, ..)| *count > 0);
+    let more = more.map(|(count, one, many)| amount(count, one, many));
+    let (requests, violations) = (
+        amount(summary.requests, "request", "requests"),
+        format_violations(summary.violations, is_hypothetical),
+    );
+    [requests, violations].into_iter().chain(more).collect::<Vec<_>>().join(", ")
 }
 
 fn site(entry: &ReportEntry) -> &str {
     &entry.subject.site
 }
 
-/// One table for each site.
-fn section<'r>(
-    title: &str,
-    entries: impl Iterator<Item = &'r ReportEntry>,
-    several_sites: bool,
-    shape: &TableShape,
-    output: &mut Output<'_>,
-) -> io::Result<()> {
-    let mut sites: BTreeMap<&str, Vec<&ReportEntry>> = BTreeMap::new();
-    for entry in entries {
-        sites.entry(site(entry)).or_default().push(entry);
-    }
-    for (site, entries) in sites {
-        output.line("")?;
-        let words = [if several_sites { site } else { "" }, title];
-        let head = words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(": ");
-        if !head.is_empty() {
-            output.painted_line(STRONG, head)?;
-        }
-        table(&entries, shape, output)?;
-    }
-    Ok(())
-}
-
-fn table(entries: &[&ReportEntry], shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
+fn table(entries: &[&ReportEntry], shape: &TableShape, palette: Palette) -> Vec<String> {
     let is_hypothetical = entries.iter().any(|entry| entry.is_hypothetical());
     let (shown, rest) = entries.split_at_checked(shape.top).unwrap_or((entries, &[]));
     let mut columns = columns(shown);
     columns.retain(|column| !shape.left_out.contains(&column.head));
     let mut columns = fit(columns, shape.width);
     columns.extend(rule(shown, &columns, shape.width));
-    let mut table = lines(&columns).into_iter();
-    if let Some(head) = table.next() {
-        output.line(head)?;
-    }
-    for (line, entry) in table.zip(shown) {
-        output.painted_line(style(entry.conduct), line)?;
-    }
+    let styles = [Style::new()].into_iter().chain(shown.iter().map(|entry| style_of(entry.conduct)));
+    let mut lines: Vec<String> =
+        lines(&columns).iter().zip(styles).map(|(line, style)| palette.paint(style, line)).collect();
     if !rest.is_empty() {
         let sum = |count: fn(&ReportEntry) -> u64| rest.iter().map(|entry| count(entry)).sum();
-        output.line(format!(
+        lines.push(format!(
             "and {} more: {}, {}; --top {} shows them",
             grouped(rest.len() as u64),
             amount(sum(|entry| entry.requests), "request", "requests"),
             format_violations(sum(|entry| entry.violations), is_hypothetical),
             entries.len()
-        ))?;
+        ));
     }
-    Ok(())
+    lines
 }
 
 /// The rule that each broke most, cut to what is left of a line; `None` where that is too little, or nobody broke any.
@@ -281,12 +238,7 @@ pub(super) fn format_violations(count: u64, is_hypothetical: bool) -> String {
 }
 
 /// A time to the minute.
-pub(super) fn format_minute(time: std::time::SystemTime) -> String {
+pub(super) fn format_minute(time: SystemTime) -> String {
     let text = timestamp(time);
     format!("{} {}Z", text.get(..10).unwrap_or_default(), text.get(11..16).unwrap_or_default())
-}
-
-/// A sentence in lines of at most `width`.
-fn print_wrapped(text: &str, width: usize, output: &mut Output<'_>) -> io::Result<()> {
-    wrapped(text, width, "      ").lines().try_for_each(|line| output.line(line))
 }

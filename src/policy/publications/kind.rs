@@ -116,7 +116,8 @@ impl PublishedFile {
         let count = |bytes: &[u8]| match self.kind {
             PublishedKind::Ranges => Some(ranges::parse(&self.path, bytes).ok()?.networks.len()),
             PublishedKind::Keys => Some(KeySet::parse(bytes).ok()?.keys.len()),
-            PublishedKind::Card | PublishedKind::Catalogue(_) => {
+            PublishedKind::Card => Some(1),
+            PublishedKind::Catalogue(_) => {
                 Some(String::from_utf8_lossy(bytes).matches("[[crawler]]").count())
             }
         };

@@ -1,44 +1,16 @@
-//! What the letter is made of, and lines that a mail can carry. It breaks none that people write, only those that clients
-//! made too long.
-
-#![expect(clippy::trivially_copy_pass_by_ref, reason = "the template calls these with what it borrows")]
+//! What the letter is made of.
 
 use crate::ctl::output::escape_harmful;
-use crate::ctl::report::cells::wrapped;
-use crate::ctl::report::table::{format_minute, format_violations};
+use crate::ctl::report::cells::LETTER_WIDTH;
 use crate::identify::ProofMethod;
-use crate::record::{EventKind, ReadTotal, SampleEvent, VersionRecord, format_span, instant, timestamp};
-use crate::report::{ReportEntry, RuleCount, grouped};
+use crate::record::{EventKind, ReadTotal, SampleEvent, VersionRecord, format_span, instant};
+use crate::report::{ReportEntry, RuleCount};
 use serde_json::Value;
-use std::fmt::{self, Write};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-pub(super) use crate::record::hexadecimal;
-
-/// Lines of prose; mail is read at 80 columns.
-pub(super) const WIDTH: usize = 76;
-
-/// The longest line, in bytes: 998 is what mail may have (RFC 5322 §2.1.1), and a reply puts marks before it.
-const LONGEST: usize = 960;
-
-/// What a line that goes on begins with.
-const GOES_ON: &str = "      ";
-
-/// In the template, a paragraph stands between two of these.
-const PARAGRAPH: char = '¶';
-
-/// The same in a value, until the paragraphs are set: no value holds it, since it is harmful to a terminal.
-const IN_A_VALUE: char = '\u{1e}';
-
-/// Spells out what could harm a terminal.
-#[derive(Clone, Copy)]
-pub(super) struct Harmless;
-
-impl askama::filters::Escaper for Harmless {
-    fn write_escaped_str<W: Write>(&self, mut out: W, text: &str) -> fmt::Result {
-        out.write_str(&escape_harmful(text).replace(PARAGRAPH, &IN_A_VALUE.to_string()))
-    }
-}
+pub(super) use crate::ctl::report::table::{format_minute, format_violations};
+pub(super) use crate::record::{hexadecimal, timestamp};
+pub(super) use crate::report::{amount, grouped};
 
 /// One request in full, as a line of the journal has it.
 pub(super) struct LetterSample(Value);
@@ -61,70 +33,27 @@ impl LetterSample {
     }
 }
 
-/// The lines of a letter: its paragraphs in lines of `width`, and no line longer than a mail may have.
-pub(super) fn lines(letter: &str, width: usize) -> Vec<String> {
-    let set =
-        |(at, part): (usize, &str)| if at % 2 == 1 { wrapped(part, width, "") } else { part.to_owned() };
-    let text: String = letter.split(PARAGRAPH).enumerate().map(set).collect();
-    let text = text.replace(IN_A_VALUE, &PARAGRAPH.to_string());
-    text.trim_end_matches('\n').split('\n').flat_map(folded).collect()
-}
-
-fn folded(text: &str) -> Vec<String> {
-    let (mut parts, mut part) = (Vec::new(), String::new());
-    for symbol in text.chars() {
-        if part.len() + symbol.len_utf8() > LONGEST {
-            parts.push(std::mem::replace(&mut part, GOES_ON.to_owned()));
-        }
-        part.push(symbol);
-    }
-    parts.push(part);
-    parts
-}
-
 /// Name and site, underlined.
 pub(super) fn heading(entry: &ReportEntry) -> String {
-    let title =
-        format!("{} at {}", escape_harmful(entry.subject.name()), escape_harmful(&entry.subject.site));
-    let line = "-".repeat(title.chars().count().min(WIDTH));
-    format!("{}\n{line}", title.replace(PARAGRAPH, &IN_A_VALUE.to_string()))
-}
-
-pub(super) fn time(time: &SystemTime) -> String {
-    timestamp(*time)
-}
-
-pub(super) fn minute(time: &SystemTime) -> String {
-    format_minute(*time)
+    let title = escape_harmful(&format!("{} at {}", entry.subject.name(), entry.subject.site));
+    format!("{title}\n{}", "-".repeat(title.chars().count().min(LETTER_WIDTH)))
 }
 
 /// Seconds as a person says them.
-pub(super) fn delay(seconds: &f64) -> String {
-    format_span(Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX))
+pub(super) fn delay(seconds: f64) -> String {
+    format_span(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-pub(super) fn violations(count: &u64, entry: &ReportEntry) -> String {
-    format_violations(*count, entry.is_hypothetical())
-}
-
-pub(super) fn number(count: &u64) -> String {
-    grouped(*count)
-}
-
-pub(super) fn amount(count: &u64, one: &str, many: &str) -> String {
-    crate::report::amount(*count, one, many)
-}
-
-pub(super) const fn it(count: &u64) -> &'static str {
-    if *count == 1 { "it" } else { "them" }
+pub(super) const fn it(count: u64) -> &'static str {
+    if count == 1 { "it" } else { "them" }
 }
 
 /// So many of the violations of an element.
-pub(super) fn of_these(count: &u64, entry: &ReportEntry) -> String {
-    if entry.violations == 1 { "It".to_owned() } else { format!("{} of these", grouped(*count)) }
+pub(super) fn of_these(count: u64, entry: &ReportEntry) -> String {
+    if entry.violations == 1 { "It".to_owned() } else { format!("{} of these", grouped(count)) }
 }
 
-pub(super) const fn by(method: &ProofMethod) -> &'static str {
+pub(super) const fn by(method: ProofMethod) -> &'static str {
     match method {
         ProofMethod::Ranges => "by an address within the ranges that its operator publishes",
         ProofMethod::Rdns => "by forward-confirmed reverse DNS",
@@ -171,23 +100,4 @@ pub(super) fn rest<'r>(rules: &[&'r RuleCount], top: usize) -> Vec<&'r RuleCount
 
 pub(super) fn sum(rules: &[&RuleCount]) -> u64 {
     rules.iter().map(|rule| rule.count).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_that_mail_cannot_carry_goes_on_and_loses_nothing() {
-        assert_eq!(folded(""), [""]);
-        assert_eq!(folded("    GET /x"), ["    GET /x"]);
-        for symbol in ["a", "é", "百"] {
-            let text = symbol.repeat(4_000);
-            let parts = folded(&text);
-            assert!(parts.len() > 4 && parts.iter().all(|part| part.len() <= LONGEST), "{symbol}");
-            assert!(parts.iter().skip(1).all(|part| part.starts_with(GOES_ON)), "{symbol}");
-            let whole: String = parts.iter().map(|part| part.trim_start()).collect();
-            assert_eq!(whole, text);
-        }
-    }
 }
