@@ -43,7 +43,7 @@ impl<E: Error + 'static> From<E> for StartFailure {
 }
 
 /// A failure that what the operator wrote is the reason of.
-fn misconfigured(error: impl Error + 'static) -> StartFailure {
+fn misconfigured(error: impl Into<Box<dyn Error>>) -> StartFailure {
     StartFailure { code: 2, error: error.into() }
 }
 
