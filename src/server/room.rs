@@ -55,18 +55,30 @@ impl ConnectionRoom {
     }
 
     /// The limits, as far as there is room. Requests of HTTP/2 have a third of it where they want more, and connections the
-    /// rest. Where room is short, one address is left half of each at most.
+    /// rest. Of a limit that is lowered, one address is left half at most.
     pub(super) fn bound(self, limits: ConnectionLimits) -> ConnectionLimits {
         if self.missing(&limits) == 0 {
             return limits;
         }
         let h2_requests = limits.h2_requests.min((self.clients / 3).max(2));
-        let connections = limits.connections.min((self.clients.saturating_sub(h2_requests) / 2).max(2));
+        let left = self.clients.saturating_sub(h2_requests);
+        let connections = limits.connections.min((left / 2).max(2));
+        let of_address = |most: usize, bounded: usize, wanted: usize| {
+            if bounded < wanted { most.min(bounded / 2) } else { most }
+        };
         ConnectionLimits {
+            connections_per_address: of_address(
+                limits.connections_per_address,
+                connections,
+                limits.connections,
+            ),
+            h2_requests_per_address: of_address(
+                limits.h2_requests_per_address,
+                h2_requests,
+                limits.h2_requests,
+            ),
             connections,
-            connections_per_address: limits.connections_per_address.min(connections / 2),
             h2_requests,
-            h2_requests_per_address: limits.h2_requests_per_address.min(h2_requests / 2),
             ..limits
         }
     }
@@ -110,7 +122,7 @@ mod tests {
     fn what_is_small_stays_as_it_is() {
         let limits = ConnectionLimits { h2_requests: 4, h2_requests_per_address: 4, ..limits() };
         let bounded = ConnectionRoom::new(Some(20_000), 40, 2, false).bound(limits);
-        assert_eq!((bounded.h2_requests, bounded.h2_requests_per_address), (4, 2));
+        assert_eq!((bounded.h2_requests, bounded.h2_requests_per_address), (4, 4));
         assert!(bounded.connections < limits.connections, "{bounded:?}");
     }
 
