@@ -238,7 +238,7 @@ mod tests {
                 "robots-gateway 1.0.0, up 1 min 1 s, policy 3: 7 things are wrong",
                 "  ! a, b: the file on disk is not in force: robots.txt: it is empty",
                 "  ! the store cannot be written since noon: disk full\\u{1b}[2J",
-                "  ! a broken store was set aside as old",
+                "  ! noon: a broken store was set aside as old",
                 "  ! the certificate a.crt expired at noon",
                 "  ! 7 requests are missing from reports: the store could not be written",
                 "  ! 8 lines of the access log were lost: its disk was too slow, or refused them",

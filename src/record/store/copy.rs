@@ -69,11 +69,13 @@ mod tests {
     fn nothing_is_written_over_and_nothing_is_left_of_a_copy_that_failed() {
         let folder = StoreFolder::new();
         let to = folder.path().join("copy.sqlite");
+        drop(StoreFile::new(folder.store()).open(false).unwrap());
         fs::write(&to, "mine").unwrap();
         let error = copy(&folder.store(), &to).unwrap_err().to_string();
         assert!(error.contains("there is something already"), "{error}");
         assert_eq!(fs::read(&to).unwrap(), b"mine");
         fs::remove_file(&to).unwrap();
+        fs::remove_file(folder.store()).unwrap();
         assert_eq!(copy(&folder.store(), &to).unwrap_err().kind(), StoreErrorKind::Missing);
         fs::write(folder.store(), vec![b'x'; 8_192]).unwrap();
         assert_eq!(copy(&folder.store(), &to).unwrap_err().kind(), StoreErrorKind::Corrupt);
