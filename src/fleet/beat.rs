@@ -14,14 +14,14 @@ use std::time::Duration;
 use tokio_postgres::{Client, Statement};
 
 /// What a member says.
-#[derive(Debug, Serialize)]
-pub(super) struct Beat<'a> {
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Beat {
     /// The id of its store, by which members are told apart.
-    pub(super) store: &'a str,
+    pub(super) store: String,
     /// Its name, for people.
-    pub(super) name: &'a str,
+    pub(super) name: String,
     /// Which process of it speaks: during an upgrade there are two.
-    pub(super) process: &'a str,
+    pub(super) process: String,
     /// Higher for the process that started later.
     pub(super) started: i64,
     /// The version of the program.
@@ -46,7 +46,7 @@ pub(super) struct Beat<'a> {
     /// A number for rows and waivers: where the database has the same one, nothing of these is news.
     pub(super) revision: i64,
     #[serde(flatten)]
-    pub(super) own: &'a OwnWord,
+    pub(super) own: OwnWord,
     /// The bytes of the files that it serves or is about to, in base64; sent only with news.
     pub(super) robots: BTreeMap<Box<str>, String>,
 }
@@ -145,7 +145,7 @@ pub(super) const BEAT: &str = "SELECT robots_gateway.beat($1::text::jsonb)::text
 /// Speaks.
 pub(super) async fn beat(
     (client, question): (&Client, &Statement),
-    said: &Beat<'_>,
+    said: &Beat,
 ) -> Result<BeatAnswer, FleetError> {
     let said = serde_json::to_string(said).map_err(|error| FleetError::Local(error.to_string()))?;
     let said = said.replace("\\u0000", "\\ufffd");

@@ -7,10 +7,10 @@ use super::FleetError;
 use super::beat::{BEAT, Beat, BeatAnswer, beat, revision};
 use super::connect::{connect_to_schema, within};
 use super::membership::FleetShared;
-use super::outbox::{self, RefusedBatch, SentOutbox};
+use super::outbox::{self, SentOutbox};
 use super::reads::ReadsTaken;
 use crate::decide::NoticeTime;
-use crate::policy::{FleetDoubt, FleetNews, OwnWord, SaidRows};
+use crate::policy::{FleetDoubt, FleetNews};
 use crate::record::{file_bytes, uptime};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -49,22 +49,14 @@ const REPLACED: &str =
 pub(super) struct FleetTask {
     shared: Arc<FleetShared>,
     stopped: watch::Receiver<bool>,
-    /// Which process of the state folder speaks, and since when it has run, as numbers that rise from one to the next.
-    process: String,
-    started: i64,
-    /// Whether the next beat makes this gateway a member.
-    joins: bool,
-    /// Everything is known up to this stamp.
-    applied: u64,
+    /// What is said next, or was said last.
+    beat: Beat,
     /// The revision that the database has.
     revision: i64,
     outbox: SentOutbox,
-    refused: RefusedBatch,
     reads: ReadsTaken,
     /// The number of the last beat, as the database counts them.
     beats: i64,
-    /// Whether what the others serve cannot be noted.
-    is_deaf: bool,
     /// A reload that is under way: for which generation, or 0 for what waited.
     reloading: Option<(i64, generation::FleetReload)>,
     refused_generation: Option<generation::RefusedGeneration>,
@@ -80,23 +72,24 @@ pub(super) struct FleetTask {
 impl FleetTask {
     pub(super) fn new(shared: Arc<FleetShared>, stopped: watch::Receiver<bool>) -> Self {
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let process = format!("{}-{}", std::process::id(), time.as_micros());
         let started = shared.gateway.current().clock.now().0.as_micros();
-        let started = i64::try_from(started).unwrap_or(i64::MAX);
-        let applied = shared.gateway.history().stamp();
+        let beat = Beat {
+            name: shared.config.name.clone(),
+            process: format!("{}-{}", std::process::id(), time.as_micros()),
+            started: i64::try_from(started).unwrap_or(i64::MAX),
+            version: env!("CARGO_PKG_VERSION"),
+            lease: shared.config.lease.as_secs_f64(),
+            applied: shared.gateway.history().stamp(),
+            ..Beat::default()
+        };
         Self {
             shared,
             stopped,
-            process,
-            started,
-            joins: false,
-            applied,
+            beat,
             revision: -1,
             outbox: SentOutbox::default(),
-            refused: RefusedBatch::default(),
             reads: ReadsTaken::default(),
             beats: 0,
-            is_deaf: false,
             reloading: None,
             refused_generation: None,
             joined: None,
@@ -147,7 +140,7 @@ impl FleetTask {
         if self.told.as_ref() != Some(&text) {
             tracing::error!("{text}; the site is served as before, and counts wait in the store");
         }
-        self.shared.status().0.error = Some(text.clone());
+        self.shared.status.lock().0.error = Some(text.clone());
         self.told = Some(text);
     }
 
@@ -169,13 +162,13 @@ impl FleetTask {
                 if self.told.take().is_some() {
                     tracing::info!("the database of the fleet answers again");
                 }
-                self.shared.status().0.error = None;
+                self.shared.status.lock().0.error = None;
             }
             let shared = Arc::clone(&self.shared);
             let pause = if shared.gateway.history().announced().at.is_empty() { PULSE } else { WAITING };
             if is_last && !has_more {
                 let sql = "SELECT robots_gateway.leave($1, $2)";
-                return within(client.query_one(sql, &[&store, &self.process])).await.map(drop);
+                return within(client.query_one(sql, &[&store, &self.beat.process])).await.map(drop);
             }
             if !has_more {
                 let mut stopped = self.stopped.clone();
@@ -201,11 +194,9 @@ impl FleetTask {
         }
         self.end_reload().await;
         let asked = uptime();
-        let mut own = self.shared.gateway.word();
-        own.error = self.refused_generation.as_ref().map(|(_, why, _)| why.clone()).or(own.error);
-        let said = revision(&own.rows, &own.waived);
-        let mut answer = beat((client, question), &self.said(store, &own, said)).await?;
-        let is_set_back = answer.stamp < self.applied
+        self.prepare(store);
+        let mut answer = beat((client, question), &self.beat).await?;
+        let is_set_back = answer.stamp < self.beat.applied
             || answer.is_member && !answer.is_replaced && answer.beats + FORGOTTEN_BEATS < self.beats;
         self.beats = answer.beats;
         if is_set_back || !answer.is_member {
@@ -213,10 +204,10 @@ impl FleetTask {
                 tracing::warn!(
                     "the database of the fleet was restored from an earlier state: all members are asked again what they serve"
                 );
-                (self.reads, self.applied) = (ReadsTaken::default(), 0);
+                (self.reads, self.beat.applied) = (ReadsTaken::default(), 0);
             }
             self.doubt();
-            self.joins = true;
+            self.beat.joins = true;
             return Ok((true, None));
         }
         if answer.is_replaced {
@@ -225,15 +216,15 @@ impl FleetTask {
         }
         self.show(store, &answer);
         self.revision = answer.revision;
-        let is_said = answer.revision == said;
+        let is_said = answer.revision == self.beat.revision;
         // Who cannot learn at the moment is not waited for less: the others hear of it by what is acknowledged.
-        let (has_learnt, fault) = match self.learn(client, &mut answer, own.covers, is_said).await {
+        let (has_learnt, fault) = match self.learn(client, &mut answer, is_said).await {
             Err(fault @ FleetError::Local(_)) => (false, Some(fault)),
             news => (news?, None),
         };
-        self.joins = false;
+        self.beat.joins = false;
         if fault.is_none() {
-            self.stand(&answer, &own.rows, is_said, asked);
+            self.stand(&answer, is_said, asked);
         }
         self.follow(&mut answer);
         let fault = self.exchange(client, store, &answer).await?.or(fault);
@@ -241,30 +232,21 @@ impl FleetTask {
         Ok((has_more, fault))
     }
 
-    /// What there is to say.
-    fn said<'a>(&'a self, store: &'a str, own: &'a OwnWord, revision: i64) -> Beat<'a> {
+    /// Puts together what there is to say.
+    fn prepare(&mut self, store: &str) {
+        let (gateway, taken) = (&self.shared.gateway, self.taken_generation());
+        let (beat, mut own) = (&mut self.beat, gateway.word());
+        store.clone_into(&mut beat.store);
+        beat.revision = revision(&own.rows, &own.waived);
         // The files are as large as all the rest, and known where nothing has changed.
-        let is_news = self.joins || revision != self.revision;
-        let robots = if is_news { self.shared.gateway.history().bytes(&own.rows) } else { BTreeMap::new() };
-        Beat {
-            store,
-            name: &self.shared.config.name,
-            process: &self.process,
-            started: self.started,
-            version: env!("CARGO_PKG_VERSION"),
-            lease: self.shared.config.lease.as_secs_f64(),
-            joins: self.joins,
-            applied: self.applied,
-            is_deaf: self.is_deaf,
-            generation: self.shared.gateway.applied_generation(),
-            taken: self.taken_generation(),
-            reads: self.reads.before().to_string(),
-            outbox: self.outbox.waiting,
-            outbox_since: self.outbox.since,
-            revision,
-            own,
-            robots: robots.into_iter().map(|(name, bytes)| (name, STANDARD.encode(bytes))).collect(),
-        }
+        let is_news = beat.joins || beat.revision != self.revision;
+        let robots = if is_news { gateway.history().bytes(&own.rows) } else { BTreeMap::new() };
+        beat.robots = robots.into_iter().map(|(name, bytes)| (name, STANDARD.encode(bytes))).collect();
+        (beat.generation, beat.taken) = (gateway.applied_generation(), taken);
+        beat.reads = self.reads.before().to_string();
+        (beat.outbox, beat.outbox_since) = (self.outbox.waiting, self.outbox.since);
+        own.error = self.refused_generation.as_ref().map(|(_, why, _)| why.clone()).or(own.error);
+        beat.own = own;
     }
 
     /// Nobody is accused until the others are known again.
@@ -278,19 +260,19 @@ impl FleetTask {
         &mut self,
         client: &Client,
         answer: &mut BeatAnswer,
-        covers: NoticeTime,
         is_said: bool,
     ) -> Result<bool, FleetError> {
         // Stamps that a database had given before it was set back are forgotten with what comes now.
-        let is_own_news = self.joins || is_said && answer.changed > self.shared.gateway.history().stamp();
+        let is_own_news =
+            self.beat.joins || is_said && answer.changed > self.shared.gateway.history().stamp();
         if answer.members.is_empty() && !is_own_news {
-            self.applied = answer.stamp;
+            self.beat.applied = answer.stamp;
             return Ok(false);
         }
         let mut news = FleetNews {
             stamp: answer.stamp,
             is_own: is_own_news,
-            covers: if is_said { covers } else { NoticeTime::default() },
+            covers: if is_said { self.beat.own.covers } else { NoticeTime::default() },
             ..FleetNews::default()
         };
         let joins = self.shared.standing().doubt() == Some(FleetDoubt::Joining);
@@ -311,8 +293,8 @@ impl FleetTask {
                 news.files.extend(file_bytes(row.try_get(0)?, row.try_get(1)?));
             }
         }
-        self.is_deaf = !self.shared.gateway.learn(news);
-        if self.is_deaf {
+        self.beat.is_deaf = !self.shared.gateway.learn(news);
+        if self.beat.is_deaf {
             // Nobody is accused here before the others need not wait for this gateway any more.
             self.doubt();
             return Err(FleetError::Local(
@@ -321,12 +303,12 @@ impl FleetTask {
                     .to_owned(),
             ));
         }
-        self.applied = answer.stamp;
+        self.beat.applied = answer.stamp;
         Ok(true)
     }
 
     /// How far this gateway may go after an answer.
-    fn stand(&mut self, answer: &BeatAnswer, rows: &SaidRows, is_said: bool, asked: Duration) {
+    fn stand(&mut self, answer: &BeatAnswer, is_said: bool, asked: Duration) {
         let standing = self.shared.standing();
         let settle = self.shared.config.settle;
         let is_settled = self.joined.is_none_or(|joined| joined.elapsed() >= settle);
@@ -340,7 +322,7 @@ impl FleetTask {
         }
         let knows = |floor: u64| floor >= answer.changed;
         let is_acknowledged = is_said && answer.floor.is_none_or(knows);
-        standing.acknowledge(rows, answer.behind.clone(), is_acknowledged);
+        standing.acknowledge(&self.beat.own.rows, answer.behind.clone(), is_acknowledged);
         let gateway = Arc::clone(&self.shared.gateway);
         if is_acknowledged && self.reloading.is_none() && gateway.may_go_on() {
             self.reload(0, move || {

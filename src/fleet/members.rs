@@ -6,7 +6,6 @@ use crate::config::FleetConfig;
 use crate::record::timestamp;
 use crate::report::PendingOutbox;
 use serde::Serialize;
-use std::collections::HashSet;
 use std::time::SystemTime;
 use tokio_postgres::{Client, Row};
 
@@ -64,29 +63,21 @@ pub fn overview(config: &FleetConfig) -> Result<FleetOverview, FleetError> {
         let sql = "SELECT coalesce(max(number), 0) FROM robots_gateway.generation";
         let generation: i64 = within(client.query_one(sql, &[])).await?.try_get(0)?;
         let rows = within(client.query(MEMBERS, &[])).await?;
-        let found: Vec<FleetMember> =
-            rows.iter().map(|row| member(row, generation)).collect::<Result<_, _>>()?;
-        // A store that was lost leaves a member that its successor has taken the place of.
-        let live: HashSet<String> = names(&found);
-        let is_shown =
-            |member: &FleetMember| member.late.as_deref() != Some(GONE) || !live.contains(&member.name);
-        let members = found.into_iter().filter(is_shown).collect();
+        let members = rows.iter().map(|row| member(row, generation)).collect::<Result<_, _>>()?;
         Ok(FleetOverview { generation, members })
     })
-}
-
-fn names(members: &[FleetMember]) -> HashSet<String> {
-    let live = members.iter().filter(|member| member.late.as_deref() != Some(GONE));
-    live.map(|member| member.name.clone()).collect()
 }
 
 const GONE: &str = "its lease has run out: it counts no violations until it reaches the database again; crawlers may still hold \
      what it served, unless `gatewayctl fleet forget NAME` says that it is gone";
 
+// A store that was lost leaves a member that its successor has taken the place of.
 const MEMBERS: &str =
     "SELECT name, store, version, generation, error, seen, outbox, outbox_since, serving::text,
     gone IS NOT NULL, extract(epoch FROM clock_timestamp() - seen)::float8
-    FROM robots_gateway.member WHERE gone IS NULL OR gone_because = 'silent' ORDER BY name, store";
+    FROM robots_gateway.member WHERE gone IS NULL OR gone_because = 'silent'
+        AND name NOT IN (SELECT name FROM robots_gateway.member WHERE gone IS NULL)
+    ORDER BY name, store";
 
 fn member(row: &Row, newest: i64) -> Result<FleetMember, FleetError> {
     let (is_gone, silence): (bool, f64) = (row.try_get(9)?, row.try_get(10)?);

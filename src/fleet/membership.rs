@@ -4,11 +4,12 @@ use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
 use crate::policy::{FleetDoubt, FleetStanding, Reloader};
 use crate::record::Recorder;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::watch;
@@ -57,7 +58,7 @@ pub(super) struct FleetShared {
     pub(super) gateway: Arc<Reloader>,
     pub(super) recorder: Arc<Recorder>,
     /// And when the database last answered.
-    status: Mutex<(FleetStatus, Option<Instant>)>,
+    pub(super) status: Mutex<(FleetStatus, Option<Instant>)>,
 }
 
 impl Fleet {
@@ -93,7 +94,7 @@ impl Fleet {
 
     /// What the member is doing.
     pub fn status(&self) -> FleetStatus {
-        let (mut status, last) = self.shared.status().clone();
+        let (mut status, last) = self.shared.status.lock().clone();
         let standing = match self.shared.standing().doubt() {
             None => "member",
             Some(FleetDoubt::Joining) => "joining",
@@ -107,7 +108,7 @@ impl Fleet {
     /// Sends the last counts and leaves: others need not wait for this gateway any more. The store is closed before.
     pub fn close(&self) {
         let _ = self.stop.send(true);
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(thread) = self.thread.lock().take() {
             // It has no way to fail but a panic, which its own hook has reported.
             let _ = thread.join();
         }
@@ -115,10 +116,6 @@ impl Fleet {
 }
 
 impl FleetShared {
-    pub(super) fn status(&self) -> MutexGuard<'_, (FleetStatus, Option<Instant>)> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn standing(&self) -> &FleetStanding {
         &self.gateway.standing
     }

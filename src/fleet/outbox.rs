@@ -26,12 +26,6 @@ pub(super) struct SentOutbox {
     pub(super) has_more: bool,
 }
 
-/// How often a batch is sent that the database refuses for what is in it.
-const TRIES: u8 = 3;
-
-/// The batch that was refused last, by its first piece, and how often.
-pub(super) type RefusedBatch = (i64, u8);
-
 /// The id of the store; nothing until it is set up.
 pub(super) fn store_id(path: &Path) -> Result<Option<String>, FleetError> {
     if !path.exists() {
@@ -46,7 +40,6 @@ pub(super) async fn send(
     shared: &FleetShared,
     store: &str,
     answer: &BeatAnswer,
-    refused: &mut RefusedBatch,
 ) -> Result<SentOutbox, FleetError> {
     let outbox = OutboxReader::open(&shared.store)?;
     if outbox.differs(answer.mark, answer.piece.as_deref().unwrap_or_default())? {
@@ -64,7 +57,7 @@ pub(super) async fn send(
             has_more = true;
             break;
         }
-        let now = take(client, store, mark, &mut batch, &shared.gateway, refused).await?;
+        let now = take(client, store, mark, &mut batch, &shared.gateway).await?;
         if now == mark {
             return Err(FleetError::Schema(format!(
                 "the fleet has counted {mark} pieces of this store, where a batch begins with {}: neither fits the other",
@@ -87,7 +80,6 @@ async fn take(
     mark: i64,
     batch: &mut OutboxBatch,
     gateway: &Reloader,
-    refused: &mut RefusedBatch,
 ) -> Result<i64, FleetError> {
     if batch.first > mark + 1 {
         let why = "counts that waited for the fleet found no room in the store, and are missing there";
@@ -106,11 +98,6 @@ async fn take(
         within(client.query_one(sql, &[&store, &batch.first, &batch.last, &batch.piece, &rows])).await;
     match taken {
         Err(error) if error.is_of_data() => {
-            let tries = if refused.0 == batch.first { refused.1 + 1 } else { 1 };
-            *refused = (batch.first, tries);
-            if tries < TRIES {
-                return Err(error);
-            }
             let why = format!("counts are missing in the fleet: {error}");
             skip(client, store, mark, batch.last + 1, &why).await
         }

@@ -80,12 +80,10 @@ impl Reloader {
 }
 
 fn waits_for(policy: &Policy, behind: &[String]) -> ConfigError {
-    let whom = match behind.len() {
-        0 => "the database of the fleet, which cannot be asked".to_owned(),
-        1..=4 => behind.join(", "),
-        more => {
-            format!("{} and {} more", behind.iter().take(3).cloned().collect::<Vec<_>>().join(", "), more - 3)
-        }
+    let whom = if behind.is_empty() {
+        "the database of the fleet, which cannot be asked".to_owned()
+    } else {
+        behind.join(", ")
     };
     let message = format!(
         "a robots.txt that changed waits for {whom}: it is served by itself once every member of the fleet knows of it or \

@@ -4,10 +4,10 @@
 
 use crate::decide::NoticeTime;
 use crate::record::{FleetWaiver, RowVersion, ServedVersions, uptime, whole_micros};
+use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -116,19 +116,19 @@ impl FleetStanding {
     /// What the others serve is not known any more. They need not wait for it, and what it said may be forgotten.
     pub fn leave(&self) {
         self.until.store(0, Ordering::Release);
-        self.state().acknowledged.clear();
+        self.state.lock().acknowledged.clear();
     }
 
     /// This is what the member is about to say. The others may forget what it no longer says as soon as that is on its way.
     pub fn says(&self, rows: &SaidRows) {
-        for (host, words) in &mut self.state().acknowledged {
+        for (host, words) in &mut self.state.lock().acknowledged {
             words.retain(|word, _| is_open(rows, host, word));
         }
     }
 
     /// Every other member knows of these rows, or these are behind.
     pub fn acknowledge(&self, rows: &SaidRows, behind: Vec<String>, is_acknowledged: bool) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if is_acknowledged {
             state.acknowledged.clone_from(rows);
         }
@@ -147,8 +147,8 @@ impl FleetStanding {
         let waits = |state: &mut StandingState| {
             !self.are_known(files, state) && !self.is_cut_off.load(Ordering::Acquire)
         };
-        let waited = self.changed.wait_timeout_while(self.state(), patience, waits);
-        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = self.state.lock();
+        self.changed.wait_while_for(&mut state, waits, patience);
         if self.are_known(files, &state) { Ok(()) } else { Err(state.behind.clone()) }
     }
 
@@ -160,7 +160,7 @@ impl FleetStanding {
 
     /// Whether the others know that this member may serve these versions.
     pub fn may_serve(&self, files: &ServedVersions) -> bool {
-        self.are_known(files, &self.state())
+        self.are_known(files, &self.state.lock())
     }
 
     /// After its lease a member's word may be forgotten. What is not known itself is nothing to wait for.
@@ -175,10 +175,6 @@ impl FleetStanding {
     /// Whether the gateway is a member of a fleet.
     pub fn has_begun(&self) -> bool {
         self.is_member.load(Ordering::Relaxed)
-    }
-
-    fn state(&self) -> MutexGuard<'_, StandingState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -16,7 +16,7 @@ impl FleetTask {
     ) -> Result<Option<FleetError>, FleetError> {
         let shared = Arc::clone(&self.shared);
         let expired = self.expire(client, answer).await;
-        let sent = outbox::send(client, &shared, store, answer, &mut self.refused).await;
+        let sent = outbox::send(client, &shared, store, answer).await;
         let sent = sent.map(|sent| self.outbox = sent);
         let read = self.reads.take(client, store, answer, &shared.gateway).await;
         let mut kept = Ok(());
@@ -64,7 +64,7 @@ impl FleetTask {
         let now = seconds(SystemTime::now());
         let there = Duration::from_micros(u64::try_from(answer.now).unwrap_or_default()).as_secs_f64();
         let since = Duration::from_micros(u64::try_from(self.outbox.since).unwrap_or_default()).as_secs_f64();
-        let mut status = self.shared.status();
+        let mut status = self.shared.status.lock();
         store.clone_into(&mut status.0.store);
         (status.0.outbox, status.0.mark) = (self.outbox.waiting, self.outbox.mark);
         status.0.outbox_seconds = if self.outbox.waiting > 0 { (now - since).max(0.0) } else { 0.0 };
