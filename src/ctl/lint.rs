@@ -5,12 +5,13 @@ mod foreign;
 use super::args::{Cli, Deny, Format, LintArgs};
 use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, escape_harmful};
+use super::style;
 use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::word;
 use crate::robots::{Finding, FindingKind, ParseLimits, Robots, Severity};
-use annotate_snippets::{AnnotationKind, Level, Origin, Snippet};
+use anstyle::Style;
 use serde::Serialize;
 use std::io;
 use std::path::Path;
@@ -71,36 +72,56 @@ impl FileFinding {
         is_note(self) && is_note(other) && (&self.path, self.code) == (&other.path, other.code)
     }
 
-    /// `path:line:column: severity: message` and the hint, or at length where the line is known. It holds for so many
+    /// `path:line:column: severity: message`, and below it the line with a mark and the hint. It holds for so many
     /// `others`, too.
     fn print(&self, others: usize, output: &mut Output<'_>) -> io::Result<()> {
-        if self.excerpt.is_some() {
-            return self.print_at_length(output);
-        }
         let place = if self.path.is_empty() { String::new() } else { format!("{}: ", self.place()) };
         let more = if others == 0 { String::new() } else { format!(" (and {others} more like it)") };
         output.line(format!("{place}{}: {}{more}", self.severity, self.message))?;
-        self.hint.iter().try_for_each(|hint| output.line(format!("  hint: {hint}")))
+        self.print_excerpt(output)?;
+        match &self.hint {
+            Some(hint) => output.line(format!("  hint: {hint}")),
+            None => Ok(()),
+        }
     }
 
-    /// The same over several lines, as compilers do: what, where, the line with a mark, and the hint.
+    const fn style(&self) -> Style {
+        match self.severity {
+            Severity::Error => style::ERROR,
+            Severity::Warning => style::WARNING,
+            Severity::Note => style::NOTE,
+        }
+    }
+
+    /// The same over several lines: what, where, the line with a mark, and the hint.
     fn print_at_length(&self, output: &mut Output<'_>) -> io::Result<()> {
-        let level = match self.severity {
-            Severity::Error => Level::ERROR,
-            Severity::Warning => Level::WARNING,
-            Severity::Note => Level::NOTE,
-        };
-        let (path, message) = (escape_harmful(&self.path), escape_harmful(&self.message));
-        let title = level.primary_title(message).id(self.code);
-        let told = match (&self.excerpt, self.line) {
-            (Some(Excerpt { text, meant }), Some(line)) => {
-                let mark = AnnotationKind::Primary.span(meant.clone());
-                title.element(Snippet::source(text).line_start(line).path(path).annotation(mark))
+        let palette = output.palette();
+        let frame = |text: &str| palette.paint(style::FRAME, text);
+        let gutter = " ".repeat(self.number().len());
+        let head = palette.paint(self.style(), &format!("{}[{}]", self.severity, self.code));
+        output.ready_line(&format!("{head}: {}", palette.paint(style::STRONG, &self.message)))?;
+        output.ready_line(&format!("{gutter}{} {}", frame("-->"), escape_harmful(&self.place())))?;
+        self.print_excerpt(output)?;
+        match &self.hint {
+            Some(hint) => {
+                output.ready_line(&format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint)))
             }
-            _ => title.element(Origin::path(path)),
-        };
-        let hint = self.hint.iter().map(|hint| Level::HELP.with_name("hint").message(escape_harmful(hint)));
-        output.ready_line(&output.palette().renderer().render(&[told.elements(hint)]))
+            None => Ok(()),
+        }
+    }
+
+    fn number(&self) -> String {
+        self.line.unwrap_or_default().to_string()
+    }
+
+    fn print_excerpt(&self, output: &mut Output<'_>) -> io::Result<()> {
+        let Some(Excerpt { text, indent, width }) = &self.excerpt else { return Ok(()) };
+        let (palette, number) = (output.palette(), self.number());
+        let (gutter, bar) = (" ".repeat(number.len()), palette.paint(style::FRAME, "|"));
+        output.ready_line(&format!("{gutter} {bar}"))?;
+        output.ready_line(format!("{} {bar} {text}", palette.paint(style::FRAME, &number)).trim_end())?;
+        let mark = palette.paint(self.style(), &"^".repeat(*width));
+        output.ready_line(&format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))
     }
 }
 

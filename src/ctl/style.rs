@@ -4,20 +4,19 @@
 //! other programs do. A run of checks (`CI`) gets none that a person would not: its logs are read as files.
 
 use super::output::escape_harmful;
-use annotate_snippets::Renderer;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, IsTerminal as _};
 
 /// An error, or what is wrong now.
 pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(super) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(super) const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+/// What holds an excerpt together.
+pub(super) const FRAME: Style = AnsiColor::Blue.on_default().bold();
 /// All is well.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// A heading.
 pub(super) const STRONG: Style = Style::new().bold();
-
-/// How much of a long line of a file is shown, in columns.
-const WIDEST: usize = 100;
 
 /// Whether there are colours.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +35,6 @@ impl Palette {
     /// No colours.
     pub(super) const fn plain() -> Self {
         Self { is_coloured: false }
-    }
-
-    /// What draws a line of a file with a mark below it.
-    pub(super) fn renderer(self) -> Renderer {
-        let renderer = if self.is_coloured { Renderer::styled() } else { Renderer::plain() };
-        renderer.term_width(WIDEST)
     }
 
     /// `text`, made harmless, in its colour.

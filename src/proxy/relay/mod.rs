@@ -45,6 +45,7 @@ pub(super) struct RelayRequest<'a> {
 }
 
 /// What has become of the answer.
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// How long the origin took to begin its answer.
