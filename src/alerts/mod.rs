@@ -7,13 +7,13 @@ mod look;
 
 use crate::control::StatusReport;
 use crate::policy::{Reloader, Webhook, root_certs};
-use crate::record::{Journal, hexadecimal};
+use crate::record::{Journal, hexadecimal, replace_file};
 use look::{Alert, AlertKind};
 use ring::hmac;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -31,6 +31,9 @@ const SIGNATURE: &str = "X-Robots-Gateway-Signature";
 
 /// How often the thread has a turn.
 const TURN: Duration = Duration::from_secs(1);
+
+/// What is remembered of what was told, in the state folder, so that a start tells nothing twice.
+const FILE: &str = "alerts.json";
 
 /// How long what was told has to be gone before it is told again, in seconds. Crawlers come and go.
 const QUIET: u64 = 600;
@@ -59,7 +62,7 @@ pub fn watch(
 ) -> io::Result<()> {
     let turns = move || {
         // When it looked last, what was lost by then, and what was told.
-        let (mut looked, mut lost, mut memory) = (None::<Instant>, 0, AlertMemory::default());
+        let (mut looked, mut lost, mut memory) = (None::<Instant>, 0, None);
         let mut delivery = Delivery { waiting: VecDeque::new(), taken: Vec::new(), fails: false, totals };
         loop {
             let policy = reloader.current();
@@ -69,6 +72,7 @@ pub fn watch(
                 looked = Some(Instant::now());
                 // Lines beyond `journal_rate` were left out as they should be.
                 let found = look::look(&status(), journal.status().beyond_rate, &policy, &mut lost);
+                let memory = memory.get_or_insert_with(|| AlertMemory::open(&policy.config.state_dir));
                 let gateway = policy.config.fleet.as_ref().map(|fleet| &*fleet.name);
                 let (now, room) = (SystemTime::now(), MOST - delivery.waiting.len());
                 let news = memory.news(found, room, now).into_iter();
@@ -81,9 +85,10 @@ pub fn watch(
     std::thread::Builder::new().name("alerts".to_owned()).spawn(turns).map(drop)
 }
 
-/// What was found, and told, since the start of the process.
-#[derive(Debug, Default)]
+/// What was found, and told.
+#[derive(Debug)]
 struct AlertMemory {
+    path: PathBuf,
     /// Until when what was told is not told again, in Unix time: it may be gone for a while and still be the same. As many
     /// as a receiver gets in the time that they are remembered for.
     quiet_until: BTreeMap<String, u64>,
@@ -92,6 +97,14 @@ struct AlertMemory {
 }
 
 impl AlertMemory {
+    /// What an earlier process knew; a file that cannot be read is as none.
+    fn open(folder: &Path) -> Self {
+        let path = folder.join(FILE);
+        let text = std::fs::read(&path).unwrap_or_default();
+        let quiet_until = serde_json::from_slice(&text).unwrap_or_default();
+        Self { path, quiet_until, before: BTreeSet::new() }
+    }
+
     /// What is to be told of what a look `found`, `room` of it at most: the next look finds the rest again. What was told
     /// before is only remembered for longer.
     fn news(&mut self, mut found: Vec<Alert>, mut room: usize, now: SystemTime) -> Vec<Alert> {
@@ -111,6 +124,13 @@ impl AlertMemory {
             room -= usize::from(is_news);
             is_news
         });
+        if !found.is_empty() {
+            let text = serde_json::to_vec(&self.quiet_until).map_err(io::Error::other);
+            if let Err(error) = text.and_then(|text| replace_file(&self.path, &text)) {
+                let file = self.path.display();
+                tracing::warn!(%file, "cannot save which alerts were sent, so they may be sent again after a restart: {error}");
+            }
+        }
         found
     }
 }
@@ -213,11 +233,13 @@ mod tests {
 
     #[test]
     fn what_holds_is_told_once_and_again_after_it_was_gone() {
-        let mut memory = AlertMemory::default();
+        let folder = tempfile::tempdir().unwrap();
+        let mut memory = AlertMemory::open(folder.path());
         let ignores = || vec![condition(AlertKind::IgnoresRules, Some("GPTBot"))];
         assert_eq!(memory.news(ignores(), MOST, at(1_000)).len(), 1);
         assert_eq!(memory.news(ignores(), MOST, at(1_030)).len(), 0);
-        // After hours without a request.
+        // Another process, and hours without a request.
+        let mut memory = AlertMemory::open(folder.path());
         assert_eq!(memory.news(ignores(), MOST, at(80_000)).len(), 0);
         assert_eq!(memory.news(Vec::new(), MOST, at(80_030)).len(), 0);
         assert_eq!(memory.news(ignores(), MOST, at(80_000 + 86_401)).len(), 1);
@@ -227,7 +249,8 @@ mod tests {
 
     #[test]
     fn an_origin_has_to_fail_in_two_looks_in_a_row() {
-        let mut memory = AlertMemory::default();
+        let folder = tempfile::tempdir().unwrap();
+        let mut memory = AlertMemory::open(folder.path());
         let fails = [true, false, true, false, true, true, true];
         let told = (0..).zip(fails).map(|(look, fails)| {
             let found = fails.then(|| condition(AlertKind::OriginFailing, None));
@@ -238,7 +261,8 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_told_by_the_next_look() {
-        let mut memory = AlertMemory::default();
+        let folder = tempfile::tempdir().unwrap();
+        let mut memory = AlertMemory::open(folder.path());
         let many = || {
             let names = (0..MOST + 10).map(|name| name.to_string());
             names.map(|name| condition(AlertKind::Impersonation, Some(&name))).collect::<Vec<_>>()

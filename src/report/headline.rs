@@ -197,6 +197,9 @@ fn excused(names: &[NamedEntries<'_>]) -> Option<String> {
 
 /// The same where nobody can have broken anything: what the rules would have meant, and for whom.
 fn hypothetical(names: &[NamedEntries<'_>], disallowed: usize) -> String {
+    if names.is_empty() {
+        return "no crawler was seen".to_owned();
+    }
     if disallowed == 0 {
         return "these rules would have disallowed nothing that any crawler asked for".to_owned();
     }

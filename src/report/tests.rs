@@ -223,8 +223,8 @@ fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
     assert_eq!((unproved.conduct, unproved.reads, unproved.requests), (Conduct::Unknown, 1, 0));
     assert_eq!(
         report.summary().headline,
-        "2 of 2 crawlers broke rules: Onebot once (confirmed); 1 was not seen to read them, and 1 may or may not \
-         have read them"
+        "1 of 2 crawlers broke rules that it was not seen to read: Twobot once (confirmed); 1 more broke rules that it \
+         may or may not have read"
     );
 }
 

@@ -121,7 +121,7 @@ fn ignore_rules(gateway: &Daemon) {
 #[test]
 fn a_crawler_that_begins_to_ignore_the_rules_is_told_of_once_and_signed() {
     let (origin, receiver) = (Nginx::start(), AlertReceiver::answering(&["204 No Content"], None));
-    let gateway = telling(&origin, &format!("http://{}/hook?key=k3y", receiver.address), "").start();
+    let mut gateway = telling(&origin, &format!("http://{}/hook?key=k3y", receiver.address), "").start();
     ignore_rules(&gateway);
     let alert = receiver.first("ignores-rules");
     assert_eq!((&alert["crawler"], &alert["site"]), (&"GPTBot".into(), &"default".into()), "{alert}");
@@ -137,7 +137,9 @@ fn a_crawler_that_begins_to_ignore_the_rules_is_told_of_once_and_signed() {
         .collect();
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
     hmac::verify(&key, &body, &tag).expect("the signature of the body");
-    // More of the same tells nothing again; a fault of a file comes after all that.
+    // More of the same, and another start, tell nothing again; a fault of a file comes after all that.
+    ignore_rules(&gateway);
+    gateway.restart();
     ignore_rules(&gateway);
     std::fs::write(gateway.robots(), b"\0").expect("written");
     assert!(receiver.first("refused")["text"].as_str().is_some_and(|text| text.contains("robots.txt")));
