@@ -45,14 +45,9 @@ pub(super) fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -
     let tell = |list: &Arc<super::RangeList>| {
         let name = name(&list.path);
         match list.network(address) {
-            Some(network) => {
-                let services = list.services(address).join("`, `");
-                let whose =
-                    if services.is_empty() { services } else { format!(", which is for `{services}`") };
-                format!("{address} lies in {network} of {name}{whose}")
-            }
+            Some(network) => format!("{address} lies in {network} of {name}"),
             None if list.is_recent(now) => {
-                format!("{address} lies in none of the {} ranges of {name}", list.networks())
+                format!("{address} lies in none of the {} ranges of {name}", list.prefixes.len())
             }
             None => format!("{name} does not contain {address}, but is too old to contradict a name"),
         }

@@ -11,7 +11,7 @@ use super::kind::{PublishedFile, PublishedKind};
 use crate::config::Config;
 use crate::config::ranges::file_name;
 use crate::policy::certificates::read_certificates;
-use crate::policy::fetched::{FetchAnswer, FetchHead, FetchRules, FetchTime, Validators, retry_after};
+use crate::policy::fetched::{FetchAnswer, FetchHead, FetchRules, Validators, retry_after};
 use crate::policy::proof::is_public;
 use http::header;
 use std::path::Path;
@@ -26,9 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
-
-/// How often a publisher of ranges is asked at most (draft-illyes-webbotauth-jafar); a mirror is the operator's own.
-const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What a directory of keys is asked for as.
 const KEYS_TYPE: &str = "application/http-message-signatures-directory+json";
@@ -107,11 +104,6 @@ impl PublicationClient {
     ) -> (FetchHead, Result<Refreshed, String>) {
         let kind = publication.kind;
         let mut copy = publication.copy();
-        let is_fresh = |heard: FetchTime| now.duration_since(heard.time).is_ok_and(|age| age < HOUR);
-        let is_known = copy.validators().is_some() && copy.head.heard().is_some_and(is_fresh);
-        if self.mirror.is_none() && kind == PublishedKind::Ranges && is_known {
-            return (copy.head, Ok(Refreshed::Unchanged));
-        }
         let mut answer = self.fetch(kind, &publication.url, copy.validators());
         let is_absent =
             self.mirror.is_some() && kind != PublishedKind::Ranges && answer == FetchAnswer::None(404);
@@ -171,10 +163,6 @@ impl PublicationClient {
                 return failed(format!("the publisher answers {status}"), wait);
             }
         }
-        let media_type = field(&answer, &header::CONTENT_TYPE).unwrap_or_default();
-        if let Some(version) = newer_version(&media_type) {
-            return failed(format!("is of version {version} of its format, and 1 is understood"), None);
-        }
         let validators = Validators {
             etag: field(&answer, &header::ETAG),
             modified: field(&answer, &header::LAST_MODIFIED),
@@ -197,20 +185,6 @@ impl PublicationClient {
             }
         }
     }
-}
-
-/// The version that a media type `application/jafar+json` gives, where its major number is higher than what is understood:
-/// what it holds must not be guessed at.
-fn newer_version(media_type: &str) -> Option<&str> {
-    let (kind, parameters) = media_type.split_once(';')?;
-    let is_version = |parameter: &str| {
-        parameter.trim().split_once('=').as_ref().is_some_and(|(name, _)| *name == "version")
-    };
-    let parameter = parameters.split(';').find(|parameter| is_version(parameter))?;
-    let version = parameter.trim().split_once('=')?.1.trim_matches('"');
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    let is_newer = major.is_none_or(|major| major > 1);
-    (kind.trim().eq_ignore_ascii_case("application/jafar+json") && is_newer).then_some(version)
 }
 
 const fn failed(why: String, retry_after: Option<Duration>) -> FetchAnswer {
@@ -256,26 +230,5 @@ impl Resolver for PublicResolver {
             kept.push(*address);
         }
         if kept.is_empty() { Err(ureq::Error::HostNotFound) } else { Ok(kept) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_newer_format_is_told_by_its_media_type() {
-        for fine in [
-            "application/json",
-            "application/jafar+json",
-            "application/jafar+json; version=1.9",
-            "Application/JAFAR+json;charset=utf-8;version=\"1.0\"",
-            "application/json; version=2",
-        ] {
-            assert_eq!(newer_version(fine), None, "{fine}");
-        }
-        assert_eq!(newer_version("application/jafar+json; version=2.0"), Some("2.0"));
-        assert_eq!(newer_version("application/jafar+json;charset=utf-8;version=\"10\""), Some("10"));
-        assert_eq!(newer_version("application/jafar+json; version=new"), Some("new"));
     }
 }
