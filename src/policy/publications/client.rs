@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// What a directory of keys is asked for as.
-const KEYS_TYPE: &str = "application/http-message-signatures-directory+json";
+/// A directory of keys has a media type of its own, and some have it under others.
+const ACCEPTED: &str = "application/http-message-signatures-directory+json, */*";
 
 /// How often a publisher may point elsewhere.
 const REDIRECTS: u32 = 5;
@@ -140,8 +140,7 @@ impl PublicationClient {
             PublishedKind::Keys => &self.key_agent,
             PublishedKind::Catalogue(_) => &self.catalogue_agent,
         };
-        let accepted = if kind == PublishedKind::Keys { KEYS_TYPE } else { "*/*" };
-        let mut request = agent.get(self.address(kind, url)).header(header::ACCEPT, accepted);
+        let mut request = agent.get(self.address(kind, url)).header(header::ACCEPT, ACCEPTED);
         let known = [
             (header::IF_NONE_MATCH, known.and_then(|known| known.etag.as_ref())),
             (header::IF_MODIFIED_SINCE, known.and_then(|known| known.modified.as_ref())),
