@@ -23,6 +23,8 @@ const LONGEST_NAME: usize = 120;
 pub struct RangeFile {
     /// The networks, in file order; at least one. A single address is a network of its own.
     pub networks: Vec<Network>,
+    /// For which services of its publisher a network is, where the list says so (draft-illyes-webbotauth-jafar).
+    pub services: Vec<(Network, Box<str>)>,
     /// When the publisher made the list, where the file tells.
     pub created: Option<SystemTime>,
 }
@@ -38,7 +40,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<RangeFile, ConfigError> {
     let file = match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => json::parse(path, text)?,
         Some(b'<') => return Err(fault(path, text, 0, "a web page, and no list of address ranges")),
-        _ => RangeFile { networks: lines(path, text)?, created: None },
+        _ => RangeFile { networks: lines(path, text)?, services: Vec::new(), created: None },
     };
     match file.networks.len() {
         0 => Err(ConfigError::whole(path, "no address range in the list")),

@@ -43,7 +43,7 @@ pub fn trial(config: Config, now: SystemTime) -> Result<Policy, LoadError> {
 
 /// A policy that follows none, all of whose files are fit.
 fn first(config: Config, options: LoadOptions, now: SystemTime) -> Result<Policy, LoadError> {
-    let origins = OriginFiles::open(&config);
+    let origins = OriginFiles::remembered(&config);
     let LoadedPolicy { policy, unfit } = load(config, None, &origins, options, now)?;
     if unfit.is_empty() { Ok(policy) } else { Err(ConfigErrors(unfit)) }
 }

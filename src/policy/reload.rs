@@ -7,6 +7,7 @@ use super::changes::{ReloadReport, ReloadResult, SiteChange, hold_back};
 use super::fetched::Teller;
 use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
 use super::overrides::Overrides;
+use super::robots_file::RobotsFile;
 use super::{CurrentPolicy, FleetStanding, NoticeHistory, OriginFiles, Policy, Site, fleet};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors};
 use crate::record::{ReadBook, Recorder, RowsError, timestamp};
@@ -288,7 +289,9 @@ impl Reloader {
                 });
                 (swap, errors)
             }
-            Err(ConfigErrors(errors)) => {
+            Err(ConfigErrors(mut errors)) => {
+                let held_back = changes_held_back(&previous, errors.first());
+                errors.extend(held_back);
                 (PolicySwap { former: Arc::clone(&previous), current: previous }, errors)
             }
         })
@@ -334,6 +337,22 @@ impl Reloader {
         let config = previous.config.changed_keys(&current.config);
         ReloadReport { result, sites: sites.collect(), config, restart, errors: errors.to_vec() }
     }
+}
+
+/// Each robots.txt that changed, and cannot come into force while another file holds everything up.
+fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ConfigError> {
+    let Some(error) = error else { return Vec::new() };
+    let changed = |site: &Arc<Site>| {
+        let path = site.config.robots.file().filter(|_| !site.config.robots.is_composed())?;
+        let file = RobotsFile::read(path).ok().filter(|file| Some(file.id) != site.version())?;
+        let message = format!(
+            "this robots.txt changed to {}, which is not in force: {} has a fault; mend that first",
+            file.id,
+            error.path.display()
+        );
+        Some(ConfigError::whole(path, message))
+    };
+    previous.sites().iter().filter_map(changed).collect()
 }
 
 /// The policy that was in force, and the one that is; twice the same where nothing changed.

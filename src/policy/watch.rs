@@ -5,11 +5,12 @@
 //! file systems that tell nothing need no care of their own.
 
 use super::fetched::Teller;
-use super::reload::{Reloader, Trigger};
-use crate::config::reading::{self, FileMarks, marks_of};
-use notify::event::{AccessKind, AccessMode, ModifyKind};
+use super::reload::{ReloadError, Reloader, Trigger};
+use crate::config::reading::{self, FileMarks, MarkFound, marks_of};
+use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
-use std::collections::BTreeMap;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -26,8 +27,14 @@ const REST: u32 = 50;
 /// The same where something has happened in one of the folders: where that is so all the time, looks take a tenth of it.
 const BRIEF_REST: u32 = 10;
 
-/// How long all files must be left alone before they are read.
+/// How long to gather events that belong together, as those of a symlink swap do.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// How long a file must be left alone before it is read, unless its writer is known to have finished.
 const QUIET: Duration = Duration::from_millis(100);
+
+/// How long a file that is never left alone holds up the others.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often to read again while something could not be read, or a name not be resolved.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -56,12 +63,15 @@ struct Watch {
     read: FileMarks,
     read_at: Instant,
     /// What they looked like at the last look, and since when.
-    seen: FileMarks,
-    seen_at: Instant,
+    seen: BTreeMap<PathBuf, (MarkFound, Instant)>,
+    /// Since when there is a change that was not read, because files were not left alone.
+    restless_since: Option<Instant>,
     /// How often a file system had not answered before the files were last read.
     unanswered: u64,
     /// Has the next look come at once. It also keeps the other end waiting where nothing can be watched.
     nudge: SyncSender<()>,
+    /// Files that were put in place whole, or closed by their writer, since the last look.
+    finished: Arc<Mutex<BTreeSet<PathBuf>>>,
     watcher: Option<RecommendedWatcher>,
     watched: Folders,
     teller: Teller,
@@ -77,10 +87,11 @@ impl Watch {
         Self {
             read: FileMarks::new(),
             read_at: Instant::now(),
-            seen: FileMarks::new(),
-            seen_at: Instant::now(),
+            seen: BTreeMap::new(),
+            restless_since: None,
             unanswered: 0,
             nudge,
+            finished: Arc::default(),
             watcher: None,
             watched: Folders::new(),
             teller: Teller::default(),
@@ -93,34 +104,44 @@ impl Watch {
     fn run(mut self, nudges: &Receiver<()>) {
         let mut pause = Duration::ZERO;
         while nudges.recv_timeout(pause) != Err(RecvTimeoutError::Disconnected) {
+            std::thread::sleep(GATHER.max(self.took * BRIEF_REST).min(QUIET));
             let Some(reloader) = self.reloader.upgrade() else { return };
             pause = self.look(&reloader).unwrap_or_else(|| LOOK.max(self.took * REST));
             if self.listened.is_none_or(|at| self.watched.is_empty() && at.elapsed() >= AGAIN) {
                 self.listen(&reloader);
             }
-            std::thread::sleep((self.took * BRIEF_REST).min(QUIET).min(pause));
         }
     }
 
-    /// Reads the files where one looks different from when it was read last, and all have been left alone. Says when to
-    /// look again, where that is soon.
+    /// Reads the files where one looks different from when it was read last, and all that do have been left alone. Says
+    /// when to look again, where that is soon.
     fn look(&mut self, reloader: &Reloader) -> Option<Duration> {
+        let finished = std::mem::take(&mut *self.finished.lock());
         let begun = Instant::now();
-        let marks = marks_of(reloader.current().files().map(|file| absolute(&file)));
+        let policy = reloader.current();
+        let marks = marks_of(policy.files().map(|file| absolute(&file)));
         let now = Instant::now();
         self.took = now - begun;
-        if marks != self.seen {
-            (self.seen, self.seen_at) = (marks, now);
-        }
-        let is_due = || now - self.read_at >= AGAIN && self.is_incomplete(reloader);
-        if self.seen == self.read && !is_due() {
+        if marks == self.read && !(now - self.read_at >= AGAIN && self.is_incomplete(reloader)) {
+            self.restless_since = None;
             return None;
         }
-        let wait = QUIET.saturating_sub(now - self.seen_at);
-        if !wait.is_zero() {
+        self.seen.retain(|file, _| marks.contains_key(file));
+        let mut wait = Duration::ZERO;
+        for (file, mark) in &marks {
+            let (seen, since) = self.seen.entry(file.clone()).or_insert((*mark, now));
+            if seen != mark {
+                (*seen, *since) = (*mark, now);
+            }
+            if self.read.get(file) != Some(mark) && !finished.contains(file) {
+                wait = wait.max(QUIET.saturating_sub(now - *since));
+            }
+        }
+        let restless = now - *self.restless_since.get_or_insert(now);
+        if !wait.is_zero() && restless < PATIENCE {
             return Some(wait);
         }
-        self.reload(reloader).then_some(QUIET)
+        self.reload(reloader, marks, restless >= PATIENCE).then_some(QUIET)
     }
 
     /// Whether a file system did not answer, a name has no address yet, or an exception has ended.
@@ -130,56 +151,59 @@ impl Watch {
             || reloader.current().is_outlived(SystemTime::now())
     }
 
-    /// Reads the files, which looked like that a moment ago; `true` where nothing came of it. A panic there is a fault of
-    /// ours, and must not end the watching.
+    /// Reads the files, which looked like `marks`; `true` where nothing came of it. A panic there is a fault of ours, and
+    /// must not end the watching.
     ///
     /// Nothing comes of it where a file is changed meanwhile, or was between the look and the reading: its writer may
-    /// have come to half of it.
-    fn reload(&mut self, reloader: &Reloader) -> bool {
+    /// have come to half of it. One that never rests `is_enough` at last.
+    fn reload(&mut self, reloader: &Reloader, marks: FileMarks, is_enough: bool) -> bool {
         self.unanswered = reading::unanswered();
         // Taken before the files are read, so that no later change can pass for this one.
-        (self.read, self.read_at, self.listened) = (self.seen.clone(), Instant::now(), None);
-        let are_unchanged = || marks_of(self.read.keys().cloned()) == self.read;
+        (self.read, self.read_at, self.listened) = (marks, Instant::now(), None);
+        let are_unchanged = || is_enough || marks_of(self.read.keys().cloned()) == self.read;
         // The hook has reported where.
         let done = catch_unwind(AssertUnwindSafe(|| {
             reloader.reload_if(Trigger::Watch, false, false, &are_unchanged)
         }));
-        let is_left = matches!(done, Ok(Err(_)));
-        if is_left {
-            self.read.clear();
+        let Ok(Err(error)) = done else {
+            self.restless_since = None;
+            return false;
+        };
+        if error != ReloadError::FileChanged {
+            self.restless_since = None;
         }
-        is_left
+        self.read.clear();
+        true
     }
 
     /// Watches every folder that a change of the files would show up in: those above them, and those above where they
     /// lead. What changes elsewhere on the way is found by looking.
     fn listen(&mut self, reloader: &Reloader) {
-        let mut folders = Folders::new();
-        for file in reloader.current().files().map(|file| absolute(&file)) {
+        let policy = reloader.current();
+        let mut ours: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+        for file in policy.files().map(|file| absolute(&file)) {
             let owned = file.clone();
-            let target = reading::with_timeout(&file, move || owned.canonicalize()).and_then(|target| target);
-            for folder in [Some(file), target.ok()].iter().flatten().flat_map(|path| path.ancestors().skip(1))
-            {
-                if !folders.contains_key(folder)
-                    && let Some(metadata) = reading::metadata(folder)
-                {
-                    folders.insert(folder.to_owned(), (metadata.dev(), metadata.ino()));
-                }
-            }
+            let target = reading::with_timeout(&file, move || owned.canonicalize());
+            ours.extend(target.ok().and_then(Result::ok).map(|target| (target, file.clone())));
+            ours.insert(file.clone(), file);
         }
+        let mut names: BTreeSet<&Path> = ours.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+        // The journal and the store are written there all the time, and each time would have the files looked at.
+        let state = absolute(&policy.config.state_dir);
+        if ours.keys().all(|path| path.parent() != Some(&state)) {
+            names.remove(&*state);
+        }
+        let folder = |name: &Path| {
+            let metadata = reading::metadata(name)?;
+            Some((name.to_owned(), (metadata.dev(), metadata.ino())))
+        };
+        let folders: Folders = names.into_iter().filter_map(folder).collect();
         self.listened = Some(Instant::now());
         if folders == self.watched {
             return;
         }
-        let nudge = self.nudge.clone();
-        let tell = move |event: notify::Result<Event>| {
-            // An error means that events were lost: that is one more reason to look.
-            if event.map_or(true, |event| may_be_a_save(event.kind)) {
-                // One that waits already will do.
-                let _ = nudge.try_send(());
-            }
-        };
-        self.watcher = notify::recommended_watcher(tell).ok();
+        let events = EventForwarder { nudge: self.nudge.clone(), finished: Arc::clone(&self.finished), ours };
+        self.watcher = notify::recommended_watcher(events).ok();
         let is_watched = self.watcher.as_mut().is_some_and(|watcher| {
             // One that may not be read, or has just gone, is left to the looks.
             let watched = |folder: &PathBuf| match watcher.watch(folder, RecursiveMode::NonRecursive) {
@@ -198,13 +222,36 @@ impl Watch {
     }
 }
 
-/// Whether a file in a watched folder may be another one now. Whoever reads one changes nothing, and many do in `/etc`. What
-/// is written counts once its writer closes the file, or with the next look: a log is written all the time.
-fn may_be_a_save(kind: EventKind) -> bool {
-    match kind {
-        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
-        EventKind::Modify(what) => !matches!(what, ModifyKind::Data(_)),
-        _ => true,
+/// What has the next look come at once.
+struct EventForwarder {
+    nudge: SyncSender<()>,
+    finished: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// The files, also by where they lead.
+    ours: BTreeMap<PathBuf, PathBuf>,
+}
+
+impl notify::EventHandler for EventForwarder {
+    fn handle_event(&mut self, event: notify::Result<Event>) {
+        // An error means that events were lost: that is one more reason to look.
+        let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
+        let files: Vec<PathBuf> =
+            event.paths.iter().filter_map(|path| self.ours.get(path).cloned()).collect();
+        let is_closed = event.kind == EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let is_written = is_closed
+            || matches!(event.kind, EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)));
+        let is_read = !is_closed && matches!(event.kind, EventKind::Access(_));
+        // What is written to other files in there changes none of ours, and a log is written all the time. Nor does whoever
+        // reads one, and many do in `/etc`.
+        if is_read || is_written && files.is_empty() {
+            return;
+        }
+        let is_renamed =
+            matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)));
+        if is_closed || is_renamed {
+            self.finished.lock().extend(files);
+        }
+        // One that waits already will do.
+        let _ = self.nudge.try_send(());
     }
 }
 
@@ -218,22 +265,35 @@ mod tests {
     use crate::config::{Arguments, Config};
     use crate::policy::{CurrentPolicy, NoticeHistory, OriginFiles, check};
     use crate::record::Recorder;
-    use notify::event::{CreateKind, DataChange, MetadataKind, RenameMode};
+    use notify::EventHandler as _;
+    use notify::event::{CreateKind, DataChange};
+    use std::time::SystemTime;
 
     #[test]
-    fn what_may_change_a_file_is_a_nudge_and_neither_its_readers_nor_a_log() {
-        for (kind, is_nudge) in [
-            (EventKind::Access(AccessKind::Close(AccessMode::Write)), true),
-            (EventKind::Access(AccessKind::Close(AccessMode::Read)), false),
-            (EventKind::Access(AccessKind::Open(AccessMode::Read)), false),
-            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), false),
-            (EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)), true),
-            (EventKind::Modify(ModifyKind::Name(RenameMode::To)), true),
-            (EventKind::Create(CreateKind::File), true),
-            (EventKind::Other, true),
+    fn what_may_change_a_file_of_ours_is_a_nudge_and_only_a_finished_save_of_ours_needs_no_rest() {
+        let (nudge, nudges) = sync_channel(1);
+        let finished = Arc::<Mutex<BTreeSet<PathBuf>>>::default();
+        let ours = BTreeMap::from([(PathBuf::from("/real/r"), PathBuf::from("/r"))]);
+        let mut events = EventForwarder { nudge, finished: Arc::clone(&finished), ours };
+        let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        for (kind, path, is_nudge, is_finished) in [
+            (closed, "/real/r", true, true),
+            (closed, "/real/other", false, false),
+            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), "/real/r", true, false),
+            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), "/real/other", false, false),
+            (EventKind::Create(CreateKind::File), "/real/other", true, false),
+            (EventKind::Modify(ModifyKind::Name(RenameMode::To)), "/real/r", true, true),
+            (EventKind::Modify(ModifyKind::Name(RenameMode::From)), "/real/r", true, false),
+            (EventKind::Create(CreateKind::File), "/real/r", true, false),
+            (EventKind::Access(AccessKind::Open(AccessMode::Read)), "/real/r", false, false),
         ] {
-            assert_eq!(may_be_a_save(kind), is_nudge, "{kind:?}");
+            events.handle_event(Ok(Event::new(kind).add_path(path.into())));
+            let found = std::mem::take(&mut *finished.lock());
+            assert_eq!(found.contains(Path::new("/r")), is_finished, "{kind:?} {path}");
+            assert_eq!(nudges.try_recv().is_ok(), is_nudge, "{kind:?} {path}");
         }
+        events.handle_event(Err(notify::Error::generic("lost")));
+        assert!(nudges.try_recv().is_ok(), "where events were lost it is looked");
     }
 
     /// A gateway whose files are `robots.txt` and `more.txt` in a folder, and how it is watched.
@@ -272,6 +332,10 @@ mod tests {
             self.watch.look(&self.reloader)
         }
 
+        fn finish(&self, name: &str) {
+            self.watch.finished.lock().insert(self.folder.path().join(name));
+        }
+
         fn served(&self) -> String {
             self.reloader.current().sites()[0].version().unwrap().to_string()
         }
@@ -284,33 +348,53 @@ mod tests {
     }
 
     #[test]
-    fn changed_files_are_read_once_all_were_left_alone() {
+    fn a_changed_file_is_read_once_it_was_left_alone_or_its_writer_has_finished() {
         let mut scene = WatchScene::new();
         assert_eq!(scene.look(), None);
         let before = scene.served();
         scene.write("robots.txt", "User-agent: *\nDisallow: /new\n");
         let wait = scene.look().unwrap();
         assert!(wait <= QUIET && scene.served() == before);
-        std::thread::sleep(QUIET / 2);
-        scene.write("more.txt", "Sitemap: https://a.ex");
-        std::thread::sleep(QUIET / 2);
-        assert!(scene.look().is_some());
-        assert_eq!(scene.served(), before);
         std::thread::sleep(QUIET);
         assert_eq!(scene.look(), None);
+        let before = (scene.served() != before).then(|| scene.served()).unwrap();
+        scene.write("robots.txt", "User-agent: *\nDisallow: /newer\n");
+        scene.finish("robots.txt");
+        assert_eq!(scene.look(), None);
         assert_ne!(scene.served(), before);
+    }
+
+    #[test]
+    fn one_files_finished_save_waits_for_anothers_unfinished_one_but_not_for_ever() {
+        let mut scene = WatchScene::new();
+        let before = scene.served();
+        scene.write("robots.txt", "User-agent: *\nDisallow: /new\n");
+        scene.write("more.txt", "Sitemap: https://a.ex");
+        scene.finish("robots.txt");
+        assert!(scene.look().is_some());
+        assert_eq!(scene.served(), before);
+        let since = scene.watch.restless_since.unwrap();
+        scene.watch.restless_since = since.checked_sub(PATIENCE);
+        scene.write("more.txt", "Sitemap: https://a.example/ma");
+        assert_eq!(scene.look(), None);
+        assert_ne!(scene.served(), before);
+        assert_eq!(scene.watch.restless_since, None);
     }
 
     /// A writer may come between the last look at a file and its reading.
     #[test]
     fn a_file_that_has_changed_since_it_was_looked_at_is_not_taken() {
         let mut scene = WatchScene::new();
-        let before = scene.served();
-        scene.watch.seen = marks_of(scene.watch.read.keys().cloned());
+        let (before, marks) = (scene.served(), marks_of(scene.watch.read.keys().cloned()));
         scene.write("robots.txt", "User-agent: *\nDisall");
         let reloader = Arc::clone(&scene.reloader);
-        assert!(scene.watch.reload(&reloader));
+        assert!(scene.watch.reload(&reloader, marks, false));
         assert_eq!(scene.served(), before);
         assert!(scene.watch.read.is_empty(), "it is looked at again");
+        // Of a writer that never rests half a file is taken in the end.
+        let marks = marks_of(scene.watch.read.keys().cloned());
+        scene.write("robots.txt", "User-agent: *\nDisallow: /ne");
+        assert!(!scene.watch.reload(&reloader, marks, true));
+        assert_ne!(scene.served(), before);
     }
 }

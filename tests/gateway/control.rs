@@ -265,3 +265,24 @@ fn reload_names_the_keys_that_changed_and_those_that_wait_for_a_restart() {
     let back = gateway.ctl(&["reload", "--format", "json"]).exits(0).json();
     assert_eq!(back["restart"], json!(["admin_token"]), "what is as it was waits for nothing: {back}");
 }
+
+#[test]
+fn a_robots_txt_that_waits_for_the_configuration_to_be_mended_says_so() {
+    let origin = Nginx::start();
+    let config = "notice = \"0s\"\n[[sites]]\norigin = \"[ORIGIN]\"\nrobots = \"robots.txt\"\n";
+    let gateway = configured(config).file("robots.txt", disallowing("/old")).in_front_of(&origin).start();
+    let path = gateway.folder().join("gateway.toml");
+    let text = fs::read_to_string(&path).expect("read");
+    rename_over(&path, "notice = \n");
+    gateway.ctl(&["reload"]).exits(1);
+    rename_over(&gateway.robots(), disallowing("/new"));
+    let reload = gateway.ctl(&["reload"]).exits(1).stdout;
+    let said =
+        format!("this robots.txt changed to {}, which is not in force", version_of(disallowing("/new")));
+    assert!(reload.contains("gateway.toml:1:") && reload.contains(&said), "{reload}");
+    until("status says so", || gateway.ctl(&["status"]).exits(0).stdout.contains(&said).then_some(()));
+    rename_over(&path, text);
+    gateway.ctl(&["reload"]).exits(0);
+    assert_eq!(gateway.send(&get("/robots.txt")).text(), disallowing("/new"));
+    assert!(gateway.ctl(&["status"]).exits(0).stdout.contains("all is well"));
+}

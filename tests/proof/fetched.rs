@@ -234,8 +234,9 @@ fn table(kind: FetchedKind) {
     place.fails("429", "answers 429");
     if let Some(gateway) = &place.gateway {
         let site = gateway.ctl(&["status", "--format", "json"]).exits(0).json()["sites"][0].clone();
+        // Up to an eighth earlier, so that not all are asked at once.
         assert!(
-            site["next_fetch_seconds"].as_u64().is_some_and(|next| (7_000..=7_200).contains(&next)),
+            site["next_fetch_seconds"].as_u64().is_some_and(|next| (6_000..=7_200).contains(&next)),
             "{site}"
         );
     }

@@ -98,7 +98,9 @@ fn a_bad_file_keeps_the_last_good_list() {
     assert_eq!(proof(&mut gateway.client(), GPTBOT, INSIDE), "confirmed");
     let reload = gateway.ctl(&["reload", "--format", "json"]).exits(1).json();
     assert_eq!(reload["errors"][0]["line"], 2, "{reload}");
-    for text in ["", "# none\n", "<!doctype html>"] {
+    for text in
+        ["", "# none\n", "<!doctype html>", "{\"formatVersion\":\"2.0\",\"prefixes\":[\"95.216.0.0/16\"]}"]
+    {
         rename_over(&path, text);
         gateway.ctl(&["reload"]).exits(1);
         assert_eq!(proof(&mut gateway.client(), GPTBOT, INSIDE), "confirmed", "{text}");

@@ -152,6 +152,28 @@ fn lists_are_fetched_over_tls_only_from_whom_the_certificate_vouches_for() {
 }
 
 #[test]
+fn a_list_that_lost_most_of_its_ranges_is_kept_aside() {
+    let (publisher, folder) = (ListPublisher::start(), Folder::new());
+    let lines: Vec<String> = (0..20).map(|third| format!("20.171.{third}.0/24\n")).collect();
+    let whole = lines.concat();
+    publisher.publishes(GPTBOT_LIST, &whole);
+    refresh(&publisher, folder.path()).exits(1);
+    let few = lines[..3].concat();
+    publisher.publishes(GPTBOT_LIST, &few);
+    let answer = refresh(&publisher, folder.path()).exits(1).json();
+    let gptbot = list(&answer, "https://openai.com/gptbot.json");
+    assert_eq!((&gptbot["result"], &gptbot["ranges"]), (&"failed".into(), &20.into()), "{gptbot}");
+    assert!(gptbot["error"].as_str().is_some_and(|e| e.contains("3 of 20 ranges")), "{gptbot}");
+    let ranges = folder.join("ranges");
+    let aside = ranges.join(format!("{GPTBOT_LIST}.shrunken"));
+    assert_eq!(std::fs::read_to_string(&aside).expect("the list aside"), few);
+    std::fs::rename(&aside, ranges.join(GPTBOT_LIST)).expect("moved into place");
+    let answer = refresh(&publisher, folder.path()).exits(1).json();
+    let gptbot = list(&answer, "https://openai.com/gptbot.json");
+    assert_eq!((&gptbot["result"], &gptbot["ranges"]), (&"unchanged".into(), &3.into()), "{gptbot}");
+}
+
+#[test]
 fn plain_http_will_do_only_near_by() {
     let folder = Folder::new();
     let state = folder.path().to_str().expect("UTF-8");

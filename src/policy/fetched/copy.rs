@@ -46,12 +46,15 @@ pub enum FetchedFile {
     File(Vec<u8>),
 }
 
+/// Whether bytes may take the place of those that are kept, and why not.
+pub(in crate::policy) type Acceptance<'a> = dyn Fn(&[u8], Option<&[u8]>) -> Result<(), String> + 'a;
+
 /// What is particular about a kind.
 pub(in crate::policy) struct FetchRules<'a> {
     /// Who is asked, as the subject of a sentence.
     pub(in crate::policy) who: &'static str,
-    /// Whether bytes may take the place of those that are kept, and why not.
-    pub(in crate::policy) accept: &'a dyn Fn(&[u8]) -> Result<(), String>,
+    /// Whether bytes may take the place of those that are kept.
+    pub(in crate::policy) accept: &'a Acceptance<'a>,
     /// How long it has to be said that there is no file before a copy goes; `None` where that is a failure as any other.
     pub(in crate::policy) gone_after: Option<Duration>,
     /// How long a copy is kept while nothing of use is said; `None` for ever.
@@ -66,6 +69,11 @@ pub(in crate::policy) struct FetchedCopy {
 }
 
 impl FetchedCopy {
+    /// That of bytes as they lie somewhere, with the head that lies beside them.
+    pub(in crate::policy) fn of(bytes: Option<Vec<u8>>, head: FetchHead) -> Self {
+        Self { file: bytes.map_or(FetchedFile::Unknown, FetchedFile::File), head }
+    }
+
     /// The bytes, where there is a file.
     pub(in crate::policy) fn bytes(&self) -> Option<&[u8]> {
         match &self.file {
@@ -88,10 +96,10 @@ impl FetchedCopy {
     ) -> bool {
         let who = rules.who;
         match answer {
-            FetchAnswer::File { bytes, validators } => match (rules.accept)(&bytes) {
+            FetchAnswer::File { bytes, validators } => match (rules.accept)(&bytes, self.bytes()) {
                 Ok(()) => {
                     self.head.validators = validators;
-                    self.head.confirm(&bytes, now);
+                    self.head.confirm(Some(&bytes), now);
                     return self.put(FetchedFile::File(bytes));
                 }
                 Err(why) => return self.fail(why, None, rules, now),
@@ -125,7 +133,7 @@ impl FetchedCopy {
             self.head.fail(why, None, now);
             return false;
         }
-        self.head.hear(now);
+        self.head.confirm(None, now);
         self.drop_file()
     }
 
@@ -143,7 +151,7 @@ impl FetchedCopy {
     }
 
     fn drop_file(&mut self) -> bool {
-        self.head.drop_file();
+        self.head.validators = Validators::default();
         self.put(FetchedFile::Absent)
     }
 }
@@ -157,7 +165,7 @@ mod tests {
     /// The rules of an origin's robots.txt.
     const RULES: FetchRules<'static> = FetchRules {
         who: "the origin",
-        accept: &|bytes| if bytes.starts_with(b"<") { Err("a web page".to_owned()) } else { Ok(()) },
+        accept: &|bytes, _| if bytes.starts_with(b"<") { Err("a web page".to_owned()) } else { Ok(()) },
         gone_after: Some(Duration::from_secs(3_600)),
         kept_for: Some(Duration::from_secs(30 * 86_400)),
     };

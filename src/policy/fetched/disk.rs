@@ -1,4 +1,5 @@
-//! A copy on disk: its bytes as they came, and its head in a file beside them.
+//! A copy in one file: a line of JSON, which is its head, and its bytes behind it, so that both change in one step. What does
+//! not fit its own digest is none.
 
 use super::copy::{FetchedCopy, FetchedFile};
 use super::head::FetchHead;
@@ -7,34 +8,34 @@ use crate::record::replace_file;
 use std::io;
 use std::path::Path;
 
+/// More than a copy with its head can have.
+const MOST_BYTES: u64 = 17 * 1024 * 1024;
+
 impl FetchedCopy {
-    /// Reads what lies at `path`, also where somebody else than this gateway put it there. Of more than `most` bytes nothing
-    /// is known.
-    pub(in crate::policy) fn read(path: &Path, most: u64) -> Self {
-        let head = FetchHead::read(path);
-        let file = match reading::read(path, most) {
-            _ if head.says_none() => FetchedFile::Absent,
-            Ok(read) => FetchedFile::File(read.bytes),
-            Err(_) => FetchedFile::Unknown,
-        };
-        Self { file, head }
+    /// Reads the copy of `source`; one of which nothing is known where there is none that is whole.
+    pub(in crate::policy) fn read(path: &Path, source: &str) -> Self {
+        let unknown = || Self::of(None, FetchHead::of_source(source));
+        Self::read_whole(path).filter(|copy| copy.head.source == source).unwrap_or_else(unknown)
     }
 
-    /// The copy of `source`; one of which nothing is known where it is that of another, or is not what the head was written for.
-    pub(in crate::policy) fn only_of(self, source: &str) -> Self {
-        let is_whole = self.bytes().is_none_or(|bytes| self.head.is_of(bytes));
-        let unknown = || Self { file: FetchedFile::Unknown, head: FetchHead::of_source(source) };
-        if is_whole && self.head.source == source { self } else { unknown() }
+    fn read_whole(path: &Path) -> Option<Self> {
+        let bytes = reading::read(path, MOST_BYTES).ok()?.bytes;
+        let end = memchr::memchr(b'\n', &bytes)?;
+        let head: FetchHead = serde_json::from_slice(bytes.get(..end)?).ok()?;
+        let bytes = bytes.get(end + 1..)?;
+        let file = if head.has_file() { FetchedFile::File(bytes.to_vec()) } else { FetchedFile::Absent };
+        (!head.has_file() || head.is_of(bytes)).then_some(Self { file, head })
     }
 
-    /// Writes it. A file that `is_new` is put in the place of what is there, whole or not at all.
-    pub(in crate::policy) fn write(&self, path: &Path, is_new: bool) -> io::Result<()> {
-        // First the head: of bytes that it was not written for, it says nothing.
-        self.head.write(path)?;
-        match self.bytes() {
-            Some(bytes) if is_new => replace_file(path, bytes),
-            _ => Ok(()),
+    /// Puts it in the place of what is there, whole or not at all.
+    pub(in crate::policy) fn write(&self, path: &Path) -> io::Result<()> {
+        if self.file == FetchedFile::Unknown {
+            return Ok(());
         }
+        let mut text = serde_json::to_vec(&self.head)?;
+        text.push(b'\n');
+        text.extend_from_slice(self.bytes().unwrap_or_default());
+        replace_file(path, &text)
     }
 }
 
@@ -49,10 +50,9 @@ mod tests {
     fn a_copy_is_read_as_it_was_written_and_a_torn_one_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let hour = Some(Duration::from_secs(3_600));
-        let rules = FetchRules { who: "it", accept: &|_| Ok(()), gone_after: hour, kept_for: None };
+        let rules = FetchRules { who: "it", accept: &|_, _| Ok(()), gone_after: hour, kept_for: None };
         let path = folder.path().join("copies/a");
-        let read_of = |source: &str| FetchedCopy::read(&path, 1_024).only_of(source);
-        let read = || read_of("example.org");
+        let read = || FetchedCopy::read(&path, "example.org");
         let unknown = read();
         let now =
             FetchTime { at: Duration::from_secs(7), time: SystemTime::UNIX_EPOCH + Duration::from_secs(9) };
@@ -63,9 +63,9 @@ mod tests {
             copy.apply(FetchAnswer::File { bytes, validators }, &rules, now);
         }
         copy.apply(FetchAnswer::None(404), &rules, now);
-        copy.write(&path, true).unwrap();
+        copy.write(&path).unwrap();
         assert_eq!(read(), copy);
-        assert_eq!(read_of("example.com").file, FetchedFile::Unknown);
+        assert_eq!(FetchedCopy::read(&path, "example.com").file, FetchedFile::Unknown);
         let whole = fs::read(&path).unwrap();
         for end in [0, 10, whole.len() - 1] {
             fs::write(&path, &whole[..end]).unwrap();
@@ -73,7 +73,7 @@ mod tests {
         }
         let mut none = unknown.clone();
         none.apply(FetchAnswer::None(404), &rules, now);
-        none.write(&path, true).unwrap();
+        none.write(&path).unwrap();
         assert_eq!(read(), none);
     }
 }

@@ -18,6 +18,7 @@ pub struct Validators {
     /// `ETag`.
     pub etag: Option<String>,
     /// `Last-Modified`.
+    #[serde(alias = "last_modified")]
     pub modified: Option<String>,
 }
 
@@ -47,6 +48,7 @@ impl From<SystemTime> for FetchTime {
 #[serde(default)]
 pub(in crate::policy) struct FetchHead {
     /// Where it is from: a URL, or the name of a site.
+    #[serde(alias = "site")]
     pub(in crate::policy) source: String,
     /// Of its bytes; none where there is no file.
     sha256: Option<String>,
@@ -107,9 +109,9 @@ impl FetchHead {
         self.sha256.as_deref() == Some(&*digest(bytes))
     }
 
-    /// Whether there was no file when it was written.
-    pub(super) const fn says_none(&self) -> bool {
-        self.sha256.is_none() && self.heard.is_some()
+    /// Whether it was written for a file.
+    pub(in crate::policy) const fn has_file(&self) -> bool {
+        self.sha256.is_some()
     }
 
     /// When it was said last that there is this file, or none.
@@ -144,15 +146,10 @@ impl FetchHead {
         now.at.checked_sub(asked).is_none_or(|waited| waited >= self.wait(schedule))
     }
 
-    /// The file is `bytes`.
-    pub(in crate::policy) fn confirm(&mut self, bytes: &[u8], now: FetchTime) {
-        self.sha256 = Some(digest(bytes).to_string());
+    /// Whoever has it says so now: these bytes, or that there is no file.
+    pub(in crate::policy) fn confirm(&mut self, file: Option<&[u8]>, now: FetchTime) {
+        self.sha256 = file.map(|bytes| digest(bytes).to_string());
         self.hear(now);
-    }
-
-    /// There is no file.
-    pub(super) fn drop_file(&mut self) {
-        (self.sha256, self.validators) = (None, Validators::default());
     }
 
     /// The same, of what it said before.
@@ -200,7 +197,7 @@ mod tests {
         assert_eq!([1, 4, 5].map(|hours| may_ask(&head, hours)), [false, false, true]);
         head.fail("429".to_owned(), Some(HOUR * 1_000), start.into());
         assert!(may_ask(&head, 24), "no longer than it is asked anyway");
-        head.confirm(b"x", start.into());
+        head.confirm(Some(b"x"), start.into());
         assert_eq!([23, 24].map(|hours| may_ask(&head, hours)), [false, true]);
         assert!(head.may_ask(SCHEDULE, (start - HOUR).into()));
     }
@@ -212,11 +209,22 @@ mod tests {
         assert_eq!(FetchHead::read(&path), FetchHead::default());
         let mut head = FetchHead { source: "https://a.example/list.json".to_owned(), ..FetchHead::default() };
         head.validators.etag = Some("\"x\"".to_owned());
-        head.confirm(b"a", SystemTime::now().into());
+        head.confirm(Some(b"a"), SystemTime::now().into());
         head.write(&path).unwrap();
         assert_eq!(FetchHead::read(&path), head);
         assert!(head.is_of(b"a") && !head.is_of(b"b") && !FetchHead::default().is_of(b""));
         std::fs::write(FetchHead::path_of(&path), b"{").unwrap();
         assert_eq!(FetchHead::read(&path), FetchHead::default());
+    }
+
+    /// What a release before this one kept.
+    #[test]
+    fn an_older_head_is_read() {
+        let old = r#"{"sha256":"00","etag":"\"x\"","last_modified":"noon"}"#;
+        let head: FetchHead = serde_json::from_str(old).unwrap();
+        assert_eq!((head.sha256.as_deref(), head.validators.modified.as_deref()), (Some("00"), Some("noon")));
+        let old = r#"{"v":1,"site":"a","sha256":null,"etag":null,"modified":null,"heard":[7000000,9000000],"gone_since":null,"error":null}"#;
+        let head: FetchHead = serde_json::from_str(old).unwrap();
+        assert_eq!((&*head.source, head.heard().unwrap().at), ("a", Duration::from_secs(7)));
     }
 }

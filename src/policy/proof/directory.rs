@@ -53,18 +53,25 @@ impl KeyDirectory {
         self.fetched.map(|fetched| now.duration_since(fetched).unwrap_or_default())
     }
 
-    /// Reads it from disk, if it is there. By what cannot be read, nothing is verified.
-    fn read(&mut self) -> Option<ConfigError> {
+    /// Reads it from disk, if it is there. What cannot be read leaves what `former` had.
+    fn read(&mut self, former: Option<&Self>) -> Option<ConfigError> {
         let head = FetchHead::read(&self.path);
         let read = read(&self.path, &head);
         self.error = head.error;
         match read {
             Ok(Some((set, fetched))) => {
-                (self.keys, self.fetched) = (Some(set.keys), Some(fetched));
+                self.keys = Some(set.keys);
+                self.fetched = Some(fetched);
                 None
             }
             Ok(None) => None,
-            Err(message) => Some(ConfigError::whole(&self.path, message)),
+            Err(message) => {
+                if let Some(former) = former {
+                    self.keys.clone_from(&former.keys);
+                    self.fetched = former.fetched;
+                }
+                Some(ConfigError::whole(&self.path, message))
+            }
         }
     }
 
@@ -106,9 +113,17 @@ impl KeyDirectories {
     }
 
     /// Reads them all from disk, and says what is wrong with those that cannot be read.
-    pub(in crate::policy) fn load(config: &Config, catalogue: &Catalogue) -> (Self, Vec<ConfigError>) {
+    pub(in crate::policy) fn load(
+        config: &Config,
+        catalogue: &Catalogue,
+        previous: Option<&Self>,
+    ) -> (Self, Vec<ConfigError>) {
         let mut all = Self::named(config, catalogue);
-        let faults = all.0.values_mut().filter_map(KeyDirectory::read).collect();
+        let mut faults = Vec::new();
+        for directory in all.0.values_mut() {
+            let former = previous.and_then(|previous| previous.0.get(&directory.agent));
+            faults.extend(directory.read(former));
+        }
         (all, faults)
     }
 

@@ -14,25 +14,16 @@ use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::Mutex;
+use std::time::Duration;
 
 /// An address whose name all name servers know: the first of those that Google publishes for Googlebot.
 pub(super) const WELL_KNOWN: IpAddr = IpAddr::V4(Ipv4Addr::new(66, 249, 64, 1));
-
-/// How long is believed that name servers know what all others know, or do not.
-const DOUBT: Duration = Duration::from_secs(5);
-
-/// When name servers were asked for what all others know, and why their denials mean nothing, if they do not.
-type LastDoubt = (Instant, Option<&'static str>);
 
 /// Someone to ask.
 #[derive(Clone, Debug)]
 pub(super) struct DnsClient {
     resolver: TokioResolver,
     timeout: Duration,
-    doubted: Arc<Mutex<Option<LastDoubt>>>,
 }
 
 impl DnsClient {
@@ -50,7 +41,7 @@ impl DnsClient {
         };
         set(builder.options_mut(), servers.timeout);
         let resolver = builder.build().map_err(|error| format!("no name servers: {error}"))?;
-        Ok(Self { resolver, timeout: servers.timeout, doubted: Arc::default() })
+        Ok(Self { resolver, timeout: servers.timeout })
     }
 
     /// Asks for the names of `address`, and for the addresses of those below one of `suffixes`: at most
@@ -81,35 +72,6 @@ impl DnsClient {
             }
         }
         Reverse::Names(names)
-    }
-
-    /// The same, where nothing but a yes counts as long as a denial means nothing; and why it does not.
-    pub(super) async fn believed(
-        &self,
-        address: IpAddr,
-        suffixes: &[Box<str>],
-    ) -> (Reverse, Option<&'static str>) {
-        let reverse = self.ask(address, suffixes).await;
-        if reverse.answer(suffixes, true) == ProofAnswer::Yes {
-            return (reverse, None);
-        }
-        match self.recent_doubt().await {
-            None => (reverse, None),
-            doubt => (Reverse::Unknown, doubt),
-        }
-    }
-
-    /// As [`Self::doubt`], a moment ago or now.
-    pub(super) async fn recent_doubt(&self) -> Option<&'static str> {
-        let mut known = self.doubted.lock().await;
-        if let Some((at, doubt)) = *known
-            && at.elapsed() < DOUBT
-        {
-            return doubt;
-        }
-        let doubt = self.doubt().await;
-        *known = Some((Instant::now(), doubt));
-        doubt
     }
 
     /// Why a denial of these name servers means nothing: a resolver that denies everything, as one without a way to the

@@ -7,7 +7,7 @@
 use super::answer::ProofAnswer;
 use super::directory::{KeyDirectories, KeyDirectory};
 use super::own_addresses::OwnAddresses;
-use super::range_list::RangeList;
+use super::range_list::{RangeList, ServiceNames};
 use crate::config::ranges::file_name;
 use crate::config::reading::marks_of;
 use crate::config::{Config, ConfigError, ConfigErrors};
@@ -60,6 +60,8 @@ pub(super) struct Methods {
     pub(super) suffixes: Box<[Box<str>]>,
     pub(super) forward: bool,
     pub(super) lists: Vec<Arc<RangeList>>,
+    /// By which names these may mean it.
+    pub(super) names: ServiceNames,
     /// Whether each of its lists is there and without fault.
     pub(super) is_complete: bool,
     /// Whether any of its lists is or was there.
@@ -101,9 +103,10 @@ impl Evidence {
             sources.insert(path.clone(), RangeSource { url, path, list, is_faulty });
         }
         check_own(config, catalogue, &sources)?;
-        let (directories, unreadable) = KeyDirectories::load(config, catalogue);
+        let former = previous.map(|previous| &previous.directories);
+        let (directories, unreadable) = KeyDirectories::load(config, catalogue, former);
         faults.extend(unreadable);
-        let compile = |crawler: &Crawler| Methods::new(crawler, config, &folder, &sources);
+        let compile = |crawler: &Crawler| Methods::new(crawler, catalogue, config, &folder, &sources);
         let crawlers = catalogue.crawlers().iter().filter(|crawler| crawler.client.is_judged());
         let methods: HashMap<Arc<str>, Methods> =
             crawlers.filter_map(|crawler| Some((Arc::clone(&crawler.name), compile(crawler)?))).collect();
@@ -132,7 +135,7 @@ impl Evidence {
     /// The directories of all agents of a catalogue that sign, as they lie on disk now.
     #[must_use]
     pub fn key_directories(config: &Config, catalogue: &Catalogue) -> Vec<KeyDirectory> {
-        KeyDirectories::load(config, catalogue).0.all().into_iter().cloned().collect()
+        KeyDirectories::load(config, catalogue, None).0.all().into_iter().cloned().collect()
     }
 
     /// Every file whose change is to be noticed.
@@ -179,6 +182,7 @@ impl Methods {
     /// `None` for a crawler that cannot be proved.
     fn new(
         crawler: &Crawler,
+        catalogue: &Catalogue,
         config: &Config,
         folder: &Path,
         sources: &BTreeMap<PathBuf, RangeSource>,
@@ -191,6 +195,7 @@ impl Methods {
         (!suffixes.is_empty() || !named.is_empty()).then(|| Self {
             suffixes,
             forward: crawler.verify.forward,
+            names: names(crawler, catalogue),
             lists: named.iter().filter_map(|source| source.list.clone()).collect(),
             is_complete: named.iter().all(|source| source.list.is_some()),
             has_ranges: named.iter().any(|source| source.list.is_some() || source.is_faulty),
@@ -201,11 +206,23 @@ impl Methods {
     pub(super) fn by_ranges(&self, address: IpAddr, now: SystemTime) -> Option<ProofAnswer> {
         let mut answer = if self.is_complete { ProofAnswer::No } else { ProofAnswer::Unknown };
         for list in &self.lists {
-            answer = answer.max(list.answer(address, now));
+            answer = answer.max(list.answer(address, &self.names, now));
             if answer == ProofAnswer::Yes {
                 break;
             }
         }
         self.has_ranges.then_some(answer)
     }
+}
+
+/// By which names the lists of `crawler` may mean it, and by which the other crawlers that have one of them, too.
+fn names(crawler: &Crawler, catalogue: &Catalogue) -> ServiceNames {
+    let of = |crawler: &Crawler| {
+        std::iter::once(Box::from(&*crawler.name)).chain(crawler.tokens.iter().cloned()).collect::<Vec<_>>()
+    };
+    let own = of(crawler);
+    let shares = |other: &&Crawler| crawler.verify.ranges.iter().any(|url| other.verify.ranges.contains(url));
+    let others = catalogue.crawlers().iter().filter(shares).flat_map(of);
+    let others = others.filter(|name| !own.iter().any(|known| known.eq_ignore_ascii_case(name))).collect();
+    ServiceNames { own, others }
 }

@@ -45,9 +45,14 @@ pub(super) fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -
     let tell = |list: &Arc<super::RangeList>| {
         let name = name(&list.path);
         match list.network(address) {
-            Some(network) => format!("{address} lies in {network} of {name}"),
+            Some(network) => {
+                let services = list.services(address).join("`, `");
+                let whose =
+                    if services.is_empty() { services } else { format!(", which is for `{services}`") };
+                format!("{address} lies in {network} of {name}{whose}")
+            }
             None if list.is_recent(now) => {
-                format!("{address} lies in none of the {} ranges of {name}", list.prefixes.len())
+                format!("{address} lies in none of the {} ranges of {name}", list.networks())
             }
             None => format!("{name} does not contain {address}, but is too old to contradict a name"),
         }

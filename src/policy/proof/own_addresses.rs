@@ -28,7 +28,7 @@ impl OwnAddresses {
             let is_of_card = crawler.card.as_ref().is_some_and(|card| card.fields.contains(&"ranges"));
             let Some(methods) = methods.get(&crawler.name).filter(|_| !is_of_card) else { continue };
             for list in &methods.lists {
-                let networks = list.prefixes.networks();
+                let networks = list.networks_of(&methods.names);
                 if is_shared(crawler) {
                     shared.extend(networks);
                 } else {

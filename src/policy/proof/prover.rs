@@ -32,6 +32,9 @@ const AT_ONCE: usize = 16;
 /// How long the system's own choice of name servers is believed before it is read again.
 const SYSTEM: Duration = Duration::from_secs(300);
 
+/// How often name servers that do not know what all others know, or did not answer a question, are asked for it again.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
@@ -73,17 +76,18 @@ impl Prover {
         let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let questions = Arc::new(Questions::default());
-        let worker = ProverWorker { asker: None, questions: Arc::clone(&questions) };
+        let worker = ProverWorker { servers: None, questions: Arc::clone(&questions) };
         std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
             runtime.block_on(worker.run(servers, jobs));
         })?;
         Ok(Self { memory, queue, questions, signatures: SignatureMemory::default() })
     }
 
-    /// Why denials of the name servers mean nothing, where somebody was asked about.
+    /// Why denials of the name servers mean nothing, where one of them would have contradicted somebody.
     #[must_use]
     pub fn doubt(&self) -> Option<&'static str> {
-        self.questions.0.lock().doubt
+        let state = self.questions.0.lock();
+        state.doubt.filter(|_| state.has_disbelieved)
     }
 
     /// What became of the questions to name servers.
@@ -187,54 +191,73 @@ pub(super) fn prove(
 
 /// Takes questions off the queue, and asks them.
 struct ProverWorker {
-    /// Whom the configuration of the last job said to ask, since when, and nobody where they cannot be asked.
-    asker: Option<(NameServers, Instant, Option<DnsClient>)>,
+    servers: Option<ServersInUse>,
     questions: Arc<Questions>,
+}
+
+/// Whom to ask, and by which configuration.
+struct ServersInUse {
+    servers: NameServers,
+    asker: Result<DnsClient, String>,
+    since: Instant,
+    /// When they were asked for what all others know, and why their denials mean nothing, if they do not.
+    tried: Option<(Instant, Option<&'static str>)>,
 }
 
 impl ProverWorker {
     async fn run(mut self, servers: Option<NameServers>, mut jobs: mpsc::Receiver<LookupJob>) {
-        if let Some(asker) = servers.and_then(|servers| self.asker(servers))
-            && let Some(doubt) = asker.recent_doubt().await
-        {
-            tracing::warn!("{doubt}");
+        if let Some(servers) = servers {
+            // Who cannot be asked is told with the first question.
+            let _ = self.asker(servers).await;
         }
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         while let Some(job) = jobs.recv().await {
             let Some(servers) = job.config.verify.name_servers() else { continue };
-            let asker = self.asker(servers);
+            let asker = self.asker(servers).await;
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
             let questions = Arc::clone(&self.questions);
             tokio::spawn(async move {
-                let reverse = match asker {
-                    Some(asker) => {
-                        let (reverse, doubt) = asker.believed(job.address, &job.suffixes).await;
-                        questions.doubt(doubt);
-                        reverse
-                    }
-                    None => Reverse::Unknown,
+                let reverse = match &asker {
+                    Ok((asker, _)) => asker.ask(job.address, &job.suffixes).await,
+                    Err(_) => Reverse::Unknown,
                 };
                 questions.note(&reverse);
+                let is_believed = asker.is_ok_and(|(_, doubt)| doubt.is_none())
+                    || reverse == Reverse::Unknown
+                    || reverse.answer(&job.suffixes, true) == ProofAnswer::Yes;
+                let reverse = if is_believed { reverse } else { questions.disbelieve() };
                 job.answered(reverse);
                 drop(slot);
             });
         }
     }
 
-    /// Whom the configuration of a job says to ask.
-    fn asker(&mut self, servers: NameServers) -> Option<DnsClient> {
-        if let Some((known, since, asker)) = &self.asker
-            && *known == servers
-            && since.elapsed() < SYSTEM
-        {
-            return asker.clone();
-        }
-        let asker = DnsClient::new(&servers).inspect_err(|error| {
-            tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
-        });
-        let asker = asker.ok();
-        self.asker = Some((servers, Instant::now(), asker.clone()));
-        asker
+    /// Whom the configuration of a job says to ask, and why their denials mean nothing, if they do not.
+    async fn asker(&mut self, servers: NameServers) -> Result<(DnsClient, Option<&'static str>), String> {
+        let is_current = |known: &&mut ServersInUse| {
+            known.servers == servers && (!servers.addresses.is_empty() || known.since.elapsed() < SYSTEM)
+        };
+        let known = if let Some(known) = self.servers.as_mut().filter(is_current) {
+            known
+        } else {
+            let asker = DnsClient::new(&servers).inspect_err(|error| {
+                tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
+            });
+            self.servers.insert(ServersInUse { servers, asker, since: Instant::now(), tried: None })
+        };
+        let asker = known.asker.clone()?;
+        let has_failed = self.questions.0.lock().has_failed;
+        let is_settled =
+            |(at, doubt): &(Instant, Option<_>)| doubt.is_none() && !has_failed || at.elapsed() < TRY_AGAIN;
+        let doubt = if let Some((_, doubt)) = known.tried.filter(is_settled) {
+            doubt
+        } else {
+            let doubt = asker.doubt().await;
+            known.tried = Some((Instant::now(), doubt));
+            self.questions.doubt(doubt);
+            doubt
+        };
+        Ok((asker, doubt))
     }
 }
 
@@ -298,24 +321,40 @@ struct Questions(Mutex<QuestionState>);
 #[derive(Debug, Default)]
 struct QuestionState {
     counts: QuestionCounts,
-    /// Why denials mean nothing.
+    /// Why denials mean nothing, and whether there was one.
     doubt: Option<&'static str>,
+    has_disbelieved: bool,
+    /// Whether a question was asked in vain since they were asked for what all others know. It may be the trouble of somebody's
+    /// own name server, or an outage.
+    has_failed: bool,
 }
 
 impl Questions {
     fn note(&self, reverse: &Reverse) {
-        let counts = &mut self.0.lock().counts;
-        *(if *reverse == Reverse::Unknown { &mut counts.failed } else { &mut counts.answered }) += 1;
+        let mut state = self.0.lock();
+        let is_unknown = *reverse == Reverse::Unknown;
+        *(if is_unknown { &mut state.counts.failed } else { &mut state.counts.answered }) += 1;
+        state.has_failed |= is_unknown;
     }
 
     /// Says once why denials mean nothing, and once that they do again.
     fn doubt(&self, doubt: Option<&'static str>) {
-        let before = std::mem::replace(&mut self.0.lock().doubt, doubt);
+        let mut state = self.0.lock();
+        let before = std::mem::replace(&mut state.doubt, doubt);
+        state.has_disbelieved &= doubt.is_some();
+        state.has_failed = false;
+        drop(state);
         match doubt {
             Some(doubt) if before.is_none() => tracing::warn!("{doubt}"),
             None if before.is_some() => tracing::info!("the name servers answer correctly again"),
             _ => {}
         }
+    }
+
+    /// An answer that shows nothing.
+    fn disbelieve(&self) -> Reverse {
+        self.0.lock().has_disbelieved = true;
+        Reverse::Unknown
     }
 
     fn note_not_asked(&self) {

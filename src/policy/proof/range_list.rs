@@ -4,7 +4,9 @@ use super::answer::ProofAnswer;
 use crate::config::reading::{self, FileContents, MarkFound};
 use crate::config::{ConfigError, ranges};
 use crate::policy::fetched::FetchHead;
+use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
+use hashbrown::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,8 @@ pub(super) type ListMarks = (MarkFound, MarkFound);
 pub struct RangeList {
     /// Where it lies.
     pub path: PathBuf,
-    /// Its networks.
-    pub prefixes: Prefixes,
+    prefixes: Prefixes,
+    services: HashMap<Network, Vec<Box<str>>>,
     as_of: SystemTime,
     marks: ListMarks,
 }
@@ -37,7 +39,8 @@ pub struct RangeList {
 /// When it was asked for in vain makes it no other.
 impl PartialEq for RangeList {
     fn eq(&self, other: &Self) -> bool {
-        (&self.path, &self.prefixes, self.as_of) == (&other.path, &other.prefixes, other.as_of)
+        (&self.path, &self.prefixes, &self.services, self.as_of)
+            == (&other.path, &other.prefixes, &other.services, other.as_of)
     }
 }
 
@@ -74,8 +77,18 @@ impl RangeList {
         // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
         let by_hand = || read.created.map_or(modified, |created| created.min(modified));
         let as_of = FetchHead::read(path).said_of(&bytes).unwrap_or_else(by_hand);
-        let prefixes = read.networks.into_iter().collect();
-        Ok(Self { path: path.to_owned(), prefixes, as_of, marks })
+        let prefixes: Prefixes = read.networks.into_iter().collect();
+        let mut services: HashMap<Network, Vec<Box<str>>> = HashMap::new();
+        for (network, service) in read.services {
+            services.entry(network).or_default().push(service);
+        }
+        let path = path.to_owned();
+        Ok(Self { path, prefixes, services, as_of, marks })
+    }
+
+    /// How many networks it has.
+    pub fn networks(&self) -> usize {
+        self.prefixes.len()
     }
 
     /// How old it is.
@@ -88,18 +101,51 @@ impl RangeList {
         now.duration_since(self.as_of).map_or_else(|ahead| ahead.duration() < SKEW, |age| age < RECENT)
     }
 
-    /// What it says of `address`.
-    pub(super) fn answer(&self, address: IpAddr, now: SystemTime) -> ProofAnswer {
-        match (self.prefixes.contains(address), self.is_recent(now)) {
+    /// What it says of `address` for the crawler of these names. The most specific network counts; one that is for a
+    /// service of another crawler is not this one's.
+    pub(super) fn answer(&self, address: IpAddr, names: &ServiceNames, now: SystemTime) -> ProofAnswer {
+        let network = self.prefixes.longest(address);
+        let services = |network: &Network| self.services.get(network).map_or(&[][..], Vec::as_slice);
+        match (network.is_some_and(|network| names.are_meant_by(services(&network))), self.is_recent(now)) {
             (true, _) => ProofAnswer::Yes,
             (false, true) => ProofAnswer::No,
             (false, false) => ProofAnswer::Unknown,
         }
     }
 
+    /// The networks that are for the crawler of these names.
+    pub(super) fn networks_of<'a>(&'a self, names: &'a ServiceNames) -> impl Iterator<Item = Network> + 'a {
+        let services = |network: &Network| self.services.get(network).map_or(&[][..], Vec::as_slice);
+        self.prefixes.networks().filter(move |network| names.are_meant_by(services(network)))
+    }
+
+    /// For which services the network around `address` is.
+    pub(super) fn services(&self, address: IpAddr) -> &[Box<str>] {
+        let network = self.prefixes.longest(address);
+        network.and_then(|network| self.services.get(&network)).map_or(&[], Vec::as_slice)
+    }
+
     /// The network that holds `address`, as published.
     pub(super) fn network(&self, address: IpAddr) -> Option<String> {
         self.prefixes.longest(address).map(|network| network.to_string())
+    }
+}
+
+/// By which names a list may mean a crawler, and by which the others whose list it is, too.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServiceNames {
+    pub(super) own: Vec<Box<str>>,
+    pub(super) others: Vec<Box<str>>,
+}
+
+impl ServiceNames {
+    /// Whether a network of these services is the crawler's. Publishers name services as they like: names that no crawler
+    /// of the list goes by say nothing.
+    fn are_meant_by(&self, services: &[Box<str>]) -> bool {
+        let are_of = |names: &[Box<str>]| {
+            services.iter().any(|service| names.iter().any(|name| name.eq_ignore_ascii_case(service)))
+        };
+        are_of(&self.own) || !are_of(&self.others)
     }
 }
 
@@ -136,13 +182,45 @@ mod tests {
         let path = folder.path().join("list.txt");
         std::fs::write(&path, "192.0.2.0/24\n").unwrap();
         let (inside, outside) = ("192.0.2.9".parse().unwrap(), "198.51.100.9".parse().unwrap());
-        let now = SystemTime::now();
+        let (now, anybody) = (SystemTime::now(), ServiceNames::default());
         for (age, expected) in
             [(DAY, ProofAnswer::No), (DAY * 6, ProofAnswer::No), (DAY * 8, ProofAnswer::Unknown)]
         {
             set_age(&path, age);
             let list = list(&path, None);
-            assert_eq!((list.answer(inside, now), list.answer(outside, now)), (ProofAnswer::Yes, expected));
+            assert_eq!(
+                (list.answer(inside, &anybody, now), list.answer(outside, &anybody, now)),
+                (ProofAnswer::Yes, expected)
+            );
+        }
+    }
+
+    /// Without `services` both crawlers of one list were confirmed wherever the list has a network.
+    #[test]
+    fn a_list_of_two_crawlers_confirms_the_right_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        let text = r#"{"prefixes":[{"ipv4Prefix":"192.0.2.0/24","services":["FooBot"]},
+            {"ipv4Prefix":"192.0.2.128/25","services":["barbot"]}, {"ipv4Prefix":"198.51.100.0/24"},
+            {"ipv4Prefix":"203.0.113.0/24","services":["crawl-frontend"]},
+            {"ipv4Prefix":"192.0.2.64/26","services":["FooBot","BarBot"]}]}"#;
+        std::fs::write(&path, text).unwrap();
+        let (list, now) = (list(&path, None), SystemTime::now());
+        let names =
+            |own: &str, other: &str| ServiceNames { own: vec![own.into()], others: vec![other.into()] };
+        let (foo, bar) = (names("FooBot", "BarBot"), names("BarBot", "FooBot"));
+        let (yes, no) = (ProofAnswer::Yes, ProofAnswer::No);
+        for (address, of_foo, of_bar) in [
+            ("192.0.2.1", yes, no),
+            ("192.0.2.200", no, yes),
+            ("192.0.2.65", yes, yes),
+            ("198.51.100.1", yes, yes),
+            ("203.0.113.1", yes, yes),
+            ("203.0.112.1", no, no),
+        ] {
+            let address = address.parse().unwrap();
+            let answers = (list.answer(address, &foo, now), list.answer(address, &bar, now));
+            assert_eq!(answers, (of_foo, of_bar), "{address}");
         }
     }
 
@@ -155,7 +233,7 @@ mod tests {
         let now = SystemTime::now();
         assert!(!list(&path, None).is_recent(now));
         let mut head = FetchHead::default();
-        head.confirm(text.as_bytes(), now.into());
+        head.confirm(Some(text.as_bytes()), now.into());
         head.write(&path).unwrap();
         assert!(list(&path, None).is_recent(now), "fetched a moment ago");
         std::fs::write(&path, text.replace("192.0.2.0", "192.0.3.0")).unwrap();

@@ -11,9 +11,13 @@ use super::kind::{PublishedFile, PublishedKind};
 use crate::config::Config;
 use crate::config::ranges::file_name;
 use crate::policy::certificates::read_certificates;
-use crate::policy::fetched::{FetchAnswer, FetchHead, FetchRules, Validators, retry_after};
+use crate::policy::fetched::{
+    FetchAnswer, FetchHead, FetchRules, FetchTime, FetchedCopy, Validators, retry_after,
+};
 use crate::policy::proof::is_public;
+use crate::record::replace_file;
 use http::header;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use ureq::http::{Response, Uri};
@@ -27,8 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A directory of keys has a media type of its own, and some have it under others.
-const ACCEPTED: &str = "application/http-message-signatures-directory+json, */*";
+/// How often a publisher of ranges is asked at most (draft-illyes-webbotauth-jafar); a mirror is the operator's own.
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// How often a publisher may point elsewhere.
 const REDIRECTS: u32 = 5;
@@ -104,6 +108,11 @@ impl PublicationClient {
     ) -> (FetchHead, Result<Refreshed, String>) {
         let kind = publication.kind;
         let mut copy = publication.copy();
+        let is_fresh = |heard: FetchTime| now.duration_since(heard.time).is_ok_and(|age| age < HOUR);
+        let is_known = copy.validators().is_some() && copy.head.heard().is_some_and(is_fresh);
+        if self.mirror.is_none() && kind == PublishedKind::Ranges && is_known {
+            return (copy.head, Ok(Refreshed::Unchanged));
+        }
         let mut answer = self.fetch(kind, &publication.url, copy.validators());
         let is_absent =
             self.mirror.is_some() && kind != PublishedKind::Ranges && answer == FetchAnswer::None(404);
@@ -115,7 +124,7 @@ impl PublicationClient {
                 _ => answer = failed(format!("its signature, {url}, could not be fetched"), None),
             }
         }
-        let accept = |bytes: &[u8]| publication.accept(bytes, &signature);
+        let accept = |bytes: &[u8], present: Option<&[u8]>| publication.accept(bytes, &signature, present);
         let rules = FetchRules { who: "the publisher", accept: &accept, gone_after: None, kept_for: None };
         copy.head.source = publication.source();
         let is_new = copy.apply(answer, &rules, now.into());
@@ -123,8 +132,8 @@ impl PublicationClient {
             copy.head.error = None;
         }
         let result = copy.head.error.clone().map_or(Ok(()), Err);
-        let written =
-            copy.write(&publication.path, is_new).map_err(|error| format!("cannot be written: {error}"));
+        let written = publication.write(&copy, is_new);
+        let written = written.map_err(|error| format!("cannot be written: {error}"));
         let done = match (is_absent, is_new) {
             (true, _) => Refreshed::Absent,
             (false, true) => Refreshed::Replaced,
@@ -140,7 +149,7 @@ impl PublicationClient {
             PublishedKind::Keys => &self.key_agent,
             PublishedKind::Catalogue(_) => &self.catalogue_agent,
         };
-        let mut request = agent.get(self.address(kind, url)).header(header::ACCEPT, ACCEPTED);
+        let mut request = agent.get(self.address(kind, url)).header(header::ACCEPT, kind.accepted());
         let known = [
             (header::IF_NONE_MATCH, known.and_then(|known| known.etag.as_ref())),
             (header::IF_MODIFIED_SINCE, known.and_then(|known| known.modified.as_ref())),
@@ -162,6 +171,10 @@ impl PublicationClient {
                 return failed(format!("the publisher answers {status}"), wait);
             }
         }
+        let media_type = field(&answer, &header::CONTENT_TYPE).unwrap_or_default();
+        if let Err(why) = kind.check_media_type(&media_type, self.mirror.is_some()) {
+            return failed(why, None);
+        }
         let validators = Validators {
             etag: field(&answer, &header::ETAG),
             modified: field(&answer, &header::LAST_MODIFIED),
@@ -182,6 +195,20 @@ impl PublicationClient {
             (_, None) => {
                 url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"))
             }
+        }
+    }
+}
+
+impl PublishedFile {
+    fn write(&self, copy: &FetchedCopy, is_new: bool) -> io::Result<()> {
+        if matches!(self.kind, PublishedKind::Catalogue(_)) {
+            return copy.write(&self.path);
+        }
+        // First the head: of bytes that it was not written for, it says nothing.
+        copy.head.write(&self.path)?;
+        match copy.bytes() {
+            Some(bytes) if is_new => replace_file(&self.path, bytes),
+            _ => Ok(()),
         }
     }
 }

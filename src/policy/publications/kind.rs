@@ -1,11 +1,14 @@
 //! The kinds of what is published, and by which rules each is fit.
 
 use crate::config::ranges::{self, file_name};
-use crate::config::{Config, ConfigError, catalogue};
+use crate::config::{Config, ConfigError, catalogue, reading};
 use crate::identify::signature::has_signed_file;
 use crate::identify::{Catalogue, Identifier};
-use crate::policy::fetched::FetchedCopy;
+use crate::policy::fetched::{FetchHead, FetchedCopy};
 use crate::policy::proof::{Evidence, KeyDirectories, KeySet, LARGEST_KEYS, LARGEST_LIST};
+use crate::record::{beside, replace_file};
+use crate::request::address::Network;
+use crate::request::prefixes::Prefixes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::path::{Path, PathBuf};
@@ -13,6 +16,11 @@ use std::time::{Duration, SystemTime};
 
 /// More than any catalogue has.
 const LARGEST_CATALOGUE: u64 = 8 * 1024 * 1024;
+
+const KEYS_TYPE: &str = "application/http-message-signatures-directory+json";
+
+/// Media types by which a directory may come. Some are published by servers that know no other name for JSON.
+const KEYS_TYPES: [&str; 3] = [KEYS_TYPE, "application/jwk-set+json", "application/json"];
 
 /// Something that is published, and where it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +69,28 @@ impl PublishedKind {
             Self::Catalogue(_) => LARGEST_CATALOGUE,
         }
     }
+
+    /// What is asked for.
+    pub(super) const fn accepted(self) -> &'static str {
+        match self {
+            Self::Ranges | Self::Card | Self::Catalogue(_) => "*/*",
+            Self::Keys => KEYS_TYPE,
+        }
+    }
+
+    /// Whether an answer may be of this media type.
+    pub(super) fn check_media_type(self, media_type: &str, is_mirror: bool) -> Result<(), String> {
+        if self != Self::Keys {
+            return newer_version(media_type).map_or(Ok(()), |version| {
+                Err(format!("is of version {version} of its format, and 1 is understood"))
+            });
+        }
+        let own = media_type.split(';').next().unwrap_or_default().trim();
+        if is_mirror || KEYS_TYPES.iter().any(|known| own.eq_ignore_ascii_case(known)) {
+            return Ok(());
+        }
+        Err(format!("is of the media type `{own}`, and not of `{KEYS_TYPE}`"))
+    }
 }
 
 impl PublishedFile {
@@ -100,13 +130,13 @@ impl PublishedFile {
         }
     }
 
-    /// What is kept of it. Lists, keys and cards may be put there by somebody else; a catalogue counts as this key signed it.
+    /// What is kept of it, with its head.
     pub(super) fn copy(&self) -> FetchedCopy {
-        let copy = FetchedCopy::read(&self.path, self.kind.largest());
-        match self.kind {
-            PublishedKind::Catalogue(_) => copy.only_of(&self.source()),
-            _ => copy,
+        if matches!(self.kind, PublishedKind::Catalogue(_)) {
+            return FetchedCopy::read(&self.path, &self.source());
         }
+        let present = reading::read(&self.path, self.kind.largest()).ok().map(|read| read.bytes);
+        FetchedCopy::of(present, FetchHead::read(&self.path))
     }
 
     /// How many ranges, keys or crawlers of a catalogue lie there now, where anything does, and how long ago its publisher
@@ -124,13 +154,16 @@ impl PublishedFile {
         (copy.bytes().and_then(count), copy.head.age(now))
     }
 
-    /// Whether bytes may take the place of those that are there, and why not. Of a catalogue they are signed.
-    pub(super) fn accept(&self, bytes: &[u8], signature: &[u8]) -> Result<(), String> {
+    /// Whether `bytes`, with what was fetched as their signature, may take the place of those that are there.
+    pub(super) fn accept(
+        &self,
+        bytes: &[u8],
+        signature: &[u8],
+        present: Option<&[u8]>,
+    ) -> Result<(), String> {
         match self.kind {
             PublishedKind::Catalogue(key) => accept_catalogue(&self.path, bytes, signature, &key),
-            PublishedKind::Ranges => {
-                ranges::parse(&self.path, bytes).map(drop).map_err(|fault| fault_of(&fault))
-            }
+            PublishedKind::Ranges => accept_ranges(&self.path, bytes, present),
             PublishedKind::Keys => accept_keys(&self.path, bytes),
             PublishedKind::Card => catalogue::parse_card(bytes).map(drop),
         }
@@ -162,12 +195,40 @@ fn accept_catalogue(path: &Path, bytes: &[u8], signature: &[u8], key: &[u8; 32])
     Identifier::new(knowledge).map(drop).map_err(|error| error.to_string())
 }
 
-/// Keys that were withdrawn verify nothing any more, whatever is wrong with the new ones.
+fn accept_ranges(path: &Path, bytes: &[u8], present: Option<&[u8]>) -> Result<(), String> {
+    let read = ranges::parse(path, bytes).map_err(|fault| fault_of(&fault))?;
+    let old = present.and_then(|present| ranges::parse(path, present).ok());
+    let lost = old.and_then(|old| set_aside(path, bytes, &old.networks, &read.networks));
+    lost.map_or(Ok(()), Err)
+}
+
 fn accept_keys(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    for fault in &KeySet::parse(bytes)?.faults {
+    let set = KeySet::parse(bytes)?;
+    if let Some(fault) = set.faults.first().filter(|_| set.keys.is_empty()) {
+        // Those that were withdrawn verify nothing any more, whatever is wrong with the new ones.
+        if path.exists() {
+            replace_file(path, b"{\"keys\":[]}").map_err(|error| format!("cannot be written: {error}"))?;
+        }
+        return Err(format!("has no key that can be used: {fault}"));
+    }
+    for fault in &set.faults {
         tracing::warn!(keys = %path.display(), "a directory of keys has a fault: {fault}");
     }
     Ok(())
+}
+
+/// The version that a media type `application/jafar+json` gives, where its major number is higher than what is understood:
+/// what it holds must not be guessed at.
+fn newer_version(media_type: &str) -> Option<&str> {
+    let (kind, parameters) = media_type.split_once(';')?;
+    let is_version = |parameter: &str| {
+        parameter.trim().split_once('=').as_ref().is_some_and(|(name, _)| *name == "version")
+    };
+    let parameter = parameters.split(';').find(|parameter| is_version(parameter))?;
+    let version = parameter.trim().split_once('=')?.1.trim_matches('"');
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    let is_newer = major.is_none_or(|major| major > 1);
+    (kind.trim().eq_ignore_ascii_case("application/jafar+json") && is_newer).then_some(version)
 }
 
 /// The fault of a list that lies nowhere yet.
@@ -175,5 +236,90 @@ fn fault_of(fault: &ConfigError) -> String {
     match fault.line.zip(fault.column) {
         Some((line, column)) => format!("line {line}, column {column}: {}", fault.message),
         None => fault.message.clone(),
+    }
+}
+
+/// Lists of fewer networks change as a whole when their publisher moves house.
+const LEAST: usize = 8;
+
+/// Puts `bytes` beside `path`, and says so, where they hold less than half of the networks that were there: half a list
+/// would turn half of an operator's true crawlers into false ones, so somebody has to look at it. Addresses count, not
+/// lines: a publisher that joins networks to larger ones loses nothing.
+fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Network]) -> Option<String> {
+    let kept = kept(old, new);
+    if old.len() < LEAST || kept * 2 >= old.len() {
+        return None;
+    }
+    let lost = format!("only {kept} of {} ranges are left in it", old.len());
+    let aside = beside(path, ".shrunken");
+    Some(match replace_file(&aside, bytes) {
+        Ok(()) => format!("{lost}: kept aside in {}; move it into place if that is right", aside.display()),
+        Err(error) => format!("{lost}, and it cannot be kept aside: {error}"),
+    })
+}
+
+/// How many of the old networks the new ones hold, by their first addresses.
+fn kept(old: &[Network], new: &[Network]) -> usize {
+    let new: Prefixes = new.iter().copied().collect();
+    old.iter().filter(|network| new.contains(network.address())).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn networks(count: u8) -> Vec<Network> {
+        (0..count).map(|third| format!("20.171.{third}.0/24").parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_list_that_lost_most_of_its_networks_is_put_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.json");
+        let aside = folder.path().join("list.json.shrunken");
+        assert_eq!(set_aside(&path, b"x", &networks(10), &networks(5)), None);
+        assert_eq!(set_aside(&path, b"x", &networks(7), &networks(1)), None, "too small to tell");
+        assert!(!aside.exists());
+        let message = set_aside(&path, b"x", &networks(10), &networks(4)).unwrap();
+        assert!(
+            message.starts_with("only 4 of 10 ranges are left") && message.contains("list.json.shrunken")
+        );
+        assert_eq!(std::fs::read(&aside).unwrap(), b"x");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_key_that_is_published_no_more_goes_though_no_other_can_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        let faulty = br#"{"keys":[{"kty":"RSA","n":"AAAA","e":"AQAB"}]}"#;
+        assert!(accept_keys(&path, faulty).unwrap_err().starts_with("has no key that can be used"));
+        assert!(!path.exists());
+        std::fs::write(&path, r#"{"keys":[{"kty":"OKP"}]}"#).unwrap();
+        assert!(accept_keys(&path, faulty).is_err());
+        assert_eq!(KeySet::parse(&std::fs::read(&path).unwrap()).unwrap().keys.len(), 0);
+    }
+
+    #[test]
+    fn a_newer_format_is_told_by_its_media_type() {
+        for fine in [
+            "application/json",
+            "application/jafar+json",
+            "application/jafar+json; version=1.9",
+            "Application/JAFAR+json;charset=utf-8;version=\"1.0\"",
+            "application/json; version=2",
+        ] {
+            assert_eq!(newer_version(fine), None, "{fine}");
+        }
+        assert_eq!(newer_version("application/jafar+json; version=2.0"), Some("2.0"));
+        assert_eq!(newer_version("application/jafar+json;charset=utf-8;version=\"10\""), Some("10"));
+        assert_eq!(newer_version("application/jafar+json; version=new"), Some("new"));
+    }
+
+    #[test]
+    fn larger_networks_that_hold_the_old_ones_lose_nothing() {
+        let joined: Network = "20.171.0.0/16".parse().unwrap();
+        assert_eq!(kept(&networks(100), &[joined]), 100);
+        assert_eq!(kept(&[joined], &networks(1)), 1);
     }
 }

@@ -16,9 +16,6 @@ const LOOK: Duration = Duration::from_secs(30);
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-const OLD: &str = "address ranges are old; after seven days they can no longer show that a name is borrowed: run \
-    `gatewayctl crawlers refresh`, or set `[verify] refresh`";
-
 /// Fetches what is older than `[verify] refresh` says, and warns of what grows old and of certificates that run out, on a
 /// thread that ends with the reloader. Whoever watches the files puts it in force.
 ///
@@ -45,8 +42,8 @@ pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
 #[derive(Debug, Default)]
 struct Timer {
     teller: Teller,
-    /// What came of each, read once: on a disk that is full no head is kept, and publishers are asked no more often for it.
-    heads: HashMap<String, FetchHead>,
+    /// What came of each URL: on a disk that is full the heads are not kept, and publishers are asked no more often for it.
+    heads: HashMap<Box<str>, FetchHead>,
 }
 
 impl PublishedKind {
@@ -70,14 +67,50 @@ impl PublishedKind {
         };
         Some(Schedule { every, retry, most: every })
     }
+
+    /// From which age on that is told, and why it matters. Ranges: a day before a list stops accusing. Keys are never too
+    /// old to verify by: a fetch that fails takes none away.
+    fn old(self) -> (Duration, &'static str) {
+        match self {
+            Self::Ranges => (
+                DAY * 6,
+                "address ranges are old; after seven days they can no longer show that a name is borrowed",
+            ),
+            Self::Keys => (DAY * 7, "the keys are old, and the agent may have withdrawn one of them since"),
+            Self::Card => (DAY * 30, "the card is old, and the agent may say something else by now"),
+            Self::Catalogue(_) => {
+                (DAY * 30, "the published catalogue is old, and new crawlers are not in it")
+            }
+        }
+    }
+}
+
+impl PublishedFile {
+    /// How old what is kept is, where anything is.
+    fn age(&self, policy: &Policy, now: SystemTime) -> Option<Duration> {
+        let evidence = &policy.evidence;
+        match self.kind {
+            PublishedKind::Ranges => {
+                let source = evidence.sources.iter().find(|source| source.path == self.path)?;
+                source.list.as_ref().map(|list| list.age(now))
+            }
+            PublishedKind::Keys => {
+                evidence.directories.all().into_iter().find(|own| own.path == self.path)?.age(now)
+            }
+            PublishedKind::Card | PublishedKind::Catalogue(_) => self.copy().head.age(now),
+        }
+    }
 }
 
 impl Timer {
     /// Does what is due at `now`.
     fn check(&mut self, policy: &Policy, now: SystemTime) {
+        let all = PublishedFile::all(&policy.config, policy.identifier.catalogue());
         // What was fetched a moment ago is young in a later policy.
-        if !self.fetch(policy, now) {
-            self.tell_of_old(policy, now);
+        if !self.fetch(policy, &all, now) {
+            for one in &all {
+                self.tell_of_old(one, one.age(policy, now));
+            }
         }
     }
 
@@ -91,13 +124,15 @@ impl Timer {
     }
 
     /// Fetches what is due; `false` where nothing is.
-    fn fetch(&mut self, policy: &Policy, now: SystemTime) -> bool {
-        let mut due = PublishedFile::all(&policy.config, policy.identifier.catalogue());
-        due.retain(|one| {
+    fn fetch(&mut self, policy: &Policy, all: &[PublishedFile], now: SystemTime) -> bool {
+        let is_due = |one: &&PublishedFile| {
             let Some(schedule) = one.kind.schedule(&policy.config) else { return false };
-            let head = self.heads.entry(one.source()).or_insert_with(|| one.copy().head);
-            head.may_ask(schedule, now.into())
-        });
+            let may_ask = |head: &FetchHead| head.may_ask(schedule, now.into());
+            one.age(policy, now).is_none_or(|age| age >= schedule.every)
+                && may_ask(&one.copy().head)
+                && self.heads.get(&one.url).is_none_or(may_ask)
+        };
+        let due: Vec<&PublishedFile> = all.iter().filter(is_due).collect();
         if due.is_empty() {
             return false;
         }
@@ -107,8 +142,8 @@ impl Timer {
         let Ok(client) = client else { return true };
         let (mut fetched, mut failed) = (0_usize, 0_usize);
         for publication in due {
-            let (head, result) = client.ask(&publication, now);
-            self.heads.insert(publication.source(), head);
+            let (head, result) = client.ask(publication, now);
+            self.heads.insert(publication.url.clone(), head);
             *(if result.is_ok() { &mut fetched } else { &mut failed }) += 1;
             let trouble = result.err().map(|error| format!("could not be fetched: {error}"));
             self.teller.tell(publication.kind.what(), &publication.url, trouble);
@@ -117,13 +152,12 @@ impl Timer {
         true
     }
 
-    /// Told a day before a list stops accusing.
-    fn tell_of_old(&mut self, policy: &Policy, now: SystemTime) {
-        for source in &policy.evidence.sources {
-            let (Some(url), Some(list)) = (&source.url, &source.list) else { continue };
-            let trouble = (list.age(now) >= DAY * 6).then(|| OLD.to_owned());
-            self.teller.tell("age", url, trouble);
-        }
+    fn tell_of_old(&mut self, publication: &PublishedFile, age: Option<Duration>) {
+        let (old, why) = publication.kind.old();
+        let is_old = age.is_some_and(|age| age >= old);
+        let trouble =
+            is_old.then(|| format!("{why}: run `gatewayctl crawlers refresh`, or set `[verify] refresh`"));
+        self.teller.tell("age", &publication.url, trouble);
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Fetching is `proxy`'s: it asks for what is due, and hands in what it was answered.
 
+mod disk;
+
 use super::fetched::{
     FetchAnswer, FetchRules, FetchTime, FetchedCopy, FetchedFile, Schedule, Teller, Validators,
 };
@@ -9,14 +11,14 @@ use super::robots_file::fitness;
 use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, RobotsConfig};
 use crate::decide::NoticeTime;
-use crate::record::{digest, timestamp};
+use crate::record::timestamp;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::hash_map::RandomState;
+use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasher as _;
-use std::path::{Path, PathBuf};
+use std::hash::{Hash as _, Hasher as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// where an origin is down (RFC 9309 §2.3.1.4, which has 30 days for an example) as long as it has a good copy.
 const RULES: FetchRules<'static> = FetchRules {
     who: "the origin",
-    accept: &|bytes| match fitness(bytes) {
+    accept: &|bytes, _| match fitness(bytes) {
         // An answer without a byte is whole, where a file without one may be half saved: it allows everything.
         Err(unfit) if !bytes.is_empty() => Err(format!("what the origin serves is not taken: {unfit}")),
         _ => Ok(()),
@@ -44,11 +46,8 @@ fn schedule(copy: &FetchedCopy, from: &RobotsConfig) -> Schedule {
     Schedule { every: from.every, retry, most }
 }
 
-/// Where the copies lie in the state folder.
-const FOLDER: &str = "origin-robots";
-
-/// More than a robots.txt that was fetched can have.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+/// Over how long the first questions of a start are spread, of origins that have a copy.
+const SPREAD: Duration = Duration::from_secs(60);
 
 /// How long `refresh` waits for all origins.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -95,15 +94,21 @@ pub struct OriginState {
 }
 
 impl OriginFiles {
-    /// The copies that lie in the state folder of this configuration.
-    pub fn open(config: &Config) -> Self {
-        let folder = config.state_dir.join(FOLDER);
-        // Nobody else can guess it.
-        let half = || RandomState::new().hash_one(());
-        let marker = format!("{:016x}{:016x}", half(), half()).into();
+    /// The copies that lie in the state folder of this configuration. Nothing is written there.
+    pub fn remembered(config: &Config) -> Self {
+        let folder = config.state_dir.join(disk::FOLDER);
+        let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
         let files =
             Self { folder, marker, state: Mutex::default(), teller: Mutex::default(), heard: Condvar::new() };
         files.add_sites(config);
+        files
+    }
+
+    /// The same for a gateway, which keeps its marker there: two of an upgrade have one.
+    pub fn open(config: &Config) -> Self {
+        let files = Self::remembered(config);
+        // Where it cannot be kept, a successor does not know this gateway's questions for its own.
+        let _ = disk::keep_marker(&files.folder, &files.marker);
         files
     }
 
@@ -116,11 +121,17 @@ impl OriginFiles {
     /// Has an entry for each site of a configuration that may come into force, beside those that are there.
     pub(super) fn add_sites(&self, config: &Config) {
         let mut state = self.state.lock();
-        for (site, _) in from_origins(config) {
-            state.entry(site.to_owned()).or_insert_with(|| {
-                let copy = FetchedCopy::read(&path(&self.folder, site), MOST_BYTES).only_of(site);
-                FetchState { copy, ..FetchState::default() }
-            });
+        for (site, from) in from_origins(config) {
+            if state.contains_key(site) {
+                continue;
+            }
+            let copy = FetchedCopy::read(&disk::path(&self.folder, site), site);
+            let wait = match copy.file {
+                FetchedFile::Unknown => Duration::ZERO,
+                _ => spread(site, 0, SPREAD.min(from.every)),
+            };
+            let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
+            state.insert(site.to_owned(), asked);
         }
     }
 
@@ -155,12 +166,13 @@ impl OriginFiles {
         asked.answers += 1;
         asked.failures += u64::from(has_failed);
         let every = asked.copy.head.wait(schedule(&asked.copy, from));
-        asked.due = Instant::now().checked_add(every);
+        // Origins that were asked together are not asked together for ever.
+        asked.due = Instant::now().checked_add(every.saturating_sub(spread(site, asked.answers, every / 8)));
         self.teller.lock().tell("robots.txt of the origin", site, trouble(&asked.copy));
         let copy = asked.copy.clone();
         drop(state);
         // Nobody who asks for the state waits for the disk.
-        if let Err(error) = copy.write(&path(&self.folder, site), true) {
+        if let Err(error) = copy.write(&disk::path(&self.folder, site)) {
             tracing::error!(
                 site,
                 "the copy of the origin's robots.txt cannot be kept for a restart: {error}"
@@ -231,10 +243,12 @@ fn trouble(copy: &FetchedCopy) -> Option<String> {
     })
 }
 
-/// Sites may be called anything.
-fn path(folder: &Path, site: &str) -> PathBuf {
-    let name = digest(site.as_bytes());
-    folder.join(name.get(..16).unwrap_or(&*name))
+/// A part of `span` that follows from the site's name and a number.
+fn spread(site: &str, number: u64, span: Duration) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    (site, number).hash(&mut hasher);
+    let hash = u32::try_from(hasher.finish() >> 32).unwrap_or(u32::MAX);
+    span.mul_f64(f64::from(hash) / f64::from(u32::MAX))
 }
 
 /// What came of asking one origin; field names are public API.
