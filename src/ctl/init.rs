@@ -216,7 +216,9 @@ fn fetch_published(origin: Option<&OriginUrl>, hosts: &[HostPattern]) -> Result<
         match origin_copy::fetch(&server, origin.and(host), origin.is_none() || host.is_none()) {
             Ok(copy) => return fit(copy, &server),
             Err(error) => {
-                why = format!("{server} did not give the site's robots.txt: {error}; give the file with --robots FILE");
+                why = format!(
+                    "{server} did not give the site's robots.txt: {error}; give the file with --robots FILE"
+                );
             }
         }
     }

@@ -23,7 +23,6 @@
 //! | `store.sqlite.writer-*`: which processes write it | `record::store::processes` | `store` |
 //! | `rows/` | `record::rows`, through `policy::history` | reload, `history`, `fleet` |
 //! | `robots-seen` | `record::robots_seen` | `history` |
-//! | `alerts.json` | `alerts` | `alerts` |
 //! | `modes.json` | `policy::overrides` | `bounded`, for the one that answers the control socket |
 //! | `generation.json` | `policy::published` | `fleet-reload` |
 //! | `origin-robots/` | `policy::origin_file::disk` | a task of `proxy::origin::fetch` |
