@@ -19,12 +19,13 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o751).create(folder)
 }
 
-/// Makes a folder in `base` that nobody else can look into, whose name begins with `name`.
+/// Makes a folder in `base` that nobody else can look into, whose name begins with `name`. It is short: the demonstration
+/// shows it within a line of a terminal.
 ///
 /// # Errors
 /// When it cannot be made.
 pub fn private_folder(base: &Path, name: &str) -> io::Result<PathBuf> {
-    let path = base.join(format!("{name}-{}-{}", std::process::id(), uptime().as_nanos()));
+    let path = base.join(format!("{name}-{}-{}", std::process::id(), uptime().subsec_micros()));
     DirBuilder::new().mode(0o700).create(&path).map(|()| path)
 }
 
