@@ -104,20 +104,43 @@ fn warnings(admin: &Admin, in_force: &[SiteModes], mode: Mode, scope: &Scope) ->
     let people = "tools, fetchers, monitors and clients without a name are refused, too, and people may be behind them";
     let people = (scope.all && mode == Mode::Enforce).then(|| people.to_owned());
     let is_meant = |site: &&SiteModes| scope.site.as_ref().is_none_or(|name| *name == site.site);
-    let others = || in_force.iter().filter(is_meant).flat_map(|site| &site.modes.0).filter(|_| !scope.all);
-    let everybody = others().find(|other| other.whom == ModeScope::Everybody).map(|other| {
-        let mode = other.mode;
-        format!("everybody is in {mode}, as was set with --all; nothing else counts until `gatewayctl mode --clear`")
-    });
-    let is_left = |other: &ModeInForce| {
-        scope.crawler.is_none()
-            && other.mode > mode
-            && !matches!(other.whom, ModeScope::Everybody | ModeScope::Others)
-    };
-    let left = others().any(is_left).then(|| {
-        format!("some crawlers or clients have a stronger mode than {mode} of their own, and stay in it: `gatewayctl mode` names them")
-    });
-    unknown.into_iter().chain(people).chain(everybody).chain(left).collect()
+    let left = in_force
+        .iter()
+        .filter(is_meant)
+        .flat_map(|site| site.modes.0.iter().filter_map(|other| warn_of_mode_left(site, other, mode, scope)));
+    left.chain(unknown).chain(people).collect()
+}
+
+/// What is to be known of another mode, of someone who would be expected to have the one that was set.
+fn warn_of_mode_left(site: &SiteModes, other: &ModeInForce, mode: Mode, scope: &Scope) -> Option<String> {
+    let own = other.mode;
+    let is_stronger = own > mode;
+    match &other.whom {
+        ModeScope::Everybody if !scope.all => Some(format!(
+            "everybody is in {own}, as was set with --all; nothing else counts until `gatewayctl mode --clear`"
+        )),
+        // It beats the others, so none of them is left.
+        _ if scope.all => None,
+        ModeScope::Crawler(name) if is_stronger && scope.crawler.is_none() => {
+            Some(format!("crawler `{name}` stays in {own}; --crawler {name} changes it"))
+        }
+        ModeScope::Purpose(purpose) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
+            Some(format!("what fetches for {purpose} stays in {own}; --purpose {purpose} changes it"))
+        }
+        ModeScope::Client(client) if is_stronger && scope.crawler.is_none() && scope.purpose.is_none() => {
+            let kind = client.as_str();
+            let refused = if own == Mode::Enforce { "refused" } else { "recorded, and forwarded" };
+            Some(format!(
+                "clients of kind `{kind}` stay in {own} ({refused}); `{kind}` in [clients] of the configuration \
+                 changes it"
+            ))
+        }
+        ModeScope::Others if own != mode && *scope == Scope::default() => {
+            let name = &site.site;
+            Some(format!("site `{name}` has a mode of its own and stays in {own}; --site {name} changes it"))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]

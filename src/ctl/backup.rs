@@ -10,6 +10,9 @@ use crate::record::copy_store;
 use serde_json::json;
 
 pub(super) fn run(cli: &Cli, arguments: &BackupArgs, output: &mut Output<'_>) -> VerbResult {
+    if cli.state_dir.len() > 1 {
+        return Err(VerbFailure("a backup is of one store; name one --state-dir".to_owned()));
+    }
     let (store, file) = (cli.store()?, &arguments.file);
     let bytes = copy_store(&store, file)
         .map_err(|error| VerbFailure::of_stores(std::slice::from_ref(&store), &error))?;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 /// A reload may wait for another one, and then for files.
@@ -44,7 +45,7 @@ pub(super) fn ask<T: DeserializeOwned>(
     let shown = socket.display();
     let query = query(options);
     let patience = patience(path, &query);
-    let answer = exchange(patience, socket, method, &format!("{path}{query}")).map_err(|error| {
+    let answer = exchange_within(patience, socket, method, &format!("{path}{query}")).map_err(|error| {
         let hint = match error.kind() {
             io::ErrorKind::TimedOut => "it is stopped, or hangs; its process and its log may say why",
             io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
@@ -63,19 +64,27 @@ pub(super) fn ask<T: DeserializeOwned>(
     Ok(GatewayAnswer { json, told })
 }
 
-/// A gateway that is stopped takes the connection, and answers nothing.
-fn exchange(patience: Duration, socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
+/// Asks on a thread of its own: a gateway that is stopped may not even take the connection, and connecting cannot be told
+/// to hurry.
+fn exchange_within(patience: Duration, socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
+    let (answer, answered) = sync_channel(1);
+    let (socket, method, path) = (socket.to_owned(), method.to_owned(), path.to_owned());
+    std::thread::Builder::new().name("ask".to_owned()).spawn(move || {
+        // Nobody waits any more when it took too long.
+        let _ = answer.send(exchange(&socket, &method, &path));
+    })?;
+    answered.recv_timeout(patience).unwrap_or_else(|_| {
+        let message = format!("it does not answer within {} s", patience.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+    })
+}
+
+fn exchange(socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(patience))?;
     write!(stream, "{method} {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
     let mut answer = Vec::new();
-    match stream.read_to_end(&mut answer) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            let message = format!("it does not answer within {} s", patience.as_secs());
-            Err(io::Error::new(io::ErrorKind::TimedOut, message))
-        }
-        read => read.map(|_| answer),
-    }
+    stream.read_to_end(&mut answer)?;
+    Ok(answer)
 }
 
 /// Options as a query, percent-encoded (RFC 3986 §2.1): texts as values, and flags that are set as names alone.

@@ -242,7 +242,8 @@ impl Gateway {
         let occurrence = occurrence(input, judged);
         let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
         let is_told = kind != EventKind::Allowed || policy.config.log_allowed;
-        let has_line = is_told && self.journal.admits(&judged.identity, judged.proof, facts.address);
+        let has_line =
+            is_told && self.journal.admits(&judged.identity, judged.proof, facts.address, input.uptime);
         let line = has_line.then(event);
         let wanted = self.recorder.count(&occurrence, kind);
         let is_kept = is_told && wanted.is_some();

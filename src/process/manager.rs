@@ -7,6 +7,7 @@ use sd_notify::NotifyState;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Everything listens, and requests are answered.
@@ -59,8 +60,12 @@ pub(super) fn kept_name(address: SocketAddr) -> String {
     format!("kept_{}", address.to_string().replace(':', "_"))
 }
 
+/// Tells once that nobody can be told: the watchdog's word is sent all the time.
 fn told(sent: io::Result<()>) {
-    if let Err(error) = sent {
+    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    if let Err(error) = sent
+        && !HAS_WARNED.swap(true, Ordering::Relaxed)
+    {
         tracing::warn!("cannot notify the service manager: {error}");
     }
 }

@@ -99,7 +99,6 @@ pub struct Journal {
     shared: Arc<SharedJournal>,
     rates: Option<RateTable>,
     beyond_rate: AtomicU64,
-    /// When an operator is next told of those, in seconds of uptime.
     done: Mutex<Receiver<()>>,
 }
 
@@ -141,11 +140,11 @@ impl Journal {
         })
     }
 
-    /// Whether an event of this client may have a line; one that may not is counted as dropped. It is asked before the
+    /// Whether an event of this client may have a line `now`, by the machine's uptime; one that may not is counted as dropped. It is asked before the
     /// line is put together, which is half of what judging costs.
-    pub fn admits(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>) -> bool {
+    pub fn admits(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>, now: Duration) -> bool {
         let sender = LineSender::new(identity, proof, address);
-        if self.rates.as_ref().is_none_or(|rates| rates.admits(sender)) {
+        if self.rates.as_ref().is_none_or(|rates| rates.admits(sender, now)) {
             return true;
         }
         if self.beyond_rate.fetch_add(1, Ordering::Relaxed) == 0 {

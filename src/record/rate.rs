@@ -1,14 +1,15 @@
 //! How many lines of the journal one sender may have: a crawler of one network whose name is confirmed, or all others there.
 //!
-//! Bounded: senders are counted in a sketch of fixed size, which is emptied when a period is over. It may count a few lines
-//! of others to a sender, never fewer than its own.
+//! Bounded: senders have places in a table, by a keyed hash. A place is free again once its sender could send a whole
+//! period's lines at once, so forgetting it changes nothing. Who finds no place shares one with others like that.
 
 use super::tally::network;
 use crate::identify::{Identity, Proof};
 use crate::request::address::Network;
-use pingora_limits::rate::Rate;
-use std::fmt;
+use hashbrown::DefaultHashBuilder;
+use std::hash::BuildHasher as _;
 use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// So many lines in a period, all at once or one after the other.
@@ -40,33 +41,77 @@ impl<'a> LineSender<'a> {
     }
 }
 
-/// How many numbers each of the [`HASHES`] of the sketch has: 1 MiB in all.
-const SLOTS: usize = 32_768;
+/// Sets of places, by the low bits of the hash.
+const SETS: usize = 1_024;
 
-/// By how many hashes a sender is counted. The least of their numbers counts.
-const HASHES: usize = 2;
+/// Places of a set.
+const PLACES: usize = 8;
 
-/// Who has had how many lines lately.
-pub(super) struct RateTable {
-    lines: isize,
-    rates: Rate,
+/// One sender: its hash, and when it will have had as many lines as it may by then, in nanoseconds of uptime.
+#[derive(Clone, Copy, Debug, Default)]
+struct RateSlot {
+    sender: u64,
+    paid_until: u64,
 }
 
-impl fmt::Debug for RateTable {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("RateTable").field("lines", &self.lines).finish_non_exhaustive()
+#[derive(Clone, Copy, Debug, Default)]
+struct RateSet {
+    places: [RateSlot; PLACES],
+    /// For all that found no place.
+    others: RateSlot,
+}
+
+impl RateSet {
+    fn place(&mut self, sender: u64, now: u64) -> &mut RateSlot {
+        let known = |place: &RateSlot| place.sender == sender;
+        let free = |place: &RateSlot| place.paid_until <= now;
+        let at = self.places.iter().position(known).or_else(|| self.places.iter().position(free));
+        match at.and_then(|at| self.places.get_mut(at)) {
+            Some(place) => {
+                place.sender = sender;
+                place
+            }
+            None => &mut self.others,
+        }
     }
+}
+
+/// Who has had how many lines lately.
+#[derive(Debug)]
+pub(super) struct RateTable {
+    /// Nanoseconds that a line is worth, and that may be spent at once.
+    line: u64,
+    period: u64,
+    state: DefaultHashBuilder,
+    sets: Box<[Mutex<RateSet>]>,
 }
 
 impl RateTable {
     pub(super) fn new(rate: JournalRate) -> Self {
-        let lines = isize::try_from(rate.lines).unwrap_or(isize::MAX);
-        Self { lines, rates: Rate::new_with_estimator_config(rate.period, HASHES, SLOTS) }
+        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let period = nanoseconds(rate.period);
+        Self {
+            line: (period / u64::from(rate.lines.max(1))).max(1),
+            period,
+            state: DefaultHashBuilder::default(),
+            sets: (0..SETS).map(|_| Mutex::default()).collect(),
+        }
     }
 
-    /// Whether the sender may have one more line now.
-    pub(super) fn admits(&self, sender: LineSender<'_>) -> bool {
-        self.rates.observe(&sender, 1) <= self.lines
+    /// Whether the sender may have one more line `now`, by the machine's uptime.
+    pub(super) fn admits(&self, sender: LineSender<'_>, now: Duration) -> bool {
+        let hash = self.state.hash_one(sender);
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let at = usize::try_from(hash).unwrap_or_default() % SETS;
+        let Some(set) = self.sets.get(at) else { return true };
+        let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = set.place(hash, now);
+        let paid_until = place.paid_until.max(now).saturating_add(self.line);
+        let fits = paid_until - now <= self.period;
+        if fits {
+            place.paid_until = paid_until;
+        }
+        fits
     }
 }
 
@@ -76,7 +121,9 @@ mod tests {
     use crate::identify::{Basis, ClientKind};
     use std::sync::Arc;
 
-    const RATE: JournalRate = JournalRate { lines: 100, period: Duration::from_secs(3_600) };
+    const START: Duration = Duration::from_secs(1_000);
+
+    const RATE: JournalRate = JournalRate { lines: 100, period: Duration::from_secs(1) };
 
     fn sender(crawler: &str, network: u8) -> LineSender<'_> {
         let network = Some(super::network(IpAddr::from([192, 0, network, 1])));
@@ -99,30 +146,51 @@ mod tests {
                     star: true,
                     basis: Basis::Catalogue,
                 };
-                admitted(&table, LineSender::new(&identity, proof, Some(address.into())), 150)
+                admitted(&table, LineSender::new(&identity, proof, Some(address.into())), 150, START)
             };
             names.zip(kinds.into_iter().cycle()).map(sum).sum::<usize>()
         };
         assert_eq!(lines(Proof::Unchecked, [192, 0, 2, 1]), 100);
         assert_eq!(lines(Proof::Contradicted, [192, 0, 2, 1]), 100);
-        let confirmed = lines(Proof::Confirmed, [192, 0, 2, 1]);
-        assert!((336 * 98..=336 * 100).contains(&confirmed), "{confirmed}");
+        assert_eq!(lines(Proof::Confirmed, [192, 0, 2, 1]), 336 * 100);
     }
 
     /// How many of `count` lines at once are admitted.
-    fn admitted(table: &RateTable, sender: LineSender<'_>, count: usize) -> usize {
-        (0..count).filter(|_| table.admits(sender)).count()
+    fn admitted(table: &RateTable, sender: LineSender<'_>, count: usize, now: Duration) -> usize {
+        (0..count).filter(|_| table.admits(sender, now)).count()
     }
 
     #[test]
-    fn a_sender_has_its_lines_and_others_have_lines_of_their_own() {
+    fn a_sender_has_its_lines_at_once_and_then_one_by_one() {
+        let (table, one) = (RateTable::new(RATE), sender("GPTBot", 2));
+        let start = START;
+        assert_eq!(admitted(&table, one, 500, start), 100);
+        assert_eq!(admitted(&table, one, 5, start + Duration::from_millis(10)), 1);
+        assert_eq!(admitted(&table, one, 500, start + Duration::from_millis(260)), 25);
+        assert_eq!(admitted(&table, one, 500, start + Duration::from_secs(60)), 100);
+    }
+
+    #[test]
+    fn others_have_lines_of_their_own() {
         let table = RateTable::new(RATE);
         for other in [sender("GPTBot", 2), sender("GPTBot", 3), sender("bingbot", 2)] {
-            assert_eq!(admitted(&table, other, 150), 100, "{other:?}");
+            assert_eq!(admitted(&table, other, 150, START), 100, "{other:?}");
         }
-        let table = RateTable::new(JournalRate { lines: 100, period: Duration::from_millis(50) });
-        assert!(admitted(&table, sender("GPTBot", 2), 500) >= 100);
-        std::thread::sleep(Duration::from_millis(60));
-        assert!(admitted(&table, sender("GPTBot", 2), 500) >= 100, "the period is over");
+    }
+
+    #[test]
+    fn the_table_is_bounded_and_never_admits_more_than_its_rate() {
+        let table = RateTable::new(JournalRate { lines: 2, period: Duration::from_secs(1) });
+        let places = SETS * (PLACES + 1);
+        let many = |number: usize, at| {
+            let name = number.to_string();
+            admitted(&table, sender(&name, 2), 3, at)
+        };
+        // Without a bound each would have two.
+        let lines: usize = (0..4 * places).map(|number| many(number, START)).sum();
+        assert!((places..=2 * places).contains(&lines), "{lines} of {places} places");
+        // A second later all are forgotten, and that is right.
+        let later = START + Duration::from_secs(1);
+        assert_eq!(many(0, later), 2);
     }
 }

@@ -48,8 +48,11 @@ impl RotatedFile {
             self.rotate()?;
         }
         self.file.write_all(lines).inspect_err(|_| {
-            // The error is the one of the write.
-            let _ = self.file.set_len(self.length);
+            // What another process has appended meanwhile stays, and half a line before it.
+            if self.file.metadata().is_ok_and(|now| now.len() < end) {
+                // The error is the one of the write.
+                let _ = self.file.set_len(self.length);
+            }
         })
     }
 

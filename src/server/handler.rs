@@ -23,7 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -200,7 +200,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// When the connection ends, or what comes is no header. Nothing is answered then: whoever speaks is not
 /// speaking HTTP.
 async fn read_proxy_header(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
-    let mut bytes = vec![0; LONGEST];
+    let (mut bytes, mut before) = (vec![0; LONGEST], 0);
     loop {
         let count = stream.peek(&mut bytes).await?;
         let come = bytes.get(..count).filter(|come| !come.is_empty()).ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -208,6 +208,11 @@ async fn read_proxy_header(stream: &mut TcpStream) -> io::Result<Option<SocketAd
             stream.read_exact(bytes.get_mut(..header.length).unwrap_or_default()).await?;
             return Ok(header.client);
         }
+        // Who has closed its half sends no more of it.
+        if count == before && stream.ready(Interest::READABLE).await?.is_read_closed() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        before = count;
         sleep(LOOK).await;
     }
 }

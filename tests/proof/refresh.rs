@@ -87,7 +87,7 @@ fn what_is_no_list_replaces_none() {
     let state = folder.path().to_str().expect("UTF-8");
     let text = ctl(["crawlers", "refresh", "--from", &publisher.url(), "--state-dir", state]).exits(1).stdout;
     let line = text.lines().find(|line| line.contains("gptbot.json")).expect("a line");
-    assert!(line.starts_with("failed") && line.contains("1 ranges") && line.contains("404"), "{line}");
+    assert!(line.starts_with("failed") && line.contains("1 range,") && line.contains("404"), "{line}");
 }
 
 #[test]

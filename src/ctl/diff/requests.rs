@@ -128,7 +128,9 @@ impl<'a> PastRequests<'a> {
                 }
             }
         }
-        self.told.share = share_of(self.told.judged, self.told.judged + others);
+        if others > 0 {
+            self.told.share = share_of(self.told.judged, self.told.judged + others);
+        }
         self.told.judged += others;
         self.told.source = "store";
         Ok(())

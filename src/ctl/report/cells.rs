@@ -12,26 +12,21 @@ pub(super) fn truncate(text: &str, width: usize) -> String {
 }
 
 /// What the templates of reports set.
-#[expect(
-    clippy::inline_always,
-    clippy::unused_self,
-    clippy::unnecessary_wraps,
-    unreachable_pub,
-    reason = "what a filter is made"
-)]
+#[expect(clippy::inline_always, clippy::unnecessary_wraps, unreachable_pub, reason = "what a filter is made")]
 pub(super) mod filters {
     use super::{LETTER_WIDTH, wrapped};
     use askama::Values;
     use askama::filters::Safe;
     use std::fmt::Display;
 
-    /// A paragraph of a letter.
+    /// A paragraph of a letter, or of what a terminal shows that is narrower than one.
     #[askama::filter_fn]
     pub(in crate::ctl::report) fn paragraph(
         text: impl Display,
         _: &dyn Values,
+        width: usize,
     ) -> askama::Result<Safe<String>> {
-        Ok(Safe(wrapped(&text.to_string(), LETTER_WIDTH, "")))
+        Ok(Safe(wrapped(&text.to_string(), width.min(LETTER_WIDTH), "")))
     }
 
     /// A sentence whose lines are as wide as the terminal, those behind the first indented.

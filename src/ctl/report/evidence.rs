@@ -5,7 +5,7 @@
 
 mod letter;
 
-use super::cells::{filters, truncate};
+use super::cells::{LETTER_WIDTH, filters, truncate};
 use super::table::{TableShape, format_minute};
 use crate::ctl::output::Output;
 use crate::identify::Proof;
@@ -18,6 +18,9 @@ use std::io;
 /// Requests shown in full.
 const SAMPLES: usize = 40;
 
+/// The longest line, in bytes: 998 is what mail may have (RFC 5322 §2.1.1), and a reply puts marks before it.
+const LONGEST: usize = 960;
+
 /// One element of a report in full: who it was, what it did, and by which rules.
 #[derive(Template)]
 #[template(path = "element.txt", config = "src/ctl/report/evidence/askama.toml")]
@@ -29,6 +32,8 @@ struct CrawlerElement<'a> {
     versions: Option<Vec<&'a VersionRecord>>,
     /// How many rules are told one by one.
     top: usize,
+    /// How many columns there are.
+    width: usize,
 }
 
 #[derive(Template)]
@@ -43,11 +48,13 @@ struct Letter<'a> {
     /// The first violation, where it was kept in full.
     first: Option<LetterSample>,
     samples: Vec<LetterSample>,
+    width: usize,
 }
 
 /// An element as a terminal shows it.
 pub(super) fn element(entry: &ReportEntry, is_replay: bool, shape: &TableShape) -> io::Result<String> {
-    let element = CrawlerElement { entry, is_replay, versions: None, top: shape.top }.render();
+    let element =
+        CrawlerElement { entry, is_replay, versions: None, top: shape.top, width: shape.width }.render();
     let element = element.map_err(io::Error::other)?;
     let lines: Vec<String> = element.trim_end().lines().map(|line| truncate(line, shape.width)).collect();
     Ok(lines.join("\n"))
@@ -69,10 +76,18 @@ pub(super) fn write(
     });
     let element = |entry: &&ReportEntry| {
         let versions = Some(case.versions_of(entry).collect());
-        CrawlerElement { entry, is_replay: case.report.is_replay, versions, top: question.top }.render()
+        CrawlerElement {
+            entry,
+            is_replay: case.report.is_replay,
+            versions,
+            top: question.top,
+            width: LETTER_WIDTH,
+        }
+        .render()
     };
     let own = own.iter().map(element).collect::<Result<_, _>>().map_err(io::Error::other)?;
     let letter = Letter {
+        width: LETTER_WIDTH,
         first: first.and_then(|sample| LetterSample::of(sample)),
         name: case.report.crawlers.first().map_or(asked, |entry| entry.subject.name()),
         case,
@@ -84,5 +99,20 @@ pub(super) fn write(
             .filter_map(|sample| LetterSample::of(sample))
             .collect(),
     };
-    output.ready_line(letter.render().map_err(io::Error::other)?.trim_end())
+    let text = letter.render().map_err(io::Error::other)?;
+    text.trim_end().lines().try_for_each(|line| output.ready_line(&folded(line)))
+}
+
+/// A line that mail can carry: cut where it would be too long, and what follows indented.
+fn folded(line: &str) -> String {
+    let (mut text, mut room) = (String::new(), LONGEST);
+    for symbol in line.chars() {
+        if symbol.len_utf8() > room {
+            text.push_str("\n      ");
+            room = LONGEST - 6;
+        }
+        text.push(symbol);
+        room -= symbol.len_utf8();
+    }
+    text
 }

@@ -32,6 +32,9 @@ pub(in crate::record) struct StoreFile {
     pub(super) faults: FaultOutcome,
 }
 
+/// A store of this size is checked within a second, and so always when a process opens it first.
+const CHEAP_CHECK: u64 = 64 * 1024 * 1024;
+
 impl StoreFile {
     pub(in crate::record) fn new(path: PathBuf) -> Self {
         Self {
@@ -44,12 +47,13 @@ impl StoreFile {
 
     /// The store, and whether there was none.
     fn try_open(&mut self, thorough: bool) -> Result<(Sqlite, bool), StoreError> {
+        let is_first = self.inode.is_none();
         self.inode = inode_at(&self.path);
         let database = Sqlite::open(&self.path)?;
         if self.inode.is_none() {
             self.inode = inode_at(&self.path);
         }
-        if thorough {
+        if thorough || is_first && database.bytes()? <= CHEAP_CHECK {
             database.check()?;
         }
         let is_new = schema::set_up(&database)?;

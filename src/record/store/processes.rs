@@ -36,7 +36,9 @@ impl WriterFile {
 
     /// Says it, unless it is said already. The file's time is when the process began to count.
     pub(super) fn mark(&mut self) -> io::Result<()> {
-        if self.file.is_some() {
+        let is_there =
+            |file: &File| file.metadata().is_ok_and(|own| inode_at(&self.path) == Some(inode(&own)));
+        if self.file.as_ref().is_some_and(is_there) {
             return Ok(());
         }
         let part = beside(&self.path, PART);

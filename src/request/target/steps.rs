@@ -168,8 +168,11 @@ fn rewritten<const N: usize>(
             written = path.len() - after.len();
         }
     }
+    if written == 0 {
+        return None;
+    }
     changed.extend_from_slice(path.get(written..).unwrap_or_default());
-    (written > 0).then_some(changed)
+    Some(changed)
 }
 
 /// The byte that `path` begins with, if it is encoded and one of those that are `wanted`, and what follows.
