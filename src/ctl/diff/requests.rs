@@ -128,9 +128,8 @@ impl<'a> PastRequests<'a> {
                 }
             }
         }
-        if others > 0 {
-            self.told.share = share_of(self.told.judged, self.told.judged + others);
-        }
+        let all = self.told.judged + others;
+        self.told.share = if all == 0 { 1.0 } else { share_of(self.told.judged, all) };
         self.told.judged += others;
         self.told.source = "store";
         Ok(())
