@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Sets of places.
 const SETS: usize = 2_048;
 
-/// Places of a set. All windows together take 7 MB.
+/// Places of a set. All windows together take 10 MB.
 const PLACES: usize = 8;
 
 #[derive(Debug)]
