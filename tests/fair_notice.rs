@@ -121,7 +121,7 @@ impl World {
             let rules = self.rules(&past, history.version_at(tick), tick);
             for _ in history.reads.iter().filter(|at| **at == tick) {
                 let read = Read { rules: rules.current().rules, as_of: rules.as_of, at: time(tick) };
-                book.note(reader.clone(), read);
+                book.note(reader.clone(), identity.client, read);
             }
         }
         (self.rules(&past, history.version_at(now), now), book.of(&reader))

@@ -210,7 +210,7 @@ impl Gateway {
     /// Notes a read of robots.txt whose answer has arrived.
     pub fn note_read(&self, read: CompleteRead) {
         self.guarded(|| self.recorder.read(&read));
-        self.guarded(|| self.reads.note(read.reader, read.read));
+        self.guarded(|| self.reads.note(read.reader, read.identity.client, read.read));
     }
 
     fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {

@@ -88,8 +88,8 @@ impl LogTables {
         let key = ReadKey {
             version,
             in_force: 0,
-            host: reader.host().into(),
-            network: reader.network().map(|network| network.to_string().into()),
+            host: (*reader.host).into(),
+            network: reader.network.map(|network| network.to_string().into()),
             chosen: None,
         };
         let read = ReadSum { rules, seen: SeenInstants::once(at), as_of: 0, at: 0 };

@@ -110,12 +110,12 @@ impl Recorder {
 
     /// Notes a complete read of robots.txt.
     pub fn read(&self, read: &CompleteRead) {
-        let subject = SubjectRef::of(&read.site, &read.identity, read.reader.proof());
-        let network = read.reader.network().filter(|_| read.addresses != AddressDetail::None);
+        let subject = SubjectRef::of(&read.site, &read.identity, read.reader.proof);
+        let network = read.reader.network.filter(|_| read.addresses != AddressDetail::None);
         let key = ReadKey {
             version: read.version,
             in_force: micros(read.in_force),
-            host: read.reader.host().into(),
+            host: (*read.reader.host).into(),
             network: network.map(|network| network.to_string().into()),
             chosen: Some(read.chosen.clone()),
         };

@@ -76,7 +76,8 @@ impl<'a> Judge<'a> {
                         (version.map(|version| (version, rules)), (&*site.config.name, &*judged.identity));
                     self.counts.fetch(who, entry.at, &reader, version);
                     if version.is_some() {
-                        self.book.note(reader, Read { rules, as_of: NoticeTime::default(), at: now });
+                        let read = Read { rules, as_of: NoticeTime::default(), at: now };
+                        self.book.note(reader, judged.identity.client, read);
                     }
                 }
                 return None;
