@@ -47,18 +47,13 @@ impl<const N: usize> DigestId<N> {
     }
 }
 
-/// A text that is no id of a version or of rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {0} hexadecimal digits")]
-pub struct IdError(usize);
-
 impl<const N: usize> FromStr for DigestId<N> {
-    type Err = IdError;
+    type Err = String;
 
-    fn from_str(digits: &str) -> Result<Self, IdError> {
+    fn from_str(digits: &str) -> Result<Self, String> {
         let number = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2 * N);
         let id = number.and_then(|number| number.to_be_bytes().last_chunk().copied());
-        id.map(Self).ok_or(IdError(2 * N))
+        id.map(Self).ok_or_else(|| format!("expected {} hexadecimal digits", 2 * N))
     }
 }
 
