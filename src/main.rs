@@ -5,7 +5,7 @@ use robots_gateway::admin::{Admin, LivePage, RequestSource, publish};
 use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig, ListenerConfig};
 use robots_gateway::ctl;
-use robots_gateway::fleet::{Fleet, first_generation, read_system_authorities};
+use robots_gateway::fleet::{Fleet, published, read_system_authorities};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::policy::{
     self, CurrentPolicy, Evidence, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
@@ -154,7 +154,7 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
 fn begin_as_published(config: &Config) {
     let is_new = |_: &&FleetConfig| !config.store_path().exists();
     let Some(fleet) = config.fleet.as_ref().filter(is_new) else { return };
-    let begun = first_generation(fleet).map_err(|error| error.to_string()).and_then(|published| {
+    let begun = published(fleet, true).map_err(|error| error.to_string()).and_then(|published| {
         let Some((number, document)) = published else { return Ok(()) };
         let folder = &config.state_dir;
         make_folder(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -198,14 +198,11 @@ fn in_force(
     arguments: Arguments,
     reads: &Arc<ReadBook>,
 ) -> std::io::Result<(Arc<Recorder>, Arc<CurrentPolicy>, Arc<Reloader>)> {
-    let history = Arc::new(NoticeHistory::open(&policy.config));
+    let mut history = NoticeHistory::open(&policy.config, reads);
     let recorder = Arc::new(Recorder::start(&policy.config.store())?);
-    // One that does not come soon is done without: what is not known excuses.
+    // A fleet asks for it. One that does not come soon is done without.
     recorder.flush_within(STORE_PATIENCE);
-    policy::take_up_reads(&policy.config, reads);
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
-    let state_dir = &current.get().config.state_dir;
-    reads.robots_seen.restore(state_dir, current.get().clock.now());
     let (reads, origins) = (Arc::clone(reads), Arc::new(OriginFiles::open(&current.get().config)));
     let reloader =
         Reloader::new(Arc::clone(&current), arguments, reads, Arc::clone(&recorder), history, origins);

@@ -144,7 +144,7 @@ impl Admin {
         let mut report = reloaded.map_err(|busy| (StatusCode::SERVICE_UNAVAILABLE, busy.to_string()))?;
         if now {
             let bound = self.reloader.bind_now(&mut report, site.as_deref(), crawler.as_deref());
-            bound.map_err(|error| (StatusCode::CONFLICT, error.to_string()))?;
+            bound.map_err(|error| (StatusCode::CONFLICT, error))?;
         }
         Ok(json(&report))
     }

@@ -6,7 +6,7 @@
 
 use super::{Admin, query, response};
 use crate::config::{DurationValue, FleetConfig};
-use crate::fleet::{FleetCounts, counts};
+use crate::fleet::counts;
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreErrorKind, StoreReader};
 use crate::report::html::{self, Frame, Link};
@@ -109,7 +109,7 @@ impl LivePage {
         question: &ReportQuestion,
     ) -> Result<(StoreReader, Option<FleetPart>), PageFailure> {
         let told = counts(fleet, question.reaches_back(), question.to, Some(self.limit));
-        let FleetCounts { rows, part } = told.map_err(|error| {
+        let (rows, part) = told.map_err(|error| {
             let reason = format!(
                 "{error}. The page of this gateway alone is there all the same. Counts wait in the stores of the members, and \
                  none is lost; `gatewayctl report --fleet` waits for longer."

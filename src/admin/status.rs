@@ -14,7 +14,7 @@ use std::time::SystemTime;
 fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     policy.config.authorize.as_ref()?;
     let (doors, now) = (&admin.gateway.totals.doors, policy.clock.now());
-    let spans = admin.reloader.robots_seen().all(now);
+    let spans = admin.gateway.reads.robots_seen.all(now);
     let slots = policy.hosts.slots.iter().enumerate().filter(|(_, slot)| slot.site.is_some());
     let last = |index| {
         let own = spans.iter().filter(|(host, _)| policy.hosts.find(host) == Some(index));

@@ -76,7 +76,8 @@ fn print_set_up(done: &SetUp, output: &mut Output<'_>) -> io::Result<()> {
 fn show(config: &FleetConfig, output: &mut Output<'_>) -> VerbResult {
     let overview = overview(config)?;
     output.show(&overview, print_members)?;
-    Ok(if overview.has_late() { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    let has_late = overview.members.iter().any(|member| member.late.is_some());
+    Ok(if has_late { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 fn print_members(overview: &FleetOverview, output: &mut Output<'_>) -> io::Result<()> {

@@ -17,7 +17,7 @@ use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, escape_harmful};
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::catalogue;
-use crate::fleet::{FleetCounts, counts};
+use crate::fleet::counts;
 use crate::policy;
 use crate::record::{Filter, STORE_FILE, StoreReader};
 use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
@@ -44,7 +44,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     let question = build_question(cli, arguments, known)?;
     let (stores, part) = if arguments.fleet {
         let fleet = super::fleet::of_configuration(cli)?;
-        let FleetCounts { rows, part } = counts(&fleet, question.reaches_back(), question.to, None)?;
+        let (rows, part) = counts(&fleet, question.reaches_back(), question.to, None)?;
         (vec![StoreReader::of_rows(&rows, &std::env::temp_dir())?], Some(part))
     } else {
         (open(&folders)?, None)

@@ -97,7 +97,7 @@ pub struct SiteChange {
 
 impl From<RowsError> for ConfigError {
     fn from(error: RowsError) -> Self {
-        Self::whole(error.path(), error.reason())
+        Self::whole(&error.path, error.reason())
     }
 }
 

@@ -43,13 +43,13 @@ pub use exceptions::Exceptions;
 pub use expiry::Validity;
 pub use fetched::{FetchAnswer, FetchedFile, Validators, retry_after};
 pub use fleet::offer_first;
-pub use history::{BindNowError, NoticeHistory, SiteNotice, UnknownSpan, take_up_reads};
+pub use history::{NoticeHistory, SiteNotice, UnknownSpan};
 pub use hosts::{HostSlot, Hosts};
 pub use in_force::{ModeInForce, ModeScope, ModeSource, Modes, SiteModes};
 pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};
 pub use load::{LoadError, check, recogniser, trial};
 pub use origin_file::{FETCH_MARKER, FetchReport, OriginFiles, OriginState};
-pub use overrides::{ModeError, Override, Scope};
+pub use overrides::{ModeError, Override, Overrides, Scope};
 pub use proof::{
     Claim, Evidence, KeyDirectories, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts,
     RangeList, RangeSource, explain_proof, name_server_doubt,
@@ -63,7 +63,7 @@ pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secrets::{Secret, Webhook};
 pub use site::Site;
-pub use standing::{FleetDoubt, FleetNews, FleetStanding, OwnWord, SaidRows};
+pub use standing::{FleetDoubt, FleetNews, FleetStanding, OwnWord};
 pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
 pub use watch::watch;
 

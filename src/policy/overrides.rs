@@ -60,8 +60,8 @@ pub struct Override {
 }
 
 /// All modes that were set, in order: the general ones first, and of those for the same scope the one that is in force.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Overrides(Vec<Override>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overrides(pub Vec<Override>);
 
 impl Scope {
     /// The clients that are meant, at whatever site.
@@ -75,14 +75,14 @@ impl Scope {
     }
 
     /// The same with the crawler's name in the one spelling that is compared.
-    pub(super) fn normalised(mut self) -> Self {
+    fn normalised(mut self) -> Self {
         self.crawler = self.crawler.map(|name| name.to_ascii_lowercase());
         self
     }
 
     /// Whether to clear what was set for this clears what was set for `other`, too. What was set for everybody goes with what
     /// was set for nobody in particular.
-    pub(super) fn clears(&self, other: &Self) -> bool {
+    fn clears(&self, other: &Self) -> bool {
         other == self || other.all && *self == Self::default()
     }
 }
@@ -124,7 +124,7 @@ impl Overrides {
     }
 
     /// These with one more, which takes the place of an older one for the same scope.
-    pub(super) fn with(mut self, set: Override) -> Self {
+    pub fn with(mut self, set: Override) -> Self {
         let set = Override { scope: set.scope.normalised(), fleet: false, ..set };
         self.0.retain(|other| other.scope != set.scope || other.persists && !set.persists);
         self.0.push(set);
@@ -133,7 +133,7 @@ impl Overrides {
     }
 
     /// These without those for a scope.
-    pub(super) fn without(mut self, scope: &Scope) -> Self {
+    pub fn without(mut self, scope: &Scope) -> Self {
         let scope = scope.clone().normalised();
         self.0.retain(|other| !scope.clears(&other.scope));
         self
@@ -161,7 +161,7 @@ impl Overrides {
 impl Policy {
     /// This policy with these modes over the configured ones.
     pub(super) fn overridden(mut self, overrides: &Overrides) -> Self {
-        let by_hand = overrides.in_force(&self.published.modes);
+        let by_hand = overrides.in_force(&self.published.modes.0);
         for site in &mut self.sites {
             let modes = in_force(&self.config, &site.config, &by_hand);
             if modes != site.modes {
@@ -198,7 +198,7 @@ impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
     pub fn overrides(&self) -> Vec<Override> {
         let policy = self.current();
-        let mut overrides = self.known.lock().overrides.in_force(&policy.published.modes);
+        let mut overrides = self.known.lock().overrides.in_force(&policy.published.modes.0);
         for name in overrides.iter_mut().filter_map(|set| set.scope.crawler.as_mut()) {
             *name = policy.identifier.catalogue().spelt(name).to_owned();
         }
@@ -265,7 +265,7 @@ impl Reloader {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
         let purpose = scope.purpose.map(Purpose::as_str);
         let current = self.current.get();
-        let in_force = next.in_force(&current.published.modes);
+        let in_force = next.in_force(&current.published.modes.0);
         let set = in_force.iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
         let mode = set.unwrap_or("as configured");
         tracing::info!(crawler, purpose, site, everybody = scope.all, mode, "a mode was set by hand");

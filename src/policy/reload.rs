@@ -59,7 +59,8 @@ pub struct Reloader {
     /// How far a fleet lets this gateway go.
     pub standing: Arc<FleetStanding>,
     pub(super) recorder: Arc<Recorder>,
-    pub(super) history: Arc<NoticeHistory>,
+    /// What was served. Its lock is held for as long as a disk takes.
+    pub(crate) history: Mutex<NoticeHistory>,
     /// The robots.txt of origins.
     pub origin_files: Arc<OriginFiles>,
     /// Whose turn it is to read files and to look names up, which may take its time.
@@ -130,7 +131,7 @@ impl Reloader {
         arguments: Arguments,
         reads: Arc<ReadBook>,
         recorder: Arc<Recorder>,
-        history: Arc<NoticeHistory>,
+        history: NoticeHistory,
         origin_files: Arc<OriginFiles>,
     ) -> Self {
         let policy = current.get();
@@ -140,9 +141,10 @@ impl Reloader {
             );
             Overrides::default()
         });
-        if !overrides.in_force(&policy.published.modes).is_empty() {
+        if !overrides.in_force(&policy.published.modes.0).is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
+        reads.robots_seen.restore(&history.own.robots_seen, history.own.clock.now());
         let known =
             Mutex::new(ReloadState { told: Some(current.get()), overrides, ..ReloadState::default() });
         let reloader = Self {
@@ -152,7 +154,7 @@ impl Reloader {
             reads,
             standing: Arc::default(),
             recorder,
-            history,
+            history: Mutex::new(history),
             origin_files,
             turn: Mutex::default(),
             serving: Mutex::default(),
@@ -214,11 +216,11 @@ impl Reloader {
         let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
         let options = LoadOptions { accept_empty, names };
         let (mut swap, mut errors) = self.attempt(options, is_forced, are_unchanged)?;
-        let announced = self.history.announced();
-        if !announced.at.is_empty() {
+        let announced = self.history.lock().announced();
+        if let Some(announced) = announced {
             // What the others answer is taken up in a turn of its own, and whether they do is seen then.
             drop(turn.take());
-            let _ = self.standing.wait(&announced, fleet::PATIENCE);
+            let _ = self.standing.wait(announced, fleet::PATIENCE);
             turn = self.turn.try_lock_for(PATIENCE);
             // Where this attempt comes to nothing, what came of the first one stands and is told.
             if turn.is_some()
@@ -303,7 +305,7 @@ impl Reloader {
         let _serving = self.serving.lock();
         let previous = self.current.get();
         // It stands written for as long as others may judge by what they knew.
-        while self.history.adopt(&mut next, Some(&previous))? {
+        while self.history.lock().adopt(&mut next, Some(&previous))? {
             self.wait_for_others();
         }
         // It may wait for the store. The files in force are the same after a mode was set.
@@ -316,7 +318,7 @@ impl Reloader {
             self.origin_files.track_sites(&self.current.get().config);
         }
         drop(known);
-        if self.history.end_former(&self.current.get()) {
+        if self.history.lock().end_former(&self.current.get()) {
             self.apply_history();
         }
         Ok(PolicySwap { former, current: self.current.get() })

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::policy::{CurrentPolicy, NoticeHistory, OriginFiles, check};
-    use crate::record::Recorder;
+    use crate::record::{ReadBook, Recorder};
     use notify::EventHandler as _;
     use notify::event::{CreateKind, DataChange};
     use std::time::SystemTime;
@@ -314,8 +314,8 @@ mod tests {
             let arguments = Arguments { config: Some(path), ..Arguments::default() };
             let config = Config::load(&arguments).unwrap();
             let recorder = Arc::new(Recorder::start(&config.store()).unwrap());
-            let (history, origins) =
-                (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
+            let history = NoticeHistory::open(&config, &ReadBook::default());
+            let origins = Arc::new(OriginFiles::open(&config));
             let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
             let reloader =
                 Arc::new(Reloader::new(current, arguments, Arc::default(), recorder, history, origins));

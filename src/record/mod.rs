@@ -22,7 +22,6 @@
 //! | `store.sqlite`, its log, and what is set aside beside it | `record::store` | `store` |
 //! | `store.sqlite.writer-*`: which processes write it | `record::store::processes` | `store` |
 //! | `rows/` | `record::rows`, through `policy::history` | reload, `history`, `fleet` |
-//! | `robots-seen` | `record::robots_seen` | `history` |
 //! | `modes.json` | `policy::overrides` | `bounded`, for the one that answers the control socket |
 //! | `generation.json` | `policy::published` | `fleet-reload` |
 //! | `origin-robots/` | `policy::origin_file::disk` | a task of `proxy::origin::fetch` |
@@ -79,11 +78,11 @@ pub use pace::PaceBook;
 pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
 pub use recorder::{CompleteRead, FullEvent, Recorder};
-pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
+pub use robots_seen::{KeptSpans, RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
     FileDigest, FleetWaiver, HOLDS, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows,
     ROWS_FOLDER, ROWS_LOOK, RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions,
-    digest, file_bytes, hexadecimal, patterns, process_name, uptime, whole_micros,
+    digest, file_bytes, hexadecimal, kept_robots, patterns, process_name, uptime, whole_micros,
 };
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,

@@ -7,7 +7,7 @@ use super::super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use super::{database, of_configuration};
 use crate::config::FleetConfig;
 use crate::fleet::{PublisherKey, overview, publish, published};
-use crate::policy::{FleetGeneration, Override, RobotsFile, Scope, fitness};
+use crate::policy::{FleetGeneration, Override, Overrides, RobotsFile, Scope, fitness};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::io;
@@ -60,8 +60,8 @@ pub(super) fn robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>
     if !arguments.clear {
         are_served(&config, &sites)?;
     }
-    let last = if arguments.anew { published(&config)? } else { None };
-    let last = last.and_then(|last| FleetGeneration::parse(&last).ok()).unwrap_or_default();
+    let last = if arguments.anew { published(&config, false)? } else { None };
+    let last = last.and_then(|(_, last)| FleetGeneration::parse(&last).ok()).unwrap_or_default();
     let changes = || sites.iter().enumerate().map(|(place, site)| (site, files.get(place)));
     let generation = publish(&config, key.as_ref(), arguments.anew, |last, number| {
         let mut next = next(last, number)?;
@@ -111,7 +111,7 @@ fn wait_for_all(config: &FleetConfig) -> Result<Vec<LateMember>, VerbFailure> {
 }
 
 fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
-    generation.modes.iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
+    generation.modes.0.iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
 }
 
 /// The sites that the files are for, one each.
@@ -149,24 +149,22 @@ pub(in crate::ctl) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output
     let change = |last: Option<&str>, number| {
         let mut next = next(last, number)?;
         for scope in &scopes {
-            match mode {
-                Some(mode) => {
-                    next.set_mode(Override {
-                        scope: scope.clone(),
-                        mode: *mode,
-                        persists: true,
-                        fleet: true,
-                    });
-                }
-                None if *all => next.modes.clear(),
-                None => next.clear_mode(scope),
+            next.modes = match mode {
+                Some(mode) => next.modes.with(Override {
+                    scope: scope.clone(),
+                    mode: *mode,
+                    persists: true,
+                    fleet: true,
+                }),
+                None if *all => Overrides::default(),
+                None => next.modes.without(scope),
             }
         }
         Ok(next.document())
     };
     let is_change = mode.is_some() || *clear;
     let new = is_change.then(|| publish(&config, key.as_ref(), false, change)).transpose()?;
-    let last = published(&config)?.map(|last| FleetGeneration::parse(&last)).transpose();
+    let last = published(&config, false)?.map(|(_, last)| FleetGeneration::parse(&last)).transpose();
     let last = last.map_err(VerbFailure)?.unwrap_or_default();
     let (generation, modes) = (new.unwrap_or(last.number), of_fleet(&last));
     tell(&Publication { generation, sites: Vec::new(), modes, ended_modes: Vec::new(), late: None }, output)
