@@ -7,7 +7,7 @@
 use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::alerts::AlertTotals;
-use crate::policy::{OriginState, Policy, ReloadCounts};
+use crate::policy::{OriginState, Policy, ReloadResult};
 use crate::process::ProcessUsage;
 use crate::record::{ConnectionEvent, LatencySnapshot, SiteTotals};
 use http::{Response, StatusCode};
@@ -113,9 +113,9 @@ fn certificates(text: &mut Exposition, policy: &Policy) {
 }
 
 fn reloads(text: &mut Exposition, admin: &Admin) {
-    let ReloadCounts { changed, unchanged, refused } = admin.reloader.counts();
+    let results = [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Refused];
     text.counter("reloads_total", "Reloads since the start, by what came of them.")
-        .by("result", [("changed", changed), ("unchanged", unchanged), ("refused", refused)]);
+        .by("result", results.map(|result| (result, admin.reloader.count(result))));
 }
 
 /// Counters of sites, also of those that a reload has taken away: a counter that vanishes looks like a
@@ -244,7 +244,7 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         .by("result", [("answered", answered), ("failed", failed), ("left", left)]);
     text.counter("signatures_total", "Requests that came with a signature, by what came of it.")
         .by("result", admin.gateway.prover.signatures());
-    let directories = policy.evidence.directories.all();
+    let directories = &policy.evidence.directories;
     let fetched = directories.iter().filter(|directory| directory.keys.is_some()).count();
     text.gauge("key_directories", "Directories of keys that agents sign by: fetched, or not there.")
         .by("state", [("fetched", fetched), ("missing", directories.len() - fetched)]);

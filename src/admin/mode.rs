@@ -55,7 +55,6 @@ pub(super) fn change(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
             Some(mode) => {
                 admin.reloader.set_mode(&Override { scope: scope.clone(), mode, persists, fleet: false })
             }
-            None if scope.all => admin.reloader.clear_modes(),
             None => admin.reloader.clear_mode(scope),
         };
         has_changed |= changed.map_err(|error| refuse(&error))?;

@@ -6,7 +6,7 @@ use crate::control::{
     AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus,
     StatusReport,
 };
-use crate::policy::{Policy, Reloader, ShownCertificate, Site, Upstream};
+use crate::policy::{Policy, ReloadResult, Reloader, ShownCertificate, Site, Upstream};
 use crate::record::{RobotsTxtSpan, timestamp};
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -45,7 +45,7 @@ impl CertificateStatus {
 
 impl OriginStatus {
     fn of(site: &Site, server: &Upstream) -> Self {
-        let failure = server.failure();
+        let failure = server.failure.load_full();
         let unknown = server.is_unresolved().then_some("its name has no address");
         Self {
             site: site.config.name.clone(),
@@ -72,12 +72,12 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
             .flat_map(|site| site.origin.servers.iter().map(|server| OriginStatus::of(site, server)))
             .collect(),
         unknown_hosts: admin.gateway.totals.unknown_hosts(),
-        restart: admin.reloader.waiting(),
+        restart: policy.waiting.clone(),
         overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
         resolver_error: admin.gateway.prover.doubt().map(Into::into),
         watch_error: admin.reloader.unwatched(),
-        reloads_refused: admin.reloader.counts().refused,
+        reloads_refused: admin.reloader.count(ReloadResult::Refused),
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,

@@ -132,7 +132,7 @@ fn of_certificates(policy: &Policy) -> impl Iterator<Item = FileFinding> {
 
 /// Crawlers that sign by the same keys: behind a browser's header nothing tells them apart.
 fn of_signers(path: &Path, policy: &Policy) -> Vec<FileFinding> {
-    let shared = policy.evidence.directories.all().into_iter().filter_map(|directory| {
+    let shared = policy.evidence.directories.iter().filter_map(|directory| {
         let (first, others) = directory.crawlers.split_first().filter(|(_, others)| !others.is_empty())?;
         let message = format!(
             "`{first}` and `{}` have the same `signature_agent`: what is signed behind a browser's header is taken for `{first}`",

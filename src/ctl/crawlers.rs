@@ -96,7 +96,7 @@ fn keys(directory: &KeyDirectory) -> Value {
     json!({
         "keys": keys,
         "age_seconds": directory.age(SystemTime::now()).map(|age| age.as_secs()),
-        "error": directory.error,
+        "error": directory.error(),
     })
 }
 

@@ -285,7 +285,7 @@ fn unjudged(
         return Decision::Forward;
     }
     let serve = || robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
-    robots_txt::aside(incoming.head, policy, site).unwrap_or_else(|| Decision::Answer(serve().answer))
+    robots_txt::aside(incoming.head, site).unwrap_or_else(|| Decision::Answer(serve().answer))
 }
 
 /// Whom a read of robots.txt counts for.
@@ -305,7 +305,7 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occur
 /// The answer to a request for robots.txt.
 fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
     let JudgeInput { incoming, facts, policy, site, rules, now, uptime, .. } = input;
-    if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
+    if let Some(decision) = robots_txt::aside(incoming.head, site) {
         return decision;
     }
     let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);

@@ -8,7 +8,7 @@ use crate::decide::VersionId;
 use crate::enforce::Action;
 use crate::http::HttpFault;
 use crate::identify::{Identity, Proof};
-use crate::policy::{HeldPolicy, JudgedRequest, SetAction, Site, Upstreams};
+use crate::policy::{JudgedRequest, Policy, SetAction, Site, Upstreams};
 use crate::record::uptime;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug)]
 pub struct RequestContext {
     /// The policy in force when the request began.
-    pub policy: Arc<HeldPolicy>,
+    pub policy: Arc<Policy>,
     /// Where its host stands among those of the policy, once it is known.
     pub(super) slot: Option<usize>,
     /// The event, waiting for the status of the answer.
@@ -47,7 +47,7 @@ pub struct RequestContext {
 impl RequestContext {
     /// One that begins now.
     #[must_use]
-    pub fn new(policy: Arc<HeldPolicy>) -> Self {
+    pub fn new(policy: Arc<Policy>) -> Self {
         Self {
             policy,
             slot: None,

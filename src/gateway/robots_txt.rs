@@ -6,7 +6,7 @@
 use super::decision::Decision;
 use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
-use crate::policy::{FETCH_MARKER, Policy, RobotsFile, Site};
+use crate::policy::{FETCH_MARKER, OWN_FETCH, RobotsFile, Site};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -22,8 +22,8 @@ pub(super) struct RobotsAnswer {
 /// The two requests that are not answered with the site's file; `None` for every other one. The gateway's own question,
 /// which an origin led back here, is answered 421. A request for a site of which no version was ever known is forwarded,
 /// and its client gets the origin's answer, be it an error.
-pub(super) fn aside(head: &RequestHead, policy: &Policy, site: &Site) -> Option<Decision> {
-    if head.get(FETCH_MARKER) == Some(policy.fetch_marker.as_bytes()) {
+pub(super) fn aside(head: &RequestHead, site: &Site) -> Option<Decision> {
+    if head.get(FETCH_MARKER) == Some(OWN_FETCH.as_bytes()) {
         let answer = Response::page(421, "this gateway asked itself for the origin's robots.txt");
         return Some(Decision::Answer(answer.with(FETCH_MARKER, "own")));
     }

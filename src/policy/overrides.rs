@@ -12,6 +12,7 @@ use crate::enforce::Mode;
 use crate::identify::{Purpose, PurposeSet};
 use crate::record::{replace_file, word};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -92,6 +93,11 @@ impl Override {
     fn normalised(self, persists: bool, fleet: bool) -> Self {
         Self { scope: self.scope.normalised(), persists, fleet, ..self }
     }
+
+    /// Where it stands among others: those of all crawlers, purposes and sites come first, and what beats them all last.
+    const fn place(&self) -> (bool, &Scope, bool, bool) {
+        (self.scope.all, &self.scope, self.fleet, self.persists)
+    }
 }
 
 impl Overrides {
@@ -128,7 +134,7 @@ impl Overrides {
         let set = Override { scope: set.scope.normalised(), fleet: false, ..set };
         self.0.retain(|other| other.scope != set.scope || other.persists && !set.persists);
         self.0.push(set);
-        self.0.sort_by(|one, other| (&one.scope, one.persists).cmp(&(&other.scope, other.persists)));
+        self.0.sort_by(|one, other| one.place().cmp(&other.place()));
         self
     }
 
@@ -144,10 +150,7 @@ impl Overrides {
     pub(super) fn in_force(&self, published: &[Override]) -> Vec<Override> {
         let of_fleet = published.iter().map(|set| set.clone().normalised(true, true));
         let mut modes: Vec<Override> = self.0.iter().cloned().chain(of_fleet).collect();
-        modes.sort_by_cached_key(|Override { scope, fleet, persists, .. }| {
-            let general = (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some());
-            (general, scope.clone(), *fleet, *persists)
-        });
+        modes.sort_by(|one, other| one.place().cmp(&other.place()));
         modes.dedup_by(|hidden, shown| hidden.scope == shown.scope);
         modes
     }
@@ -181,19 +184,6 @@ impl Policy {
 /// How long a mode that is to be kept waits for another one to be written.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a mode could not be set.
-#[derive(Debug, thiserror::Error)]
-pub enum ModeError {
-    /// No site has this name.
-    #[error("no site is called `{0}`; `gatewayctl status` shows their names")]
-    NoSite(String),
-    /// It cannot be kept for the next start.
-    #[error(
-        "the mode cannot be kept in the state folder: {0}; it is not in force, and without --persist no file is needed"
-    )]
-    NotKept(io::Error),
-}
-
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
     pub fn overrides(&self) -> Vec<Override> {
@@ -209,34 +199,23 @@ impl Reloader {
     ///
     /// # Errors
     /// When there is no such site, or the mode is to be kept and cannot be. Then nothing has changed.
-    pub fn set_mode(&self, set: &Override) -> Result<bool, ModeError> {
+    pub fn set_mode(&self, set: &Override) -> Result<bool, String> {
         self.change_modes(&set.scope, |overrides| overrides.with(set.clone()))
     }
 
-    /// Goes back to what the configuration says for a scope; `true` when that changes something.
+    /// Goes back to what the configuration says for a scope, or for every one if that is all; `true` when that changes something.
     ///
     /// # Errors
     /// As [`Self::set_mode`].
-    pub fn clear_mode(&self, scope: &Scope) -> Result<bool, ModeError> {
-        self.change_modes(scope, |overrides| overrides.without(scope))
+    pub fn clear_mode(&self, scope: &Scope) -> Result<bool, String> {
+        let cleared = |set: Overrides| if scope.all { Overrides::default() } else { set.without(scope) };
+        self.change_modes(scope, cleared)
     }
 
-    /// Goes back to what the configuration says for everybody; `true` when that changes something.
-    ///
-    /// # Errors
-    /// When a mode was to outlive a restart, and cannot be forgotten. Then nothing has changed.
-    pub fn clear_modes(&self) -> Result<bool, ModeError> {
-        self.change_modes(&Scope::default(), |_| Overrides::default())
-    }
-
-    fn change_modes(
-        &self,
-        scope: &Scope,
-        change: impl Fn(Overrides) -> Overrides,
-    ) -> Result<bool, ModeError> {
+    fn change_modes(&self, scope: &Scope, change: impl Fn(Overrides) -> Overrides) -> Result<bool, String> {
         let policy = self.current();
         if let Some(name) = scope.site.as_deref().filter(|name| policy.named(name).is_none()) {
-            return Err(ModeError::NoSite(name.to_owned()));
+            return Err(format!("no site is called `{name}`; `gatewayctl status` shows their names"));
         }
         let mut known = self.known.lock();
         let next = change(known.overrides.clone());
@@ -249,11 +228,17 @@ impl Reloader {
         }
         // A disk may take its time, and nobody who sets another mode waits for it.
         drop(known);
-        let _turn = self.keeping.try_lock_for(PATIENCE).ok_or_else(|| ModeError::NotKept(busy()))?;
+        let unkept = |error: &dyn Display| {
+            format!(
+                "the mode cannot be kept in the state folder: {error}; it is not in force, and without --persist no file is needed"
+            )
+        };
+        let busy = || unkept(&"another mode is still being written");
+        let _turn = self.keeping.try_lock_for(PATIENCE).ok_or_else(busy)?;
         let next = change(self.known.lock().overrides.clone());
         let folder = policy.config.state_dir.clone();
         let saved = reading::with_timeout(&policy.config.state_dir, move || next.save(&folder));
-        saved.and_then(|saved| saved).map_err(ModeError::NotKept)?;
+        saved.and_then(|saved| saved).map_err(|error| unkept(&error))?;
         let mut known = self.known.lock();
         // What was set meanwhile is none of the kept ones, for their turn is ours: it stays.
         let next = change(known.overrides.clone());
@@ -266,7 +251,8 @@ impl Reloader {
         let purpose = scope.purpose.map(Purpose::as_str);
         let current = self.current.get();
         let in_force = next.in_force(&current.published.modes);
-        let set = in_force.iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
+        let own = scope.clone().normalised();
+        let set = in_force.iter().find(|one| one.scope == own).map(|one| one.mode.as_str());
         let mode = set.unwrap_or("as configured");
         tracing::info!(crawler, purpose, site, everybody = scope.all, mode, "a mode was set by hand");
         known.overrides = next;
@@ -275,10 +261,6 @@ impl Reloader {
         // Whoever set it knows it: the next reload tells of files only.
         known.told = known.told.take().map(|told| Arc::new(told.next(now).overridden(&known.overrides)));
     }
-}
-
-fn busy() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "another mode is still being written")
 }
 
 #[cfg(test)]

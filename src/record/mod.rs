@@ -25,8 +25,8 @@
 //! | `robots-seen` | `record::robots_seen` | `history` |
 //! | `modes.json` | `policy::overrides` | `bounded`, for the one that answers the control socket |
 //! | `generation.json` | `policy::published` | `fleet-reload` |
-//! | `origin-robots/` | `policy::origin_file::disk` | a task of `proxy::origin::fetch` |
-//! | `ranges/`, `keys/` | `policy::proof::refresh`, `policy::proof::directory` | `ranges`; `gatewayctl crawlers refresh` |
+//! | `origin-robots/` | `policy::origin_file` | a task of `proxy::origin::fetch` |
+//! | `ranges/`, `keys/` | `policy::publications` | `ranges`; `gatewayctl crawlers refresh` |
 //! | `alerts.json` | `alerts` | `alerts` |
 //! | the control socket, and that of a hand-over | `process::sockets` | `main` |
 //!

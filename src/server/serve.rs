@@ -71,7 +71,7 @@ impl Server {
         let (current, gateway) = (Arc::clone(&self.gateway.current), self.gateway.clone());
         let connections = TaskTracker::new();
         tokio::spawn(watch_origins(Arc::clone(&current), stopped.clone()));
-        let mut fetcher = Fetcher::new(Arc::clone(&self.reloader));
+        let fetcher = Fetcher::new(Arc::clone(&self.reloader));
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
         let room = room(&current.get().config, worker_pool.len());

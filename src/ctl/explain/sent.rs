@@ -82,7 +82,7 @@ pub(super) fn signer(
         fields: &fields,
     };
     let of = |scheme| {
-        let keys = |agent: &_| policy.evidence.directories.keys(agent);
+        let keys = |agent: &_| policy.evidence.keys(agent);
         explain_signature(&message(scheme), SystemTime::now(), keys)
     };
     let (outcome, mut steps) = of(scheme);

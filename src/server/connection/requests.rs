@@ -145,7 +145,7 @@ impl<S: ClientStream> Http1Connection<S> {
         site: &WorkerContext,
         keeps_alive: bool,
     ) -> bool {
-        let mut context = RequestContext::new(site.gateway.current.held());
+        let mut context = RequestContext::new(site.gateway.current.get());
         let RequestOutcome { ending, goes_on, .. } =
             answer(self, incoming, site, keeps_alive, &mut context).await;
         site.gateway.finish(incoming, ending, context);
@@ -154,7 +154,7 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Answers another proxy; a connection on which nobody may ask ends.
     async fn question(&mut self, asked: Incoming<'_>, gateway: &Gateway, keeps_alive: bool) -> bool {
-        let mut context = RequestContext::new(gateway.current.held());
+        let mut context = RequestContext::new(gateway.current.get());
         let Some(Advice { answer, head, read }) = gateway.advise(asked, &mut context) else { return false };
         // A body that is announced and does not come must not keep the proxy's client waiting.
         let is_here = timeout(Duration::ZERO, self.is_drained(asked.head)).await.unwrap_or_default();

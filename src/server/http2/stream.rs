@@ -40,7 +40,7 @@ pub(super) async fn serve(
     let head = head(&request, path.as_deref());
     let info = state.info.clone();
     let incoming = Incoming { head: &head, connection: &info };
-    let mut context = RequestContext::new(site.gateway.current.held());
+    let mut context = RequestContext::new(site.gateway.current.get());
     let mut stream = Stream::new(request.into_body(), answer, state);
     let answered = stream.request(incoming, &site, &mut context).await;
     site.gateway.finish(incoming, answered.ending, context);
