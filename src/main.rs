@@ -15,7 +15,6 @@ use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder,
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -134,11 +133,10 @@ fn serve(
 
 /// The log, the signals, and everything that the configuration names.
 fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Policy), StartFailure> {
-    let config = Config::load(arguments).map_err(misconfigured)?;
-    let config = match test {
-        Some(test) => test.moved(config),
-        None => config,
-    };
+    let mut config = Config::load(arguments).map_err(misconfigured)?;
+    if let Some(test) = test {
+        config = test.moved(config);
+    }
     // Whoever looks at a demonstration wants to see its events alone.
     let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
     start_log(&LogOptions { level, ..config.log });
@@ -224,16 +222,11 @@ fn bound(
 }
 
 /// The last word on standard error: what is wrong, and its causes.
-fn fatal(error: &dyn Error) {
-    let mut message = format!("robots-gateway: error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        // Writing to a `String` cannot fail.
-        let _ = write!(message, ": {error}");
-        cause = error.source();
-    }
+fn fatal(error: &(dyn Error + 'static)) {
+    let causes = std::iter::successors(Some(error), |error| (**error).source());
+    let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
     // Without standard error there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{message}");
+    let _ = writeln!(std::io::stderr(), "robots-gateway: error: {message}");
 }
 
 fn pages(admin: &Arc<Admin>, door: RequestSource) -> Pages {

@@ -7,10 +7,11 @@ pub(super) use publish::modes;
 use super::args::{Cli, FleetArgs, FleetVerb};
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
-use crate::config::{Config, FleetConfig, defaults};
+use crate::config::{Config, FleetConfig};
 use crate::fleet::{FleetMember, FleetOverview, SetUp, forget, overview, set_up};
 use serde_json::json;
 use std::io;
+use std::time::Duration;
 
 pub(super) fn run(cli: &Cli, arguments: &FleetArgs, output: &mut Output<'_>) -> VerbResult {
     match &arguments.verb {
@@ -49,8 +50,9 @@ fn of_url(cli: &Cli, url: &str) -> FleetConfig {
         password_file: None,
         publisher_key: configured.as_ref().and_then(|fleet| fleet.publisher_key),
         ca_file: configured.and_then(|fleet| fleet.ca_file),
-        lease: defaults::FLEET_LEASE,
-        settle: defaults::FLEET_SETTLE,
+        // A member's, which this is not.
+        lease: Duration::ZERO,
+        settle: Duration::ZERO,
     }
 }
 

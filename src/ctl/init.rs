@@ -69,7 +69,7 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     }
     let plan = InitPlan::of(arguments, own_robots.then_some(robots.as_path()))?;
     // Where the gateway will keep its state, unless somebody says otherwise when it is started.
-    let state_dir = named_state_dir(cli).or_else(|| defaults::state_dir().ok());
+    let state_dir = named_state_dir(cli).or_else(defaults::state_dir);
     let state_dir = state_dir.unwrap_or_else(|| PathBuf::from("/var/lib/robots-gateway"));
     let beside = beside::files(arguments.beside, &arguments.folder, &state_dir, &plan);
     if let Some((path, _)) = beside.iter().find(|(path, text)| is_another(path, text.as_bytes())) {

@@ -34,7 +34,7 @@ impl Cli {
         }
         let hint = "--control SOCKET names the socket without a configuration";
         let Some(path) = self.config_file() else {
-            return defaults::control().map_err(|error| VerbFailure::with_hint(error, hint));
+            return defaults::control().ok_or_else(|| VerbFailure::with_hint(defaults::NO_HOME, hint));
         };
         Config::control_of(&path).map_err(|errors| VerbFailure::with_hint(errors, hint))
     }

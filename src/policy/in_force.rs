@@ -148,9 +148,8 @@ pub(super) fn in_force(config: &Config, site: &SiteConfig, by_hand: &[Override])
         .iter()
         .filter_map(|(name, set)| Some((ModeScope::Crawler(name.clone()), set.mode?, ModeSource::Crawlers)));
     let purposes = config
-        .purposes
-        .iter()
-        .filter_map(|(purpose, set)| Some((ModeScope::Purpose(*purpose), set.mode?, ModeSource::Purposes)));
+        .of_purposes()
+        .filter_map(|(purpose, set)| Some((ModeScope::Purpose(purpose), set.mode?, ModeSource::Purposes)));
     let defaults = ClientModes::default();
     let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
     let clients = judged.filter_map(|client| {

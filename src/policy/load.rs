@@ -190,7 +190,7 @@ fn identifier(
     let made_of = |texts: [(Option<&String>, Option<&Path>); 2]| {
         let mut knowledge = catalogue::bundled();
         for (text, path) in texts.into_iter().filter_map(|(text, path)| text.zip(path)) {
-            knowledge = catalogue::extend(knowledge, text, path, &config.state_dir)?;
+            knowledge = catalogue::extend(knowledge, text, path, Some(&config.state_dir))?;
         }
         Identifier::new(knowledge).map_err(|error| {
             vec![ConfigError::whole(path.unwrap_or_else(|| Path::new("")), error.to_string())]
@@ -282,7 +282,7 @@ impl LoadingSite<'_> {
             let fit = fitness(&bytes).map_err(|unfit| (PathBuf::new(), unfit));
             return fit.map(|()| Some(RobotsFile::of(Path::new(""), bytes)));
         }
-        let Some(path) = self.site.robots.file() else {
+        let Some(path) = self.site.robots.file.as_deref() else {
             let of_origin = self.site.robots.origin().map(|_| self.origins.file(&self.site.name));
             return Ok(match of_origin {
                 Some(FetchedFile::File(bytes)) => Some(RobotsFile::of(Path::new(""), bytes)),

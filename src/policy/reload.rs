@@ -343,7 +343,7 @@ impl Reloader {
 fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ConfigError> {
     let Some(error) = error else { return Vec::new() };
     let changed = |site: &Arc<Site>| {
-        let path = site.config.robots.file().filter(|_| !site.config.robots.is_composed())?;
+        let path = site.config.robots.file.as_deref().filter(|_| !site.config.robots.is_composed())?;
         let file = RobotsFile::read(path).ok().filter(|file| Some(file.id) != site.version())?;
         let message = format!(
             "this robots.txt changed to {}, which is not in force: {} has a fault; mend that first",

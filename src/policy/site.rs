@@ -112,7 +112,7 @@ impl Site {
     /// The part of its robots.txt that a finding stands in, and its line there: none in what nobody wrote.
     pub fn place_of(&self, finding: &Finding) -> (&Path, Option<u32>) {
         let robots = &self.config.robots;
-        let own = robots.file().unwrap_or_else(|| Path::new("robots.txt of the origin"));
+        let own = robots.file.as_deref().unwrap_or_else(|| Path::new("robots.txt of the origin"));
         match self.robots.as_ref().map(|file| file.place(finding.line)) {
             None => (own, Some(finding.line)),
             Some((LineSource::Own, line)) => (own, Some(line)),

@@ -5,9 +5,7 @@
 
 use super::certificates::read_certificates;
 use super::load::OriginNames;
-use crate::config::{
-    BoundedThreads, ConfigError, HealthCheck, Origin, OriginServer, OriginUrl, TimedOut, Timeouts,
-};
+use crate::config::{BoundedThreads, ConfigError, HealthCheck, Origin, OriginServer, OriginUrl, Timeouts};
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 use rustls::RootCertStore;
@@ -111,7 +109,7 @@ impl Upstream {
         let server = Arc::clone(self);
         NAMES
             .run(&self.server.url.authority(), move || server.resolve())
-            .unwrap_or_else(|TimedOut| Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers")))
+            .unwrap_or_else(|| Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers")))
     }
 
     /// Resolves its name; the last good addresses are kept where that fails. Whether they changed.

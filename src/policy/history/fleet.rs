@@ -218,7 +218,7 @@ impl HistoryState {
             if *file == file_of(site) || site.is_unknown || bytes == Some(None) {
                 continue;
             }
-            let path = site.config.robots.file().unwrap_or_else(|| Path::new(""));
+            let path = site.config.robots.file.as_deref().unwrap_or_else(|| Path::new(""));
             let file = bytes.flatten().map(|bytes| RobotsFile::of(path, bytes));
             let kept = site.with_robots(SiteRobots::new(file, policy.identifier.catalogue(), self.limits));
             let error = "the robots.txt changed, and waits until the fleet knows of it";

@@ -190,7 +190,7 @@ fn accept_catalogue(path: &Path, bytes: &[u8], signature: &[u8], key: &[u8; 32])
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "is no UTF-8".to_owned())?;
     // What cards say is asked when it is put in force: beside it none lie.
-    let knowledge = catalogue::merge(text, path, path)
+    let knowledge = catalogue::extend(catalogue::bundled(), text, path, Some(path))
         .map_err(|faults| faults.first().map(fault_of).unwrap_or_default())?;
     Identifier::new(knowledge).map(drop).map_err(|error| error.to_string())
 }
