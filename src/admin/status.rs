@@ -104,7 +104,10 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
 /// changed robots.txt from coming into force.
 fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<String> {
     let last = reloader.last()?;
-    let is_of = |site: &Site, fault: &ConfigError| site.config.robots.files().any(|file| file == fault.path);
+    let is_of = |site: &Site, fault: &ConfigError| {
+        let robots = &site.config.robots;
+        [&robots.file, &robots.additions].into_iter().flatten().any(|file| *file == fault.path)
+    };
     let of_a_site = |fault: &ConfigError| policy.sites().iter().any(|site| is_of(site, fault));
     let all = last.errors.iter().find(|fault| !of_a_site(fault))?;
     let waits = last.errors.iter().find(|fault| is_of(site, fault));

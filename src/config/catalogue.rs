@@ -84,11 +84,6 @@ impl TableOrText for CatalogueConfig {
 }
 
 impl CatalogueConfig {
-    /// Where a catalogue is published, and the key that has to have signed it.
-    pub fn published(&self) -> Option<(&str, [u8; 32])> {
-        self.url.as_deref().zip(self.public_key)
-    }
-
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
         let (url, key) = (self.url.as_deref(), self.public_key);
         let is_whole = url.is_some() == key.is_some()

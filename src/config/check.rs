@@ -37,13 +37,6 @@ impl Config {
         faults.require(self.log.has_known_level(), "log.level", message, hint);
     }
 
-    /// What the file says of each site, whatever the options say.
-    pub(super) fn complete_sites(&mut self, faults: &mut Faults<'_>) {
-        for (at, site) in self.sites.iter_mut().enumerate() {
-            site.complete(&format!("sites.{at}"), faults);
-        }
-    }
-
     /// The state folder and the control socket, where nobody named them.
     fn complete_folders(&mut self, faults: &mut Faults<'_>) {
         if self.state_dir.as_os_str().is_empty() {
@@ -63,7 +56,8 @@ impl Config {
         let has_origin = self.sites.iter().any(|site| !site.origin.servers.is_empty());
         let is_beside_only = self.authorize.is_some() && (faults.has("listen") || !has_origin);
         if self.listen.is_empty() && self.listeners.is_empty() && !is_beside_only {
-            self.listen.push(defaults::LISTEN);
+            // Loopback: a gateway started to be tried out is not on the internet by accident.
+            self.listen.push((Ipv4Addr::LOCALHOST, 8080).into());
         }
     }
 

@@ -3,13 +3,10 @@
 //! `conf/gateway.toml` shows the same values; a test compares the two.
 
 use super::{Config, ConfigError, ConfigErrors, MOST_BYTES, reading};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::de::DeTable;
 
-/// Loopback: a gateway started to be tried out is not on the internet by accident.
-pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 /// How often the names of origins are resolved again: the least time to live that name servers commonly give.
 pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 

@@ -242,7 +242,9 @@ impl Config {
             let public = config.public.iter_mut().map(|public| &mut public.folder);
             own.chain(public).for_each(|path| rebase(base, path));
             config.named_files().into_iter().for_each(|path| rebase(base, path));
-            config.complete_sites(&mut faults);
+            for (at, site) in config.sites.iter_mut().enumerate() {
+                site.complete(&format!("sites.{at}"), &mut faults);
+            }
             config.overlay(arguments, &mut faults);
             config.complete(arguments, &mut faults);
         }

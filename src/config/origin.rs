@@ -173,15 +173,6 @@ impl OriginServer {
     pub const fn new(url: OriginUrl) -> Self {
         Self { url, weight: equal(), server_name: None }
     }
-
-    /// The name that its certificate must be for.
-    pub fn server_name(&self) -> &str {
-        let of_url = match &self.url {
-            OriginUrl::Tcp { host, .. } => &**host,
-            OriginUrl::Socket(_) => "localhost",
-        };
-        self.server_name.as_deref().unwrap_or(of_url)
-    }
 }
 
 impl HealthCheck {

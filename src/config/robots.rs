@@ -6,7 +6,7 @@ use super::values::{DurationValue, TableOrText, WrittenAs, from_text, web_url, w
 use crate::identify::{Purpose, PurposeSet};
 use serde::{Deserialize, Deserializer};
 use smart_default::SmartDefault;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 use url::Position;
@@ -85,11 +85,6 @@ impl RobotsConfig {
     /// The same where its rules are the origin's, which says how that is asked.
     pub fn origin(&self) -> Option<&Self> {
         (self.file.is_none() && self.from == RobotsFrom::Origin).then_some(self)
-    }
-
-    /// All files that it is made of.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.file.as_deref().into_iter().chain(self.additions.as_deref())
     }
 
     /// Whether anything is put beside the site's own rules.

@@ -117,7 +117,7 @@ impl PublishedFile {
 
     /// The catalogue, where one is to be fetched.
     fn catalogue(config: &Config) -> Option<Self> {
-        let (url, key) = config.catalogue.published()?;
+        let (url, key) = config.catalogue.url.as_deref().zip(config.catalogue.public_key)?;
         let path = config.state_dir.join("catalogue").join(file_name(url));
         Some(Self { kind: PublishedKind::Catalogue(key), url: url.into(), crawlers: Vec::new(), path })
     }

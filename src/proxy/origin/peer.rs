@@ -12,12 +12,14 @@ use std::path::Path;
 pub(in crate::proxy) fn reached(server: &Upstream, attempt: usize, origin: &Upstreams) -> Result<HttpPeer> {
     let mut peer = match &server.server.url {
         OriginUrl::Socket(path) => socket(path)?,
-        OriginUrl::Tcp { tls, .. } => {
+        OriginUrl::Tcp { tls, host, .. } => {
             let addresses = server.addresses();
             let Some(address) = addresses.get(attempt % addresses.len().max(1)) else {
                 return Error::e_explain(ErrorType::HTTPStatus(503), "the origin has no address");
             };
-            HttpPeer::new(address, *tls, server.server.server_name().to_owned())
+            // The name that its certificate must be for.
+            let name = server.server.server_name.as_deref().unwrap_or(host);
+            HttpPeer::new(address, *tls, name.to_owned())
         }
     };
     // Pingora has no time limits of its own.
