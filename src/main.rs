@@ -86,7 +86,7 @@ fn serve(
     prepare(&policy);
     test.map_or(Ok(()), |test| test.begin(&policy, &listeners))?;
     let journal = Arc::new(Journal::open(&config.journal())?);
-    let access_log = config.access_log().map(|options| AccessLog::open(&options)).transpose()?;
+    let access_log = config.access_log().map(|options| Journal::open(&options)).transpose()?;
     let reads = Arc::new(ReadBook::default());
     let (recorder, current, reloader) = in_force(policy, arguments, &reads)?;
     let fleet = member(&config, &reloader, &recorder)?;
@@ -98,7 +98,8 @@ fn serve(
     }
     let mut gateway = Gateway::new(current, journal, recorder, reads, prover);
     gateway.standing = Arc::clone(&reloader.standing);
-    gateway.access_log = access_log.map(Arc::new);
+    let format = config.access_log_format;
+    gateway.access_log = access_log.map(|lines| Arc::new(AccessLog { lines, format }));
     let alerts = Arc::default();
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),

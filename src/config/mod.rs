@@ -62,8 +62,7 @@ use crate::enforce::{ClientModes, Mode};
 use crate::http::claims::FieldPatterns;
 use crate::identify::Purpose;
 use crate::record::{
-    AccessFormat, AccessLogOptions, AddressDetail, JournalOptions, JournalRate, JournalTarget, LogOptions,
-    STORE_FILE, StoreOptions,
+    AccessFormat, AddressDetail, JournalOptions, JournalRate, LogOptions, STORE_FILE, StoreOptions,
 };
 use crate::request::forwarded::ForwardedField;
 use crate::request::prefixes::Prefixes;
@@ -335,7 +334,7 @@ impl Config {
     pub fn journal(&self) -> JournalOptions {
         JournalOptions {
             name: "journal",
-            target: self.target(&self.journal),
+            file: self.journal_file(&self.journal),
             max_bytes: self.journal_max_size,
             keep: self.journal_keep,
             rate: self.journal_rate,
@@ -343,19 +342,14 @@ impl Config {
     }
 
     /// The access log, if one is wanted, which is rotated as the journal is.
-    pub fn access_log(&self) -> Option<AccessLogOptions> {
-        let target = self.target(self.access_log.as_ref()?);
-        let file = JournalOptions { name: "access log", target, rate: None, ..self.journal() };
-        Some(AccessLogOptions { file, format: self.access_log_format })
+    pub fn access_log(&self) -> Option<JournalOptions> {
+        let file = self.journal_file(self.access_log.as_ref()?);
+        Some(JournalOptions { name: "access log", file, rate: None, ..self.journal() })
     }
 
-    /// Where a journal of this name goes: `-` is standard output.
-    fn target(&self, name: &Path) -> JournalTarget {
-        if name == Path::new("-") {
-            JournalTarget::Stdout
-        } else {
-            JournalTarget::File(self.state_dir.join(name))
-        }
+    /// The file of a journal of this name: `-` is standard output.
+    fn journal_file(&self, name: &Path) -> Option<PathBuf> {
+        (name != Path::new("-")).then(|| self.state_dir.join(name))
     }
 
     /// The store. Versions within notice must not be forgotten, so retention is never shorter.

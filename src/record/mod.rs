@@ -62,14 +62,14 @@ mod unknown_hosts;
 mod unseen;
 pub mod word;
 
-pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord, ShownBytes};
+pub use access::{AccessFormat, AccessLog, AccessRecord, ShownBytes};
 pub use activity::{Activities, Activity, Stretch, top_paths};
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, format_span, timestamp};
 pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
-pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
+pub use journal::{Journal, JournalOptions, JournalStatus};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use missing::{Missing, MissingWhat, NOT_WRITTEN, RETENTION, SIZE_CAP, UNCLEAN_END, write_missing};
 pub use of_log::LogTables;
