@@ -7,7 +7,7 @@ use crate::control::{
     StatusReport,
 };
 use crate::policy::{Policy, Reloader, ShownCertificate, Site, Upstream};
-use crate::record::{RobotsTxtSpan, timestamp};
+use crate::record::timestamp;
 use std::borrow::Cow;
 use std::time::SystemTime;
 
@@ -16,19 +16,19 @@ fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     let (doors, now) = (&admin.gateway.totals.doors, policy.clock.now());
     let spans = admin.reloader.robots_seen().all(now);
     let slots = policy.hosts.slots.iter().enumerate().filter(|(_, slot)| slot.site.is_some());
-    let last = |index| {
+    let robots_txt = slots.map(|(index, slot)| {
         let own = spans.iter().filter(|(host, _)| policy.hosts.find(host) == Some(index));
-        own.map(|(_, span)| *span).max_by_key(|span| span.last)
-    };
-    let seen = |hosts, last: Option<RobotsTxtSpan>| RobotsTxtSeen {
-        hosts,
-        seconds_ago: last.map(|span| now.since(span.last).as_secs()),
-        for_seconds: last.map(|span| now.since(span.since).as_secs()),
-    };
+        let last = own.map(|(_, span)| span).max_by_key(|span| span.last);
+        RobotsTxtSeen {
+            hosts: slot.pattern.to_string(),
+            seconds_ago: last.map(|span| now.since(span.last).as_secs()),
+            for_seconds: last.map(|span| now.since(span.since).as_secs()),
+        }
+    });
     Some(AuthorizeStatus {
-        asked: doors.asked().map(|(door, count)| (<&str>::from(door).into(), count)).collect(),
-        faults: doors.faults().map(|(fault, count)| (<&str>::from(fault).into(), count)).collect(),
-        robots_txt: slots.map(|(index, slot)| seen(slot.pattern.to_string(), last(index))).collect(),
+        asked: doors.asked.all().map(|(door, count)| (<&str>::from(door).into(), count)).collect(),
+        faults: doors.faults.all().map(|(fault, count)| (<&str>::from(fault).into(), count)).collect(),
+        robots_txt: robots_txt.collect(),
     })
 }
 
@@ -61,17 +61,16 @@ impl OriginStatus {
 pub(super) fn status(admin: &Admin) -> StatusReport {
     let (policy, now) = (admin.reloader.current(), SystemTime::now());
     let (journal, store) = (admin.gateway.journal.status(), admin.gateway.recorder.status());
+    let servers =
+        policy.sites().iter().flat_map(|site| site.origin.servers.iter().map(move |one| (site, one)));
+    let shown = policy.certificates.shown.iter();
     StatusReport {
         generation: policy.generation,
         uptime_seconds: admin.started.elapsed().as_secs(),
         version: env!("CARGO_PKG_VERSION").into(),
         sites: policy.sites().iter().map(|site| site_status(admin, &policy, site)).collect(),
-        origins: policy
-            .sites()
-            .iter()
-            .flat_map(|site| site.origin.servers.iter().map(|server| OriginStatus::of(site, server)))
-            .collect(),
-        unknown_hosts: admin.gateway.totals.unknown_hosts(),
+        origins: servers.map(|(site, server)| OriginStatus::of(site, server)).collect(),
+        unknown_hosts: admin.gateway.totals.unknown_hosts.all(),
         restart: admin.reloader.waiting(),
         overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
@@ -88,12 +87,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         }),
         fleet: admin.fleet.as_ref().map(|fleet| fleet.status()),
         authorize: authorize(admin, &policy),
-        certificates: policy
-            .certificates
-            .shown
-            .iter()
-            .map(|shown| CertificateStatus::of(shown, now))
-            .collect(),
+        certificates: shown.map(|shown| CertificateStatus::of(shown, now)).collect(),
         exceptions: policy.ending_exceptions(now).collect(),
         totals: admin.gateway.totals.snapshot(),
         connections: admin.gateway.connections.snapshot(),

@@ -90,7 +90,7 @@ impl Exchanger {
         let (progress, failure) = self.attempts(&mut attempt, client, keeps_alive).await;
         if let Some(ExchangeFailure::Origin(fault)) = failure {
             attempt.blame(fault);
-            self.totals.origins.failed(fault as usize);
+            self.totals.origins.faults.count(fault);
             self.faults.note(&site.config.name, fault);
         }
         ExchangeOutcome { progress, server: attempt.tried.last().copied(), failure }
@@ -112,7 +112,7 @@ impl Exchanger {
             let head = attempt.head(&server);
             let relay = Relay::new(attempt.request(keeps_alive), head, client, &mut connection);
             let (progress, result) = relay.run().await;
-            progress.first_byte.into_iter().for_each(|took| self.totals.origins.answered(took));
+            progress.first_byte.into_iter().for_each(|took| self.totals.origins.first_byte.observe(took));
             if progress.status.is_some() {
                 server.answered();
             }
@@ -158,7 +158,7 @@ impl Exchanger {
                 Ok(connection) => return Ok((connection, Arc::clone(server))),
                 Err(fault) if attempt.tried.len() >= ATTEMPTS => return Err(fault),
                 Err(fault) => {
-                    self.totals.origins.failed(fault as usize);
+                    self.totals.origins.faults.count(fault);
                     attempt.blame(fault);
                 }
             }

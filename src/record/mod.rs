@@ -74,7 +74,7 @@ pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use missing::{Missing, MissingWhat, NOT_WRITTEN, RETENTION, SIZE_CAP, UNCLEAN_END, write_missing};
 pub use of_log::LogTables;
 pub use operational::{LogFormat, LogOptions, start_log};
-pub use origins::{ORIGIN_FAULTS, OriginTotals};
+pub use origins::{OriginFault, OriginTotals};
 pub use pace::PaceBook;
 pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
@@ -85,6 +85,7 @@ pub use rows::{
     ROWS_FOLDER, ROWS_LOOK, RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions,
     digest, file_bytes, hexadecimal, patterns, process_name, uptime, whole_micros,
 };
+pub use sharded::Counters;
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,
     SampleEvent, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, VersionRecord, Window,

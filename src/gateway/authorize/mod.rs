@@ -99,7 +99,7 @@ impl Gateway {
         context: &mut RequestContext,
     ) -> Advice {
         if decided_for == DecidedFor::Proxy {
-            self.totals.doors.ask(door);
+            self.totals.doors.asked.count(door);
         }
         let head = match question::described(door, asked.head, &|host| is_of_site(host, context)) {
             Ok(head) => head,
@@ -142,7 +142,7 @@ impl Gateway {
     /// Serves robots.txt to the client of a proxy. It is served in any case; but only of a client that is known a read
     /// is noted, and only then it is known that the proxy passes such requests on: anybody on this machine could ask here.
     fn give_robots_txt(&self, asked: Incoming<'_>, context: &mut RequestContext) -> Advice {
-        self.totals.doors.ask(ProxyDoor::RobotsTxt);
+        self.totals.doors.asked.count(ProxyDoor::RobotsTxt);
         let (head, fault) = question::for_robots_txt(asked.head, &|host| is_of_site(host, context));
         let incoming = Incoming { head: &head, connection: asked.connection };
         let decision = self.decide(incoming, context);
