@@ -58,7 +58,7 @@ fn batch(store: u32, sequence: i64) -> String {
         let counts = PathCounts { allowed: 1, violations: 1, refused: 1, ..PathCounts::default() };
         rows.paths.push(((0, id(1, path % SUBJECTS), target.into()), counts));
     }
-    rows.summed().json().expect("JSON")
+    serde_json::to_string(&rows.summed()).expect("JSON")
 }
 
 /// One member's writer: as many batches as it can send.

@@ -45,7 +45,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     let (stores, part) = if arguments.fleet {
         let fleet = super::fleet::of_configuration(cli)?;
         let FleetCounts { rows, part } = counts(&fleet, question.reaches_back(), question.to, None)?;
-        (vec![StoreReader::of_rows(&rows, &std::env::temp_dir())?], Some(part))
+        (vec![StoreReader::of_rows(&rows)?], Some(part))
     } else {
         (open(&folders)?, None)
     };

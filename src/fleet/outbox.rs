@@ -66,7 +66,7 @@ pub(super) async fn send(
         }
         mark = now;
     }
-    if outbox.is_news(mark)? {
+    if mark > answer.mark {
         shared.recorder.fleet_has(mark);
     }
     let state = outbox.state(mark)?;
@@ -92,7 +92,7 @@ async fn take(
     for (_, read) in &mut rows.reads {
         read.as_of = gateway.history().stamp_of(read.as_of);
     }
-    let rows = rows.json().map_err(|error| FleetError::Local(error.to_string()))?;
+    let rows = serde_json::to_string(rows).map_err(|error| FleetError::Local(error.to_string()))?;
     let sql = "SELECT robots_gateway.take($1, $2, $3, $4, $5::text::jsonb)";
     let taken =
         within(client.query_one(sql, &[&store, &batch.first, &batch.last, &batch.piece, &rows])).await;

@@ -78,7 +78,7 @@ pub use origins::{OriginFault, OriginTotals};
 pub use pace::PaceBook;
 pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
-pub use recorder::{CompleteRead, FullEvent, Recorder};
+pub use recorder::{CompleteRead, Recorder};
 pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
     FileDigest, FleetWaiver, HOLDS, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows,
@@ -95,7 +95,7 @@ pub use tables::{
     PathRow, PresenceRow, ReadKey, ReadRow, ReadSum, RollupRow, RowId, SentRow, Tables, VersionRow,
 };
 pub use tally::{
-    CountSubject, CountedDecision, DecisionRef, OTHER_CRAWLERS, PathCounts, SeenInstants, instant, is_known,
+    CountSubject, CountedDecision, FullEvent, OTHER_CRAWLERS, PathCounts, SeenInstants, instant, is_known,
     micros,
 };
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};

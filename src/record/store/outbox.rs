@@ -8,7 +8,7 @@
 use super::error::{StoreError, StoreErrorKind};
 use super::sqlite::{Sqlite, unsigned};
 use crate::record::hexadecimal;
-use crate::record::missing::UNCLEAN_END;
+use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN, UNCLEAN_END};
 use crate::record::tables::Tables;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,7 +32,7 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 fn packed(rows: &Tables) -> Result<Vec<u8>, StoreError> {
     // Zstandard's compressor, which nothing else uses, would make the program 0.6 MB larger.
     let mut packer = ZlibEncoder::new(Vec::new(), Compression::new(3));
-    let text = rows.json().map_err(unreadable)?;
+    let text = serde_json::to_string(rows).map_err(unreadable)?;
     packer.write_all(text.as_bytes()).and_then(|()| packer.finish()).map_err(unreadable)
 }
 
@@ -41,13 +41,9 @@ fn unpacked(packed: &[u8]) -> Result<Tables, StoreError> {
     serde_json::from_reader(std::io::BufReader::new(text)).map_err(unreadable)
 }
 
-fn is_shared(database: &Sqlite) -> Result<bool, StoreError> {
+/// Whether a fleet is to have what is written.
+pub(super) fn is_shared(database: &Sqlite) -> Result<bool, StoreError> {
     Ok(database.number("SELECT value FROM meta WHERE name = 'is_shared'", ())? == 1)
-}
-
-/// The rows of a batch, where they are wanted.
-pub(super) fn wanted(database: &Sqlite) -> Result<Option<Tables>, StoreError> {
-    Ok(is_shared(database)?.then(Tables::default))
 }
 
 /// Says whether the gateway is a member of a fleet. What one that is none any more had not sent is dropped; one that
@@ -85,32 +81,21 @@ pub(super) fn put(database: &Sqlite, rows: &Tables, now: i64) -> Result<(), Stor
 /// Makes one of the pieces that came since the last time; `true` where there was anything to seal.
 pub(super) fn seal(database: &Sqlite, now: i64) -> Result<bool, StoreError> {
     database.transaction(|| {
-        let all = "SELECT first, body FROM outbox WHERE sealed = 0 AND first <
+        let all = "SELECT first, last, written, body FROM outbox WHERE sealed = 0 AND first <
                    (SELECT min(first) FROM outbox WHERE sealed = 0) + ?1 ORDER BY first";
-        let pieces = database.rows(all, [SEALED_AT_ONCE], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let Some(first) = pieces.first().map(|(first, _): &(i64, Vec<u8>)| *first) else { return Ok(false) };
-        let mut end = first.saturating_add(SEALED_AT_ONCE);
+        let pieces: Vec<PieceRow> = database.rows(all, [SEALED_AT_ONCE], |row| row.try_into())?;
+        let ends = pieces.first().zip(pieces.last()).map(|(one, other)| (one.0, other.1));
+        let Some((first, last)) = ends else { return Ok(false) };
         let mut sum = Tables::default();
-        for (number, body) in pieces {
-            match unpacked(&body) {
-                Ok(rows) => sum.add(rows),
-                Err(error) if number == first => {
-                    // The fleet knows by its number that it is missing.
-                    tracing::error!("{error}; what was counted then is missing in the fleet");
-                    database.run("DELETE FROM outbox WHERE sealed = 0 AND first = ?1", [first])?;
-                    return Ok(true);
-                }
-                // It is the first of the next ones.
-                Err(_) => {
-                    end = number;
-                    break;
-                }
-            }
+        for (_, _, written, body) in pieces {
+            sum.add(unpacked(&body).unwrap_or_else(|error| {
+                tracing::error!("{error}; what was counted then is missing in the fleet");
+                let unknown = Missing::new(MissingWhat::Requests, NOT_WRITTEN, (written, now), None);
+                Tables { missing: vec![unknown], ..Tables::default() }
+            }));
         }
         sum.missing.extend(database.missing_because(UNCLEAN_END)?);
-        let open = "SELECT max(last) FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2";
-        let last = database.value(open, [first, end])?.unwrap_or(first);
-        database.run("DELETE FROM outbox WHERE sealed = 0 AND first >= ?1 AND first < ?2", [first, end])?;
+        database.run("DELETE FROM outbox WHERE sealed = 0 AND first >= ?1 AND last <= ?2", [first, last])?;
         let sql =
             "INSERT INTO outbox (last, first, written, taken, sealed, body) VALUES (?1, ?2, ?3, 0, 1, ?4)";
         database.run(sql, (last, first, now, packed(&sum.summed())?))?;
@@ -263,11 +248,11 @@ impl OutboxReader {
     pub fn after(&self, mark: i64) -> Result<Option<OutboxBatch>, StoreError> {
         let sql = "SELECT first, last, written, body FROM outbox WHERE sealed = 1 AND last > ?1 ORDER BY last LIMIT 1";
         let found = self.0.rows(sql, [mark], |row| row.try_into())?;
-        let batch = |row: PieceRow| {
+        let batch = |row: &PieceRow| {
             let rows = unpacked(&row.3).inspect_err(|error| tracing::error!("{error}")).ok();
-            OutboxBatch { first: row.0, last: row.1, piece: piece(&row), rows }
+            OutboxBatch { first: row.0, last: row.1, piece: piece(row), rows }
         };
-        Ok(found.into_iter().next().map(batch))
+        Ok(found.first().map(batch))
     }
 
     /// Whether the fleet has counted something else under the numbers up to `mark`, where it had `last_piece` last: then
@@ -286,15 +271,6 @@ impl OutboxReader {
             Ok(!is_end || !last_piece.is_empty() && piece(&found) != last_piece)
         };
         Ok(self.0.rows(sql, [mark], read)?.first().copied().unwrap_or(false))
-    }
-
-    /// Whether something up to `mark` is not noted as taken yet.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn is_news(&self, mark: i64) -> Result<bool, StoreError> {
-        let sql = "SELECT count(*) > 0 FROM outbox WHERE sealed = 1 AND taken = 0 AND last <= ?1";
-        Ok(self.0.value(sql, [mark])?.unwrap_or(false))
     }
 }
 
@@ -315,7 +291,6 @@ mod tests {
     use super::super::open::StoreFile;
     use super::super::tests::StoreFolder;
     use super::*;
-    use crate::record::missing::{Missing, MissingWhat, NOT_WRITTEN};
 
     fn store(folder: &StoreFolder) -> Sqlite {
         StoreFile::new(folder.store()).open(false).unwrap().database

@@ -113,6 +113,11 @@ impl Sqlite {
         Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
     }
 
+    /// Opens an empty database that is in memory.
+    pub(super) fn in_memory() -> Result<Self, StoreError> {
+        Self::connect(":memory:", OpenFlags::SQLITE_OPEN_READ_WRITE, Duration::ZERO)
+    }
+
     /// Runs a statement; how many rows it changed.
     pub(super) fn run(&self, sql: &str, values: impl Params) -> Result<usize, StoreError> {
         self.met(|| Ok(self.connection.prepare_cached(sql)?.execute(values)?))
@@ -269,7 +274,6 @@ impl From<rusqlite::Error> for StoreError {
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreErrorKind::Busy,
             Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
-            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreErrorKind::ReadOnly,
             Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => StoreErrorKind::Io,
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => StoreErrorKind::Corrupt,
             _ => StoreErrorKind::Other,
