@@ -15,7 +15,8 @@ use std::net::IpAddr;
 use std::path::Path;
 
 /// What is tried. What is empty is not given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(default)]
 pub struct TesterInput {
     /// The header of the client.
     pub user_agent: String,
