@@ -10,7 +10,7 @@ use crate::fleet::{FleetCounts, counts};
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreErrorKind, StoreReader};
 use crate::report::html::{self, Frame, Link};
-use crate::report::{CatalogueView, FleetPart, Report, ReportQuestion};
+use crate::report::{FleetPart, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
 use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
@@ -86,8 +86,8 @@ impl LivePage {
     fn make(&self, view: &PageRequest, policy: &Policy, frame: &Frame) -> Result<String, PageFailure> {
         let now = SystemTime::now();
         let from = now.checked_sub(view.since).unwrap_or(SystemTime::UNIX_EPOCH);
-        let known = CatalogueView::of(policy.identifier.catalogue());
-        let all = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), TOP, known);
+        let known = policy.identifier.catalogue().clone();
+        let all = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), Some(TOP), known);
         let question = ReportQuestion { site: view.site.clone(), ..all };
         let (store, part) = match self.fleet.as_ref().filter(|_| view.is_of_fleet) {
             Some(fleet) => self.ask(fleet, &question)?,

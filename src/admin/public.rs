@@ -5,7 +5,7 @@ use super::Admin;
 use crate::config::PublicConfig;
 use crate::policy::Policy;
 use crate::record::{StoreReader, publish_file};
-use crate::report::{CatalogueView, PublicPage};
+use crate::report::public_page;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -51,10 +51,8 @@ fn write(admin: &Admin, policy: &Policy, options: &PublicConfig) -> Result<(), S
     let store = StoreReader::open(&admin.page.store).map_err(|error| error.to_string())?;
     store.give_up_after(LIMIT).map_err(|error| error.to_string())?;
     let site = policy.sites().iter().find_map(|site| site.config.exact_host()).unwrap_or("this site");
-    let known = CatalogueView::of(policy.identifier.catalogue());
-    let page =
-        PublicPage::of(&[store], &known, site, SystemTime::now()).map_err(|error| error.to_string())?;
-    for (name, text) in page.files {
+    let files = public_page(&[store], policy.identifier.catalogue(), site, SystemTime::now());
+    for (name, text) in files.map_err(|error| error.to_string())? {
         publish_file(&options.folder.join(name), text.as_bytes()).map_err(|error| error.to_string())?;
     }
     Ok(())

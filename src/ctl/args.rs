@@ -1,6 +1,6 @@
 //! Verbs, options and their help.
 
-use super::report::TimeArgument;
+use super::report::moment;
 use crate::identify::PurposeSet;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 mod fleet;
 mod past;
@@ -223,11 +224,11 @@ pub(super) struct LintArgs {
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ReportArgs {
     /// Start this long ago (24h, 7d) or at this time (2026-11-19, 2026-11-19T08:00:00Z) [default: 24h]
-    #[arg(long, value_name = "T")]
-    pub(super) since: Option<TimeArgument>,
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub(super) since: Option<SystemTime>,
     /// End this long ago or at this time [default: now]
-    #[arg(long, value_name = "T")]
-    pub(super) until: Option<TimeArgument>,
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub(super) until: Option<SystemTime>,
     /// Only this site
     #[arg(long, value_name = "SITE")]
     pub(super) site: Option<String>,

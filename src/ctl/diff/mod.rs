@@ -17,7 +17,6 @@ use crate::policy::{Policy, Site};
 use requests::{Flip, JudgedRequests, LostPages, PastRequests};
 use rules::{RuleChange, changed};
 use serde::Serialize;
-use std::time::SystemTime;
 
 /// The answer; field names are public API.
 #[derive(Debug, Serialize)]
@@ -41,7 +40,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
     let new = with_new_file(old, &sites.policy, arguments)?;
     let mut past = PastRequests::of(&sites.policy, old, &new);
     if let Some(since) = arguments.since {
-        past.of_store(&open_store(cli.store()?)?, since.resolve(SystemTime::now()))?;
+        past.of_store(&open_store(cli.store()?)?, since)?;
     } else if !arguments.logs.is_empty() {
         past.of_logs(&sites, arguments)?;
     }

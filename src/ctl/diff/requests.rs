@@ -111,7 +111,7 @@ impl<'a> PastRequests<'a> {
         let window = store.window(since, SystemTime::now().max(last.unwrap_or(since)))?;
         let filter = Filter { site: Some(self.old.config.name.clone()), ..Filter::default() };
         let mut others = 0;
-        for (subject, activity) in store.activities(&window, &filter, usize::MAX)? {
+        for (subject, activity) in store.activities(&window, &filter, Some(usize::MAX))? {
             // A visit in disguise is judged by neither.
             if subject.client == ClientKind::Browser {
                 continue;

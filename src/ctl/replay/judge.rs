@@ -12,7 +12,6 @@ use crate::policy::JudgedClient;
 use crate::record::{Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant, micros};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
-use std::time::SystemTime;
 
 /// Judges lines, and counts what came of them.
 #[derive(Debug)]
@@ -30,11 +29,10 @@ pub(super) struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(sites: &'a Sites, arguments: &'a ReplayArgs) -> Self {
-        let since = arguments.since.map(|since| micros(since.resolve(SystemTime::now())));
         Self {
             sites,
             arguments,
-            since: since.unwrap_or(i64::MIN),
+            since: arguments.since.map_or(i64::MIN, micros),
             book: ReadBook::default(),
             windows: PaceBook::default(),
             lines: LineCounts::default(),

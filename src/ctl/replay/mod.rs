@@ -20,7 +20,7 @@ use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
 use crate::decide::NoticeTime;
 use crate::identify::{Purpose, PurposeSet};
-use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, purpose_label};
+use crate::report::{Blocked, Report, ReportQuestion, amount, html, purpose_label};
 use judge::Judge;
 use std::time::Duration;
 use told::{ReplayFields, ReplayReport};
@@ -65,9 +65,9 @@ fn print(
     output: &mut Output<'_>,
 ) -> Result<(), VerbFailure> {
     let window = judge.counts.window();
-    let known = CatalogueView::of(sites.policy.identifier.catalogue());
+    let known = sites.policy.identifier.catalogue().clone();
     let top = arguments.top.unwrap_or_else(|| report::default_top(cli.format));
-    let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
+    let question = ReportQuestion::of_all((window.from, window.to), None, Some(top), known);
     let versions = sites.all.iter().filter_map(sites::version).collect();
     let report = Report::of_log(judge.counts.counted(!arguments.published), versions, &question, window);
     let told = &ReplayFields::of(judge, ends, &report, arguments.published);

@@ -155,7 +155,7 @@ pub(in crate::record) struct PathTotal {
 
 /// The `top` targets of each subject.
 pub(in crate::record) fn paths(reader: &StoreReader, top: usize) -> Vec<PathTotal> {
-    let all = reader.activities(&everything(reader), &Filter::default(), top).unwrap();
+    let all = reader.activities(&everything(reader), &Filter::default(), Some(top)).unwrap();
     let of = |(subject, activity): (Arc<CountSubject>, Activity)| {
         let total = move |(target, counts)| PathTotal { subject: Arc::clone(&subject), target, counts };
         activity.paths.into_iter().map(total)
