@@ -4,12 +4,16 @@ use super::{ById, Filter, StoreReader, Window};
 use crate::record::activity::{Activities, Activity, Stretch, top_paths};
 use crate::record::event::EventKind;
 use crate::record::store::error::StoreError;
-use crate::record::store::sqlite::unsigned;
+use crate::record::store::sqlite::{Sqlite, unsigned};
 use crate::record::tally::{
     CountSubject, CountedDecision, DAY, HOUR, MINUTE, Map, PathCounts, SeenInstants, begins,
 };
+use parking_lot::Mutex;
 use rusqlite::functions::Context;
+use std::collections::HashMap;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread;
 
 impl StoreReader {
     /// What everybody did in a time, but for reads of robots.txt. `top` targets of each are told by name, of the days that
@@ -24,17 +28,22 @@ impl StoreReader {
         top: Option<usize>,
     ) -> Result<Activities, StoreError> {
         let subjects = self.subjects(filter)?;
-        let mut found = self.decided(window, &subjects)?;
-        self.add_sent(window, &mut found)?;
-        if let Some(top) = top {
-            let sql = "SELECT count(taken(target, allowed, violations, stale, variants, spoofed, refused)) FROM path
-                       WHERE subject = ?1 AND day >= ?2 AND day < ?3";
-            let (from, to) = window.days();
-            for (id, activity) in &mut found {
-                let sums = self.database.fold(Map::default(), sql, [*id, from, to], add_path)?;
-                activity.paths = top_paths(sums, top).into_iter().collect();
+        let ids: Vec<i64> = subjects.keys().copied().filter(|_| top.is_some()).collect();
+        let (next, top) = (Mutex::new(ids.into_iter()), top.unwrap_or_default());
+        let (mut found, paths) = thread::scope(|scope| -> Result<_, StoreError> {
+            let paths = |database: &Sqlite| paths(database, &next, window, top);
+            let other = self.second.as_ref().map(|second| scope.spawn(move || paths(&second.lock())));
+            let found = self.decided(window, &subjects)?;
+            let mut told = paths(&self.database)?;
+            if let Some(other) = other {
+                told.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
             }
+            Ok((found, told))
+        })?;
+        for (id, told) in paths {
+            found.entry(id).or_default().paths = told;
         }
+        self.add_sent(window, &mut found)?;
         self.database.rows("SELECT subject, first, last FROM presence", (), |row| {
             if let Some(activity) = found.get_mut(&row.get::<_, i64>(0)?) {
                 let seen = SeenInstants { first: row.get(1)?, last: row.get(2)?, count: 0 };
@@ -129,6 +138,23 @@ impl RollupSums {
 fn by_subject(subjects: ById<CountSubject>, mut found: Map<i64, Activity>) -> Activities {
     let named = subjects.into_iter().map(|(id, subject)| (subject, found.remove(&id).unwrap_or_default()));
     named.collect()
+}
+
+/// The targets of those who are `next`, which another thread may take from, too.
+fn paths(
+    database: &Sqlite,
+    next: &Mutex<impl Iterator<Item = i64>>,
+    window: &Window,
+    top: usize,
+) -> Result<Vec<(i64, HashMap<String, PathCounts>)>, StoreError> {
+    let sql = "SELECT count(taken(target, allowed, violations, stale, variants, spoofed, refused)) FROM path
+               WHERE subject = ?1 AND day >= ?2 AND day < ?3";
+    let ((from, to), mut found) = (window.days(), Vec::new());
+    loop {
+        let Some(id) = next.lock().next() else { return Ok(found) };
+        let sums = database.fold(Map::default(), sql, [id, from, to], add_path)?;
+        found.push((id, top_paths(sums, top).into_iter().collect()));
+    }
 }
 
 fn add_path(sums: &mut Map<String, PathCounts>, row: &Context<'_>) -> Result<(), rusqlite::Error> {
