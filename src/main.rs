@@ -64,7 +64,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Arguments) -> Result<(), StartFailure> {
     let mut test = arguments.verb.map(|DaemonVerb::SelfTest| SelfTest::prepare()).transpose()?;
     let demo = arguments.demo.then(|| DemoOrigin::prepare(&mut arguments)).transpose()?.map(Arc::new);
-    let demo = demo.or_else(|| test.as_ref().map(|test| Arc::clone(test.origin())));
+    let demo = demo.or_else(|| test.as_ref().map(|test| Arc::clone(&test.origin)));
     let ran = serve(arguments, demo.as_ref(), test.as_mut());
     // What was recorded is written there, so its folder goes last.
     demo.inspect(|demo| demo.remove());

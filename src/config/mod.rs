@@ -59,7 +59,7 @@ pub use verify::{NameServers, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
-use crate::http::claims::FieldPatterns;
+use crate::http::claims::FieldPattern;
 use crate::identify::Purpose;
 use crate::record::{
     AccessFormat, AccessLogOptions, AddressDetail, JournalOptions, JournalRate, JournalTarget, LogOptions,
@@ -175,10 +175,10 @@ pub struct Config {
     pub forwarded_header: ForwardedField,
     /// Fields that are taken out of requests, beside those that always are.
     #[serde(with = "ListedAs::<FieldToRemove>")]
-    pub remove_fields: FieldPatterns,
+    pub remove_fields: Vec<FieldPattern>,
     /// Fields that are passed on, although they are among those.
     #[serde(with = "ListedAs::<FieldToKeep>")]
-    pub keep_fields: FieldPatterns,
+    pub keep_fields: Vec<FieldPattern>,
     /// Whether requests to origins say that they came through a gateway (RFC 9110 §7.6.3).
     #[default(true)]
     pub via: bool,

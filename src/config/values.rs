@@ -2,7 +2,7 @@
 //!
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
-use crate::http::claims::{FieldPattern, FieldPatternError};
+use crate::http::claims::FieldPattern;
 use crate::identify::{PurposeSet, UnknownWord};
 use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
@@ -168,12 +168,10 @@ written! {
     };
 
     /// The name of a field that is taken out of requests.
-    pub(super) FieldToRemove(FieldPattern) =
-        |text| FieldPattern::to_remove(text).map_err(|error: FieldPatternError| error.to_string());
+    pub(super) FieldToRemove(FieldPattern) = FieldPattern::to_remove;
 
     /// The name of a field that is passed on.
-    pub(super) FieldToKeep(FieldPattern) =
-        |text| FieldPattern::to_keep(text).map_err(|error: FieldPatternError| error.to_string());
+    pub(super) FieldToKeep(FieldPattern) = FieldPattern::to_keep;
 
     /// A public key of Ed25519, as `openssl` writes it.
     pub(super) Ed25519Value([u8; 32]) = |text| {

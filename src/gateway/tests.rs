@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::Arguments;
+use crate::http::Body;
 use crate::http::HttpVersion;
 use crate::http::head::{HeadLimits, HeadReader};
 use std::time::SystemTime;

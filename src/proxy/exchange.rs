@@ -43,9 +43,9 @@ pub enum ExchangeFailure {
 /// Exchanges requests with origins, for one worker.
 #[derive(Debug)]
 pub struct Exchanger {
-    connections: OriginConnections,
-    faults: Arc<OriginFaults>,
-    totals: Arc<Totals>,
+    pub(crate) connections: OriginConnections,
+    pub(crate) faults: Arc<OriginFaults>,
+    pub(crate) totals: Arc<Totals>,
 }
 
 /// One request on its way to an origin.
@@ -61,17 +61,6 @@ struct ExchangeAttempt<'a> {
 }
 
 impl Exchanger {
-    /// One without a connection yet.
-    #[must_use]
-    pub const fn new(connections: OriginConnections, faults: Arc<OriginFaults>, totals: Arc<Totals>) -> Self {
-        Self { connections, faults, totals }
-    }
-
-    /// Closes connections that are not needed any more.
-    pub fn sweep(&self) {
-        self.connections.sweep();
-    }
-
     /// Sends a request to its origin and the answer to the client. Where there is a failure and the client was sent
     /// nothing yet, the answer is the caller's to give.
     pub async fn exchange<C: ExchangeClient>(

@@ -37,7 +37,8 @@ pub enum SelfTestError {
 /// A self-test: first its place, then its questions.
 #[derive(Debug)]
 pub struct SelfTest {
-    origin: Arc<DemoOrigin>,
+    /// The built-in origin.
+    pub origin: Arc<DemoOrigin>,
     asking: Option<JoinHandle<Result<(), SelfTestError>>>,
 }
 
@@ -55,11 +56,6 @@ impl SelfTest {
     /// When there is none.
     pub fn prepare() -> Result<Self, SelfTestError> {
         Ok(Self { origin: Arc::new(DemoOrigin::with_robots(RULES)?), asking: None })
-    }
-
-    /// The built-in origin.
-    pub const fn origin(&self) -> &Arc<DemoOrigin> {
-        &self.origin
     }
 
     /// The configuration, moved to the place of the test.

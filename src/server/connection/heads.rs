@@ -3,7 +3,7 @@
 use super::requests::Service;
 use super::{ClientStream, Http1Connection, linger};
 use crate::config::ConnectionLimits;
-use crate::gateway::{ConnectionInfo, Fragment, Gateway, date, malformed_answer};
+use crate::gateway::{ConnectionInfo, Fragment, date, is_read_of_question, malformed_answer};
 use crate::http::head::{HeadLimits, HeadReader, QuestionReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
@@ -35,7 +35,7 @@ pub(super) enum ServiceReader {
 impl ServiceReader {
     pub(super) fn new(service: &Service, limits: &ConnectionLimits) -> Self {
         if matches!(service, Service::Doors(_)) {
-            return Self::Question(Box::new(QuestionReader::new(Gateway::is_read_of_question)));
+            return Self::Question(Box::new(QuestionReader::new(is_read_of_question)));
         }
         Self::Request(HeadReader::new(HeadLimits { bytes: limits.header_size, fields: limits.header_fields }))
     }

@@ -4,7 +4,7 @@ use super::{ClientStream, Http1Connection};
 use crate::gateway::{
     Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Gateway, Incoming, RequestContext, RequestEnding, date,
 };
-use crate::http::{BodyReader, HttpFault, HttpVersion, RequestHead, Response};
+use crate::http::{BodyReader, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, Exchanger};
 use crate::record::CompleteRead;
 use crate::server::delivery;
@@ -264,17 +264,17 @@ async fn exchange<C: Recipient>(
         let goes_on = progress.keeps_client && client.is_drained(head).await;
         return RequestOutcome { ending, is_whole: true, goes_on };
     };
-    if let ExchangeFailure::Client(ClientFault::Malformed(_)) = failure {
-        gateway.totals.malformed();
-    }
-    let fault = fault(failure);
-    let page = page(failure).filter(|_| !progress.has_begun);
-    let Some(page) = page else {
+    let fault = match failure {
+        ExchangeFailure::Client(ClientFault::Malformed(fault)) => {
+            gateway.totals.malformed();
+            Some(fault)
+        }
+        _ => None,
+    };
+    let Some(page) = page(failure).filter(|_| !progress.has_begun) else {
         let status = ending.status.filter(|_| progress.has_begun);
-        return RequestOutcome {
-            ending: RequestEnding { status, fault, ..ending },
-            ..RequestOutcome::default()
-        };
+        let ending = RequestEnding { status, fault, ..ending };
+        return RequestOutcome { ending, ..RequestOutcome::default() };
     };
     let answered = client.respond(&page, head, false).await;
     RequestOutcome { ending: RequestEnding { fault, server, ..answered.ending }, ..answered }
@@ -328,11 +328,4 @@ pub(in crate::server) fn page(failure: ExchangeFailure) -> Option<Response> {
         ExchangeFailure::Client(ClientFault::TooSlow) => Response::page(408, "the request took too long"),
     };
     Some(page)
-}
-
-const fn fault(failure: ExchangeFailure) -> Option<HttpFault> {
-    match failure {
-        ExchangeFailure::Client(ClientFault::Malformed(fault)) => Some(fault),
-        _ => None,
-    }
 }
