@@ -169,16 +169,10 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Sends an answer of the gateway's own, and whether the connection goes on.
     async fn say(&mut self, response: &Response, head: &RequestHead, goes_on: bool) -> RequestOutcome {
-        let mut out = Vec::new();
-        response.write(&mut out, head.is_head(), &date::now(), goes_on);
-        let is_sent = self.send(&out).await.is_ok();
+        let written = response.written(head.is_head(), &date::now(), goes_on);
+        let is_sent = send(self, &written).await.is_ok();
         let bytes = if head.is_head() { 0 } else { response.body.len() };
         RequestOutcome::own(response, is_sent, bytes, goes_on)
-    }
-
-    /// Sends all of `bytes`.
-    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), ClientFault> {
-        send(self, bytes).await
     }
 }
 
