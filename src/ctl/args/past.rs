@@ -26,7 +26,7 @@ pub(in crate::ctl) struct ReplayArgs {
     /// Assert that this robots.txt was served throughout the log, so that conduct can be judged
     #[arg(long)]
     pub(in crate::ctl) published: bool,
-    /// What the lines look like, as in nginx's `log_format` or Apache's `LogFormat`; or the name of a `log_format` in nginx.conf
+    /// What the lines look like, as in nginx's `log_format` or Apache's `LogFormat`
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::ctl) log_format: Option<String>,
     /// Rows, rules and targets to show [default: 10]; as json always all rules, and N targets [default: 1000]

@@ -13,45 +13,41 @@ pub(super) enum Enclosure {
     Braces,
 }
 
-/// A cell of a line: what is within its quotes.
+/// A cell of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogCell {
+pub(super) struct LogCell<'a> {
     pub(super) enclosure: Enclosure,
-    /// Where the key of `key="text"` begins, or else where the text does.
-    key: usize,
-    start: usize,
-    end: usize,
+    /// What is within its quotes.
+    pub(super) text: &'a [u8],
+    /// The same with the key of `key="text"`.
+    whole: &'a [u8],
 }
 
-impl LogCell {
-    pub(super) fn text<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        line.get(self.start..self.end).unwrap_or_default()
+impl<'a> LogCell<'a> {
+    fn of(line: &'a [u8], enclosure: Enclosure, key: usize, start: usize, end: usize) -> Self {
+        let part = |start| line.get(start..end).unwrap_or_default();
+        Self { enclosure, text: part(start), whole: part(key) }
     }
 
     /// Key and value of `key=value`, `key="value"`, `key:value` and `[key value]`.
-    pub(super) fn pair<'a>(&self, line: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-        let whole = line.get(self.key..self.end)?;
+    pub(super) fn pair(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let has_key = self.whole.len() > self.text.len();
         let end = match self.enclosure {
-            Enclosure::Brackets => memchr(b' ', whole)?,
-            Enclosure::Quotes if self.key == self.start => return None,
-            _ => memchr2(b'=', b':', whole)?,
+            Enclosure::Brackets => memchr(b' ', self.whole)?,
+            Enclosure::Quotes if !has_key => return None,
+            _ => memchr2(b'=', b':', self.whole)?,
         };
-        let value = if self.key == self.start { whole.get(end + 1..)? } else { self.text(line) };
-        Some((whole.get(..end)?, value))
+        Some((self.whole.get(..end)?, if has_key { self.text } else { self.whole.get(end + 1..)? }))
     }
 }
 
 /// Cuts a line; without a separator into words and what is enclosed.
-pub(super) fn cut(line: &[u8], separator: Option<u8>, cells: &mut Vec<LogCell>) {
-    cells.clear();
-    match separator {
-        Some(separator) => cut_table(line, separator, cells),
-        None => cut_words(line, cells),
-    }
+pub(super) fn cut(line: &[u8], separator: Option<u8>) -> Vec<LogCell<'_>> {
+    separator.map_or_else(|| cut_words(line), |separator| cut_table(line, separator))
 }
 
-fn cut_words(line: &[u8], cells: &mut Vec<LogCell>) {
-    let mut at = 0;
+fn cut_words(line: &[u8]) -> Vec<LogCell<'_>> {
+    let (mut cells, mut at) = (Vec::new(), 0);
     while let Some(first) = line.get(at) {
         let start = at + 1;
         let enclosed = match first {
@@ -67,7 +63,7 @@ fn cut_words(line: &[u8], cells: &mut Vec<LogCell>) {
         let mut start = start;
         let Some((enclosure, end)) = enclosed else {
             let (enclosure, start, end) = word(line, at);
-            cells.push(LogCell { enclosure, key: at, start, end });
+            cells.push(LogCell::of(line, enclosure, at, start, end));
             at = end + usize::from(enclosure == Enclosure::Quotes);
             continue;
         };
@@ -75,12 +71,13 @@ fn cut_words(line: &[u8], cells: &mut Vec<LogCell>) {
         while enclosure == Enclosure::Braces
             && let Some(bar) = line.get(start..end).and_then(|rest| memchr(b'|', rest))
         {
-            cells.push(LogCell { enclosure, key: start, start, end: start + bar });
+            cells.push(LogCell::of(line, enclosure, start, start, start + bar));
             start += bar + 1;
         }
-        cells.push(LogCell { enclosure, key: start, start, end });
+        cells.push(LogCell::of(line, enclosure, start, start, end));
         at = end + 1;
     }
+    cells
 }
 
 fn closing(line: &[u8], start: usize, mark: u8) -> Option<usize> {
@@ -121,8 +118,8 @@ fn word(line: &[u8], start: usize) -> (Enclosure, usize, usize) {
 }
 
 /// Cells between separators; one in quotes may hold the separator, and quotes doubled (RFC 4180 §2).
-fn cut_table(line: &[u8], separator: u8, cells: &mut Vec<LogCell>) {
-    let mut at = Some(0);
+fn cut_table(line: &[u8], separator: u8) -> Vec<LogCell<'_>> {
+    let (mut cells, mut at) = (Vec::new(), Some(0));
     while let Some(mut start) = at {
         // Some write blanks around the separator.
         while separator != b' ' && line.get(start) == Some(&b' ') {
@@ -137,8 +134,9 @@ fn cut_table(line: &[u8], separator: u8, cells: &mut Vec<LogCell>) {
             end = start + line.get(start..end).unwrap_or_default().trim_ascii_end().len();
         }
         let enclosure = if is_quoted { Enclosure::Quotes } else { Enclosure::Word };
-        cells.push(LogCell { enclosure, key: start, start, end });
+        cells.push(LogCell::of(line, enclosure, start, start, end));
     }
+    cells
 }
 
 /// Where a quoted text ends: at a quote with nothing behind it but the end of a cell. A quote within is written as `\"`, `\x22`
@@ -228,9 +226,8 @@ mod tests {
     use super::*;
 
     fn cells(line: &str, separator: Option<u8>) -> Vec<String> {
-        let mut cells = Vec::new();
-        cut(line.as_bytes(), separator, &mut cells);
-        cells.iter().map(|cell| String::from_utf8_lossy(cell.text(line.as_bytes())).into_owned()).collect()
+        let cells = cut(line.as_bytes(), separator);
+        cells.iter().map(|cell| String::from_utf8_lossy(cell.text).into_owned()).collect()
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::request::{RequestFacts, host};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::str::FromStr;
 use strum::EnumCount as _;
 
 /// One request of a log. Its texts stand one behind the other in a [`LogBatch`], so that they go from the thread that reads to
@@ -30,9 +31,6 @@ pub(in crate::ctl) struct LogEntry<T> {
     pub(in crate::ctl) agent: Option<T>,
 }
 
-/// Few lines of a log are shorter.
-const SHORTEST: usize = 64;
-
 /// Requests, and their texts.
 #[derive(Debug, Default)]
 pub(in crate::ctl) struct LogBatch {
@@ -41,11 +39,6 @@ pub(in crate::ctl) struct LogBatch {
 }
 
 impl LogBatch {
-    /// A batch of so many bytes.
-    pub(super) fn with_room(bytes: usize) -> Self {
-        Self { text: Vec::with_capacity(bytes), entries: Vec::with_capacity(bytes / SHORTEST) }
-    }
-
     /// Keeps a text that is in pieces.
     fn keep(&mut self, pieces: &[&[u8]]) -> Range<usize> {
         let start = self.text.len();
@@ -164,7 +157,7 @@ impl<'a> LineFields<'a> {
         let asked = self.request();
         let named = asked.and_then(|(_, target, _)| host::of_target(target)).map(str::as_bytes);
         let agent = self.get(LogField::UserAgent).map(|agent| if agent == b"-" { b"" } else { agent });
-        let status = self.get(LogField::Status).filter(|status| is_status(status)).and_then(time::number);
+        let status = self.get(LogField::Status).filter(|status| is_status(status));
         Ok(LogEntry {
             host: named
                 .filter(|host| !host.is_empty())
@@ -180,19 +173,16 @@ impl<'a> LineFields<'a> {
                 let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
                 (batch.keep(&[method]), batch.keep(&[slash, target, mark, query]))
             }),
-            status: status.and_then(|status| u16::try_from(status).ok()),
-            size: self.get(LogField::Size).and_then(time::number),
+            status: status.and_then(number),
+            size: self.get(LogField::Size).and_then(number),
             agent: agent.map(|agent| batch.keep(&[agent])),
         })
     }
 
     /// The host that was asked. What writes for logstash calls the machine of the log `host`.
     fn host(&self) -> Option<&[u8]> {
-        let plain = self.get(LogField::PlainHost).filter(|host| match self.get(LogField::Logstash) {
-            None => self.client_as_host().is_none(),
-            Some(key) => key == b"@timestamp" && host.contains(&b'.') && address(host).is_none(),
-        });
-        self.get(LogField::Host).or(plain)
+        let plain = self.get(LogField::PlainHost).filter(|host| address(host).is_none());
+        self.get(LogField::Host).or_else(|| plain.filter(|_| self.get(LogField::Logstash).is_none()))
     }
 
     /// Method, target and query. Who logs no method is taken to have answered GET.
@@ -210,6 +200,10 @@ impl<'a> LineFields<'a> {
         let query = query.strip_prefix(b"?").unwrap_or(query);
         (is_method(method) && !target.contains(&b' ')).then_some((method, target, query))
     }
+}
+
+fn number<N: FromStr>(digits: &[u8]) -> Option<N> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 /// Method and target of a request line (RFC 9112 §3). `None` for what is none, such as a TLS greeting at a plain port. A request of

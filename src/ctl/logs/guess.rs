@@ -2,7 +2,7 @@
 
 use super::cells::Enclosure;
 use super::entry::{first_address, request_line};
-use super::names::{AGENTS, LOOKS, LogField, NamedField};
+use super::names::{FORMATS, LogField, NamedField};
 use super::time;
 use bstr::ByteSlice as _;
 use std::net::IpAddr;
@@ -31,14 +31,14 @@ impl CellColumn<'_> {
 
     /// Whether they look like what `formats.toml` calls so.
     fn looks(&self, like: &str) -> bool {
-        LOOKS.get(like).is_some_and(|look| self.is_like(|text| look.is_match(text)))
+        FORMATS.looks.get(like).is_some_and(|look| self.is_like(|text| look.is_of(text)))
     }
 
     /// How much all texts together are like a `User-Agent`.
     fn likeness_to_agent(&self) -> i32 {
         let likeness = |text: &[u8]| {
             let agent =
-                AGENTS.iter().find(|(look, _)| look.is_match(text)).map_or(0, |(_, likeness)| *likeness);
+                FORMATS.agents.iter().find(|(look, _)| look.is_of(text)).map_or(0, |(_, likeness)| *likeness);
             if first_address(text).is_some() { -2 } else { agent }
         };
         self.said().map(likeness).sum()

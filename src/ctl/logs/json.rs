@@ -76,9 +76,8 @@ fn read<'a>(
                 if depth < DEEPEST && !FORMATS.wrappers.iter().any(|wrapper| wrapper == key) {
                     speak(key.as_bytes(), name);
                 }
-                if matches!(key, "@version" | "@timestamp") {
-                    let trust = usize::from(key != "@version");
-                    fields.put((LogField::Logstash, trust), Cow::Borrowed(key.as_bytes()));
+                if key == "@version" {
+                    fields.put((LogField::Logstash, 0), Cow::Borrowed(key.as_bytes()));
                 }
                 read(value, is_by_bytes, fields, name, depth + 1);
                 name.truncate(length);

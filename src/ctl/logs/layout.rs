@@ -78,22 +78,17 @@ impl LogLayout {
     fn known(line: &[u8]) -> Option<Self> {
         FORMATS.tables.iter().find_map(|head| {
             let layout = Self::named_by(head.as_bytes())?;
-            let (mut cells, mut fields) = (Vec::new(), LineFields::default());
-            layout.read(line, &mut cells, &mut fields).ok()?;
-            let is_of_table = cells.len() >= layout.fields[0].len() && fields.is_of_columns();
+            let mut fields = LineFields::default();
+            let cells = layout.read(line, &mut fields).ok()?;
+            let is_of_table = cells >= layout.fields[0].len() && fields.is_of_columns();
             is_of_table.then_some(layout)
         })
     }
 
     fn guessed(lines: &[&[u8]], separator: Option<u8>) -> Option<Self> {
-        let mut rows: Vec<(&[u8], Vec<LogCell>)> = lines.iter().map(|line| (*line, Vec::new())).collect();
-        for (line, cells) in &mut rows {
-            cut(line, separator, cells);
-        }
-        let pairs = |(line, cells): &(&[u8], Vec<LogCell>)| {
-            cells.iter().filter(|cell| of_pair(cell, line).is_some()).count()
-        };
-        let most_pairs = rows.iter().map(pairs).max().unwrap_or_default();
+        let rows: Vec<Vec<LogCell<'_>>> = lines.iter().map(|line| cut(line, separator)).collect();
+        let pairs = rows.iter().map(|cells| cells.iter().filter_map(of_pair).count());
+        let most_pairs = pairs.max().unwrap_or_default();
         let request = if separator.is_none() { request_of(&rows) } else { None };
         let layout =
             Self { separator, request, has_pairs: most_pairs > 0, is_known: true, ..Self::default() };
@@ -101,11 +96,9 @@ impl LogLayout {
             return Some(layout);
         }
         let mut columns: BTreeMap<CellPlace, CellColumn<'_>> = BTreeMap::new();
-        for (line, cells) in &rows {
-            for (cell, place) in layout.placed(cells) {
-                let new = || CellColumn { place, enclosure: cell.enclosure, texts: Vec::new(), field: None };
-                columns.entry(place).or_insert_with(new).texts.push(cell.text(line));
-            }
+        for (cell, place) in rows.iter().flat_map(|cells| layout.placed(cells)) {
+            let new = || CellColumn { place, enclosure: cell.enclosure, texts: Vec::new(), field: None };
+            columns.entry(place).or_insert_with(new).texts.push(cell.text);
         }
         let columns = columns.into_values().collect();
         let guess = CellGuess { columns, is_table: separator.is_some(), has_request: request.is_some() };
@@ -113,17 +106,17 @@ impl LogLayout {
     }
 
     /// Which cell is the request; none of a line that has none.
-    fn request_at(&self, cells: &[LogCell]) -> Option<usize> {
+    fn request_at(&self, cells: &[LogCell<'_>]) -> Option<usize> {
         let Some(nth) = self.request else { return Some(cells.len()) };
         let mut quoted = cells.iter().enumerate().filter(|(_, cell)| cell.enclosure == Enclosure::Quotes);
         quoted.nth(nth).map(|(at, _)| at)
     }
 
     /// The cells with their places: which of the lists of fields they are in, and where.
-    fn placed<'c>(&self, cells: &'c [LogCell]) -> impl Iterator<Item = (&'c LogCell, CellPlace)> {
+    fn placed<'a>(&self, cells: &[LogCell<'a>]) -> impl Iterator<Item = (LogCell<'a>, CellPlace)> {
         let request = self.request_at(cells);
         let mut counts = [0; 3];
-        cells.iter().enumerate().filter(move |_| request.is_some()).map(move |(at, cell)| {
+        cells.iter().copied().enumerate().filter(move |_| request.is_some()).map(move |(at, cell)| {
             let list = match (request.is_some_and(|request| at < request), cell.enclosure) {
                 (true, _) => 0,
                 (false, Enclosure::Quotes) => 1,
@@ -139,42 +132,37 @@ impl LogLayout {
         !self.head.is_empty() && self.head == line
     }
 
-    /// The fields of a line.
+    /// The fields of a line, and how many cells it has.
     ///
     /// # Errors
     /// What was looked for, and the column where.
-    pub(super) fn read<'a>(
-        &self,
-        line: &'a [u8],
-        cells: &mut Vec<LogCell>,
-        fields: &mut LineFields<'a>,
-    ) -> Result<(), LineFault> {
+    pub(super) fn read<'a>(&self, line: &'a [u8], fields: &mut LineFields<'a>) -> Result<usize, LineFault> {
         let blank = || if line.contains(&b'\t') { b'\t' } else { b' ' };
         let separator = self.separator.or_else(|| self.is_w3c.then(blank));
-        cut(line, separator, cells);
-        for (cell, (list, at)) in self.placed(cells) {
+        let cells = cut(line, separator);
+        for (cell, (list, at)) in self.placed(&cells) {
             let Some(Some((field, trust))) = self.fields.get(list).and_then(|fields| fields.get(at)) else {
                 continue;
             };
             // Lines without the host in front begin with the address.
             let is_front = list == 0 && self.request.is_some() && *field == LogField::Host;
-            let is_client = is_front && first_address(cell.text(line)).is_some();
+            let is_client = is_front && first_address(cell.text).is_some();
             let named = if is_client { (LogField::Address, 1) } else { (*field, *trust) };
-            fields.put(named, self.decoded(*field, cell, line, separator));
+            fields.put(named, self.decoded(*field, &cell, separator));
         }
         if self.is_w3c || !self.head.is_empty() {
-            return Ok(());
+            return Ok(cells.len());
         }
-        let is_missing = self.request_at(cells).is_none() || self.fields.iter().all(Vec::is_empty);
+        let is_missing = self.request_at(&cells).is_none() || self.fields.iter().all(Vec::is_empty);
         let mut pairs = 0;
         for cell in cells.iter().filter(|_| is_missing || self.has_pairs) {
-            if let Some(((field, trust), value)) = of_pair(cell, line) {
+            if let Some(((field, trust), value)) = of_pair(cell) {
                 fields.put((field, trust + 1), unescaped(value));
                 pairs += 1;
             }
         }
         // A name with blanks may stand in front of it. A number is one at the beginning only.
-        let mut texts = cells.iter().map(|cell| cell.text(line));
+        let mut texts = cells.iter().map(|cell| cell.text);
         let first = texts.clone().next().filter(|_| is_missing);
         let found = || texts.find(|text| is_time(text)).or(first).and_then(time::any);
         fields.at = fields.time().or_else(found);
@@ -182,19 +170,13 @@ impl LogLayout {
             let is_dated = fields.at.is_some();
             return Err(if is_dated { (LogField::RequestLine, line.len()) } else { (LogField::Time, 0) });
         }
-        Ok(())
+        Ok(cells.len())
     }
 
     /// A cell as the client sent it. IIS writes `+` for a blank. `CloudFront` encodes what a URL may not hold, and what was
     /// encoded already a second time.
-    fn decoded<'a>(
-        &self,
-        field: LogField,
-        cell: &LogCell,
-        line: &'a [u8],
-        separator: Option<u8>,
-    ) -> Cow<'a, [u8]> {
-        let (enclosure, cell) = (cell.enclosure, cell.text(line));
+    fn decoded<'a>(&self, field: LogField, cell: &LogCell<'a>, separator: Option<u8>) -> Cow<'a, [u8]> {
+        let (enclosure, cell) = (cell.enclosure, cell.text);
         let is_path = matches!(field, LogField::Path | LogField::Query | LogField::Target);
         match field {
             LogField::UserAgent if self.is_w3c && separator == Some(b' ') && !cell.contains(&b' ') => {
@@ -213,18 +195,20 @@ impl LogLayout {
 }
 
 /// The field that a cell names itself, and what it holds.
-fn of_pair<'a>(cell: &LogCell, line: &'a [u8]) -> Option<(NamedField, &'a [u8])> {
-    let (key, value) = cell.pair(line)?;
+fn of_pair<'a>(cell: &LogCell<'a>) -> Option<(NamedField, &'a [u8])> {
+    let (key, value) = cell.pair()?;
     Some((field_named(key)?, value))
 }
 
 /// Which of the texts in quotes is the request, in most of the lines; of equal ones the first.
-fn request_of(rows: &[(&[u8], Vec<LogCell>)]) -> Option<usize> {
-    let is_request = |nth: usize, (line, cells): &(&[u8], Vec<LogCell>)| {
-        let mut quoted = cells.iter().filter(|cell| cell.enclosure == Enclosure::Quotes);
-        quoted.nth(nth).is_some_and(|cell| request_line(cell.text(line)).is_some())
+fn request_of(rows: &[Vec<LogCell<'_>>]) -> Option<usize> {
+    let count = |nth| {
+        let is_request = |cells: &&Vec<LogCell<'_>>| {
+            let mut quoted = cells.iter().filter(|cell| cell.enclosure == Enclosure::Quotes);
+            quoted.nth(nth).is_some_and(|cell| request_line(cell.text).is_some())
+        };
+        rows.iter().filter(is_request).count()
     };
-    let count = |nth| rows.iter().filter(|row| is_request(nth, row)).count();
     let most = (0..8).rev().map(|nth| (count(nth), nth)).max_by_key(|(count, _)| *count);
     most.filter(|(count, _)| *count > 0).map(|(_, nth)| nth)
 }

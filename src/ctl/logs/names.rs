@@ -32,7 +32,7 @@ pub(super) enum LogField {
     Rewritten,
     /// A whole object.
     Json,
-    /// A key of logstash's own, `@version` or `@timestamp`.
+    /// The key of logstash's own, `@version`.
     Logstash,
 }
 
@@ -46,18 +46,20 @@ pub(super) struct LogFormats {
     pub(super) lines: Vec<String>,
     pub(super) times: Vec<String>,
     pub(super) wrappers: Vec<String>,
-    prefixes: Vec<String>,
+    prefixes: Vec<LogLook>,
     names: BTreeMap<LogField, String>,
     pub(super) letters: BTreeMap<String, String>,
-    looks: BTreeMap<String, String>,
-    agents: Vec<(String, i32)>,
+    /// What the texts of a field look like.
+    pub(super) looks: BTreeMap<String, LogLook>,
+    /// What a `User-Agent` looks like, and how much that says.
+    pub(super) agents: Vec<(LogLook, i32)>,
     pub(super) tables: Vec<String>,
     remedies: Vec<LogRemedy>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(super) struct LogRemedy {
-    start: String,
+    start: LogLook,
     pub(super) remedy: String,
     #[serde(default)]
     pub(super) is_other: bool,
@@ -74,19 +76,23 @@ static NAMES: LazyLock<HashMap<&[u8], NamedField>> = LazyLock::new(|| {
     FORMATS.names.iter().flat_map(named).collect()
 });
 
-static PREFIXES: LazyLock<Vec<Regex>> =
-    LazyLock::new(|| FORMATS.prefixes.iter().filter_map(|prefix| regex(&format!("^(?:{prefix})"))).collect());
+/// What bytes look like, as a regular expression.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct LogLook(Regex);
 
-/// What the texts of a field look like.
-pub(super) static LOOKS: LazyLock<HashMap<&str, Regex>> =
-    LazyLock::new(|| FORMATS.looks.iter().filter_map(|(what, look)| Some((&**what, regex(look)?))).collect());
+impl TryFrom<String> for LogLook {
+    type Error = regex::Error;
 
-/// What a `User-Agent` looks like, and how much that says.
-pub(super) static AGENTS: LazyLock<Vec<(Regex, i32)>> =
-    LazyLock::new(|| FORMATS.agents.iter().filter_map(|(look, says)| Some((regex(look)?, *says))).collect());
+    fn try_from(pattern: String) -> Result<Self, Self::Error> {
+        Regex::new(&format!("(?s-u){pattern}")).map(Self)
+    }
+}
 
-fn regex(pattern: &str) -> Option<Regex> {
-    Regex::new(&format!("(?s-u){pattern}")).ok()
+impl LogLook {
+    pub(super) fn is_of(&self, text: &[u8]) -> bool {
+        self.0.is_match(text)
+    }
 }
 
 /// What stands under a name, which is in small letters and digits alone.
@@ -113,7 +119,7 @@ const MOST_PREFIXES: usize = 4;
 pub(super) fn without_prefix(mut line: &[u8]) -> (&[u8], Option<i64>) {
     let mut at = None;
     for _ in 0..MOST_PREFIXES {
-        let Some(found) = PREFIXES.iter().find_map(|prefix| prefix.captures(line)) else { break };
+        let Some(found) = FORMATS.prefixes.iter().find_map(|prefix| prefix.0.captures(line)) else { break };
         at = found.name("time").and_then(|time| time::any(time.as_bytes())).or(at);
         let start = found.get(0).map_or(0, |whole| whole.end());
         line =
@@ -124,7 +130,7 @@ pub(super) fn without_prefix(mut line: &[u8]) -> (&[u8], Option<i64>) {
 
 /// How to have a server log what it does not; its log begins with `start`.
 pub(super) fn remedy(start: &[u8]) -> Option<&'static LogRemedy> {
-    FORMATS.remedies.iter().find(|known| regex(&known.start).is_some_and(|mark| mark.is_match(start)))
+    FORMATS.remedies.iter().find(|known| known.start.is_of(start))
 }
 
 #[cfg(test)]
@@ -135,9 +141,6 @@ mod tests {
     #[test]
     fn the_file_can_be_read_and_each_name_stands_once() {
         let formats: LogFormats = toml::from_str(include_str!("formats.toml")).unwrap();
-        assert_eq!(PREFIXES.len(), formats.prefixes.len());
-        assert!(formats.remedies.iter().all(|known| regex(&known.start).is_some()));
-        assert_eq!((LOOKS.len(), AGENTS.len()), (formats.looks.len(), formats.agents.len()));
         let mut seen = HashSet::new();
         for name in formats.names.values().flat_map(|names| names.split_ascii_whitespace()) {
             assert!(seen.insert(name), "{name}");

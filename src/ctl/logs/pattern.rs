@@ -6,26 +6,6 @@ use super::names::{FORMATS, LogField, NamedField, field_named};
 use super::reader::LineFault;
 use crate::ctl::VerbFailure;
 use regex::{Captures, Regex};
-use std::path::PathBuf;
-use std::sync::LazyLock;
-
-/// nginx's own, and Apache's usual ones.
-const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent""#;
-
-/// Where nginx's formats are looked up by name.
-const NGINX: [&str; 4] = [
-    "/etc/nginx/nginx.conf",
-    "/usr/local/nginx/conf/nginx.conf",
-    "/etc/nginx/conf.d",
-    "/etc/nginx/sites-enabled",
-];
-
-/// `$name` and `${name}`, as nginx has them.
-static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$(?:\{([^}]*)\}|(\w+))").ok());
-
-/// `%h`, `%>s`, `%{User-Agent}i`, as Apache has them.
-static LETTER: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"%[<>!,\d]*(?:\{([^}]*)\})?(U%q|[A-Za-z%])?").ok());
 
 /// A format: what the server puts in, each behind the text that stands in each line; and the text at the end. `None` of what
 /// is not needed.
@@ -33,25 +13,32 @@ static LETTER: LazyLock<Option<Regex>> =
 pub(super) struct LogPattern(Vec<(Vec<u8>, Option<NamedField>)>, Vec<u8>);
 
 impl LogPattern {
-    /// The format that an operator names or writes out.
+    /// The format that an operator writes out.
     ///
     /// # Errors
-    /// When there is no format of that name, or it cannot be read as one.
-    pub(super) fn named(text: &str) -> Result<Self, VerbFailure> {
-        match text {
-            "combined" => Self::parse(COMBINED),
-            text if text.contains('$') => Self::parse(text),
-            text if text.contains('%') => Self::parse(&as_nginx(text)?),
-            text => Self::parse(&looked_up(text)?),
+    /// When it cannot be read as one.
+    pub(super) fn named(format: &str) -> Result<Self, VerbFailure> {
+        if format.contains('$') {
+            // `$name` and `${name}`, as nginx has them.
+            return Self::parse(format, r"\$(?:\{([^}]*)\}|(\w+))", |found| {
+                Ok(found.iter().skip(1).flatten().map(|name| name.as_str()).collect())
+            });
         }
+        // Apache writes brackets around a time.
+        let format = format.replace("\\\"", "\"").replace("\\t", "\t").replace("%t", "[%{%c}t]");
+        // `%h`, `%>s`, `%{User-Agent}i`, as Apache has them.
+        Self::parse(&format, r"%[<>!,\d]*(?:\{([^}]*)\})?(U%q|[A-Za-z%])?", apache_name)
     }
 
-    fn parse(format: &str) -> Result<Self, VerbFailure> {
+    /// The fields that `field` finds in a format, under the names that it gives them.
+    fn parse(
+        format: &str,
+        field: &str,
+        name: impl Fn(&Captures<'_>) -> Result<String, VerbFailure>,
+    ) -> Result<Self, VerbFailure> {
         let (mut pieces, mut end) = (Vec::new(), 0);
-        for found in VARIABLE.iter().flat_map(|variable| variable.captures_iter(format)) {
-            let (Some(whole), Some(name)) = (found.get(0), found.get(1).or_else(|| found.get(2))) else {
-                continue;
-            };
+        for found in Regex::new(field)?.captures_iter(format) {
+            let Some(whole) = found.get(0) else { continue };
             let text = format.get(end..whole.start()).unwrap_or_default();
             if text.is_empty() && end > 0 {
                 let what = "--log-format: two fields follow each other without anything between them";
@@ -60,8 +47,13 @@ impl LogPattern {
                     "put something between two fields, such as a space",
                 ));
             }
-            pieces.push((text.as_bytes().to_vec(), field_named(name.as_str().as_bytes())));
+            pieces.push((text.as_bytes().to_vec(), field_named(name(&found)?.as_bytes())));
             end = whole.end();
+        }
+        if pieces.is_empty() {
+            let what = format!("--log-format: expected fields such as $request or %r in `{format}`");
+            let hint = "write the format itself, as in nginx's log_format or Apache's LogFormat";
+            return Err(VerbFailure::with_hint(what, hint));
         }
         Ok(Self(pieces, format.get(end..).unwrap_or_default().as_bytes().to_vec()))
     }
@@ -92,73 +84,28 @@ impl LogPattern {
     }
 }
 
-/// Apache's format in nginx's syntax.
-fn as_nginx(format: &str) -> Result<String, VerbFailure> {
-    let mut fault = None;
-    let format = format.replace("\\\"", "\"").replace("\\t", "\t");
-    let variable = |found: &Captures<'_>| {
-        let [argument, letter] = [1, 2].map(|group| found.get(group).map(|text| text.as_str()));
-        match (letter.unwrap_or_default(), argument) {
-            ("%", None) => return "%".to_owned(),
-            ("i", Some(header)) => return format!("${{http {header}}}"),
-            // Apache writes brackets around it.
-            ("t", None) => return "[${time_local}]".to_owned(),
-            ("", _) => {
-                fault = Some(VerbFailure("--log-format: expected a letter behind each `%`".to_owned()));
-            }
-            // What is written of a time by itself, such as its zone, would be lost without a word.
-            ("t", Some(part)) if !is_whole_time(part) => {
-                let hint = "write the whole time as one field, such as %t or %{%Y-%m-%dT%H:%M:%S%z}t";
-                let what = format!("--log-format: `%{{{part}}}t` is a part of a time");
-                fault = Some(VerbFailure::with_hint(what, hint));
-            }
-            (letter @ ("t" | "h" | "a"), _) | (letter, None) => {
-                return format!("${{{}}}", FORMATS.letters.get(letter).map_or("", String::as_str));
-            }
-            _ => {}
+/// The name of the field that Apache writes so.
+fn apache_name(found: &Captures<'_>) -> Result<String, VerbFailure> {
+    let [argument, letter] = [1, 2].map(|group| found.get(group).map(|text| text.as_str()));
+    match (letter.unwrap_or_default(), argument) {
+        ("", _) => Err(VerbFailure("--log-format: expected a letter behind each `%`".to_owned())),
+        ("i", Some(header)) => Ok(format!("http {header}")),
+        // What is written of a time by itself, such as its zone, would be lost without a word.
+        ("t", Some(part)) if !is_whole_time(part) => {
+            let hint = "write the whole time as one field, such as %t or %{%Y-%m-%dT%H:%M:%S%z}t";
+            Err(VerbFailure::with_hint(format!("--log-format: `%{{{part}}}t` is a part of a time"), hint))
         }
-        "${}".to_owned()
-    };
-    let translated = LETTER.as_ref().map(|letter| letter.replace_all(&format, variable).into_owned());
-    fault.map_or_else(|| Ok(translated.unwrap_or_default()), Err)
+        (letter @ ("t" | "h" | "a"), _) | (letter, None) => {
+            Ok(FORMATS.letters.get(letter).cloned().unwrap_or_default())
+        }
+        _ => Ok(String::new()),
+    }
 }
 
 /// Whether what `%{…}t` names has a time of day in it.
 fn is_whole_time(named: &str) -> bool {
     ["sec", "msec", "usec"].contains(&named)
         || ["%T", "%H", "%s", "%c"].iter().any(|part| named.contains(part))
-}
-
-/// The `log_format` of a name in nginx's files, or in the one of `FILE:NAME`.
-fn looked_up(named: &str) -> Result<String, VerbFailure> {
-    let (places, name) = match named.rsplit_once(':') {
-        Some((file, name)) => (vec![PathBuf::from(file)], name),
-        None => (NGINX.map(PathBuf::from).to_vec(), named),
-    };
-    let files = places.iter().flat_map(|place| match std::fs::read_dir(place) {
-        Ok(folder) => folder.filter_map(|entry| Some(entry.ok()?.path())).collect(),
-        Err(_) => vec![place.clone()],
-    });
-    let mut texts = files.filter_map(|file| std::fs::read_to_string(file).ok());
-    texts.find_map(|text| nginx_format(&text, name)).ok_or_else(|| {
-        let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
-        let hint = "write the format itself, as in nginx's log_format or Apache's LogFormat, or FILE:NAME with the path of nginx.conf";
-        VerbFailure::with_hint(format!("no log_format is called `{name}` in {}", places.join(", ")), hint)
-    })
-}
-
-/// The format of a name in a text of nginx's: pieces, one behind the other, up to a semicolon.
-fn nginx_format(text: &str, name: &str) -> Option<String> {
-    const QUOTED: &str = r#"'((?:\\.|[^'\\])*)'|"((?:\\.|[^"\\])*)""#;
-    let name = regex::escape(name);
-    let found = Regex::new(&format!(r#"(?s)\blog_format\s+{name}\s+((?:{QUOTED}|[^'";])*);"#)).ok()?;
-    let piece = Regex::new(&format!(r#"(?s){QUOTED}|([^\s'"]+)"#)).ok()?;
-    let escaped = Regex::new(r"(?s)\\(.)").ok()?;
-    let behind = found.captures(text)?.get(1)?.as_str();
-    let text =
-        |found: Captures<'_>| found.iter().skip(1).flatten().next().map(|text| text.as_str().to_owned());
-    let pieces = piece.captures_iter(behind).filter_map(text).filter(|text| !text.starts_with("escape="));
-    Some(escaped.replace_all(&pieces.collect::<String>(), "$1").into_owned())
 }
 
 #[cfg(test)]
@@ -203,22 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_looked_up_in_nginx_conf() {
-        let text = "http {\n  log_format other x$status;\n  log_format  main escape=default '$remote_addr [$time_local];'\n   '\"$request\" \\'' \"$http_user_agent\";\n}";
-        assert_eq!(
-            nginx_format(text, "main").unwrap(),
-            r#"$remote_addr [$time_local];"$request" '$http_user_agent"#
-        );
-        assert_eq!(nginx_format(text, "other").unwrap(), "x$status");
-        assert_eq!(nginx_format(text, "mai"), None);
-    }
-
-    #[test]
     fn what_is_wrong_with_a_format_is_named() {
         for (format, what) in [
             ("[$time_local] $request$http_user_agent", "two fields"),
             ("%{%z}t %r", "a part of a time"),
             ("%t %r %", "a letter"),
+            ("main", "expected fields"),
         ] {
             let told = LogPattern::named(format).unwrap_err().0;
             assert!(told.contains(what), "{told}");
@@ -227,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_line_of_another_format_says_where_it_differs() {
-        let pattern = LogPattern::parse(COMBINED).unwrap();
+        let pattern = LogPattern::named("$remote_addr - $remote_user [$time_local] \"$request\"").unwrap();
         assert_eq!(pattern.read(b"192.0.2.1 - - x [14/Nov", &mut LineFields::default()).unwrap_err().1, 17);
     }
 }

@@ -1,6 +1,5 @@
 //! One log: which format its lines have, and each line as a request.
 
-use super::cells::LogCell;
 use super::entry::{LineFields, LogBatch};
 use super::json;
 use super::layout::LogLayout;
@@ -9,10 +8,10 @@ use super::pattern::LogPattern;
 use crate::ctl::output::escape_harmful;
 use crate::record::printable;
 use crate::report::{amount, grouped};
+use bstr::ByteSlice as _;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
 
 /// How many lines are looked at to find out the format.
 const LOOKED_AT: usize = 200;
@@ -26,6 +25,10 @@ const SHOWN: usize = 200;
 /// Longer lines are no requests: servers take some tens of kilobytes of a request's head.
 pub(super) const LONGEST_LINE: usize = 1 << 17;
 
+/// What to do about lines that are not understood.
+const FORMAT: &str =
+    "say what the lines look like with --log-format, as in nginx's log_format or Apache's LogFormat";
+
 /// What a line lacks, and in which column.
 pub(super) type LineFault = (LogField, usize);
 
@@ -35,14 +38,13 @@ pub(super) struct LogReader {
     /// How the lines are built, but for those that are objects of JSON.
     layout: LogLayout,
     /// The operator said so.
-    pattern: Option<Arc<LogPattern>>,
+    pattern: Option<LogPattern>,
     /// Loggers have put something in front of the lines.
     has_prefix: bool,
     /// Whoever connects is a proxy: it is one address, and `X-Forwarded-For` names several.
     behind_proxy: bool,
     /// The field `uri` has queries. nginx's has none, since it is a path that nginx may have rewritten.
     uri_is_target: bool,
-    cells: Vec<LogCell>,
     /// How many lines were looked at, blank ones too.
     number: u64,
     pub(super) end: EndOfLog,
@@ -84,9 +86,9 @@ enum BareLine<'a> {
 }
 
 impl LogReader {
-    pub(super) fn of(name: String, pattern: Option<&Arc<LogPattern>>) -> Self {
+    pub(super) fn of(name: String, pattern: Option<LogPattern>) -> Self {
         let end = EndOfLog { name, ..EndOfLog::default() };
-        Self { end, pattern: pattern.cloned(), ..Self::default() }
+        Self { end, pattern, ..Self::default() }
     }
 
     /// Learns what lines the log has from how it begins, unless it is known by lines before.
@@ -101,10 +103,9 @@ impl LogReader {
         let lines: Vec<&[u8]> = lines.collect();
         self.has_prefix = lines.iter().any(|line| line.starts_with(b"{") || without_prefix(line).0 != *line);
         let bare: Vec<BareLine<'_>> = lines.iter().filter_map(|line| Some(self.bare(line).ok()?.0)).collect();
-        let text =
-            |line: &BareLine<'_>| if let BareLine::Text(text) = line { Some(text.to_vec()) } else { None };
-        let texts: Vec<Vec<u8>> = bare.iter().filter_map(text).collect();
-        self.layout = LogLayout::of(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let texts =
+            bare.iter().filter_map(|line| if let BareLine::Text(text) = line { Some(&**text) } else { None });
+        self.layout = LogLayout::of(&texts.collect::<Vec<&[u8]>>());
         if self.end.start.is_empty() {
             self.end.start = sample.get(..sample.len().min(2_048)).unwrap_or_default().to_vec();
         }
@@ -160,20 +161,16 @@ impl LogReader {
             self.layout = LogLayout::named_by(line).unwrap_or_else(|| std::mem::take(&mut self.layout));
             return Ok(false);
         } else {
-            self.layout.read(line, &mut self.cells, fields)?;
+            self.layout.read(line, fields)?;
         }
         Ok(true)
     }
 
-    /// The requests of some lines, each with its end.
+    /// The requests of some lines.
     pub(super) fn batch(&mut self, lines: &[u8]) -> LogBatch {
         self.learn(lines);
-        let mut batch = LogBatch::with_room(lines.len());
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', lines) {
-            let line = lines.get(start..end).unwrap_or_default();
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            start = end + 1;
+        let mut batch = LogBatch::default();
+        for line in lines.lines() {
             self.number += 1;
             if line.len() > LONGEST_LINE {
                 self.unread("a line of at most 128 KiB", LONGEST_LINE, line);
@@ -252,16 +249,8 @@ impl EndOfLog {
                 "none of them has the path that the client asked for",
                 "log the path as the client sent it, with its query; for nginx that is $request_uri or $request, not $uri",
             ),
-            lacking => (
-                if lacking == Some(LogField::Time) {
-                    "no time was found in any of them"
-                } else {
-                    "none of them looks like a line of an access log"
-                },
-                known.unwrap_or(
-                    "say what the lines look like with --log-format, as in nginx's log_format or Apache's LogFormat",
-                ),
-            ),
+            Some(LogField::Time) => ("no time was found in any of them", known.unwrap_or(FORMAT)),
+            _ => ("none of them looks like a line of an access log", known.unwrap_or(FORMAT)),
         };
         let lines = amount(lines, "line", "lines");
         Some((format!("{}: {lines}: {what}", escape_harmful(&self.name)), remedy))

@@ -2,54 +2,16 @@
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::fmt::strtime::BrokenDownTime;
 use jiff::tz::Offset;
-use std::ops::Range;
 
-const MONTHS: [&[u8; 3]; 12] =
-    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
-
-/// Other forms than those of RFC 3339. Where they have no zone, it is UTC.
-const FORMS: [&str; 7] = [
-    "%d/%b/%Y:%H:%M:%S%.f %z",
-    "%d/%b/%Y:%H:%M:%S%.f",
-    "%d/%b/%Y %H:%M:%S%.f",
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%dT%H:%M:%S%.f",
-    "%Y/%m/%d %H:%M:%S%.f",
-    "%Y%m%d%H%M%S",
-];
+/// Each month with its number.
+const MONTHS: &str = "Jan01Feb02Mar03Apr04May05Jun06Jul07Aug08Sep09Oct10Nov11Dec12";
 
 /// The first second that is taken for a time, of 2001: smaller numbers are how long something took.
 const FIRST: f64 = 1e9;
 
-/// `17/May/2015:10:05:03 +0000`, by far the most frequent.
-pub(super) fn common(text: &[u8]) -> Option<i64> {
-    let [_, _, b'/', _, _, _, b'/', _, _, _, _, b':', _, _, b':', _, _, b':', _, _, b' ', sign, _, _, _, _] =
-        text
-    else {
-        return None;
-    };
-    let at = |range: Range<usize>| text.get(range).and_then(number);
-    let small = |range: Range<usize>| at(range).and_then(|number| i8::try_from(number).ok());
-    let month = (1..).zip(MONTHS).find_map(|(number, name)| (text.get(3..6)? == name).then_some(number))?;
-    let year = at(7..11).and_then(|year| i16::try_from(year).ok()).filter(|year| *year >= 1970)?;
-    let when =
-        DateTime::new(year, month, small(0..2)?, small(12..14)?, small(15..17)?, small(18..20)?, 0).ok()?;
-    let offset = i64::try_from(at(22..24)? * 3_600 + at(24..26)? * 60).ok()?;
-    let utc = Offset::UTC.to_timestamp(when).ok()?.as_microsecond();
-    match sign {
-        b'+' => Some(utc - offset * 1_000_000),
-        b'-' => Some(utc + offset * 1_000_000),
-        _ => None,
-    }
-}
-
-/// RFC 3339, the common form, or seconds since 1970 as a decimal number. Without a zone it is UTC.
+/// RFC 3339 and what is like it, the common form, or seconds since 1970 as a decimal number. Without a zone it is UTC.
 pub(super) fn any(text: &[u8]) -> Option<i64> {
-    if let Some(at) = common(text) {
-        return Some(at);
-    }
     let text = std::str::from_utf8(text).ok()?.trim_matches(['[', ']', ' ']);
     // No time is shorter, and what begins otherwise is none.
     if text.len() < 8 || !text.as_bytes().first()?.is_ascii_digit() {
@@ -60,13 +22,18 @@ pub(super) fn any(text: &[u8]) -> Option<i64> {
     if !is_compact && let Ok(number) = text.parse() {
         return seconds(number);
     }
-    let of_form = |form: &&str| {
-        let parsed = BrokenDownTime::parse(form, text.replace(',', ".")).ok()?;
-        let offset = parsed.offset().unwrap_or(Offset::UTC);
-        offset.to_timestamp(parsed.to_datetime().ok()?).ok()
-    };
-    let stamp: Option<Timestamp> = text.parse().ok().or_else(|| FORMS.iter().find_map(of_form));
-    stamp.map(Timestamp::as_microsecond)
+    let written = if is_compact { format!("{}T{}", text.get(..8)?, text.get(8..)?) } else { spelt(text)? };
+    let local = || Offset::UTC.to_timestamp(written.parse::<DateTime>().ok()?).ok();
+    written.parse().ok().or_else(local).map(Timestamp::as_microsecond)
+}
+
+/// `17/May/2015:10:05:03 +0000`, by far the most frequent, and `2015/05/17 10:05:03` as RFC 3339 has them. A day alone is no time.
+fn spelt(text: &str) -> Option<String> {
+    let month = text.get(3..6).and_then(|name| MONTHS.get(MONTHS.find(name)? + 3..)?.get(..2));
+    let Some(month) = month else { return text.contains(':').then(|| text.replace('/', "-")) };
+    let clock = text.get(12..)?;
+    let (clock, zone) = clock.split_once(' ').unwrap_or((clock, ""));
+    Some([text.get(7..11)?, "-", month, "-", text.get(..2)?, "T", clock, zone].concat())
 }
 
 /// Seconds since 1970. Some write milliseconds, micro- or nanoseconds: no log is of the year 5138.
@@ -85,12 +52,6 @@ fn seconds(number: f64) -> Option<i64> {
     Some((number * scale).round() as i64)
 }
 
-/// A number of decimal digits.
-pub(super) fn number(digits: &[u8]) -> Option<u64> {
-    let add = |sum: u64, digit: &u8| sum.checked_mul(10)?.checked_add(u64::from(digit.wrapping_sub(b'0')));
-    digits.iter().all(u8::is_ascii_digit).then(|| digits.iter().try_fold(0, add))?
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +65,7 @@ mod tests {
             ("31/Dec/1999:23:00:00 -0830", "2000-01-01T07:30:00Z"),
         ] {
             let wanted: Timestamp = wanted.parse().unwrap();
-            assert_eq!(common(text.as_bytes()), Some(wanted.as_microsecond()), "{text}");
+            assert_eq!(any(text.as_bytes()), Some(wanted.as_microsecond()), "{text}");
         }
     }
 
@@ -117,10 +78,14 @@ mod tests {
             "17/May/2015:10:05:03  0000",
             "017/May/2015:10:05:03 +0000",
             "x",
+            "yesterday",
+            "-1700000000",
+            "NaN",
+            "12345678",
+            "203.0.113.7",
+            "2001:db8::1",
+            "2025-12-19",
         ] {
-            assert_eq!(common(text.as_bytes()), None, "{text}");
-        }
-        for text in ["yesterday", "-1700000000", "NaN", "12345678", "203.0.113.7"] {
             assert_eq!(any(text.as_bytes()), None, "{text}");
         }
     }
