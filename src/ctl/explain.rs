@@ -165,7 +165,7 @@ pub(super) fn judge_trial<'p>(
         let (proof, reads) = (|_: &Identity| proof.into(), |_: &Identity, _| Vec::new());
         return judge(policy, site, rules, facts, target, signature, proof, reads, now);
     };
-    let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
+    let recognised = Recognised::from(identity);
     let client = JudgedClient { policy, site, rules, facts, target, recognised, now };
     client.judge(|_| proof.into(), |_, _| Vec::new())
 }

@@ -199,7 +199,7 @@ impl<'p> JudgedClient<'p, '_> {
         let case = VerdictInput {
             target,
             user_agent: facts.user_agent.as_deref(),
-            recognised: recognised.at_first(),
+            recognised: &recognised.at_first,
             identity,
             exempt,
             reads: &reads,

@@ -92,7 +92,7 @@ impl Site {
     pub fn recognise(&self, policy: &Policy, user_agent: Option<&[u8]>) -> Recognised {
         let at_first = policy.identifier.recognise(user_agent);
         let identity = self.rules.current().tokens.applied(&at_first, user_agent);
-        Recognised::new(at_first, identity)
+        Recognised { at_first, identity }
     }
 
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what

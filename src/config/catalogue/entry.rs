@@ -209,7 +209,7 @@ impl Merger<'_, '_> {
                         if list.is_convicting() {
                             self.refuse_if_ordinary(&place, &sign);
                         }
-                        words.add(list, sign);
+                        words.0.push((list, sign));
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use crate::config::values::{ListedAs, web_url, written};
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
-    ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, UnknownWord, Verify, nearest_first, token_is_legal,
+    ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, Verify, known_word, nearest_first, token_is_legal,
 };
 use jiff::civil::Date;
 use serde::{Deserialize, Deserializer, de};
@@ -90,7 +90,7 @@ pub(super) struct ControlEntry {
 fn word<'de, T: VariantArray + Copy + Into<&'static str>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    among(T::VARIANTS, &String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+    known_word("value", &String::deserialize(deserializer)?, T::VARIANTS).map(Some).map_err(de::Error::custom)
 }
 
 /// A browser, or nobody, is what remains when no entry says otherwise.
@@ -98,12 +98,7 @@ fn client<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ClientKin
     let all = ClientKind::VARIANTS.iter().copied();
     let written: Vec<_> =
         all.filter(|client| !matches!(client, ClientKind::Browser | ClientKind::Unnamed)).collect();
-    among(&written, &String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
-}
-
-fn among<T: Copy + Into<&'static str>>(all: &[T], written: &str) -> Result<T, UnknownWord> {
-    let found = all.iter().copied().find(|value| Into::<&str>::into(*value) == written);
-    found.ok_or_else(|| UnknownWord::among("value", written, all.iter().map(|value| (*value).into())))
+    known_word("value", &String::deserialize(deserializer)?, &written).map(Some).map_err(de::Error::custom)
 }
 
 written! {
@@ -138,8 +133,8 @@ written! {
     /// A list of words, by its key.
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     pub(super) ListName(Mark) = |name| {
-        let lists = Mark::LISTS.map(<&str>::from);
-        let found = Mark::LISTS.into_iter().find(|list| <&str>::from(*list) == name);
+        let lists = Mark::LISTS.iter().map(<&str>::from);
+        let found = Mark::LISTS.iter().copied().find(|list| <&str>::from(*list) == name);
         found.ok_or_else(|| format!("unknown field `{name}`, expected one of {}", nearest_first(name, lists)))
     };
     /// Where an agent publishes its keys; nowhere where the text is empty.

@@ -123,7 +123,7 @@ impl<'a> PastRequests<'a> {
                 if target == OTHER_PATHS {
                     others += counts.requests();
                 } else if let Some(facts) = facts("", &written, None, None) {
-                    let sender = |_: &Site| Recognised::new(Arc::clone(&identity), Arc::clone(&identity));
+                    let sender = |_: &Site| Recognised::from(&identity);
                     self.judge(&facts, sender, NoticeTime::default(), counts.requests());
                 }
             }

@@ -164,7 +164,7 @@ impl KeyDirectories {
         }
         let is_judged = claimed.client.is_judged();
         let identity = if is_judged { &directory.signer } else { &directory.behind_browser };
-        Recognised::new(Arc::clone(identity), Arc::clone(identity))
+        Recognised::from(identity)
     }
 }
 

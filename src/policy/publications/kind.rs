@@ -192,7 +192,7 @@ fn accept_catalogue(path: &Path, bytes: &[u8], signature: &[u8], key: &[u8; 32])
     // What cards say is asked when it is put in force: beside it none lie.
     let knowledge = catalogue::merge(text, path, path)
         .map_err(|faults| faults.first().map(fault_of).unwrap_or_default())?;
-    Identifier::new(knowledge).map(drop).map_err(|error| error.to_string())
+    Identifier::new(knowledge).map(drop).map_err(str::to_owned)
 }
 
 fn accept_ranges(path: &Path, bytes: &[u8], present: Option<&[u8]>) -> Result<(), String> {
