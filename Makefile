@@ -109,7 +109,7 @@ throughput: ## Replay a log of ten million lines beside GoAccess, time and memor
 
 e2e: ## Measure the whole gateway beside nginx, HAProxy and others; ARGS="--help" lists what else it can do
 	@.ci/dependencies e2e
-	$(CARGO) build --release --locked --bins --example minimal
+	$(CARGO) build --release --locked --features minimal --bins --example minimal
 	benches/e2e/run target/release $(ARGS)
 
 beside: ## Measure what asking adds to nginx; ARGS="1 1" for a look

@@ -5,7 +5,7 @@ use robots_gateway::admin::{Admin, LivePage, RequestSource, publish};
 use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig, ListenerConfig};
 use robots_gateway::ctl;
-use robots_gateway::fleet::{Fleet, first_generation, read_system_authorities};
+use robots_gateway::fleet::{Fleet, published, read_system_authorities};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::policy::{
     self, CurrentPolicy, Evidence, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
@@ -15,7 +15,6 @@ use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder,
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
 use std::ffi::OsStr;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -64,7 +63,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Arguments) -> Result<(), StartFailure> {
     let mut test = arguments.verb.map(|DaemonVerb::SelfTest| SelfTest::prepare()).transpose()?;
     let demo = arguments.demo.then(|| DemoOrigin::prepare(&mut arguments)).transpose()?.map(Arc::new);
-    let demo = demo.or_else(|| test.as_ref().map(|test| Arc::clone(test.origin())));
+    let demo = demo.or_else(|| test.as_ref().map(|test| Arc::clone(&test.origin)));
     let ran = serve(arguments, demo.as_ref(), test.as_mut());
     // What was recorded is written there, so its folder goes last.
     demo.inspect(|demo| demo.remove());
@@ -86,7 +85,7 @@ fn serve(
     prepare(&policy);
     test.map_or(Ok(()), |test| test.begin(&policy, &listeners))?;
     let journal = Arc::new(Journal::open(&config.journal())?);
-    let access_log = config.access_log().map(|options| AccessLog::open(&options)).transpose()?;
+    let access_log = config.access_log().map(|options| Journal::open(&options)).transpose()?;
     let reads = Arc::new(ReadBook::default());
     let (recorder, current, reloader) = in_force(policy, arguments, &reads)?;
     let fleet = member(&config, &reloader, &recorder)?;
@@ -98,7 +97,8 @@ fn serve(
     }
     let mut gateway = Gateway::new(current, journal, recorder, reads, prover);
     gateway.standing = Arc::clone(&reloader.standing);
-    gateway.access_log = access_log.map(Arc::new);
+    let format = config.access_log_format;
+    gateway.access_log = access_log.map(|lines| Arc::new(AccessLog { lines, format }));
     let alerts = Arc::default();
     let admin = Arc::new(Admin {
         reloader: Arc::clone(&reloader),
@@ -134,11 +134,10 @@ fn serve(
 
 /// The log, the signals, and everything that the configuration names.
 fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Policy), StartFailure> {
-    let config = Config::load(arguments).map_err(misconfigured)?;
-    let config = match test {
-        Some(test) => test.moved(config),
-        None => config,
-    };
+    let mut config = Config::load(arguments).map_err(misconfigured)?;
+    if let Some(test) = test {
+        config = test.moved(config);
+    }
     // Whoever looks at a demonstration wants to see its events alone.
     let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
     start_log(&LogOptions { level, ..config.log });
@@ -154,7 +153,7 @@ fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Poli
 fn begin_as_published(config: &Config) {
     let is_new = |_: &&FleetConfig| !config.store_path().exists();
     let Some(fleet) = config.fleet.as_ref().filter(is_new) else { return };
-    let begun = first_generation(fleet).map_err(|error| error.to_string()).and_then(|published| {
+    let begun = published(fleet, true).map_err(|error| error.to_string()).and_then(|published| {
         let Some((number, document)) = published else { return Ok(()) };
         let folder = &config.state_dir;
         make_folder(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -198,14 +197,11 @@ fn in_force(
     arguments: Arguments,
     reads: &Arc<ReadBook>,
 ) -> std::io::Result<(Arc<Recorder>, Arc<CurrentPolicy>, Arc<Reloader>)> {
-    let history = Arc::new(NoticeHistory::open(&policy.config));
+    let mut history = NoticeHistory::open(&policy.config, reads);
     let recorder = Arc::new(Recorder::start(&policy.config.store())?);
-    // One that does not come soon is done without: what is not known excuses.
+    // A fleet asks for it. One that does not come soon is done without.
     recorder.flush_within(STORE_PATIENCE);
-    policy::take_up_reads(&policy.config, reads);
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
-    let state_dir = &current.get().config.state_dir;
-    reads.robots_seen.restore(state_dir, current.get().clock.now());
     let (reads, origins) = (Arc::clone(reads), Arc::new(OriginFiles::open(&current.get().config)));
     let reloader =
         Reloader::new(Arc::clone(&current), arguments, reads, Arc::clone(&recorder), history, origins);
@@ -224,16 +220,11 @@ fn bound(
 }
 
 /// The last word on standard error: what is wrong, and its causes.
-fn fatal(error: &dyn Error) {
-    let mut message = format!("robots-gateway: error: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        // Writing to a `String` cannot fail.
-        let _ = write!(message, ": {error}");
-        cause = error.source();
-    }
+fn fatal(error: &(dyn Error + 'static)) {
+    let causes = std::iter::successors(Some(error), |error| (**error).source());
+    let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
     // Without standard error there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{message}");
+    let _ = writeln!(std::io::stderr(), "robots-gateway: error: {message}");
 }
 
 fn pages(admin: &Arc<Admin>, door: RequestSource) -> Pages {

@@ -121,7 +121,7 @@ impl World {
             let rules = self.rules(&past, history.version_at(tick), tick);
             for _ in history.reads.iter().filter(|at| **at == tick) {
                 let read = Read { rules: rules.current().rules, as_of: rules.as_of, at: time(tick) };
-                book.note(reader.clone(), read);
+                book.note(reader.clone(), identity.client, read);
             }
         }
         (self.rules(&past, history.version_at(now), now), book.of(&reader))
@@ -129,7 +129,8 @@ impl World {
 
     /// Serves a version, and nothing else, from a tick on.
     fn serve(&self, past: &mut HostRows, version: usize, tick: u64) {
-        let row = RowVersion::known(self.versions[version].rules, Some(version.to_string().into()));
+        let row =
+            RowVersion::Known { rules: self.versions[version].rules, file: Some(version.to_string().into()) };
         past.serve(&row, UNIX_EPOCH);
         past.close(|one| *one == row, time(tick));
     }
@@ -162,7 +163,7 @@ impl World {
             now: time(now),
         };
         let period = period(history.notice, history.settle);
-        let has_dropped = rules.former().iter().any(|old| old.version.is_err());
+        let has_dropped = rules.former.iter().any(|old| old.version.is_err());
         (decide(&rules, period, &case).outcome, has_dropped)
     }
 }

@@ -46,10 +46,11 @@ impl SimulatedMember {
         let config = Arc::clone(&policy.config);
         let recorder = Arc::new(Recorder::start(&config.store()).expect("a recorder"));
         recorder.flush();
-        let history = Arc::new(NoticeHistory::open(&config));
+        let reads = Arc::new(ReadBook::default());
+        let mut history = NoticeHistory::open(&config, &reads);
         let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
         let origins = Arc::new(OriginFiles::open(&config));
-        let (reads, told) = (Arc::new(ReadBook::default()), Arc::clone(&recorder));
+        let told = Arc::clone(&recorder);
         let reloader = Arc::new(Reloader::new(current, arguments, reads, told, history, origins));
         reloader.keep_history().expect("a thread");
         let settings = config.fleet.as_ref().expect("[fleet]");

@@ -61,7 +61,8 @@ impl BenchScene {
         let reader = ReaderId::new(&facts.host, &identity, proof, facts.address);
         if self.site.version().is_some() {
             let rules = self.site.rules.current().rules;
-            self.reads.note(reader, Read { rules, as_of: NoticeTime::default(), at: NoticeTime::default() });
+            let read = Read { rules, as_of: NoticeTime::default(), at: NoticeTime::default() };
+            self.reads.note(reader, identity.client, read);
         }
     }
 }

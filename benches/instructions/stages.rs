@@ -3,7 +3,7 @@
 use crate::callgrind::counted;
 use crate::scene::{ALLOWED, BROWSER, BenchScene, CRAWLER, DISALLOWED, NOW, facts};
 use robots_gateway::decide::{Verdict, VerdictInput, decide};
-use robots_gateway::enforce::{Action, Mode, Refusal, enforce};
+use robots_gateway::enforce::{Action, Refusal, enforce};
 use robots_gateway::http::Response;
 use robots_gateway::identify::{Identity, Proof};
 use robots_gateway::policy::{JudgedRequest, judge};
@@ -40,10 +40,9 @@ pub(crate) fn run(scene: &BenchScene) {
     });
     identify(scene);
     let identity = scene.policy.identifier.recognise(Some(CRAWLER));
-    let verdicts = [ALLOWED, DISALLOWED].map(|sent| decided(scene, &identity, sent));
-    let [allowed, disallowed] = &verdicts;
-    act(scene, &identity, disallowed);
-    record(scene, &identity, allowed, disallowed);
+    let [_, disallowed] = [ALLOWED, DISALLOWED].map(|sent| decided(scene, &identity, sent));
+    act(scene, &identity, &disallowed);
+    record(scene);
     whole(scene);
 }
 
@@ -107,28 +106,13 @@ fn refusal(scene: &BenchScene, identity: &Identity, verdict: &Verdict<'_>, accep
         .reply(policy, Some(accept))
 }
 
-fn record(scene: &BenchScene, identity: &Identity, allowed: &Verdict<'_>, disallowed: &Verdict<'_>) {
-    let facts = facts(CRAWLER, DISALLOWED);
-    let occurrence = |verdict, action| Occurrence {
-        facts: &facts,
-        identity,
-        proof: Proof::Unchecked,
-        proof_by: None,
-        verdict,
-        mode: Mode::Enforce,
-        action,
-        site: &scene.site.config.name,
-        now: scene.now,
-        request_id: "0000018bcfe56800-1",
-        addresses: scene.policy.config.addresses,
-        gateway: None,
-    };
-    let cases = [
-        (occurrence(allowed, Action::Forward), EventKind::Allowed),
-        (occurrence(disallowed, Action::Refuse), EventKind::Violation),
-    ];
-    for (occurrence, kind) in &cases {
-        let mut count = || drop(black_box(scene.recorder.count(black_box(occurrence), *kind)));
+fn record(scene: &BenchScene) {
+    for sent in [ALLOWED, DISALLOWED] {
+        let facts = facts(CRAWLER, sent);
+        let judged = judged(scene, &facts, &target(scene, &facts));
+        let occurrence = judged.occurrence(&facts, &scene.site, scene.now);
+        let kind = judged.kind(&scene.site);
+        let mut count = || drop(black_box(scene.recorder.count(black_box(&occurrence), kind)));
         // The first round makes the account.
         count();
         counted(&mut count);
@@ -159,39 +143,17 @@ fn judged<'s>(
 ) -> JudgedRequest<'s> {
     let reads =
         |who: &Identity, proof| scene.reads.of(&ReaderId::new(&facts.host, who, proof, facts.address));
-    let now = NOW;
-    judge(
-        &scene.policy,
-        &scene.site,
-        &scene.site.rules,
-        facts,
-        target,
-        None,
-        |_| Proof::Unchecked.into(),
-        reads,
-        now,
-    )
+    let (policy, site, proof) = (&scene.policy, &scene.site, |_: &_| Proof::Unchecked.into());
+    judge(policy, site, &site.rules, facts, target, None, proof, reads, NOW)
 }
 
 fn recorded(scene: &BenchScene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>) {
     if !judged.verdict.is_judged() {
         return;
     }
-    let occurrence = Occurrence {
-        facts,
-        identity: &judged.identity,
-        proof: judged.proof,
-        proof_by: judged.proof_by,
-        verdict: &judged.verdict,
-        mode: judged.mode,
-        action: judged.action,
-        site: &scene.site.config.name,
-        now: scene.now,
-        request_id: "0000018bcfe56800-1",
-        addresses: scene.policy.config.addresses,
-        gateway: None,
-    };
-    let kind = EventKind::of(&judged.verdict, judged.proof);
+    let told = judged.occurrence(facts, &scene.site, scene.now);
+    let occurrence = Occurrence { request_id: "0000018bcfe56800-1", ..told };
+    let kind = judged.kind(&scene.site);
     drop(black_box(scene.recorder.count(&occurrence, kind)));
     if kind != EventKind::Allowed {
         drop(black_box(Event::new(&occurrence)));

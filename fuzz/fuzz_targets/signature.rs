@@ -7,7 +7,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use robots_gateway::identify::signature::{
-    AgentKeys, JwkParts, PublicKey, SignatureFault, SignedMessage, SignedStatement, explain_signature,
+    AgentKeys, PublicKey, SignatureFault, SignedMessage, SignedStatement, explain_signature,
     verify_signature,
 };
 use std::collections::HashMap;
@@ -29,7 +29,13 @@ fuzz_target!(|input: &[u8]| {
         (b"X-Field", part()),
     ];
     let x = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";
-    let key = PublicKey::from_jwk(&JwkParts { kty: "OKP", crv: "Ed25519", x, ..JwkParts::default() }).unwrap();
+    let member = |name: &str| match name {
+        "kty" => "OKP",
+        "crv" => "Ed25519",
+        "x" => x,
+        _ => "",
+    };
+    let key = PublicKey::from_jwk(member).unwrap();
     let keys: AgentKeys = Some(HashMap::from([(key.thumbprint.clone(), key.clone())]));
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_790_000_000);
     let message = SignedMessage {

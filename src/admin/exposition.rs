@@ -31,12 +31,8 @@ impl Exposition {
         self.family(name, "gauge", help)
     }
 
-    /// Opens a family of histograms.
-    pub(super) fn histogram(&mut self, name: &'static str, help: &str) -> &mut Self {
-        self.family(name, "histogram", help)
-    }
-
-    fn family(&mut self, name: &'static str, kind: &str, help: &str) -> &mut Self {
+    /// Opens a family of another kind.
+    pub(super) fn family(&mut self, name: &'static str, kind: &str, help: &str) -> &mut Self {
         self.family = name;
         // Writing to a `String` cannot fail.
         let prefix = prefix(name);
@@ -100,7 +96,7 @@ mod tests {
     fn a_family_is_told_of_before_its_samples() {
         let mut text = Exposition::default();
         text.counter("a_total", "Things.").sample(&[("b", &"c"), ("d", &"e")], 3).sample(&[], 4);
-        text.histogram("h", "Times.").suffixed("_bucket", &[("le", &"+Inf")], 1);
+        text.family("h", "histogram", "Times.").suffixed("_bucket", &[("le", &"+Inf")], 1);
         let expected = "# HELP P_a_total Things.\n# TYPE P_a_total counter\nP_a_total{b=\"c\",d=\"e\"} 3\nP_a_total 4\n\
                         # HELP P_h Times.\n# TYPE P_h histogram\nP_h_bucket{le=\"+Inf\"} 1\n";
         assert_eq!(text.into_text(), expected.replace("P_", PREFIX));

@@ -45,18 +45,15 @@ fn is_own(host: &str) -> bool {
 
 fn has_token(request: &Request<()>, token: &str) -> bool {
     let field = request.headers().get(header::AUTHORIZATION).map_or(&b""[..], header::HeaderValue::as_bytes);
-    let Some(space) = field.iter().position(|byte| *byte == b' ') else { return false };
-    let (scheme, given) =
-        (field.get(..space).unwrap_or_default(), field.get(space + 1..).unwrap_or_default());
+    let mut parts = field.splitn(2, |byte| *byte == b' ');
+    let (scheme, given) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     if scheme.eq_ignore_ascii_case(b"Bearer") {
         return is_same(given, token.as_bytes());
     }
+    let pair = STANDARD.decode(given.trim_ascii()).unwrap_or_default();
+    let password = pair.splitn(2, |byte| *byte == b':').nth(1);
     scheme.eq_ignore_ascii_case(b"Basic")
-        && STANDARD.decode(given.trim_ascii()).is_ok_and(|pair| {
-            let colon = pair.iter().position(|byte| *byte == b':');
-            let password = colon.and_then(|colon| pair.get(colon + 1..));
-            password.is_some_and(|password| is_same(password, token.as_bytes()))
-        })
+        && password.is_some_and(|password| is_same(password, token.as_bytes()))
 }
 
 /// Compares in a time that does not tell how much of the token was right.

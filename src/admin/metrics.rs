@@ -7,7 +7,7 @@
 use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::alerts::AlertTotals;
-use crate::policy::{OriginState, Policy, ReloadCounts};
+use crate::policy::{OriginState, Policy, ReloadResult};
 use crate::process::ProcessUsage;
 use crate::record::{ConnectionEvent, LatencySnapshot, SiteTotals};
 use http::{Response, StatusCode};
@@ -21,18 +21,12 @@ pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
     let policy = admin.reloader.current();
     let mut text = Exposition::default();
     process(&mut text, admin);
-    in_force(&mut text, &policy);
-    certificates(&mut text, &policy);
-    reloads(&mut text, admin);
+    in_force(&mut text, admin, &policy);
     requests(&mut text, admin, &policy);
-    judging(&mut text, admin);
-    connections(&mut text, admin);
-    doors(&mut text, admin);
-    origins(&mut text, admin);
+    traffic(&mut text, admin);
     origin_files(&mut text, admin, &policy);
     proof(&mut text, admin, &policy);
     recording(&mut text, admin);
-    alerts(&mut text, admin);
     fleet(&mut text, admin);
     response(StatusCode::OK, CONTENT_TYPE, text.into_text().into_bytes())
 }
@@ -56,8 +50,8 @@ fn process(text: &mut Exposition, admin: &Admin) {
     }
 }
 
-/// The policy, and what each site does and serves by it.
-fn in_force(text: &mut Exposition, policy: &Policy) {
+/// The policy, what came of reloading it, and what each site does and serves by it.
+fn in_force(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     let now = SystemTime::now();
     let age = |since: SystemTime| now.duration_since(since).unwrap_or_default().as_secs_f64();
     let help = "Number of the policy in force; rises by one with every change.";
@@ -78,6 +72,14 @@ fn in_force(text: &mut Exposition, policy: &Policy) {
     text.gauge("robots_refused", help).by("site", refused);
     text.gauge("robots_findings", "Findings in the robots.txt in force that deserve a look.")
         .by("site", sites().map(|(name, site)| (name, site.warnings().count())));
+    let help = "When a certificate that TLS shows expires, in Unix time.";
+    let shown = policy.certificates.shown.iter();
+    let expiry =
+        shown.filter_map(|shown| Some((shown.config.certificate.display(), seconds(shown.validity?.until))));
+    text.gauge("certificate_expiry_time_seconds", help).by("certificate", expiry);
+    let results = [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Refused];
+    text.counter("reloads_total", "Reloads since the start, by what came of them.")
+        .by("result", results.map(|result| (result, admin.reloader.count(result))));
 }
 
 /// Membership in a fleet; nothing of a gateway that is in none.
@@ -104,20 +106,6 @@ fn fleet(text: &mut Exposition, admin: &Admin) {
     text.gauge("fleet_clock_offset_seconds", help).value(status.clock_offset_seconds);
 }
 
-fn certificates(text: &mut Exposition, policy: &Policy) {
-    let help = "When a certificate that TLS shows expires, in Unix time.";
-    let shown = policy.certificates.shown.iter();
-    let expiry =
-        shown.filter_map(|shown| Some((shown.config.certificate.display(), seconds(shown.validity?.until))));
-    text.gauge("certificate_expiry_time_seconds", help).by("certificate", expiry);
-}
-
-fn reloads(text: &mut Exposition, admin: &Admin) {
-    let ReloadCounts { changed, unchanged, refused } = admin.reloader.counts();
-    text.counter("reloads_total", "Reloads since the start, by what came of them.")
-        .by("result", [("changed", changed), ("unchanged", unchanged), ("refused", refused)]);
-}
-
 /// Counters of sites, also of those that a reload has taken away: a counter that vanishes looks like a
 /// restart.
 fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
@@ -125,7 +113,7 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         // So that a site that nobody has asked for yet shows zeros.
         let _ = admin.gateway.totals.site(&site.config.name);
     }
-    let sites = admin.gateway.totals.sites();
+    let sites = admin.gateway.totals.sites.load_full();
     let help = "Requests that reached a site, by kind of client and by what the rules said.";
     text.counter("requests_total", help);
     for (name, site) in sites.iter() {
@@ -134,18 +122,18 @@ fn requests(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         }
     }
     text.counter("refusals_total", "Requests that were refused.");
-    of_sites(text, &sites, "client", SiteTotals::refusals);
+    of_sites(text, &sites, "client", |site| site.refusals.all().filter(|(client, _)| client.is_judged()));
     text.counter("slowed_total", "Requests that were answered 429 because they came too fast.");
-    of_sites(text, &sites, "client", SiteTotals::slowed);
+    of_sites(text, &sites, "client", |site| site.slowed.all().filter(|(client, _)| client.is_judged()));
     let help = "Judged requests of crawlers of the catalogue, as of a second ago.";
     text.counter("crawler_requests_total", help);
     for ((crawler, verdict, action), count) in admin.gateway.recorder.by_crawler() {
         text.sample(&[("crawler", &crawler), ("verdict", &verdict), ("action", &action)], count);
     }
     let help = "Requests with a browser's header from addresses that a crawler has to itself; nobody is judged for them.";
-    text.counter("hidden_visits_total", help).by("crawler", admin.gateway.totals.hidden_visits());
+    text.counter("hidden_visits_total", help).by("crawler", admin.gateway.totals.hidden.lock().iter());
     text.counter("proofs_total", "Judged requests by what supported the name they gave.");
-    of_sites(text, &sites, "proof", SiteTotals::proofs);
+    of_sites(text, &sites, "proof", |site| site.proofs.all());
     text.counter("robots_txt_total", "Answers to /robots.txt by status.");
     of_sites(text, &sites, "status", SiteTotals::robots);
 }
@@ -185,54 +173,43 @@ fn origin_files(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     text.counter("origin_robots_failures_total", help).by("site", of(|state| state.failures));
 }
 
-fn judging(text: &mut Exposition, admin: &Admin) {
-    let totals = admin.gateway.totals.snapshot();
+/// Connections, what came of requests on their way, and what other proxies ask.
+fn traffic(text: &mut Exposition, admin: &Admin) {
+    let (totals, connections) = (&admin.gateway.totals, &admin.gateway.connections);
+    let counts = totals.snapshot();
     let help = "Requests that reached no site: no valid request, or a host that is no site's.";
     text.counter("turned_away_total", help)
-        .by("reason", [("malformed", totals.malformed), ("no-site", totals.no_site)]);
+        .by("reason", [("malformed", counts.malformed), ("no-site", counts.no_site)]);
     let help = "Faults of the gateway's own stages that were caught; the request went on unjudged.";
-    text.counter("faults_total", help).value(totals.faults);
-    text.histogram("judging_seconds", "How long judging a request took, recording in memory included.");
-    histogram(text, &admin.gateway.totals.judging.snapshot());
+    text.counter("faults_total", help).value(counts.faults);
+    let help = "How long judging a request took, recording in memory included.";
+    histogram(text, "judging_seconds", help, &totals.judging.snapshot());
+    text.gauge("connections_open", "Connections of clients that are open.")
+        .value(connections.snapshot().open());
+    text.counter("connections_total", "Connections that were accepted.")
+        .value(connections.of(ConnectionEvent::Accepted));
+    let plain = [ConnectionEvent::Accepted, ConnectionEvent::Closed];
+    text.counter("connection_faults_total", "What went wrong with connections, by reason.")
+        .by("reason", connections.all().filter(|(event, _)| !plain.contains(event)));
+    text.counter("authorize_requests_total", "Questions of other proxies, by door.")
+        .by("door", totals.doors.asked.all());
+    text.counter("authorize_faults_total", "What was wrong with questions of other proxies.")
+        .by("reason", totals.doors.faults.all());
+    let help = "Attempts to have a request answered by a server of an origin.";
+    text.counter("origin_attempts_total", help).value(totals.origins.attempts());
+    text.counter("origin_faults_total", "Attempts that failed, by reason.")
+        .by("reason", totals.origins.faults.all());
+    let help = "How long origins took to begin an answer.";
+    histogram(text, "origin_first_byte_seconds", help, &totals.origins.first_byte.snapshot());
 }
 
-fn histogram(text: &mut Exposition, latency: &LatencySnapshot) {
+fn histogram(text: &mut Exposition, name: &'static str, help: &str, latency: &LatencySnapshot) {
+    text.family(name, "histogram", help);
     for (bound, count) in latency.buckets {
         text.suffixed("_bucket", &[("le", &bound)], count);
     }
-    text.suffixed("_bucket", &[("le", &"+Inf")], latency.count).suffixed("_sum", &[], latency.sum).suffixed(
-        "_count",
-        &[],
-        latency.count,
-    );
-}
-
-/// What origins are asked, and how they answer.
-fn origins(text: &mut Exposition, admin: &Admin) {
-    let origins = &admin.gateway.totals.origins;
-    let help = "Attempts to have a request answered by a server of an origin.";
-    text.counter("origin_attempts_total", help).value(origins.attempts());
-    text.counter("origin_faults_total", "Attempts that failed, by reason.").by("reason", origins.faults());
-    text.histogram("origin_first_byte_seconds", "How long origins took to begin an answer.");
-    histogram(text, &origins.first_byte.snapshot());
-}
-
-fn connections(text: &mut Exposition, admin: &Admin) {
-    let counts = admin.gateway.connections.snapshot();
-    text.gauge("connections_open", "Connections of clients that are open.").value(counts.open());
-    text.counter("connections_total", "Connections that were accepted.")
-        .value(counts.of(ConnectionEvent::Accepted));
-    text.counter("connection_faults_total", "What went wrong with connections, by reason.")
-        .by("reason", counts.faults());
-}
-
-/// What other proxies ask.
-fn doors(text: &mut Exposition, admin: &Admin) {
-    let doors = &admin.gateway.totals.doors;
-    text.counter("authorize_requests_total", "Questions of other proxies, by door.")
-        .by("door", doors.asked());
-    text.counter("authorize_faults_total", "What was wrong with questions of other proxies.")
-        .by("reason", doors.faults());
+    text.suffixed("_bucket", &[("le", &"+Inf")], latency.count);
+    text.suffixed("_sum", &[], latency.sum).suffixed("_count", &[], latency.count);
 }
 
 /// What names are proved by, and whether that works.
@@ -244,19 +221,15 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
         .by("result", [("answered", answered), ("failed", failed), ("left", left)]);
     text.counter("signatures_total", "Requests that came with a signature, by what came of it.")
         .by("result", admin.gateway.prover.signatures());
-    let directories = policy.evidence.directories.all();
+    let directories = &policy.evidence.directories;
     let fetched = directories.iter().filter(|directory| directory.keys.is_some()).count();
     text.gauge("key_directories", "Directories of keys that agents sign by: fetched, or not there.")
         .by("state", [("fetched", fetched), ("missing", directories.len() - fetched)]);
     let now = SystemTime::now();
-    let (mut recent, mut old, mut missing) = (0, 0, 0);
-    for source in &policy.evidence.sources {
-        *match &source.list {
-            Some(list) if list.is_recent(now) => &mut recent,
-            Some(_) => &mut old,
-            None => &mut missing,
-        } += 1;
-    }
+    let is_recent = policy.evidence.sources.iter().map(|source| Some(source.list.as_ref()?.is_recent(now)));
+    let is_recent: Vec<Option<bool>> = is_recent.collect();
+    let count = |wanted| is_recent.iter().filter(|is_recent| **is_recent == wanted).count();
+    let (recent, old, missing) = (count(Some(true)), count(Some(false)), count(None));
     let help = "Lists of address ranges: recent, too old to contradict anybody, or not there.";
     text.gauge("range_lists", help).by("state", [("recent", recent), ("old", old), ("missing", missing)]);
 }
@@ -282,9 +255,6 @@ fn recording(text: &mut Exposition, admin: &Admin) {
     let help = "What the size cap took out of the store since it was begun: details, or requests.";
     text.gauge("store_removed", help)
         .by("kind", [("details", store.details_removed), ("counts", store.counts_removed)]);
-}
-
-fn alerts(text: &mut Exposition, admin: &Admin) {
     let AlertTotals { sent, failed, waiting } = &*admin.alerts;
     let [sent, failed, waiting] = [sent, failed, waiting].map(|count| count.load(Ordering::Relaxed));
     text.counter("alerts_total", "Alerts for the webhook, by what became of them.")

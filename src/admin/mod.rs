@@ -96,19 +96,19 @@ impl Admin {
             }
             return response;
         }
-        match (door, path, request.method()) {
-            (_, "/healthz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, "ok"),
-            (_, "/readyz", &Method::GET | &Method::HEAD) => text(StatusCode::OK, self.readiness()),
-            (_, "/status", &Method::GET | &Method::HEAD) => json(&self.status()),
-            (_, "/", &Method::GET | &Method::HEAD) => page::answer(self, request.uri().query()),
-            (_, "/test", &Method::GET | &Method::HEAD | &Method::POST) => tester::answer(self, request),
-            (_, "/metrics", &Method::GET | &Method::HEAD) => metrics::answer(self),
+        // Whoever sends HEAD gets the head of what GET is answered with.
+        let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+        match (door, path, method) {
+            (_, "/healthz", &Method::GET) => text(StatusCode::OK, "ok"),
+            (_, "/readyz", &Method::GET) => text(StatusCode::OK, self.readiness()),
+            (_, "/status", &Method::GET) => json(&self.status()),
+            (_, "/", &Method::GET) => page::answer(self, request.uri().query()),
+            (_, "/test", &Method::GET | &Method::POST) => tester::answer(self, request),
+            (_, "/metrics", &Method::GET) => metrics::answer(self),
             (RequestSource::Control, "/reload", &Method::POST) => answered(self.reload(request)),
             (RequestSource::Control, "/mode", &Method::POST) => answered(mode::change(self, request)),
-            (RequestSource::Control, "/mode", &Method::GET | &Method::HEAD) => mode::show(self),
-            (RequestSource::Control, "/robots", &Method::GET | &Method::HEAD) => {
-                answered(robots::show(self, request))
-            }
+            (RequestSource::Control, "/mode", &Method::GET) => mode::show(self),
+            (RequestSource::Control, "/robots", &Method::GET) => answered(robots::show(self, request)),
             (RequestSource::Control, "/robots/refresh", &Method::POST) => {
                 answered(robots::refresh(self, request))
             }
@@ -144,7 +144,7 @@ impl Admin {
         let mut report = reloaded.map_err(|busy| (StatusCode::SERVICE_UNAVAILABLE, busy.to_string()))?;
         if now {
             let bound = self.reloader.bind_now(&mut report, site.as_deref(), crawler.as_deref());
-            bound.map_err(|error| (StatusCode::CONFLICT, error.to_string()))?;
+            bound.map_err(|error| (StatusCode::CONFLICT, error))?;
         }
         Ok(json(&report))
     }

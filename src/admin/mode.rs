@@ -47,15 +47,14 @@ impl ModeRequest {
 pub(super) fn change(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
     let refuse = |error: &dyn Display| (StatusCode::BAD_REQUEST, error.to_string());
     let wish: ModeRequest = query::read(request)?;
-    let (scopes, persists) = (wish.scopes().map_err(|error| refuse(&error))?, wish.persist);
-    let mode = wish.mode;
+    let scopes = wish.scopes().map_err(|error| refuse(&error))?;
+    let ModeRequest { mode, persist: persists, .. } = wish;
     let mut has_changed = false;
     for scope in &scopes {
         let changed = match mode {
             Some(mode) => {
                 admin.reloader.set_mode(&Override { scope: scope.clone(), mode, persists, fleet: false })
             }
-            None if scope.all => admin.reloader.clear_modes(),
             None => admin.reloader.clear_mode(scope),
         };
         has_changed |= changed.map_err(|error| refuse(&error))?;
@@ -76,12 +75,10 @@ pub(super) fn show(admin: &Admin) -> Response<Vec<u8>> {
 
 fn report(admin: &Admin) -> ModeReport {
     let policy = admin.reloader.current();
-    let mode = |site: &Site| site.modes.general().as_str().into();
-    let notice = |site: &Site| admin.reloader.notice(&policy, site).to_string();
     let site = |site: &Arc<Site>| SiteMode {
         site: site.config.name.clone(),
-        mode: mode(site),
-        notice: notice(site),
+        mode: site.modes.general().as_str().into(),
+        notice: admin.reloader.notice(&policy, site).to_string(),
     };
     ModeReport {
         result: None,

@@ -6,14 +6,14 @@
 
 use super::{Admin, query, response};
 use crate::config::{DurationValue, FleetConfig};
-use crate::fleet::{FleetCounts, counts};
+use crate::fleet::counts;
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreErrorKind, StoreReader};
 use crate::report::html::{self, Frame, Link};
-use crate::report::{CatalogueView, FleetPart, Report, ReportQuestion};
+use crate::report::{FleetPart, Report, ReportQuestion};
 use http::{HeaderValue, Response, StatusCode, header};
 use parking_lot::Mutex;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// What is shown unless something else is asked for.
@@ -50,7 +50,6 @@ pub(super) fn pages(is_report: bool) -> (&'static str, Vec<Link>) {
 pub struct LivePage {
     pub(super) store: PathBuf,
     fleet: Option<FleetConfig>,
-    limit: Duration,
     /// Held while a page of this gateway alone is made, and of the fleet: for the one nobody waits for the other.
     turns: [Mutex<()>; 2],
 }
@@ -58,7 +57,8 @@ pub struct LivePage {
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PageRequest {
-    since: Duration,
+    /// As it was asked for, and how long that is.
+    since: (String, Duration),
     site: Option<String>,
     /// Of all gateways of the fleet.
     is_of_fleet: bool,
@@ -70,7 +70,7 @@ type PageFailure = (StatusCode, &'static str, String);
 impl LivePage {
     /// The page of the store in the file `store`, and of the fleet that it is in.
     pub fn new(store: PathBuf, fleet: Option<FleetConfig>) -> Self {
-        Self { store, fleet, limit: LIMIT, turns: Default::default() }
+        Self { store, fleet, turns: Default::default() }
     }
 
     /// The page of `view`.
@@ -85,39 +85,39 @@ impl LivePage {
 
     fn make(&self, view: &PageRequest, policy: &Policy, frame: &Frame) -> Result<String, PageFailure> {
         let now = SystemTime::now();
-        let from = now.checked_sub(view.since).unwrap_or(SystemTime::UNIX_EPOCH);
-        let known = CatalogueView::of(policy.identifier.catalogue());
-        let all = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), TOP, known);
+        let from = now.checked_sub(view.since.1).unwrap_or(SystemTime::UNIX_EPOCH);
+        let known = policy.identifier.catalogue().clone();
+        let all = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), Some(TOP), known);
         let question = ReportQuestion { site: view.site.clone(), ..all };
         let (store, part) = match self.fleet.as_ref().filter(|_| view.is_of_fleet) {
-            Some(fleet) => self.ask(fleet, &question)?,
+            Some(fleet) => Self::ask(fleet, &question)?,
             None => (StoreReader::open(&self.store).map_err(|error| unreadable(&error))?, None),
         };
-        store.give_up_after(self.limit).map_err(|error| unreadable(&error))?;
-        let report = Report::of(&[store], &question).map_err(|error| unreadable(&error))?;
-        let report = match part {
-            Some(part) => report.of_fleet(part),
-            None => report,
-        };
-        html::page(&question, &report, &[], frame).map_err(|_| broken())
+        store.give_up_after(LIMIT).map_err(|error| unreadable(&error))?;
+        let mut report = Report::of(&[store], &question).map_err(|error| unreadable(&error))?;
+        if let Some(part) = part {
+            report = report.of_fleet(part);
+        }
+        html::page(&question, &report, &[], frame).map_err(|error| {
+            let reason = format!("This is a fault of the gateway, please report it: {error}.");
+            (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be written", reason)
+        })
     }
 
     /// What the fleet's database has, if it answers in time.
     fn ask(
-        &self,
         fleet: &FleetConfig,
         question: &ReportQuestion,
     ) -> Result<(StoreReader, Option<FleetPart>), PageFailure> {
-        let told = counts(fleet, question.reaches_back(), question.to, Some(self.limit));
-        let FleetCounts { rows, part } = told.map_err(|error| {
+        let told = counts(fleet, question.reaches_back(), question.to, Some(LIMIT));
+        let (rows, part) = told.map_err(|error| {
             let reason = format!(
                 "{error}. The page of this gateway alone is there all the same. Counts wait in the stores of the members, and \
                  none is lost; `gatewayctl report --fleet` waits for longer."
             );
             (StatusCode::SERVICE_UNAVAILABLE, "The fleet’s database does not answer", reason)
         })?;
-        let base = self.store.parent().unwrap_or_else(|| Path::new("."));
-        Ok((StoreReader::of_rows(&rows, base).map_err(|error| unreadable(&error))?, Some(part)))
+        Ok((StoreReader::of_rows(&rows).map_err(|error| unreadable(&error))?, Some(part)))
     }
 
     /// Links to the times that are offered and, where there are several, to the sites; in a fleet, to all of it.
@@ -128,7 +128,7 @@ impl LivePage {
             is_current: other == *view,
         };
         let times = OFFERED.into_iter().filter_map(|(since, label)| {
-            let DurationValue(since) = since.parse().ok()?;
+            let since = self::since(since).ok()?;
             Some(link(PageRequest { since, ..view.clone() }, label))
         });
         let names = policy.sites().iter().map(|site| Some(site.config.name.clone()));
@@ -138,9 +138,9 @@ impl LivePage {
             link(PageRequest { site, ..view.clone() }, &label)
         });
         let gateways = [(false, "This gateway"), (true, "The whole fleet")].into_iter();
-        let gateways = gateways
-            .filter(|_| self.fleet.is_some())
-            .map(|(is_of_fleet, label)| link(PageRequest { is_of_fleet, ..view.clone() }, label));
+        let gateways = gateways.filter(|_| self.fleet.is_some());
+        let gateways =
+            gateways.map(|(is_of_fleet, label)| link(PageRequest { is_of_fleet, ..view.clone() }, label));
         Frame {
             lists: vec![
                 pages(true),
@@ -203,9 +203,7 @@ impl PageRequest {
     }
 
     fn href(&self) -> String {
-        let is_asked = |text: &&str| text.parse().is_ok_and(|DurationValue(since)| since == self.since);
-        let offered = OFFERED.into_iter().map(|(text, _)| text).find(is_asked).map(str::to_owned);
-        let since = offered.unwrap_or_else(|| format!("{}s", self.since.as_secs().max(1)));
+        let since = query::encoded(&self.since.0);
         let site = self.site.as_deref().map(|site| format!("&site={}", query::encoded(site)));
         let fleet = if self.is_of_fleet { "&fleet=1" } else { "" };
         format!("/?since={since}{}{fleet}", site.unwrap_or_default())
@@ -214,13 +212,13 @@ impl PageRequest {
 
 impl Default for PageRequest {
     fn default() -> Self {
-        Self { since: DAY, site: None, is_of_fleet: false }
+        Self { since: ("24h".to_owned(), DAY), site: None, is_of_fleet: false }
     }
 }
 
-fn since(text: &str) -> Result<Duration, PageFailure> {
+fn since(text: &str) -> Result<(String, Duration), PageFailure> {
     match text.parse() {
-        Ok(DurationValue(since)) if !since.is_zero() && since <= LONGEST => Ok(since),
+        Ok(DurationValue(since)) if !since.is_zero() && since <= LONGEST => Ok((text.to_owned(), since)),
         _ => {
             let reason = format!(
                 "`{text}` cannot be looked back at: write a number with m, h or d, such as /?since=36h or /?since=7d."
@@ -245,11 +243,4 @@ fn unreadable(error: &StoreError) -> PageFailure {
          store can be written."
     );
     (StatusCode::SERVICE_UNAVAILABLE, title, reason)
-}
-
-fn broken() -> PageFailure {
-    let reason =
-        "This is a fault of the gateway: please report it. `gatewayctl report` shows the same numbers."
-            .to_owned();
-    (StatusCode::INTERNAL_SERVER_ERROR, "The page could not be written", reason)
 }

@@ -5,7 +5,8 @@ use super::Admin;
 use crate::config::PublicConfig;
 use crate::policy::Policy;
 use crate::record::{StoreReader, publish_file};
-use crate::report::{CatalogueView, PublicPage};
+use crate::report::public_page;
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -25,14 +26,13 @@ pub fn publish(admin: Arc<Admin>) -> io::Result<()> {
         let (mut written, mut last_error) = (None::<(PublicConfig, Instant)>, String::new());
         loop {
             let policy = admin.reloader.current();
-            let due = policy.config.public.as_ref().filter(|options| {
-                let is_fresh =
-                    |(of, at): &(PublicConfig, Instant)| of == *options && at.elapsed() < options.every;
-                !written.as_ref().is_some_and(is_fresh)
-            });
-            if let Some(options) = due {
+            let is_due = |options: &&PublicConfig| {
+                written.as_ref().is_none_or(|(of, at)| of != *options || at.elapsed() >= options.every)
+            };
+            if let Some(options) = policy.config.public.as_ref().filter(is_due) {
                 written = Some((options.clone(), Instant::now()));
-                let error = write(&admin, &policy, options).err().unwrap_or_default();
+                let result = write(&admin, &policy, options);
+                let error = result.err().map(|error| error.to_string()).unwrap_or_default();
                 if !error.is_empty() && error != last_error {
                     tracing::warn!(
                         "the public page cannot be written to {}: {error}",
@@ -47,15 +47,12 @@ pub fn publish(admin: Arc<Admin>) -> io::Result<()> {
     std::thread::Builder::new().name("public".to_owned()).spawn(turns).map(drop)
 }
 
-fn write(admin: &Admin, policy: &Policy, options: &PublicConfig) -> Result<(), String> {
-    let store = StoreReader::open(&admin.page.store).map_err(|error| error.to_string())?;
-    store.give_up_after(LIMIT).map_err(|error| error.to_string())?;
+fn write(admin: &Admin, policy: &Policy, options: &PublicConfig) -> Result<(), Box<dyn Error>> {
+    let store = StoreReader::open(&admin.page.store)?;
+    store.give_up_after(LIMIT)?;
     let site = policy.sites().iter().find_map(|site| site.config.exact_host()).unwrap_or("this site");
-    let known = CatalogueView::of(policy.identifier.catalogue());
-    let page =
-        PublicPage::of(&[store], &known, site, SystemTime::now()).map_err(|error| error.to_string())?;
-    for (name, text) in page.files {
-        publish_file(&options.folder.join(name), text.as_bytes()).map_err(|error| error.to_string())?;
+    for (name, text) in public_page(&[store], policy.identifier.catalogue(), site, SystemTime::now())? {
+        publish_file(&options.folder.join(name), text.as_bytes())?;
     }
     Ok(())
 }

@@ -12,16 +12,15 @@ struct RobotsRequest {
     site: Option<String>,
 }
 
-impl RobotsRequest {
-    fn host(&self) -> Option<String> {
-        self.site.as_deref().map(|site| host::normalise(site).into_owned())
-    }
+fn asked_host(request: &Request<()>) -> Result<Option<String>, (StatusCode, String)> {
+    let RobotsRequest { site } = query::read(request)?;
+    Ok(site.map(|site| host::normalise(&site).into_owned()))
 }
 
 /// Asks the origins now, or that of the site which serves the host `site`, and answers with what came of it.
 pub(super) fn refresh(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
     let policy = admin.reloader.current();
-    let Some(host) = query::read::<RobotsRequest>(request)?.host() else {
+    let Some(host) = asked_host(request)? else {
         return Ok(json(&admin.reloader.refresh_origins(None)));
     };
     let site = policy.asked_site(Some(&host)).map_err(|error| (StatusCode::NOT_FOUND, error.to_string()))?;
@@ -35,9 +34,8 @@ pub(super) fn refresh(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
 
 /// Answers with the lines of the site that serves the host `site`, or of the default one, or of the only one.
 pub(super) fn show(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
-    let host = query::read::<RobotsRequest>(request)?.host();
     let policy = admin.reloader.current();
-    let site = policy.asked_site(host.as_deref());
+    let site = policy.asked_site(asked_host(request)?.as_deref());
     let site = site.map_err(|error| (StatusCode::NOT_FOUND, error.to_string()))?;
     Ok(json(&site.served()))
 }

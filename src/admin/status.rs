@@ -6,29 +6,29 @@ use crate::control::{
     AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus,
     StatusReport,
 };
-use crate::policy::{Policy, Reloader, ShownCertificate, Site, Upstream};
-use crate::record::{RobotsTxtSpan, timestamp};
+use crate::policy::{Policy, ReloadResult, Reloader, ShownCertificate, Site, Upstream};
+use crate::record::timestamp;
 use std::borrow::Cow;
 use std::time::SystemTime;
 
 fn authorize(admin: &Admin, policy: &Policy) -> Option<AuthorizeStatus> {
     policy.config.authorize.as_ref()?;
     let (doors, now) = (&admin.gateway.totals.doors, policy.clock.now());
-    let spans = admin.reloader.robots_seen().all(now);
+    let spans = admin.gateway.reads.robots_seen.all(now);
     let slots = policy.hosts.slots.iter().enumerate().filter(|(_, slot)| slot.site.is_some());
-    let last = |index| {
+    let robots_txt = slots.map(|(index, slot)| {
         let own = spans.iter().filter(|(host, _)| policy.hosts.find(host) == Some(index));
-        own.map(|(_, span)| *span).max_by_key(|span| span.last)
-    };
-    let seen = |hosts, last: Option<RobotsTxtSpan>| RobotsTxtSeen {
-        hosts,
-        seconds_ago: last.map(|span| now.since(span.last).as_secs()),
-        for_seconds: last.map(|span| now.since(span.since).as_secs()),
-    };
+        let last = own.map(|(_, span)| span).max_by_key(|span| span.last);
+        RobotsTxtSeen {
+            hosts: slot.pattern.to_string(),
+            seconds_ago: last.map(|span| now.since(span.last).as_secs()),
+            for_seconds: last.map(|span| now.since(span.since).as_secs()),
+        }
+    });
     Some(AuthorizeStatus {
-        asked: doors.asked().map(|(door, count)| (<&str>::from(door).into(), count)).collect(),
-        faults: doors.faults().map(|(fault, count)| (<&str>::from(fault).into(), count)).collect(),
-        robots_txt: slots.map(|(index, slot)| seen(slot.pattern.to_string(), last(index))).collect(),
+        asked: doors.asked.all().map(|(door, count)| (<&str>::from(door).into(), count)).collect(),
+        faults: doors.faults.all().map(|(fault, count)| (<&str>::from(fault).into(), count)).collect(),
+        robots_txt: robots_txt.collect(),
     })
 }
 
@@ -45,7 +45,7 @@ impl CertificateStatus {
 
 impl OriginStatus {
     fn of(site: &Site, server: &Upstream) -> Self {
-        let failure = server.failure();
+        let failure = server.failure.load_full();
         let unknown = server.is_unresolved().then_some("its name has no address");
         Self {
             site: site.config.name.clone(),
@@ -61,23 +61,22 @@ impl OriginStatus {
 pub(super) fn status(admin: &Admin) -> StatusReport {
     let (policy, now) = (admin.reloader.current(), SystemTime::now());
     let (journal, store) = (admin.gateway.journal.status(), admin.gateway.recorder.status());
+    let servers =
+        policy.sites().iter().flat_map(|site| site.origin.servers.iter().map(move |one| (site, one)));
+    let shown = policy.certificates.shown.iter();
     StatusReport {
         generation: policy.generation,
         uptime_seconds: admin.started.elapsed().as_secs(),
         version: env!("CARGO_PKG_VERSION").into(),
         sites: policy.sites().iter().map(|site| site_status(admin, &policy, site)).collect(),
-        origins: policy
-            .sites()
-            .iter()
-            .flat_map(|site| site.origin.servers.iter().map(|server| OriginStatus::of(site, server)))
-            .collect(),
-        unknown_hosts: admin.gateway.totals.unknown_hosts(),
-        restart: admin.reloader.waiting(),
+        origins: servers.map(|(site, server)| OriginStatus::of(site, server)).collect(),
+        unknown_hosts: admin.gateway.totals.unknown_hosts.all(),
+        restart: policy.waiting.clone(),
         overrides: admin.reloader.overrides(),
         last_reload: admin.reloader.last(),
         resolver_error: admin.gateway.prover.doubt().map(Into::into),
         watch_error: admin.reloader.unwatched(),
-        reloads_refused: admin.reloader.counts().refused,
+        reloads_refused: admin.reloader.count(ReloadResult::Refused),
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,
@@ -88,12 +87,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         }),
         fleet: admin.fleet.as_ref().map(|fleet| fleet.status()),
         authorize: authorize(admin, &policy),
-        certificates: policy
-            .certificates
-            .shown
-            .iter()
-            .map(|shown| CertificateStatus::of(shown, now))
-            .collect(),
+        certificates: shown.map(|shown| CertificateStatus::of(shown, now)).collect(),
         exceptions: policy.ending_exceptions(now).collect(),
         totals: admin.gateway.totals.snapshot(),
         connections: admin.gateway.connections.snapshot(),
@@ -104,7 +98,10 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
 /// changed robots.txt from coming into force.
 fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<String> {
     let last = reloader.last()?;
-    let is_of = |site: &Site, fault: &ConfigError| site.config.robots.files().any(|file| file == fault.path);
+    let is_of = |site: &Site, fault: &ConfigError| {
+        let robots = &site.config.robots;
+        [&robots.file, &robots.additions].into_iter().flatten().any(|file| *file == fault.path)
+    };
     let of_a_site = |fault: &ConfigError| policy.sites().iter().any(|site| is_of(site, fault));
     let all = last.errors.iter().find(|fault| !of_a_site(fault))?;
     let waits = last.errors.iter().find(|fault| is_of(site, fault));

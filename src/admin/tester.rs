@@ -7,6 +7,7 @@ use crate::ctl::{TesterInput, TrialAnswer};
 use crate::report::html::{self, Frame};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
+use serde_json::Value;
 
 /// Answers the form that `request` carries, in its query or its body.
 pub(super) fn answer(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> {
@@ -18,18 +19,8 @@ pub(super) fn answer(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> 
             "a page of another site sent this form: open /test here and fill it in",
         );
     }
-    let mut tried = TesterInput::default();
-    for (name, value) in query::pairs(form) {
-        match name.as_str() {
-            "user_agent" => tried.user_agent = value,
-            "target" => tried.target = value,
-            "address" => tried.address = value,
-            "host" => tried.host = value,
-            "line" => tried.line = value,
-            "robots" => tried.robots = value,
-            _ => {}
-        }
-    }
+    let fields = query::pairs(form).map(|(name, text)| (name, Value::String(text)));
+    let tried: TesterInput = serde_json::from_value(fields.collect()).unwrap_or_default();
     let TrialAnswer { explained, findings } = tried.answer(&admin.reloader.current());
     let fields = [
         ("user_agent", "User-Agent", &*tried.user_agent),

@@ -3,7 +3,7 @@
 use crate::control::{CertificateStatus, OriginStatus, SiteStatus, StatusReport};
 use crate::policy::Policy;
 use crate::record::{StoreError, StoreReader, hexadecimal, timestamp};
-use crate::report::{CatalogueView, Conduct, Report, ReportEntry, ReportQuestion};
+use crate::report::{Conduct, Report, ReportEntry, ReportQuestion};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -133,8 +133,8 @@ fn certificate(certificate: &CertificateStatus) -> Option<Alert> {
 /// What crawlers did in the last hour.
 fn crawlers(policy: &Policy, now: SystemTime) -> Result<Vec<Alert>, StoreError> {
     let from = now.checked_sub(WINDOW).unwrap_or(SystemTime::UNIX_EPOCH);
-    let known = CatalogueView::of(policy.identifier.catalogue());
-    let question = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), 1, known);
+    let known = policy.identifier.catalogue().clone();
+    let question = ReportQuestion::of_all((from, ReportQuestion::open_end()), Some(now), Some(1), known);
     let store = StoreReader::open(&policy.config.store_path())?;
     store.give_up_after(LIMIT)?;
     let report = Report::of(&[store], &question)?;

@@ -1,6 +1,8 @@
-//! The daemon's options. Without a configuration file they suffice; with one they override it.
+//! The daemon's options. Without a configuration file they suffice; with one they are laid over what it says.
 
+use super::faults::Faults;
 use super::values::{AdminValue, DurationValue, ListenValue, NetworkValue};
+use super::{Config, Origin, OriginUrl, SiteConfig};
 use crate::enforce::Mode;
 use clap::builder::RangedU64ValueParser;
 use clap::{Parser, ValueEnum};
@@ -72,4 +74,56 @@ pub struct Arguments {
     /// Run over a built-in origin with a sample robots.txt, and print commands to try
     #[arg(long, conflicts_with_all = ["config", "origin"])]
     pub demo: bool,
+}
+
+fn set<T: Clone>(own: &mut T, option: Option<&T>) {
+    if let Some(value) = option {
+        own.clone_from(value);
+    }
+}
+
+impl Config {
+    pub(super) fn overlay(&mut self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        if !arguments.listen.is_empty() {
+            self.listen = arguments.listen.iter().map(|value| value.0).collect();
+        }
+        set(&mut self.mode, arguments.mode.as_ref());
+        set(&mut self.notice, arguments.notice.map(|notice| notice.0).as_ref());
+        set(&mut self.admin, arguments.admin.map(|admin| admin.0).as_ref());
+        set(&mut self.threads, arguments.threads.as_ref());
+        set(&mut self.state_dir, arguments.state_dir.as_ref());
+        set(&mut self.control, arguments.control.as_ref());
+        // In a file it is relative to the state folder, and here to where the command was typed.
+        if let Some(journal) = &arguments.journal {
+            let is_file = journal != "-";
+            let here = std::path::absolute(journal).ok().filter(|_| is_file);
+            self.journal = here.unwrap_or_else(|| journal.into());
+        }
+        self.trusted_proxies.extend(arguments.trusted_proxy.iter().map(|value| value.0));
+        if let Some(listen) = arguments.authorize {
+            self.authorize.get_or_insert_default().listen = listen.0;
+        }
+        self.overlay_site(arguments, faults);
+    }
+
+    /// `--origin` and `--robots` speak of the default site, or of the only one.
+    fn overlay_site(&mut self, arguments: &Arguments, faults: &mut Faults<'_>) {
+        let origin = match arguments.origin.as_deref().map(str::parse::<OriginUrl>).transpose() {
+            Ok(url) => url.map(Origin::single),
+            Err(error) => return faults.push_at(None, format!("--origin: {error}"), None),
+        };
+        if origin.is_none() && arguments.robots.is_none() {
+            return;
+        }
+        let only = self.sites.len() == 1;
+        if !self.sites.iter().any(|site| only || site.hosts.is_empty()) {
+            if origin.is_none() && self.authorize.is_none() {
+                return faults.push_whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
+            }
+            self.sites.push(SiteConfig::of_origin(Origin::default()));
+        }
+        let Some(site) = self.sites.iter_mut().find(|site| only || site.hosts.is_empty()) else { return };
+        set(&mut site.origin, origin.as_ref());
+        site.robots.file = arguments.robots.clone().or_else(|| site.robots.file.take());
+    }
 }

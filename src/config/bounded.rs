@@ -5,11 +5,10 @@
 //! never more than [`MOST`] of them.
 
 use parking_lot::Mutex;
-use std::collections::HashSet;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// How many threads may be given up and not be back, whatever they work on.
@@ -18,38 +17,26 @@ const MOST: usize = 64;
 /// A place for work that may never end.
 #[derive(Debug)]
 pub struct BoundedThreads {
-    /// What the threads work on that were given up, and are not back.
-    away: Arc<Mutex<HashSet<Box<str>>>>,
+    /// The threads that were given up, by what they work on. Those that are back are taken out when the next work comes.
+    away: Mutex<HashMap<Box<str>, JoinHandle<()>>>,
     given_up: AtomicU64,
     patience: Duration,
     brief: Duration,
 }
 
-/// Work that was given up, or was not begun since the same work was given up and is not back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("reading it takes too long")]
-pub struct TimedOut;
-
 impl BoundedThreads {
     /// A place where work has `patience`, or no more than `brief` while other work there is given up and not back: a folder
     /// of a hundred files on a dead mount must not take a hundred times as long as one file.
     pub fn new(patience: Duration, brief: Duration) -> Self {
-        Self { away: Arc::default(), given_up: AtomicU64::new(0), patience, brief }
+        Self { away: Mutex::default(), given_up: AtomicU64::new(0), patience, brief }
     }
 
-    /// Does `work` on `what`, and gives it up when it takes too long.
-    ///
-    /// # Errors
-    /// When it was given up, or not begun.
-    pub fn run<T: Send + 'static>(
-        &self,
-        what: &str,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, TimedOut> {
-        self.attempt(what, work).ok_or_else(|| {
-            self.given_up.fetch_add(1, Ordering::Relaxed);
-            TimedOut
-        })
+    /// Does `work` on `what`; `None` where it took too long and was given up, or was not begun since the same work was given
+    /// up and is not back.
+    pub fn run<T: Send + 'static>(&self, what: &str, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        let done = self.attempt(what, work);
+        self.given_up.fetch_add(u64::from(done.is_none()), Ordering::Relaxed);
+        done
     }
 
     /// How often work was given up, or not begun.
@@ -58,36 +45,22 @@ impl BoundedThreads {
     }
 
     fn attempt<T: Send + 'static>(&self, what: &str, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        let away = self.away.lock();
-        if away.contains(what) || away.len() >= MOST {
+        let mut away = self.away.lock();
+        away.retain(|_, thread| !thread.is_finished());
+        if away.contains_key(what) || away.len() >= MOST {
             return None;
         }
         let patience = if away.is_empty() { self.patience } else { self.brief };
         drop(away);
         let (answer, answered) = sync_channel(1);
-        let (away, own) = (Arc::clone(&self.away), Box::<str>::from(what));
-        let thread = std::thread::Builder::new().name("bounded".to_owned());
-        let started = thread.spawn(move || {
-            // The hook has reported where it panicked; the thread is back all the same.
-            let value = catch_unwind(AssertUnwindSafe(work)).ok();
-            let mut away = away.lock();
-            // Nobody waits for work that was given up.
-            if answer.send(value).is_err() {
-                away.remove(&own);
-            }
-        });
-        started.ok()?;
-        if let Ok(value) = answered.recv_timeout(patience) {
-            return value;
-        }
-        // Whoever has the lock decides whether the work was done in time or is given up.
-        let mut away = self.away.lock();
-        let value = answered.try_recv().ok();
+        // Nobody waits for work that was given up.
+        let thread =
+            Builder::new().name("bounded".to_owned()).spawn(move || drop(answer.send(work()))).ok()?;
+        let value = answered.recv_timeout(patience).ok();
         if value.is_none() {
-            away.insert(what.into());
+            self.away.lock().entry(what.into()).or_insert(thread);
         }
-        drop((answered, away));
-        value.flatten()
+        value
     }
 }
 
@@ -99,7 +72,11 @@ mod tests {
     impl BoundedThreads {
         /// What threads work on that were given up, and are not back.
         fn away(&self) -> Vec<String> {
-            self.away.lock().iter().map(ToString::to_string).collect()
+            let away = self.away.lock();
+            away.iter()
+                .filter(|(_, thread)| !thread.is_finished())
+                .map(|(what, _)| what.to_string())
+                .collect()
         }
     }
 
@@ -128,14 +105,14 @@ mod tests {
     fn what_takes_too_long_is_given_up_and_nothing_else_waits_for_it() {
         let bounded = bounded();
         let (release, work) = stuck();
-        assert_eq!(bounded.run("/dead", work), Err(TimedOut));
+        assert_eq!(bounded.run("/dead", work), None);
         assert_eq!(bounded.away(), ["/dead"]);
-        assert_eq!(bounded.run("/alive", || 1), Ok(1));
-        assert_eq!(bounded.run("/dead", || 2), Err(TimedOut), "it is not begun again at once");
+        assert_eq!(bounded.run("/alive", || 1), Some(1));
+        assert_eq!(bounded.run("/dead", || 2), None, "it is not begun again at once");
         assert_eq!(bounded.given_up(), 2);
         drop(release);
         settle(&bounded);
-        assert_eq!(bounded.run("/dead", || 3), Ok(3));
+        assert_eq!(bounded.run("/dead", || 3), Some(3));
     }
 
     #[test]
@@ -144,13 +121,13 @@ mod tests {
         let releases: Vec<Sender<()>> = (0..MOST)
             .map(|number| {
                 let (release, work) = stuck();
-                assert_eq!(bounded.run(&format!("/dead/{number}"), work), Err(TimedOut));
+                assert_eq!(bounded.run(&format!("/dead/{number}"), work), None);
                 release
             })
             .collect();
         assert_eq!(bounded.away().len(), MOST);
         let (began, begins) = channel();
-        assert_eq!(bounded.run("/one/more", move || began.send(())), Err(TimedOut));
+        assert_eq!(bounded.run("/one/more", move || began.send(())), None);
         assert!(begins.recv().is_err(), "it was begun beyond the bound");
         drop(releases);
         settle(&bounded);
@@ -162,8 +139,8 @@ mod tests {
     #[test]
     fn a_panic_is_no_thread_that_is_away() {
         let bounded = BoundedThreads::new(Duration::from_secs(20), Duration::ZERO);
-        assert_eq!(bounded.run("/x", || panic!("planted")), Err::<(), _>(TimedOut));
-        assert_eq!(bounded.away(), [""; 0]);
-        assert_eq!(bounded.run("/x", || 1), Ok(1));
+        assert_eq!(bounded.run("/x", || panic!("planted")), None::<()>);
+        settle(&bounded);
+        assert_eq!(bounded.run("/x", || 1), Some(1));
     }
 }

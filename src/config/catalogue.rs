@@ -1,4 +1,4 @@
-//! What the catalogue files say, as the plain data of `identify`.
+//! `catalogue`, and what the files that it names say, as the plain data of `identify`.
 //!
 //! The bundled files are `rules/crawlers.toml` and `rules/words.toml`. An operator's own file has the form of both;
 //! it adds crawlers and words, or changes the fields it writes of the crawlers it names. Unknown keys are refused, and every error of a file is reported at
@@ -6,79 +6,111 @@
 
 mod card;
 mod entry;
-mod source;
 mod written;
 
 pub use card::{CardFields, LARGEST_CARD, is_as_read, parse as parse_card};
-pub use source::CatalogueConfig;
 
 use super::error::ConfigError;
 use super::faults::Faults;
+use super::values::{DurationValue, Ed25519Value, TableOrText, WrittenAs};
+use super::verify::check_fetched_url;
 use crate::identify::RecognitionData;
 use entry::Merger;
-use std::path::Path;
+use serde::Deserialize;
+use smart_default::SmartDefault;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use written::CatalogueFile;
 
-/// The crawlers and words this version of the gateway ships with.
+/// What this version of the gateway ships with.
+const BUNDLED: [(&str, &str); 2] = [
+    ("rules/crawlers.toml", include_str!("../../rules/crawlers.toml")),
+    ("rules/words.toml", include_str!("../../rules/words.toml")),
+];
+
+/// The crawlers and words this version of the gateway ships with. The tests hold that they have no fault.
 pub fn bundled() -> RecognitionData {
-    bundled_with_errors().0
+    let extended = |known, (path, text): (&str, &str)| extend(known, text, Path::new(path), None);
+    BUNDLED.into_iter().try_fold(RecognitionData::default(), extended).unwrap_or_default()
 }
 
-/// The bundled knowledge with what an operator's own file, `text` read from
-/// `path`, adds and changes. Cards of agents lie in the state folder.
-///
-/// # Errors
-/// Every error of the file, in order. The bundled knowledge is then still whole.
-pub fn merge(text: &str, path: &Path, state_dir: &Path) -> Result<RecognitionData, Vec<ConfigError>> {
-    extend(bundled(), text, path, state_dir)
-}
-
-/// The same over what is known already.
+/// What is known, with what a file of crawlers, control tokens and words adds and changes: `text`, read from `path`. An
+/// operator's own comes with the state folder, in which cards of agents lie.
 ///
 /// # Errors
 /// Every error of the file, in order.
 pub fn extend(
-    mut knowledge: RecognitionData,
+    mut known: RecognitionData,
     text: &str,
     path: &Path,
-    state_dir: &Path,
+    state_dir: Option<&Path>,
 ) -> Result<RecognitionData, Vec<ConfigError>> {
-    let errors = read_into(&mut knowledge, text, path, Some(state_dir));
-    if errors.is_empty() { Ok(knowledge) } else { Err(errors) }
-}
-
-fn bundled_with_errors() -> (RecognitionData, Vec<ConfigError>) {
-    let mut knowledge = RecognitionData::default();
-    let files = [
-        (include_str!("../../rules/crawlers.toml"), "rules/crawlers.toml"),
-        (include_str!("../../rules/words.toml"), "rules/words.toml"),
-    ];
-    let read = |(text, path)| read_into(&mut knowledge, text, Path::new(path), None);
-    let errors = files.into_iter().flat_map(read).collect();
-    (knowledge, errors)
-}
-
-/// Reads one file of crawlers, control tokens and words into `knowledge`; an operator's own with the state folder.
-fn read_into(
-    knowledge: &mut RecognitionData,
-    text: &str,
-    path: &Path,
-    own: Option<&Path>,
-) -> Vec<ConfigError> {
     let mut faults = Faults::new(path, text);
     let CatalogueFile { crawler, control, words } = faults.read();
-    let mut merger = Merger { faults: &mut faults, own };
+    let mut merger = Merger { faults: &mut faults, own: state_dir };
     // First, because no crawler may have one of them for a token.
-    Merger::control(control, &mut knowledge.catalogue);
-    merger.crawlers(crawler, &mut knowledge.catalogue);
-    merger.words(words, &mut knowledge.words);
-    faults.take()
+    Merger::control(control, &mut known.catalogue);
+    merger.crawlers(crawler, &mut known.catalogue);
+    merger.words(words, &mut known.words);
+    let errors = faults.take();
+    if errors.is_empty() { Ok(known) } else { Err(errors) }
+}
+
+/// Catalogues beside the bundled one.
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct CatalogueConfig {
+    /// A file of the operator's own.
+    pub file: Option<PathBuf>,
+    /// Where one is published; its signature is at the same place with `.sig` behind it.
+    pub url: Option<String>,
+    /// The Ed25519 key that has to have signed that one.
+    #[serde(with = "WrittenAs::<Ed25519Value>")]
+    pub public_key: Option<[u8; 32]>,
+    /// How often it is fetched.
+    #[serde(with = "WrittenAs::<DurationValue>")]
+    #[default(Duration::from_secs(86_400))]
+    pub every: Duration,
+}
+
+impl TableOrText for CatalogueConfig {
+    const WANTED: &'static str =
+        "the path of a file, or a table such as { url = \"https://…\", public_key = \"…\" }";
+
+    fn of_text(file: &str) -> Result<Self, String> {
+        Ok(Self { file: Some(file.into()), ..Self::default() })
+    }
+}
+
+impl CatalogueConfig {
+    pub(super) fn check(&self, faults: &mut Faults<'_>) {
+        let (url, key) = (self.url.as_deref(), self.public_key);
+        let is_whole = url.is_some() == key.is_some()
+            || (faults.has("catalogue.url") && faults.has("catalogue.public_key"));
+        let message = "`url` and `public_key` of `catalogue` go together: what is fetched has to be signed";
+        faults.require(is_whole, "catalogue", message, "write both, or neither");
+        if let Some(Err(message)) = url
+            .map(|url| check_fetched_url(url, "that of a file, such as `https://example.org/crawlers.toml`"))
+        {
+            faults.push_at(Some("catalogue.url"), message, "whoever publishes the catalogue names it");
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::identify::{ClientKind, Mark, Purpose};
+
+    /// What is bundled with an operator's own file.
+    pub(super) fn merge(
+        text: &str,
+        path: &Path,
+        state_dir: &Path,
+    ) -> Result<RecognitionData, Vec<ConfigError>> {
+        extend(bundled(), text, path, Some(state_dir))
+    }
 
     fn refused(text: &str) -> Vec<String> {
         let errors = merge(text, Path::new("own.toml"), Path::new("")).unwrap_err();
@@ -87,15 +119,14 @@ mod tests {
 
     #[test]
     fn the_bundled_files_have_no_error() {
-        let (knowledge, errors) = bundled_with_errors();
-        assert!(
-            errors.is_empty(),
-            "{}",
-            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-        );
+        let mut knowledge = RecognitionData::default();
+        for (path, text) in BUNDLED {
+            knowledge = extend(knowledge, text, Path::new(path), None).unwrap();
+        }
+        assert_eq!(knowledge, bundled());
         assert!(knowledge.catalogue.crawlers().len() >= 300);
-        for list in Mark::LISTS {
-            assert!(knowledge.words.of(list).len() >= 5, "{list:?}");
+        for list in Mark::LISTS.iter().copied() {
+            assert!(knowledge.words.of(list).count() >= 5, "{list:?}");
         }
     }
 
@@ -111,7 +142,7 @@ mod tests {
         assert_eq!(gptbot.purpose, Purpose::Other);
         assert_eq!(&*gptbot.tokens, [Box::from("GPTBot")]);
         for list in [Mark::Guards, Mark::WholeGuards] {
-            assert_eq!(knowledge.words.of(list).len(), bundled().words.of(list).len() + 1);
+            assert_eq!(knowledge.words.of(list).count(), bundled().words.of(list).count() + 1);
         }
     }
 

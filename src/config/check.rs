@@ -3,10 +3,11 @@
 use super::arguments::Arguments;
 use super::faults::Faults;
 use super::host_pattern::HostPattern;
-use super::origin_url::OriginUrl;
+use super::origin::{OriginServer, OriginUrl};
 use super::{Config, defaults, listener, modes};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 impl Config {
@@ -36,25 +37,16 @@ impl Config {
         faults.require(self.log.has_known_level(), "log.level", message, hint);
     }
 
-    /// What the file says of each site, whatever the options say.
-    pub(super) fn complete_sites(&mut self, faults: &mut Faults<'_>) {
-        for (at, site) in self.sites.iter_mut().enumerate() {
-            site.complete(&format!("sites.{at}"), faults);
-        }
-    }
-
     /// The state folder and the control socket, where nobody named them.
     fn complete_folders(&mut self, faults: &mut Faults<'_>) {
         if self.state_dir.as_os_str().is_empty() {
-            match defaults::state_dir() {
-                Ok(folder) => self.state_dir = folder,
-                Err(error) => {
-                    faults.push_whole(error.to_string(), "name a folder with `state_dir` or --state-dir");
-                }
-            }
+            self.state_dir = defaults::state_dir().unwrap_or_else(|| {
+                faults.push_whole(defaults::NO_HOME, "name a folder with `state_dir` or --state-dir");
+                PathBuf::new()
+            });
         }
         if self.control.as_os_str().is_empty() {
-            self.control = defaults::control().unwrap_or_else(|_| self.state_dir.join("control.sock"));
+            self.control = defaults::control().unwrap_or_else(|| self.state_dir.join("control.sock"));
         }
     }
 
@@ -64,7 +56,8 @@ impl Config {
         let has_origin = self.sites.iter().any(|site| !site.origin.servers.is_empty());
         let is_beside_only = self.authorize.is_some() && (faults.has("listen") || !has_origin);
         if self.listen.is_empty() && self.listeners.is_empty() && !is_beside_only {
-            self.listen.push(defaults::LISTEN);
+            // Loopback: a gateway started to be tried out is not on the internet by accident.
+            self.listen.push((Ipv4Addr::LOCALHOST, 8080).into());
         }
     }
 
@@ -76,20 +69,17 @@ impl Config {
             let has_origin = !servers.is_empty() || faults.has(&format!("{key}.origin"));
             let hint = "write origin = \"http://127.0.0.1:3000\"; only beside another proxy, with [authorize], a site needs none";
             faults.require(has_origin || !needs_origin, &key, "missing field `origin`", hint);
-            if let Some(own) = servers.iter().find(|server| is_own(&server.url, &self.listen)) {
-                let message = format!(
-                    "the origin {} is the gateway itself: every request would come back to it",
-                    own.url
-                );
+            if let Some(OriginServer { url, .. }) = servers.iter().find(|own| is_own(&own.url, &self.listen))
+            {
+                let message =
+                    format!("the origin {url} is the gateway itself: every request would come back to it");
                 let hint = "name the address where the site itself answers";
                 faults.push_at(Some(&format!("{key}.origin")), message, hint);
             }
         }
         if self.sites.is_empty() && faults.is_empty() {
-            faults.push_whole(
-                "no site is configured",
-                "give --origin http://127.0.0.1:3000, or a [[sites]] table in a configuration file, or try --demo",
-            );
+            let hint = "give --origin http://127.0.0.1:3000, or a [[sites]] table in a configuration file, or try --demo";
+            faults.push_whole("no site is configured", hint);
         }
     }
 
@@ -101,13 +91,11 @@ impl Config {
             let hint = "only one site can be the default; give this one `hosts`";
             faults.require(is_only, &format!("sites.{index}"), "a second site without `hosts`", hint);
             for (at, host) in site.hosts.iter().enumerate() {
+                let elsewhere = "a host belongs to one site; remove it from the other or from this one";
                 let (what, hint) = match seen.insert(Some(host), index) {
                     None => continue,
                     Some(other) if other == index => ("is listed twice", "remove one of the two"),
-                    Some(_) => (
-                        "belongs to another site already",
-                        "a host belongs to one site; remove it from the other or from this one",
-                    ),
+                    Some(_) => ("belongs to another site already", elsewhere),
                 };
                 faults.push_at(Some(&format!("sites.{index}.hosts.{at}")), format!("`{host}` {what}"), hint);
             }
@@ -133,21 +121,17 @@ impl Config {
     /// and their heads with cookies fit into 4 KiB: less would refuse people. The most bounds what one head may take of
     /// memory and time.
     fn check_numbers(&self, faults: &mut Faults<'_>) {
-        let limits = &self.limits;
+        let (limits, most) = (&self.limits, u32::MAX as usize);
         for (key, number, range) in [
             ("limits.connections", limits.connections, 1..=1_000_000),
             ("limits.connections_per_address", limits.connections_per_address, 1..=1_000_000),
-            (
-                "limits.requests_per_connection",
-                limits.requests_per_connection as usize,
-                1..=u32::MAX as usize,
-            ),
+            ("limits.requests_per_connection", limits.requests_per_connection as usize, 1..=most),
             ("limits.header_fields", limits.header_fields, 32..=10_000),
-            ("limits.h2_streams", limits.h2_streams as usize, 1..=u32::MAX as usize),
+            ("limits.h2_streams", limits.h2_streams as usize, 1..=most),
             ("limits.h2_requests", limits.h2_requests, 1..=1_000_000),
             ("limits.h2_requests_per_address", limits.h2_requests_per_address, 1..=1_000_000),
-            ("limits.h2_resets", limits.h2_resets as usize, 1..=u32::MAX as usize),
-            ("limits.h2_control_frames", limits.h2_control_frames as usize, 1..=u32::MAX as usize),
+            ("limits.h2_resets", limits.h2_resets as usize, 1..=most),
+            ("limits.h2_control_frames", limits.h2_control_frames as usize, 1..=most),
             ("journal_keep", self.journal_keep, 0..=1_000),
             ("threads", self.threads, 1..=1_024),
         ] {

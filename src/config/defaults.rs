@@ -3,56 +3,30 @@
 //! `conf/gateway.toml` shows the same values; a test compares the two.
 
 use super::{Config, ConfigError, ConfigErrors, MOST_BYTES, reading};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::de::DeTable;
 
-/// Loopback: a gateway started to be tried out is not on the internet by accident.
-pub const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// For how long a member of a fleet that falls silent still counts as serving what it served: a database may take that
-/// long to start again, or to hand over to a standby.
-pub const FLEET_LEASE: Duration = Duration::from_secs(300);
-/// For how long a member that joins a fleet accuses nobody: longer than news takes to get to all, and than what a standby
-/// may lose.
-pub const FLEET_SETTLE: Duration = Duration::from_secs(10);
 /// How often the names of origins are resolved again: the least time to live that name servers commonly give.
 pub const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// No folder of the user's own is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no folder to keep state in: neither HOME nor XDG_STATE_HOME is set")]
-pub struct NoHome;
+/// What is wrong where [`state_dir`] and [`control`] find nothing.
+pub const NO_HOME: &str = "no folder to keep state in: neither HOME nor XDG_STATE_HOME is set";
 
-/// Where state is kept when nobody says where. Never below a folder that all users share: another one could have made it.
-///
-/// # Errors
-/// When no folder of the user's own is known.
-pub fn state_dir() -> Result<PathBuf, NoHome> {
-    if let Some(folder) = folder_variable("STATE_DIRECTORY") {
-        return Ok(folder);
-    }
-    if runs_as_root() {
-        return Ok(PathBuf::from("/var/lib/robots-gateway"));
-    }
-    below_home("XDG_STATE_HOME", ".local/state").ok_or(NoHome)
+/// Where state is kept when nobody says where; `None` where no folder of the user's own is known. Never below a folder that
+/// all users share: another one could have made it.
+pub fn state_dir() -> Option<PathBuf> {
+    let of_root = || runs_as_root().then(|| PathBuf::from("/var/lib/robots-gateway"));
+    let of_user = || below_home("XDG_STATE_HOME", ".local/state");
+    folder_variable("STATE_DIRECTORY").or_else(of_root).or_else(of_user)
 }
 
-/// Where the control socket is when nobody says where.
-///
-/// # Errors
-/// When no folder of the user's own is known.
-pub fn control() -> Result<PathBuf, NoHome> {
-    let folder = if let Some(folder) = folder_variable("RUNTIME_DIRECTORY") {
-        folder
-    } else if runs_as_root() {
-        PathBuf::from("/run/robots-gateway")
-    } else if let Some(run) = folder_variable("XDG_RUNTIME_DIR") {
-        run.join("robots-gateway")
-    } else {
-        state_dir()?
-    };
-    Ok(folder.join("control.sock"))
+/// Where the control socket is when nobody says where; `None` where no folder of the user's own is known.
+pub fn control() -> Option<PathBuf> {
+    let of_root = || runs_as_root().then(|| PathBuf::from("/run/robots-gateway"));
+    let of_user = || Some(folder_variable("XDG_RUNTIME_DIR")?.join("robots-gateway"));
+    let folder = folder_variable("RUNTIME_DIRECTORY").or_else(of_root).or_else(of_user).or_else(state_dir);
+    Some(folder?.join("control.sock"))
 }
 
 fn folder_variable(name: &str) -> Option<PathBuf> {
@@ -84,7 +58,7 @@ impl Config {
         let base = path.parent().unwrap_or_else(|| Path::new(""));
         let written = |key| Some(base.join(table.get_ref().get(key)?.get_ref().as_str()?));
         let below = || Some(written("state_dir")?.join("control.sock"));
-        let control = written("control").or_else(|| control().ok()).or_else(below);
-        control.ok_or_else(|| ConfigError::whole(path, NoHome.to_string()).into())
+        let control = written("control").or_else(control).or_else(below);
+        control.ok_or_else(|| ConfigError::whole(path, NO_HOME).into())
     }
 }

@@ -39,7 +39,7 @@ impl ConfigError {
 
     /// A fault of the whole file, or of something that is no file.
     pub fn whole(path: &Path, message: impl Into<String>) -> Self {
-        let message = without_user_info(&message.into()).into_owned();
+        let message = without_user_info(&message.into());
         Self { path: path.to_owned(), line: None, column: None, message, hint: None }
     }
 
@@ -69,14 +69,11 @@ impl From<ConfigError> for ConfigErrors {
 
 /// Line and column, counted in characters from 1, of a byte of `text`.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
-    let mut end = offset.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let before = text.get(..end).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-    (line, column)
+    let symbols = text.char_indices().take_while(|(at, symbol)| at + symbol.len_utf8() <= offset);
+    symbols.fold((1, 1), |(line, column), (_, symbol)| match symbol {
+        '\n' => (line + 1, 1),
+        _ => (line, column + 1),
+    })
 }
 
 /// The text of a file that is named as the `what`, or where it is none.

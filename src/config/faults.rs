@@ -114,7 +114,13 @@ impl<'a> Faults<'a> {
     }
 
     /// A fault of the value of `key`, unless it `is_fine`.
-    pub(super) fn require(&mut self, is_fine: bool, key: &str, message: impl Into<String>, hint: &str) {
+    pub(super) fn require<'h>(
+        &mut self,
+        is_fine: bool,
+        key: &str,
+        message: impl Into<String>,
+        hint: impl Into<Option<&'h str>>,
+    ) {
         if !is_fine {
             self.push_at(Some(key), message, hint);
         }
@@ -130,7 +136,7 @@ impl<'a> Faults<'a> {
     ) {
         let name = key.rsplit('.').next().unwrap_or(key);
         let message = format!("`{name}` is out of range");
-        self.require(range.contains(value), key, message, &format!("write {fit}"));
+        self.require(range.contains(value), key, message, format!("write {fit}").as_str());
     }
 
     /// Whether the file has `key`.
@@ -183,18 +189,16 @@ fn leave_out(table: &mut DeTable<'_>, span: &Range<usize>) -> Option<String> {
 }
 
 fn leave_out_of_value(key: &str, value: &mut DeValue<'_>, span: &Range<usize>) -> Option<String> {
-    match value {
-        DeValue::Table(table) => leave_out(table, span),
-        DeValue::Array(array) => {
-            if array.iter().any(|element| element.span() == *span) {
-                let elements = std::mem::replace(array, DeArray::new()).into_iter();
-                *array = elements.filter(|element| element.span() != *span).collect();
-                return Some(key.to_owned());
-            }
-            array.iter_mut().find_map(|element| leave_out_of_value(key, element.get_mut(), span))
-        }
-        _ => None,
+    if let DeValue::Table(table) = value {
+        return leave_out(table, span);
     }
+    let DeValue::Array(array) = value else { return None };
+    let rest: DeArray<'_> = array.iter().filter(|element| element.span() != *span).cloned().collect();
+    if rest.len() < array.len() {
+        *array = rest;
+        return Some(key.to_owned());
+    }
+    array.iter_mut().find_map(|element| leave_out_of_value(key, element.get_mut(), span))
 }
 
 /// A complaint about the type of a value, which `serde` words for whoever writes programs.

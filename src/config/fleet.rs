@@ -1,8 +1,7 @@
 //! `[fleet]`: the database by which several gateways are one.
 
-use super::defaults;
 use super::faults::Faults;
-use super::values::{DurationValue, Ed25519Value, WrittenAs};
+use super::values::{DurationValue, Ed25519Value, WrittenAs, seconds};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,28 +24,19 @@ pub struct FleetConfig {
     #[serde(default, with = "WrittenAs::<Ed25519Value>")]
     pub publisher_key: Option<[u8; 32]>,
     /// For how long a member that falls silent still counts as serving what it served.
-    #[serde(default = "default_lease", with = "WrittenAs::<DurationValue>")]
+    // A database may take that long to start again, or to hand over to a standby.
+    #[serde(default = "seconds::<300>", with = "WrittenAs::<DurationValue>")]
     pub lease: Duration,
     /// For how long a member that joins goes on accusing nobody.
-    #[serde(default = "default_settle", with = "WrittenAs::<DurationValue>")]
+    // Longer than news takes to get to all, and than what a standby may lose.
+    #[serde(default = "seconds::<10>", with = "WrittenAs::<DurationValue>")]
     pub settle: Duration,
 }
-
-const fn default_lease() -> Duration {
-    defaults::FLEET_LEASE
-}
-
-const fn default_settle() -> Duration {
-    defaults::FLEET_SETTLE
-}
-
-/// The longest name of a member.
-const LONGEST_NAME: usize = 200;
 
 impl FleetConfig {
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
         check_url(&self.database, faults);
-        let is_fit = (1..=LONGEST_NAME).contains(&self.name.len()) && !self.name.contains(char::is_control);
+        let is_fit = (1..=200).contains(&self.name.len()) && !self.name.contains(char::is_control);
         let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
         faults.require(is_fit, "fleet.name", message, "without the key the name of the host is taken");
     }

@@ -8,39 +8,28 @@ use std::net::Ipv6Addr;
 use std::str::FromStr;
 use url::Host;
 
-/// `example.org`, or `*.example.org` for every name below it.
+/// `example.org`, or `*.example.org` for every name below it, the domain itself not among them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum HostPattern {
-    /// One host.
-    Exact(Box<str>),
-    /// All hosts below a domain, the domain itself not among them.
-    Below(Box<str>),
-}
+pub struct HostPattern(Box<str>);
 
 impl HostPattern {
     /// The name, where it is one.
     pub fn exact(&self) -> Option<&str> {
-        match self {
-            Self::Exact(name) => Some(name),
-            Self::Below(_) => None,
-        }
+        (!self.0.starts_with("*.")).then_some(&*self.0)
     }
 
     /// Whether a host, in normal form, is one of these.
     pub fn admits(&self, host: &str) -> bool {
-        match self {
-            Self::Exact(name) => **name == *host,
-            Self::Below(domain) => host.strip_suffix(&**domain).is_some_and(|rest| rest.ends_with('.')),
+        match self.0.strip_prefix("*.") {
+            Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+            None => *self.0 == *host,
         }
     }
 }
 
 impl fmt::Display for HostPattern {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exact(name) => out.write_str(name),
-            Self::Below(domain) => write!(out, "*.{domain}"),
-        }
+        out.write_str(&self.0)
     }
 }
 
@@ -58,17 +47,14 @@ impl FromStr for HostPattern {
         }
         let expected = "expected a name such as `example.org` or `*.example.org`, without scheme and port";
         let error = || format!("invalid host `{text}`: {expected}");
-        let (name, below) = match text.strip_prefix("*.") {
-            Some(domain) => (domain, true),
-            None => (text, false),
-        };
+        let (below, name) = text.split_at(if text.starts_with("*.") { 2 } else { 0 });
         // As clients send it: in punycode and lower case (RFC 5891 §5).
         let host = Host::parse(name).ok().filter(|_| !name.contains('*')).ok_or_else(error)?.to_string();
         let normal = host::normalise(&host);
         if normal.is_empty() {
             return Err(error());
         }
-        Ok(if below { Self::Below(normal.into()) } else { Self::Exact(normal.into()) })
+        Ok(Self(format!("{below}{normal}").into()))
     }
 }
 

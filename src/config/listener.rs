@@ -1,12 +1,13 @@
-//! `[[listeners]]` and `[[certificates]]`: addresses that need more than a number, and what TLS shows there.
+//! `[[listeners]]`, `[[certificates]]` and `[authorize]`: addresses that need more than a number, and what TLS shows there.
 
 use super::Config;
 use super::faults::Faults;
 use super::host_pattern::HostPattern;
 use super::values::{ListenValue, WrittenAs};
 use serde::Deserialize;
+use smart_default::SmartDefault;
 use std::collections::HashSet;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// An address to listen on, and what is spoken there.
@@ -59,29 +60,33 @@ pub struct CertificateConfig {
     pub key: PathBuf,
 }
 
+/// The listener that answers for other proxies.
+#[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct AuthorizeConfig {
+    /// Its address: by default loopback, and the port next to the admin listener's.
+    #[serde(with = "WrittenAs::<ListenValue>")]
+    #[default((Ipv4Addr::LOCALHOST, 9310).into())]
+    pub listen: SocketAddr,
+    /// The file with the secret that a proxy has to send, where one is wanted.
+    pub secret_file: Option<PathBuf>,
+}
+
 /// Tells of listeners that lack what they depend on, and of addresses that are listened on twice.
 pub(super) fn check(config: &Config, faults: &mut Faults<'_>) {
     for (at, listener) in config.listeners.iter().enumerate() {
         let ListenerConfig { tls, proxy_protocol, believe_named_proxies, .. } = *listener;
         let key = format!("listeners.{at}");
-        faults.require(
-            !config.certificates.is_empty() || !tls,
-            &key,
-            "a listener with `tls = true`, and no certificate to show there",
-            "add a [[certificates]] table with `certificate` and `key`",
-        );
-        faults.require(
-            !config.trusted_proxies.is_empty() || !proxy_protocol,
-            &key,
-            "a listener with `proxy_protocol = true`, and no proxy that may use it",
-            "name the proxy's address in `trusted_proxies`",
-        );
-        faults.require(
-            proxy_protocol || !believe_named_proxies,
-            &key,
-            "a listener with `believe_named_proxies = true`, where no header names anybody",
-            "add `proxy_protocol = true`, or remove the key",
-        );
+        let message = "a listener with `tls = true`, and no certificate to show there";
+        let hint = "add a [[certificates]] table with `certificate` and `key`";
+        faults.require(!config.certificates.is_empty() || !tls, &key, message, hint);
+        let message = "a listener with `proxy_protocol = true`, and no proxy that may use it";
+        let hint = "name the proxy's address in `trusted_proxies`";
+        faults.require(!config.trusted_proxies.is_empty() || !proxy_protocol, &key, message, hint);
+        let message = "a listener with `believe_named_proxies = true`, where no header names anybody";
+        let hint = "add `proxy_protocol = true`, or remove the key";
+        faults.require(proxy_protocol || !believe_named_proxies, &key, message, hint);
     }
     check_addresses(config, faults);
 }

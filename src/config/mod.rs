@@ -2,68 +2,58 @@
 //!
 //! Configuration names the modules below it; none of them names configuration. The file is read straight into what the
 //! program uses: values of types that refuse a bad one (`values`), and defaults where nothing is written, which stand
-//! with their keys. `faults` gathers all that is wrong with it. Then the options are laid over it (`options`), and what several
+//! with their keys. `faults` gathers all that is wrong with it. Then the options are laid over it (`arguments`), and what several
 //! keys say together is checked (`check`).
 
-mod alerts;
 mod arguments;
-mod authorize;
 mod bounded;
 pub mod catalogue;
 mod check;
 pub mod defaults;
 mod error;
-mod exception;
 mod faults;
 mod fleet;
 mod host_pattern;
 mod limits;
 mod listener;
 mod modes;
-mod options;
 mod origin;
-mod origin_url;
-mod public;
 pub mod ranges;
 pub mod reading;
 mod robots;
 mod robots_tags;
 mod self_test;
 mod site;
+mod told;
 mod user_info;
 mod values;
 mod verify;
 
-pub use alerts::AlertsConfig;
 pub use arguments::{Arguments, DaemonVerb};
-pub use authorize::AuthorizeConfig;
-pub use bounded::{BoundedThreads, TimedOut};
+pub use bounded::BoundedThreads;
 pub use catalogue::CatalogueConfig;
 pub use error::{ConfigError, ConfigErrors};
-pub use exception::Exception;
 pub use fleet::FleetConfig;
 pub use host_pattern::{HostPattern, www_sibling};
 pub use limits::{ConnectionLimits, Timeouts};
-pub use listener::{CertificateConfig, ListenerConfig};
-pub use modes::{ActionConfig, NamedSetting, PageUrl};
-pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, Probe};
-pub use origin_url::OriginUrl;
-pub use public::PublicConfig;
+pub use listener::{AuthorizeConfig, CertificateConfig, ListenerConfig};
+pub use modes::{ActionConfig, Exception, NamedSetting, PageUrl};
+pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, OriginUrl, Probe};
 pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsUrl};
 pub use robots_tags::RobotsTag;
 pub use self_test::SELF_TEST_HOST;
 pub use site::SiteConfig;
-pub use user_info::{showable, without_user_info};
+pub use told::{AlertsConfig, PublicConfig};
+pub use user_info::showable;
 pub use values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue};
 pub use verify::{NameServers, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
-use crate::http::claims::FieldPatterns;
-use crate::identify::Purpose;
+use crate::http::claims::FieldPattern;
+use crate::identify::PurposeSet;
 use crate::record::{
-    AccessFormat, AccessLogOptions, AddressDetail, JournalOptions, JournalRate, JournalTarget, LogOptions,
-    STORE_FILE, StoreOptions,
+    AccessFormat, AddressDetail, JournalOptions, JournalRate, LogOptions, STORE_FILE, StoreOptions,
 };
 use crate::request::forwarded::ForwardedField;
 use crate::request::prefixes::Prefixes;
@@ -171,14 +161,13 @@ pub struct Config {
     #[serde(with = "ListedAs::<NetworkValue>")]
     pub trusted_proxies: Prefixes,
     /// In which field trusted proxies tell where a request came from.
-    #[serde(with = "ForwardedFieldForm")]
     pub forwarded_header: ForwardedField,
     /// Fields that are taken out of requests, beside those that always are.
     #[serde(with = "ListedAs::<FieldToRemove>")]
-    pub remove_fields: FieldPatterns,
+    pub remove_fields: Vec<FieldPattern>,
     /// Fields that are passed on, although they are among those.
     #[serde(with = "ListedAs::<FieldToKeep>")]
-    pub keep_fields: FieldPatterns,
+    pub keep_fields: Vec<FieldPattern>,
     /// Whether requests to origins say that they came through a gateway (RFC 9110 §7.6.3).
     #[default(true)]
     pub via: bool,
@@ -227,22 +216,11 @@ pub struct Config {
     /// Modes by kind of client.
     pub clients: ClientModes,
     /// Modes and rates by what crawlers fetch for.
-    #[serde(deserialize_with = "modes::of_purposes")]
-    #[cfg_attr(test, schemars(with = "BTreeMap<values::PurposeValue, NamedSetting>"))]
-    pub purposes: BTreeMap<Purpose, NamedSetting>,
+    pub purposes: BTreeMap<PurposeSet, NamedSetting>,
     /// Modes and rates by crawler, the names in lower case.
     pub crawlers: BTreeMap<String, NamedSetting>,
     /// The sites; at least one.
     pub sites: Vec<SiteConfig>,
-}
-
-/// As the file writes them; the layer of requests reads no formats.
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(remote = "ForwardedField", rename_all = "kebab-case")]
-enum ForwardedFieldForm {
-    XForwardedFor,
-    Forwarded,
 }
 
 impl Config {
@@ -258,9 +236,14 @@ impl Config {
         // What several keys say together can be told once each of them is understood.
         if faults.is_empty() {
             let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
-            config.folders().for_each(|path| rebase(base, path));
+            let named = |path: &&mut PathBuf| !path.as_os_str().is_empty();
+            let own = [&mut config.state_dir, &mut config.control].into_iter().filter(named);
+            let public = config.public.iter_mut().map(|public| &mut public.folder);
+            own.chain(public).for_each(|path| rebase(base, path));
             config.named_files().into_iter().for_each(|path| rebase(base, path));
-            config.complete_sites(&mut faults);
+            for (at, site) in config.sites.iter_mut().enumerate() {
+                site.complete(&format!("sites.{at}"), &mut faults);
+            }
             config.overlay(arguments, &mut faults);
             config.complete(arguments, &mut faults);
         }
@@ -291,13 +274,6 @@ impl Config {
         faults.take().pop()
     }
 
-    /// Every folder that it names, and the control socket.
-    fn folders(&mut self) -> impl Iterator<Item = &mut PathBuf> {
-        let own = [&mut self.state_dir, &mut self.control].into_iter();
-        let public = self.public.iter_mut().map(|public| &mut public.folder);
-        own.filter(|path| !path.as_os_str().is_empty()).chain(public)
-    }
-
     /// Every file that it names.
     fn named_files(&mut self) -> Vec<&mut PathBuf> {
         let mut paths: Vec<&mut PathBuf> = Vec::new();
@@ -308,8 +284,11 @@ impl Config {
         let fleet = self.fleet.iter_mut();
         paths.extend(fleet.flat_map(|fleet| fleet.password_file.iter_mut().chain(&mut fleet.ca_file)));
         paths.extend(self.verify.ca.iter_mut().chain(self.verify.ranges.values_mut().flatten()));
-        let named = self.crawlers.values_mut().chain(self.purposes.values_mut());
-        paths.extend(named.filter_map(NamedSetting::file));
+        for set in self.crawlers.values_mut().chain(self.purposes.values_mut()) {
+            if let Some(ActionConfig::Answer { body, .. }) = &mut set.action {
+                paths.push(body);
+            }
+        }
         paths.extend(&mut self.catalogue.file);
         for SiteConfig { origin, robots, .. } in &mut self.sites {
             paths.extend(origin.ca.iter_mut().chain(&mut robots.file).chain(&mut robots.additions));
@@ -320,10 +299,10 @@ impl Config {
     /// Every exception, with the key that it is written at.
     pub fn exceptions(&self) -> impl Iterator<Item = (String, &Exception)> {
         let general = self.exempt.iter().map(|one| ("exempt".to_owned(), one));
-        let of_crawlers = self.crawlers.iter().map(|(name, set)| (format!("crawlers.{name}.except"), set));
-        let of_purposes = self.purposes.iter().map(|(name, set)| (format!("purposes.{name}.except"), set));
-        let named = of_crawlers.chain(of_purposes);
-        general.chain(named.flat_map(|(key, set)| set.except.iter().map(move |one| (key.clone(), one))))
+        let named = self.named_settings();
+        let of_named =
+            named.flat_map(|(key, set)| set.except.iter().map(move |one| (format!("{key}.except"), one)));
+        general.chain(of_named)
     }
 
     /// What notice is given. A read settles after `settle`, but never so late that the notice would be over first.
@@ -335,7 +314,7 @@ impl Config {
     pub fn journal(&self) -> JournalOptions {
         JournalOptions {
             name: "journal",
-            target: self.target(&self.journal),
+            file: self.journal_file(&self.journal),
             max_bytes: self.journal_max_size,
             keep: self.journal_keep,
             rate: self.journal_rate,
@@ -343,19 +322,14 @@ impl Config {
     }
 
     /// The access log, if one is wanted, which is rotated as the journal is.
-    pub fn access_log(&self) -> Option<AccessLogOptions> {
-        let target = self.target(self.access_log.as_ref()?);
-        let file = JournalOptions { name: "access log", target, rate: None, ..self.journal() };
-        Some(AccessLogOptions { file, format: self.access_log_format })
+    pub fn access_log(&self) -> Option<JournalOptions> {
+        let file = self.journal_file(self.access_log.as_ref()?);
+        Some(JournalOptions { name: "access log", file, rate: None, ..self.journal() })
     }
 
-    /// Where a journal of this name goes: `-` is standard output.
-    fn target(&self, name: &Path) -> JournalTarget {
-        if name == Path::new("-") {
-            JournalTarget::Stdout
-        } else {
-            JournalTarget::File(self.state_dir.join(name))
-        }
+    /// The file of a journal of this name: `-` is standard output.
+    fn journal_file(&self, name: &Path) -> Option<PathBuf> {
+        (name != Path::new("-")).then(|| self.state_dir.join(name))
     }
 
     /// The store. Versions within notice must not be forgotten, so retention is never shorter.

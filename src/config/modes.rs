@@ -1,15 +1,22 @@
-//! `[crawlers.NAME]` and `[purposes.NAME]`: what is set for a crawler, or for all that fetch for one purpose.
+//! `[crawlers.NAME]` and `[purposes.NAME]`: what is set for a crawler, or for all that fetch for one purpose. `exempt` and
+//! `except`: who is not judged, why, and until when.
 
 use super::faults::Faults;
 use super::site::refusal_status;
-use super::values::{ListedAs, PurposeValue, RateValue, TextOrTable, web_url, written};
-use super::{Config, Exception, OriginUrl};
+use super::values::{
+    ListedAs, NetworkValue, RateValue, TableOrText, TextOrTable, WrittenAs, web_url, written,
+};
+use super::{Config, OriginUrl};
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, SetByName};
 use crate::identify::Purpose;
+use crate::record::timestamp;
+use crate::request::address::Network;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 /// What is set for a crawler, or for all that fetch for one purpose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -58,41 +65,24 @@ written! {
     };
 }
 
-impl NamedSetting {
-    /// The file that it names.
-    pub(super) const fn file(&mut self) -> Option<&mut PathBuf> {
-        match &mut self.action {
-            Some(ActionConfig::Answer { body, .. }) => Some(body),
-            _ => None,
-        }
-    }
-}
-
-/// `ai` stands for several, each of which may have settings of its own.
-pub(super) fn of_purposes<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<Purpose, NamedSetting>, D::Error> {
-    let mut written: Vec<_> =
-        BTreeMap::<PurposeValue, NamedSetting>::deserialize(deserializer)?.into_iter().collect();
-    written.sort_by_key(|(set, _)| set.0.purposes().count());
-    let mut settings: BTreeMap<Purpose, NamedSetting> = BTreeMap::new();
-    for (set, setting) in written {
-        for purpose in set.0.purposes() {
-            let own = settings.entry(purpose).or_default();
-            (own.mode, own.rate) = (own.mode.or(setting.mode), own.rate.or(setting.rate));
-            own.action = own.action.take().or_else(|| setting.action.clone());
-            own.except.extend_from_slice(&setting.except);
-        }
-    }
-    Ok(settings)
-}
-
 impl Config {
+    /// What is set for what crawlers fetch for. `ai` stands for several and comes first: what is set for one of them alone
+    /// follows, and takes its place.
+    pub fn of_purposes(&self) -> impl Iterator<Item = (Purpose, &NamedSetting)> {
+        self.purposes.iter().rev().flat_map(|(set, setting)| set.purposes().map(move |one| (one, setting)))
+    }
+
     /// What `pick` finds in `[crawlers]` and `[purposes]`.
     pub fn named<'a, T>(&'a self, pick: impl Fn(&'a NamedSetting) -> Option<T>) -> SetByName<T> {
-        let of_purpose = self.purposes.iter().filter_map(|(name, set)| Some((*name, pick(set)?)));
+        let of_purpose = self.of_purposes().filter_map(|(purpose, set)| Some((purpose, pick(set)?)));
         let of_crawler = self.crawlers.iter().filter_map(|(name, set)| Some((name.clone(), pick(set)?)));
         SetByName::new(of_purpose, of_crawler)
+    }
+
+    /// Every setting, with the key of its table.
+    pub(super) fn named_settings(&self) -> impl Iterator<Item = (String, &NamedSetting)> {
+        let of_crawlers = self.crawlers.iter().map(|(name, set)| (format!("crawlers.{name}"), set));
+        of_crawlers.chain(self.purposes.iter().map(|(name, set)| (format!("purposes.{name}"), set)))
     }
 
     /// The rates that are set; `None` for no limit, whatever robots.txt says.
@@ -110,9 +100,7 @@ pub(super) fn complete(config: &mut Config, faults: &mut Faults<'_>) {
         let hint = "remove one of the two; case does not matter";
         faults.require(seen.insert(name.to_ascii_lowercase()), &format!("crawlers.{name}"), message, hint);
     }
-    let of_crawlers = config.crawlers.iter().map(|(name, set)| (format!("crawlers.{name}"), set));
-    let of_purposes = config.purposes.iter().map(|(name, set)| (format!("purposes.{name}"), set));
-    for (key, set) in of_crawlers.chain(of_purposes) {
+    for (key, set) in config.named_settings() {
         let message = format!("`[{key}]` sets nothing: expected `mode`, `rate`, `action` or `except`");
         let hint = "write `mode = \"enforce\"` or `rate = \"60/m\"`";
         faults.require(*set != NamedSetting::default(), &key, message, hint);
@@ -122,4 +110,57 @@ pub(super) fn complete(config: &mut Config, faults: &mut Faults<'_>) {
     }
     let crawlers = std::mem::take(&mut config.crawlers).into_iter();
     config.crawlers = crawlers.map(|(name, set)| (name.to_ascii_lowercase(), set)).collect();
+}
+
+/// How long before its end an exception is told of: time to ask whether it is still wanted.
+const SOON: Duration = Duration::from_secs(14 * 86_400);
+
+/// Somebody who is not judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Exception {
+    /// From where; from everywhere where there is none.
+    #[serde(with = "WrittenAs::<NetworkValue>")]
+    pub address: Option<Network>,
+    /// Why.
+    pub reason: Option<String>,
+    /// When it ends.
+    #[serde(deserialize_with = "end")]
+    #[cfg_attr(test, schemars(with = "super::tests::LocalDate"))]
+    pub until: Option<SystemTime>,
+}
+
+/// The end of the day that is written, in UTC.
+fn end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>, D::Error> {
+    let written = toml::value::Datetime::deserialize(deserializer)?;
+    let day = written.to_string().parse::<jiff::civil::Date>().ok().filter(|_| written.time.is_none());
+    let end = day.and_then(|day| day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    let invalid = || format!("invalid end `{written}`: expected a day such as 2027-01-31, without quotes");
+    end.map(|end| Some(end.timestamp().into())).ok_or_else(|| D::Error::custom(invalid()))
+}
+
+impl TableOrText for Exception {
+    const WANTED: &'static str =
+        "a network such as \"192.0.2.0/24\", or a table with `address`, `reason` and `until`";
+
+    fn of_text(text: &str) -> Result<Self, String> {
+        text.parse().map(|NetworkValue(address)| Self { address: Some(address), ..Self::default() })
+    }
+}
+
+impl Exception {
+    /// Whether it holds.
+    pub fn holds(&self, now: SystemTime) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+
+    /// What is to be known of its end, where that has come or comes soon. `key` says where it is written.
+    pub fn trouble(&self, key: &str, now: SystemTime) -> Option<String> {
+        let until = self.until.filter(|until| *until <= now + SOON)?;
+        let what = if self.holds(now) { "ends" } else { "has ended" };
+        let of = self.address.map_or_else(String::new, |address| format!(" of {address}"));
+        let why = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        Some(format!("the exception{of} in `{key}`{why} {what}: {}", timestamp(until)))
+    }
 }

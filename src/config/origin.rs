@@ -2,11 +2,14 @@
 
 use super::faults::Faults;
 use super::limits::Timeouts;
-use super::origin_url::OriginUrl;
-use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs};
+use super::user_info::without_user_info;
+use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs, from_text, web_url};
 use serde::Deserialize;
 use smart_default::SmartDefault;
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// The origin of a site: its servers, and how they are used.
@@ -135,14 +138,9 @@ impl TableOrText for OriginServer {
 }
 
 /// The weight where none is written.
-const EQUAL: u32 = 1;
-
 const fn equal() -> u32 {
-    EQUAL
+    1
 }
-
-/// The largest weight: a hundred to one is a drained server.
-const HEAVIEST: u32 = 100;
 
 impl Origin {
     /// The origin that is one server with the defaults.
@@ -153,19 +151,14 @@ impl Origin {
     /// Notes what is wrong with what is written as `key`.
     pub(super) fn check(&self, key: &str, faults: &mut Faults<'_>) {
         let Self { servers, health, .. } = self;
-        if servers.is_empty() {
-            faults.push_at(
-                Some(key),
-                "an origin without `servers`",
-                "write `servers = [\"http://127.0.0.1:3000\"]`",
-            );
-        } else if servers.iter().all(|server| server.weight == 0) {
-            faults.push_at(Some(key), "all servers have weight 0", "give one at least a weight of 1");
-        }
+        let hint = "write `servers = [\"http://127.0.0.1:3000\"]`";
+        faults.require(!servers.is_empty(), key, "an origin without `servers`", hint);
+        let is_weighted = servers.is_empty() || servers.iter().any(|server| server.weight > 0);
+        faults.require(is_weighted, key, "all servers have weight 0", "give one at least a weight of 1");
         for OriginServer { url, weight, server_name } in servers {
-            let (message, hint) =
-                (format!("`weight = {weight}` of {url}"), format!("write a number from 0 to {HEAVIEST}"));
-            faults.require(*weight <= HEAVIEST, key, message, &hint);
+            let message = format!("`weight = {weight}` of {url}");
+            // A hundred to one is a drained server.
+            faults.require(*weight <= 100, key, message, "write a number from 0 to 100");
             // Without a name nobody would check whose certificate it is.
             let is_fine = server_name.as_ref().is_none_or(|name| !name.is_empty() && url.is_tls());
             let message = format!("`server_name` of {url} needs a name and an https:// URL");
@@ -178,16 +171,7 @@ impl Origin {
 impl OriginServer {
     /// A server with the defaults.
     pub const fn new(url: OriginUrl) -> Self {
-        Self { url, weight: EQUAL, server_name: None }
-    }
-
-    /// The name that its certificate must be for.
-    pub fn server_name(&self) -> &str {
-        let of_url = match &self.url {
-            OriginUrl::Tcp { host, .. } => &**host,
-            OriginUrl::Socket(_) => "localhost",
-        };
-        self.server_name.as_deref().unwrap_or(of_url)
+        Self { url, weight: equal(), server_name: None }
     }
 }
 
@@ -202,5 +186,136 @@ impl HealthCheck {
         let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
         let message = format!("`health`: invalid path `{path}`");
         faults.require(is_path, key, message, "write one such as `/healthz`");
+    }
+}
+
+/// Where one server of an origin is reached. Names are resolved while the gateway runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum OriginUrl {
+    /// A server that listens on TCP.
+    Tcp {
+        /// Whether it speaks TLS.
+        tls: bool,
+        /// Host name or IP address, an IPv6 address without brackets.
+        host: Box<str>,
+        /// TCP port.
+        port: u16,
+    },
+    /// A server that listens on a Unix socket.
+    Socket(PathBuf),
+}
+
+impl fmt::Display for OriginUrl {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => write!(out, "unix:{}", path.display()),
+            Self::Tcp { tls, host, port } => {
+                let scheme = if *tls { "https" } else { "http" };
+                write!(out, "{scheme}://{}:{port}", bracketed(host))
+            }
+        }
+    }
+}
+
+impl OriginUrl {
+    /// Whether it speaks TLS.
+    pub const fn is_tls(&self) -> bool {
+        matches!(self, Self::Tcp { tls: true, .. })
+    }
+
+    /// What a request that names no host is for: the host and port of the URL, the port only where it is not
+    /// the scheme's own (RFC 9110 §4.2.1).
+    pub fn authority(&self) -> String {
+        match self {
+            Self::Socket(_) => "localhost".to_owned(),
+            Self::Tcp { tls, host, port } if *port == default_port(*tls) => bracketed(host).into_owned(),
+            Self::Tcp { host, port, .. } => format!("{}:{port}", bracketed(host)),
+        }
+    }
+}
+
+fn bracketed(host: &str) -> Cow<'_, str> {
+    if host.contains(':') { format!("[{host}]").into() } else { host.into() }
+}
+
+const fn default_port(tls: bool) -> u16 {
+    if tls { 443 } else { 80 }
+}
+
+from_text!(OriginUrl);
+
+impl FromStr for OriginUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shown = without_user_info(text);
+        let fault = |expected: &str| Err(format!("`{shown}`: {expected}"));
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = Path::new(path.strip_prefix("//").unwrap_or(path));
+            if path.is_absolute() && path.file_name().is_some() {
+                return Ok(Self::Socket(path.to_owned()));
+            }
+            return fault("write the whole path of the socket, such as `unix:/run/app.sock`");
+        }
+        let no_url = || format!("invalid origin `{shown}`: expected a URL such as `http://127.0.0.1:3000`");
+        let url = web_url(text).filter(|url| url.port() != Some(0)).ok_or_else(no_url)?;
+        if url.path() != "/" || url.query().is_some() || text.contains(['@', '#']) {
+            return fault("an origin has no path, query or user; write only scheme, host and port");
+        }
+        let tls = url.scheme() == "https";
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).into();
+        Ok(Self::Tcp { tls, host, port: url.port().unwrap_or_else(|| default_port(tls)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<String> {
+        text.parse::<OriginUrl>().ok().map(|origin| origin.to_string())
+    }
+
+    #[test]
+    fn reads_urls_of_scheme_host_and_port() {
+        assert_eq!(shown("http://127.0.0.1:3000").as_deref(), Some("http://127.0.0.1:3000"));
+        assert_eq!(shown("http://example.org/").as_deref(), Some("http://example.org:80"));
+        assert_eq!(shown("http://[::1]:3000").as_deref(), Some("http://[::1]:3000"));
+        assert_eq!(shown("https://example.org").as_deref(), Some("https://example.org:443"));
+        assert_eq!(shown("unix:/run/app.sock").as_deref(), Some("unix:/run/app.sock"));
+        assert_eq!(shown("unix:///run/app.sock").as_deref(), Some("unix:/run/app.sock"));
+    }
+
+    #[test]
+    fn refuses_what_it_could_not_honour() {
+        for (bad, told) in [
+            ("http://example.org/app", "`http://example.org/app`: an origin has no path"),
+            ("http://u:s3cret@example.org", "`http://(hidden)@example.org`: an origin has no path"),
+            ("unix:app.sock", "`unix:app.sock`: write the whole path"),
+        ] {
+            let error = bad.parse::<OriginUrl>().unwrap_err();
+            assert!(error.starts_with(told), "{error}");
+        }
+        for bad in [
+            "",
+            "example.org:80",
+            "127.0.0.1:3000",
+            "ftp://h",
+            "http://",
+            "http://h:0",
+            "http://h:99999",
+            "unix:/",
+        ] {
+            assert_eq!(shown(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_authority_has_a_port_only_where_it_is_needed() {
+        let authority = |text: &str| text.parse::<OriginUrl>().unwrap().authority();
+        assert_eq!(authority("http://a"), "a");
+        assert_eq!(authority("https://a:80"), "a:80");
+        assert_eq!(authority("http://[::1]:3000"), "[::1]:3000");
+        assert_eq!(authority("unix:/a"), "localhost");
     }
 }

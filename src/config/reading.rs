@@ -4,11 +4,11 @@
 //! The first two are told by what they are: only regular files are read, and opening waits for nobody. The third stops
 //! whoever touches it, so a thread of its own does.
 
-use super::bounded::{BoundedThreads, TimedOut};
+use super::bounded::BoundedThreads;
 use super::error::{CREDENTIAL, ConfigError};
 use crate::record::at_once;
 use std::collections::BTreeMap;
-use std::fs::{File, FileType, Metadata, OpenOptions};
+use std::fs::{FileType, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -41,14 +41,6 @@ pub struct FileMark {
     modified: (i64, i64),
 }
 
-impl FileMark {
-    /// That of a file of which its folder says this.
-    pub fn of(metadata: &Metadata) -> Self {
-        let modified = (metadata.mtime(), metadata.mtime_nsec());
-        Self { inode: metadata.ino(), size: metadata.len(), modified }
-    }
-}
-
 /// What a file looks like, or why that cannot be told.
 pub type MarkFound = Result<FileMark, io::ErrorKind>;
 
@@ -62,9 +54,10 @@ pub fn marks_of(files: impl Iterator<Item = PathBuf>) -> FileMarks {
         folders.entry(file.parent().unwrap_or(&file).to_owned()).or_default().push(file);
     }
     let of_folder = |(folder, files): (PathBuf, Vec<PathBuf>)| {
-        let mark = |file: &PathBuf| match std::fs::metadata(file) {
-            Ok(metadata) => Ok(FileMark::of(&metadata)),
-            Err(error) => Err(error.kind()),
+        let mark = |file: &PathBuf| -> MarkFound {
+            let found = std::fs::metadata(file).map_err(|error| error.kind())?;
+            let modified = (found.mtime(), found.mtime_nsec());
+            Ok(FileMark { inode: found.ino(), size: found.len(), modified })
         };
         let unseen = files.clone();
         let look = move || files.into_iter().map(|file| (file.clone(), mark(&file))).collect::<Vec<_>>();
@@ -103,18 +96,7 @@ pub fn contents(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, ConfigErr
 /// system does not answer ([`io::ErrorKind::TimedOut`]).
 pub fn read(path: &Path, most: u64) -> io::Result<FileContents> {
     let owned = path.to_owned();
-    with_timeout(path, move || {
-        let (file, metadata) = open(&owned)?;
-        let mut bytes = Vec::new();
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
-            return Err(io::Error::new(
-                io::ErrorKind::FileTooLarge,
-                format!("it is larger than {most} bytes"),
-            ));
-        }
-        Ok(FileContents { bytes, metadata })
-    })?
+    with_timeout(path, move || read_regular(&owned, most))?
 }
 
 /// Does `work`, which touches `path` and perhaps what lies beside it, for as long as a file may take.
@@ -125,9 +107,9 @@ pub fn with_timeout<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    FILES.run(&path.to_string_lossy(), work).map_err(|TimedOut| {
-        io::Error::new(io::ErrorKind::TimedOut, "the file system that it lies on does not answer")
-    })
+    let silent =
+        || io::Error::new(io::ErrorKind::TimedOut, "the file system that it lies on does not answer");
+    FILES.run(&path.to_string_lossy(), work).ok_or_else(silent)
 }
 
 /// How often a file system has not answered since the start. When this has risen, something was not read.
@@ -135,11 +117,8 @@ pub fn unanswered() -> u64 {
     FILES.given_up()
 }
 
-/// Opens the regular file at `path`. It waits for no other program, but it may for a disk: see [`with_timeout`].
-///
-/// # Errors
-/// When it cannot be opened, or is no regular file.
-pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
+/// The same for as long as it takes: it waits for no other program, but it may for a disk.
+fn read_regular(path: &Path, most: u64) -> io::Result<FileContents> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix(CREDENTIAL)) {
         let remedy = format!("no service manager hands it over; the unit needs `LoadCredential={name}:FILE`");
         return Err(io::Error::new(io::ErrorKind::NotFound, remedy));
@@ -149,7 +128,13 @@ pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let file = at_once(OpenOptions::new().read(true)).open(path)?;
     let metadata = file.metadata()?;
     require_regular_file(metadata.file_type())?;
-    Ok((file, metadata))
+    let mut bytes = Vec::new();
+    let length = file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(length).unwrap_or(u64::MAX) > most {
+        let reason = format!("it is larger than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(FileContents { bytes, metadata })
 }
 
 fn require_regular_file(kind: FileType) -> io::Result<()> {

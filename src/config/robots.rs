@@ -1,17 +1,15 @@
 //! What a site's robots.txt is made of: `robots = …`.
 
 use super::faults::Faults;
-use super::origin_url::OriginUrl;
-use super::values::{DurationValue, PurposeValue, TableOrText, WrittenAs, from_text, web_url, written};
-use crate::identify::Purpose;
+use super::origin::OriginUrl;
+use super::values::{DurationValue, TableOrText, WrittenAs, from_text, web_url, written};
+use crate::identify::{Purpose, PurposeSet};
 use serde::{Deserialize, Deserializer};
 use smart_default::SmartDefault;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-
-/// A crawler may use a copy for 24 hours (RFC 9309 §2.4), and so may the gateway.
-const RAREST: Duration = Duration::from_secs(86_400);
+use url::Position;
 
 /// What a site's robots.txt is made of; the origin's own where nothing is said.
 #[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
@@ -36,16 +34,17 @@ pub struct RobotsConfig {
     pub additions: Option<PathBuf>,
     /// Purposes whose crawlers are shut out.
     #[serde(deserialize_with = "purposes")]
-    #[cfg_attr(test, schemars(with = "Vec<PurposeValue>"))]
+    #[cfg_attr(test, schemars(with = "Vec<PurposeSet>"))]
     pub block: Vec<Purpose>,
     /// Tokens and names of crawlers that are not.
     pub except: Vec<String>,
 }
 
 /// Where a site's own rules come from that are in no file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum RobotsFrom {
     /// From the origin.
     #[default]
@@ -83,19 +82,9 @@ impl RobotsConfig {
         Self { from: RobotsFrom::None, ..Self::default() }
     }
 
-    /// The file with the site's own rules.
-    pub fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
-    }
-
     /// The same where its rules are the origin's, which says how that is asked.
     pub fn origin(&self) -> Option<&Self> {
         (self.file.is_none() && self.from == RobotsFrom::Origin).then_some(self)
-    }
-
-    /// All files that it is made of.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.file().into_iter().chain(self.additions.as_deref())
     }
 
     /// Whether anything is put beside the site's own rules.
@@ -104,26 +93,21 @@ impl RobotsConfig {
     }
 
     /// The word for where the site's own rules come from: `file`, `origin`, `none`.
-    pub const fn source_word(&self) -> &'static str {
-        match (&self.file, self.from) {
-            (Some(_), _) => "file",
-            (None, RobotsFrom::Origin) => "origin",
-            (None, RobotsFrom::None) => "none",
-        }
+    pub fn source_word(&self) -> &'static str {
+        if self.file.is_some() { "file" } else { self.from.into() }
     }
 
     /// Notes what is wrong with what is written as `key`.
     pub(super) fn check(&self, key: &str, faults: &mut Faults<'_>) {
-        let is_written = |name: &str, faults: &Faults<'_>| faults.has(&format!("{key}.{name}"));
-        if self.file.is_some() && is_written("from", faults) {
-            faults.push_at(Some(key), "`robots` with both `file` and `from`", "keep one of the two");
-        }
-        let asks = ["every", "host", "url"].iter().any(|name| is_written(name, faults));
+        let is_one = self.file.is_none() || !faults.has(&format!("{key}.from"));
+        faults.require(is_one, key, "`robots` with both `file` and `from`", "keep one of the two");
+        let asks = ["every", "host", "url"].iter().any(|name| faults.has(&format!("{key}.{name}")));
         let message = "`every`, `host` and `url` say how the origin is asked, and it is not";
         let hint = "write `from = \"origin\"`, or remove them";
         faults.require(!asks || self.origin().is_some(), key, message, hint);
         let fit = "a time from `1s` to `24h`, for which RFC 9309 §2.4 lets a copy be used";
-        faults.within(&format!("{key}.every"), &self.every, Duration::from_secs(1)..=RAREST, fit);
+        let range = Duration::from_secs(1)..=Duration::from_secs(86_400);
+        faults.within(&format!("{key}.every"), &self.every, range, fit);
         for (at, purpose) in self.block.iter().enumerate() {
             let is_new = !self.block.iter().take(at).any(|before| before == purpose);
             let message = format!("`{purpose}` is twice in `block`");
@@ -137,8 +121,8 @@ impl RobotsConfig {
 
 /// `ai` stands for several.
 fn purposes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Purpose>, D::Error> {
-    let sets = Vec::<PurposeValue>::deserialize(deserializer)?;
-    Ok(sets.into_iter().flat_map(|set| set.0.purposes()).collect())
+    let sets = Vec::<PurposeSet>::deserialize(deserializer)?;
+    Ok(sets.into_iter().flat_map(PurposeSet::purposes).collect())
 }
 
 written! {
@@ -163,11 +147,11 @@ impl FromStr for RobotsUrl {
         let read = || {
             let url = web_url(text).filter(|_| !text.contains('@'))?;
             let server = url.origin().ascii_serialization().parse().ok()?;
-            let path = match (url.path(), url.query()) {
-                ("/", None) => "/robots.txt".into(),
-                (path, None) => path.into(),
-                (path, Some(query)) => format!("{path}?{query}").into(),
+            let path = match &url[Position::BeforePath..Position::AfterQuery] {
+                "/" => "/robots.txt",
+                path => path,
             };
+            let path = path.into();
             Some(Self { server, path })
         };
         let expected = "expected the URL of a robots.txt, such as `https://example.org/robots.txt`";
@@ -190,7 +174,7 @@ mod tests {
 
     #[test]
     fn each_form_is_read() {
-        assert!(robots("robots = \"r.txt\"").unwrap().file().unwrap().ends_with("r.txt"));
+        assert!(robots("robots = \"r.txt\"").unwrap().file.as_deref().unwrap().ends_with("r.txt"));
         assert_eq!(robots("robots = { from = \"none\" }").unwrap(), RobotsConfig::none());
         let made = robots(
             "robots = { from = \"origin\", every = \"10m\", additions = \"more.txt\", block = [\"ai-train\"], \
@@ -206,7 +190,7 @@ mod tests {
         assert_eq!((url.server.to_string().as_str(), &*url.path), ("https://cdn.example:443", "/r?x=1"));
         assert_eq!((made.block, made.except), (vec![Purpose::AiTrain], vec!["Applebot-Extended".to_owned()]));
         let file = robots("robots = { file = \"r.txt\", block = [\"ai-train\", \"ai-search\"] }").unwrap();
-        assert!(file.file().is_some() && file.is_composed());
+        assert!(file.file.is_some() && file.is_composed());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `robots_tags`: what forwarded answers say to robots of themselves, by path and by whom they are for.
 
-use super::values::{PurposeValue, from_text, written};
-use crate::identify::Identity;
+use super::values::{from_text, written};
+use crate::identify::{Identity, PurposeSet};
 use crate::robots::{ParseLimits, Robots};
 use serde::Deserialize;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub struct RobotsTag {
     /// What is said.
     rules: Vec<TagRule>,
     /// To whom; to everybody where there is none.
-    purpose: Option<PurposeValue>,
+    purpose: Option<PurposeSet>,
     /// Of which paths; of all where there is none.
     path: Option<TagPath>,
 }
@@ -73,7 +73,7 @@ impl RobotsTag {
         let is_of_path =
             self.path.as_ref().is_none_or(|TagPath(_, robots)| !robots.judge::<&str>(&[], true, path).allow);
         let mut token = None;
-        if let Some(PurposeValue(purposes)) = self.purpose {
+        if let Some(purposes) = self.purpose {
             let is_meant = identity.is_judged() && identity.purpose.is_some_and(|own| purposes.contains(own));
             token = Some(identity.tokens.first().filter(|_| is_meant)?);
         }

@@ -21,10 +21,9 @@ impl Config {
     pub fn for_self_test(self, folder: &Path, origin: SocketAddr) -> Self {
         let url = OriginUrl::Tcp { tls: false, host: origin.ip().to_string().into(), port: origin.port() };
         let origin = Origin::single(url);
-        let host = HostPattern::Exact(SELF_TEST_HOST.into());
         let own = SiteConfig {
             name: SELF_TEST_HOST.to_owned(),
-            hosts: vec![host],
+            hosts: SELF_TEST_HOST.parse::<HostPattern>().into_iter().collect(),
             mode: Some(Mode::Enforce),
             robots: RobotsConfig::of_file(folder.join("robots.txt")),
             ..SiteConfig::of_origin(origin.clone())

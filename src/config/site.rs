@@ -43,7 +43,6 @@ pub struct SiteConfig {
     /// Whether crawl delays are enforced.
     pub crawl_delay: PaceChoice,
     /// Whether its origin drops path parameters.
-    #[serde(with = "PathParametersForm")]
     pub path_parameters: PathParameters,
     /// Whether the gateway sees every read of its robots.txt; `None` where requests are to show it.
     pub reads: Option<Reads>,
@@ -59,14 +58,6 @@ pub struct SiteConfig {
     /// How it refuses.
     #[serde(with = "RefusalForm")]
     pub refusal: RefusalPolicy,
-}
-
-#[derive(Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(remote = "PathParameters", rename_all = "kebab-case")]
-pub(super) enum PathParametersForm {
-    Keep,
-    Drop,
 }
 
 /// As the file writes it; the layer of refusals reads no formats.

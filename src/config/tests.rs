@@ -5,15 +5,17 @@
 use super::modes::PageUrl;
 use super::robots::{RobotsHost, RobotsUrl};
 use super::robots_tags::{TagPath, TagRule};
-use super::site::{PathParametersForm, RefusalForm};
+use super::site::RefusalForm;
 use super::values::{
     AdminValue, DurationValue, Ed25519Value, FieldToKeep, FieldToRemove, ListedAs, ListenValue, MemorySize,
-    NetworkValue, PurposeValue, RateValue, SizeValue, TextOrTable, WrittenAs,
+    NetworkValue, RateValue, SizeValue, TextOrTable, WrittenAs,
 };
 use super::verify::{MirrorValue, RefreshValue, ResolverValue};
-use super::{Config, ForwardedFieldForm, HostPattern, OriginUrl};
+use super::{Config, HostPattern, OriginUrl};
 use crate::enforce::Mode;
-use crate::identify::Purpose;
+use crate::identify::{Purpose, PurposeSet};
+use crate::request::forwarded::ForwardedField;
+use crate::request::target::PathParameters;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serializer;
@@ -21,7 +23,7 @@ use serde::ser::Error as _;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::Path;
-use strum::VariantArray as _;
+use strum::VariantArray;
 
 impl<V: JsonSchema> JsonSchema for WrittenAs<V> {
     fn inline_schema() -> bool {
@@ -95,7 +97,7 @@ macro_rules! never_written {
     )*};
 }
 
-never_written!(WrittenAs<V>: V, ListedAs<V>: V, ForwardedFieldForm, PathParametersForm, RefusalForm);
+never_written!(WrittenAs<V>: V, ListedAs<V>: V, RefusalForm);
 
 /// A date of TOML, without quotes.
 pub(super) struct LocalDate;
@@ -123,6 +125,7 @@ forms! {
     Ed25519Value = { "title": "public key" },
     FieldToKeep = { "title": "name of a field" },
     FieldToRemove = { "title": "name of a field" },
+    ForwardedField = { "enum": words::<ForwardedField>() },
     HostPattern = { "title": "host" },
     ListenValue = { "title": "IP address and port" },
     LocalDate = { "title": "date", "format": "date" },
@@ -131,7 +134,8 @@ forms! {
     NetworkValue = { "title": "network" },
     OriginUrl = { "title": "URL" },
     PageUrl = { "title": "URL" },
-    PurposeValue = { "title": "purpose", "enum": purposes() },
+    PathParameters = { "enum": words::<PathParameters>() },
+    PurposeSet = { "title": "purpose", "enum": purposes() },
     RateValue = { "title": "rate, or `off`", "pattern": "^([0-9]+/[smh]|off)$" },
     RefreshValue = { "title": "duration, or `off`", "pattern": "^([0-9]+(ms|s|m|h|d|w)|off)$" },
     ResolverValue = { "title": "IP address, or one and a port" },
@@ -142,8 +146,12 @@ forms! {
     TagRule = { "title": "rule" },
 }
 
+fn words<T: VariantArray + Copy + Into<&'static str>>() -> Vec<&'static str> {
+    T::VARIANTS.iter().map(|one| (*one).into()).collect()
+}
+
 fn purposes() -> Vec<&'static str> {
-    ["ai"].into_iter().chain(Purpose::VARIANTS.iter().map(|one| one.as_str())).collect()
+    ["ai"].into_iter().chain(words::<Purpose>()).collect()
 }
 
 const SCHEMA: &str = "conf/gateway.schema.json";
@@ -164,7 +172,10 @@ pub(crate) fn assert_is(path: &str, expected: &str) {
 pub(crate) fn schema() -> Value {
     let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<Config>();
     schema.insert("title".to_owned(), "gateway.toml of robots-gateway".into());
-    schema.to_value()
+    let mut schema = schema.to_value();
+    // What this machine is called is no default of others.
+    schema["definitions"]["FleetConfig"]["properties"]["name"].as_object_mut().unwrap().remove("default");
+    schema
 }
 
 #[test]

@@ -10,12 +10,8 @@ const HIDDEN: &str = "(hidden)";
 /// `text` without what may be user names and passwords of URLs in it. Rather too much is hidden than too little: all
 /// before the last `@` of a line, back to `://`, or to the quotation mark where there is none and a colon stands between.
 #[must_use]
-pub fn without_user_info(text: &str) -> Cow<'_, str> {
-    if !text.contains('@') {
-        return Cow::Borrowed(text);
-    }
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line_without_user_info).collect();
-    Cow::Owned(lines.join("\n"))
+pub(super) fn without_user_info(text: &str) -> String {
+    text.split('\n').map(line_without_user_info).collect::<Vec<_>>().join("\n")
 }
 
 fn line_without_user_info(line: &str) -> Cow<'_, str> {
@@ -27,9 +23,8 @@ fn line_without_user_info(line: &str) -> Cow<'_, str> {
 
 /// Where what is written like `user:password` begins. An address of mail is nothing to hide.
 fn start_without_scheme(before: &str) -> Option<usize> {
-    let quotation = before.find(['`', '"']).map(|at| at + 1);
-    let word = || before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-    let start = quotation.unwrap_or_else(word);
+    let before_it = before.find(['`', '"']).or_else(|| before.rfind(char::is_whitespace));
+    let start = before_it.map_or(0, |at| at + 1);
     let written = before.get(start..)?;
     (written.contains(':') && !written.starts_with("mailto:")).then_some(start)
 }

@@ -2,20 +2,23 @@
 //!
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
-use crate::http::claims::{FieldPattern, FieldPatternError};
-use crate::identify::{PurposeSet, UnknownWord};
+use crate::http::claims::FieldPattern;
+use crate::identify::{Obeys, Purpose, PurposeSet, TokenBasis, UnknownWord};
 use crate::record::JournalRate;
 use crate::request::address::{Network, NetworkError};
+use crate::request::forwarded::ForwardedField;
+use crate::request::target::PathParameters;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
+use strum::VariantArray;
 use url::Url;
 
 /// The form in which a value is written.
@@ -78,6 +81,31 @@ macro_rules! from_text {
     )*};
 }
 pub(super) use from_text;
+
+from_text!(Purpose, PurposeSet);
+
+/// Choices that are written as a word. The layers that they are of read no formats.
+macro_rules! from_word {
+    ($($value:ty),*) => {$(
+        impl<'de> Deserialize<'de> for $value {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                word(deserializer)
+            }
+        }
+    )*};
+}
+
+from_word!(ForwardedField, PathParameters, Obeys, TokenBasis);
+
+fn word<'de, T, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>
+where
+    T: VariantArray + Copy + Into<&'static str>,
+{
+    let written = String::deserialize(deserializer)?;
+    let words = || T::VARIANTS.iter().map(|value| -> &'static str { (*value).into() });
+    let found = words().position(|word| word == written).and_then(|at| T::VARIANTS.get(at).copied());
+    found.ok_or_else(|| D::Error::custom(UnknownWord::among("word", &written, words())))
+}
 
 /// Forms of values that are written as a text: what each stands for, and how it is read.
 macro_rules! written {
@@ -151,10 +179,6 @@ written! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub NetworkValue(Network) = |text| text.parse().map_err(|error: NetworkError| error.to_string());
 
-    /// A purpose, or `ai` for all of them that are AI's.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub(super) PurposeValue(PurposeSet) = |text| text.parse().map_err(|error: UnknownWord| error.to_string());
-
     /// A rate: `"100/s"`, `"60/m"`, or `"off"` for none.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub RateValue(Option<JournalRate>) = |text| {
@@ -168,12 +192,10 @@ written! {
     };
 
     /// The name of a field that is taken out of requests.
-    pub(super) FieldToRemove(FieldPattern) =
-        |text| FieldPattern::to_remove(text).map_err(|error: FieldPatternError| error.to_string());
+    pub(super) FieldToRemove(FieldPattern) = FieldPattern::to_remove;
 
     /// The name of a field that is passed on.
-    pub(super) FieldToKeep(FieldPattern) =
-        |text| FieldPattern::to_keep(text).map_err(|error: FieldPatternError| error.to_string());
+    pub(super) FieldToKeep(FieldPattern) = FieldPattern::to_keep;
 
     /// A public key of Ed25519, as `openssl` writes it.
     pub(super) Ed25519Value([u8; 32]) = |text| {
@@ -182,6 +204,11 @@ written! {
                         `openssl pkey -in key.pem -pubout`";
         key().ok_or_else(|| expected.to_owned())
     };
+}
+
+/// A default of so many seconds.
+pub(super) const fn seconds<const SECONDS: u64>() -> Duration {
+    Duration::from_secs(SECONDS)
 }
 
 /// How a public key of Ed25519 begins (RFC 8410 §4).

@@ -1,13 +1,15 @@
 //! Verbs, options and their help.
 
-use super::report::TimeArgument;
+use super::report::moment;
 use crate::identify::PurposeSet;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 mod fleet;
 mod past;
@@ -15,7 +17,7 @@ mod setup;
 
 pub(super) use fleet::{FleetArgs, FleetVerb, PublishArgs};
 pub(super) use past::{DiffArgs, ReplayArgs};
-pub(super) use setup::{BesideProxy, CompletionsArgs, DoctorArgs, InitArgs, ManArgs, ModeArgs};
+pub(super) use setup::{BesideProxy, DoctorArgs, InitArgs, ModeArgs};
 
 /// Options that every verb has, below its own.
 const COMMON: &str = "Common options";
@@ -75,17 +77,25 @@ fn formats(others: &'static [Format]) -> impl TypedValueParser<Value = Format> {
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     /// Send an alert to the webhook, to see that one arrives
-    #[command(after_help = include_str!("args/examples/alerts.txt"))]
-    Alerts(AlertsArgs),
+    #[command(subcommand, after_help = include_str!("args/examples/alerts.txt"))]
+    Alerts(AlertsVerb),
     /// Copy the store to a file, whole, while the gateway runs or not
     #[command(after_help = include_str!("args/examples/backup.txt"))]
-    Backup(BackupArgs),
+    Backup {
+        /// The file to write; it must not exist
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Load everything as the gateway would, and print every error and finding
     #[command(after_help = include_str!("args/examples/check.txt"))]
     Check(CheckArgs),
     /// Print what completes this program's options in a shell
     #[command(after_help = include_str!("args/examples/completions.txt"))]
-    Completions(CompletionsArgs),
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
     /// Show the crawlers that are known, or how a header is recognised
     #[command(after_help = include_str!("args/examples/crawlers.txt"))]
     Crawlers(CrawlersArgs),
@@ -109,7 +119,11 @@ pub(super) enum Verb {
     Lint(LintArgs),
     /// Print the manual pages
     #[command(after_help = include_str!("args/examples/man.txt"))]
-    Man(ManArgs),
+    Man {
+        /// Write one page for each verb into this folder [default: the page of gatewayctl, on standard output]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Show which modes are in force, or change one
     #[command(after_help = include_str!("args/examples/mode.txt"))]
     Mode(ModeArgs),
@@ -131,27 +145,13 @@ pub(super) enum Verb {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct BackupArgs {
-    /// The file to write; it must not exist
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct CheckArgs {
     /// Let warnings fail the check
-    #[arg(long, value_name = "WHAT")]
-    pub(super) deny: Option<Deny>,
+    #[arg(long, value_name = "WHAT", value_parser = ["warnings"])]
+    pub(super) deny: Option<String>,
     /// Do not ask the origins for their own robots.txt
     #[arg(long)]
     pub(super) offline: bool,
-}
-
-/// What makes a check fail beside errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Deny {
-    /// Warnings.
-    Warnings,
 }
 
 #[derive(Debug, Args)]
@@ -165,12 +165,6 @@ pub(super) struct CrawlersArgs {
     pub(super) purpose: Option<PurposeSet>,
     #[command(subcommand)]
     pub(super) verb: Option<CrawlersVerb>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct AlertsArgs {
-    #[command(subcommand)]
-    pub(super) verb: AlertsVerb,
 }
 
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -212,8 +206,8 @@ pub(super) struct LintArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
     /// Let warnings fail the lint
-    #[arg(long, value_name = "WHAT")]
-    pub(super) deny: Option<Deny>,
+    #[arg(long, value_name = "WHAT", value_parser = ["warnings"])]
+    pub(super) deny: Option<String>,
     /// Output format
     #[arg(long, value_parser = formats(&[Format::Sarif, Format::Github]), default_value = "text")]
     pub(super) format: Format,
@@ -223,11 +217,11 @@ pub(super) struct LintArgs {
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct ReportArgs {
     /// Start this long ago (24h, 7d) or at this time (2026-11-19, 2026-11-19T08:00:00Z) [default: 24h]
-    #[arg(long, value_name = "T")]
-    pub(super) since: Option<TimeArgument>,
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub(super) since: Option<SystemTime>,
     /// End this long ago or at this time [default: now]
-    #[arg(long, value_name = "T")]
-    pub(super) until: Option<TimeArgument>,
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub(super) until: Option<SystemTime>,
     /// Only this site
     #[arg(long, value_name = "SITE")]
     pub(super) site: Option<String>,

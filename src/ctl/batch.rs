@@ -6,7 +6,7 @@
 use super::args::{Cli, ExplainArgs};
 use super::explain::{ExplainAnswer, facts, invalid_target, judge_trial};
 use super::output::Output;
-use super::trial::TrialPolicy;
+use super::which_config::TrialPolicy;
 use super::{VerbFailure, VerbOutcome, VerbResult};
 use crate::decide::Ruling;
 use crate::identify::Proof;
@@ -90,7 +90,7 @@ fn judge(trial: &TrialPolicy, question: Value) -> Result<ExplainAnswer, String> 
     let user_agent = bytes(question.user_agent.as_deref(), question.user_agent_b64.as_deref())?;
     let sent = bytes(question.target.as_deref(), question.target_b64.as_deref())?;
     let sent = sent.ok_or("missing field `target`")?;
-    let brought = robots.map(|robots| trial.site.judging_by(&robots, &trial.limits));
+    let brought = robots.map(|robots| trial.judging_by(&robots));
     let site = brought.as_ref().unwrap_or(&trial.site);
     match (&question.token, user_agent) {
         (Some(_), Some(_)) => Err("give either `token` or `user_agent`".to_owned()),

@@ -19,13 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// To keep a mode takes a write to a disk, perhaps after another one.
 const WRITING: Duration = Duration::from_secs(15);
 
-/// What a gateway answered: as it came, and what of it is told to people.
-pub(super) struct GatewayAnswer<T> {
-    pub(super) json: Value,
-    /// The same in its type.
-    pub(super) told: T,
-}
-
 /// How long the answer to a question may take.
 fn patience(path: &str, query: &str) -> Duration {
     match path {
@@ -41,7 +34,7 @@ pub(super) fn ask<T: DeserializeOwned>(
     method: &str,
     path: &str,
     options: &impl Serialize,
-) -> Result<GatewayAnswer<T>, VerbFailure> {
+) -> Result<T, VerbFailure> {
     let shown = socket.display();
     let query = query(options);
     let patience = patience(path, &query);
@@ -59,9 +52,7 @@ pub(super) fn ask<T: DeserializeOwned>(
     if !head.starts_with(b"HTTP/1.1 200") && !head.starts_with(b"HTTP/1.0 200") {
         return Err(VerbFailure(format!("{shown}: {}", String::from_utf8_lossy(body).trim_end())));
     }
-    let json: Value = serde_json::from_slice(body).map_err(|_| garbled())?;
-    let told = serde_json::from_value(json.clone()).map_err(|_| garbled())?;
-    Ok(GatewayAnswer { json, told })
+    serde_json::from_slice(body).map_err(|_| garbled())
 }
 
 /// Asks on a thread of its own: a gateway that is stopped may not even take the connection, and connecting cannot be told

@@ -4,7 +4,7 @@ use super::args::{Cli, CrawlersArgs};
 use super::output::Output;
 use super::{VerbOutcome, VerbResult, crawlers, which_config};
 use crate::identify::signature::{PublicKey, SignatureAgent};
-use crate::identify::{Basis, Card, Catalogue, ControlToken, Crawler, Identifier, Purpose, Sign};
+use crate::identify::{Basis, Card, ControlToken, Crawler, Identifier, Purpose, Sign};
 use crate::policy::{self, Evidence, KeyDirectory};
 use crate::record::format_span;
 use crate::report::amount;
@@ -16,29 +16,23 @@ use std::time::SystemTime;
 pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
     let config = which_config::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
-    let directories = || Evidence::key_directories(&config, identifier.catalogue());
-    match &arguments.user_agent {
-        Some(header) => recognised(&identifier, header, output)?,
-        None if output.is_json() => {
-            let catalogue = wanted(&identifier, arguments);
-            let directories = directories();
-            let crawlers: Vec<Value> =
-                catalogue.crawlers().iter().map(|crawler| entry(crawler, &directories)).collect();
-            let control_tokens: Vec<Value> = catalogue.control_tokens().iter().map(control).collect();
-            output.json(&json!({ "crawlers": crawlers, "control_tokens": control_tokens }))?;
-        }
-        None => output.render(&CrawlersText::of(&wanted(&identifier, arguments), &directories()))?,
+    if let Some(header) = &arguments.user_agent {
+        recognised(&identifier, header, output)?;
+        return Ok(VerbOutcome::Fine);
     }
-    Ok(VerbOutcome::Fine)
-}
-
-/// The catalogue, or what of it is for one purpose.
-fn wanted(identifier: &Identifier, arguments: &CrawlersArgs) -> Catalogue {
+    // All of the catalogue, or what of it is for one purpose.
     let all = identifier.catalogue();
     let is_wanted = |purpose| arguments.purpose.is_none_or(|wanted| wanted.contains(purpose));
-    let crawlers = all.crawlers().iter().filter(|crawler| is_wanted(crawler.purpose)).cloned().collect();
-    let control = all.control_tokens().iter().filter(|control| is_wanted(control.purpose)).cloned().collect();
-    Catalogue::new(crawlers, control)
+    let crawlers: Vec<&Crawler> = all.crawlers().iter().filter(|one| is_wanted(one.purpose)).collect();
+    let control: Vec<&ControlToken> =
+        all.control_tokens().iter().filter(|one| is_wanted(one.purpose)).collect();
+    let directories = Evidence::key_directories(&config, all);
+    let answer = json!({
+        "crawlers": crawlers.iter().map(|crawler| entry(crawler, &directories)).collect::<Vec<_>>(),
+        "control_tokens": control.iter().map(|token| self::control(token)).collect::<Vec<_>>(),
+    });
+    output.show(&answer, |_, output| output.render(&CrawlersText::of(&crawlers, &control, &directories)))?;
+    Ok(VerbOutcome::Fine)
 }
 
 fn entry(crawler: &Crawler, directories: &[KeyDirectory]) -> Value {
@@ -96,7 +90,7 @@ fn keys(directory: &KeyDirectory) -> Value {
     json!({
         "keys": keys,
         "age_seconds": directory.age(SystemTime::now()).map(|age| age.as_secs()),
-        "error": directory.error,
+        "error": directory.error(),
     })
 }
 
@@ -124,26 +118,29 @@ struct CrawlersText<'c> {
     head: String,
     rows: Vec<String>,
     signers: Vec<&'c KeyDirectory>,
-    control: &'c [ControlToken],
+    control: &'c [&'c ControlToken],
 }
 
 impl<'c> CrawlersText<'c> {
-    fn of(catalogue: &'c Catalogue, directories: &'c [KeyDirectory]) -> Self {
-        let names = catalogue.crawlers().iter().map(|crawler| crawler.name.chars().count());
+    fn of(crawlers: &[&Crawler], control: &'c [&'c ControlToken], directories: &'c [KeyDirectory]) -> Self {
+        let names = crawlers.iter().map(|crawler| crawler.name.chars().count());
         let width = names.max().unwrap_or_default().min(32);
         let row = |name: &str, client: &str, purpose: &str, obeys: &str, proof: &str, groups: &str| {
             format!("{name:<width$}  {client:<12}  {purpose:<9}  {obeys:<7}  {proof:<20}  {groups}")
         };
-        let rows = catalogue.crawlers().iter().map(|crawler| {
-            let Crawler { name, client, purpose, obeys, .. } = crawler;
-            row(name, client.as_str(), purpose.as_str(), obeys.into(), &proof(crawler), &groups(crawler))
+        let rows = crawlers.iter().map(|crawler| {
+            let Crawler { name, client, purpose, obeys, tokens, star, .. } = crawler;
+            let (proof, groups) = (proof(crawler), groups(tokens, *star));
+            row(name, client.as_str(), purpose.as_str(), obeys.into(), &proof, &groups)
         });
-        let is_shown = |one: &&KeyDirectory| one.crawlers.iter().any(|name| catalogue.get(name).is_some());
+        let is_shown = |directory: &&KeyDirectory| {
+            directory.crawlers.iter().any(|name| crawlers.iter().any(|crawler| crawler.name == *name))
+        };
         Self {
             head: row("name", "client", "purpose", "obeys", "proof", "groups, in order"),
             rows: rows.collect(),
             signers: directories.iter().filter(is_shown).collect(),
-            control: catalogue.control_tokens(),
+            control,
         }
     }
 }
@@ -173,9 +170,9 @@ fn proof(crawler: &Crawler) -> String {
     joined(methods(crawler), ",")
 }
 
-fn groups(crawler: &Crawler) -> String {
-    let tokens = crawler.tokens.iter().map(|token| &**token);
-    joined(tokens.chain(crawler.star.then_some("*")), ", ")
+/// The groups that a client's product tokens choose, in order.
+pub(super) fn groups(tokens: &[Box<str>], star: bool) -> String {
+    joined(tokens.iter().map(|token| &**token).chain(star.then_some("*")), ", ")
 }
 
 fn joined<'a>(words: impl Iterator<Item = &'a str>, separator: &str) -> String {

@@ -3,7 +3,7 @@
 //! The line may hold anything. What could move a terminal's cursor or turn its writing round is spelt out, and
 //! the mark stays below the right place all the same.
 
-use crate::record::is_harmful;
+use super::output::escape_harmful;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -38,19 +38,16 @@ impl Excerpt {
     pub(super) fn new(line: &[u8], column: usize, bytes: usize) -> Self {
         let start = column.saturating_sub(1).min(line.len());
         let end = start.saturating_add(bytes).min(line.len());
-        let part = |range: std::ops::Range<usize>| line.get(range).unwrap_or_default();
-        let (before, meant, after) =
-            (shown(part(0..start)), shown(part(start..end)), shown(part(end..line.len())));
-        let before = tail(&before, LEAD);
+        let part = |range: std::ops::Range<usize>| shown(line.get(range).unwrap_or_default());
+        let (before, meant, after) = (tail(&part(0..start), LEAD), part(start..end), part(end..line.len()));
         let room = WIDEST.saturating_sub(before.chars().count());
-        let (meant, cut) = head(&meant, room);
-        let room = room.saturating_sub(meant.chars().count());
-        let (after, cut_after) = if cut { (String::new(), true) } else { head(&after, room) };
-        let more = if cut_after { "…" } else { "" };
+        let head = |text: &str| text.chars().take(room).collect::<String>();
+        let rest = format!("{meant}{after}");
+        let more = if rest.chars().count() > room { "…" } else { "" };
         Self {
             indent: before.width(),
-            width: meant.width().max(1),
-            text: format!("{before}{meant}{after}{more}"),
+            width: head(&meant).width().max(1),
+            text: format!("{before}{}{more}", head(&rest)),
         }
     }
 }
@@ -59,13 +56,7 @@ impl Excerpt {
 fn shown(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        for symbol in chunk.valid().chars() {
-            match symbol {
-                '\t' => text.push(' '),
-                symbol if is_harmful(symbol) => text.extend(symbol.escape_default()),
-                symbol => text.push(symbol),
-            }
-        }
+        text.push_str(&escape_harmful(&chunk.valid().replace('\t', " ")));
         for byte in chunk.invalid() {
             // Writing to a `String` cannot fail.
             let _ = write!(text, "\\x{byte:02X}");
@@ -81,11 +72,6 @@ fn tail(text: &str, most: usize) -> String {
         return text.to_owned();
     }
     std::iter::once('…').chain(text.chars().skip(count - most)).collect()
-}
-
-/// The start of `text`, and whether there is more.
-fn head(text: &str, most: usize) -> (String, bool) {
-    (text.chars().take(most).collect(), text.chars().count() > most)
 }
 
 #[cfg(test)]

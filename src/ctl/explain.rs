@@ -1,15 +1,15 @@
 //! `gatewayctl explain`: one request through the gateway's own stages, with every step.
 
-mod pace;
+mod asked;
 mod sent;
-mod told;
 
 use super::args::{Cli, ExplainArgs};
+use super::crawlers::groups;
 use super::output::Output;
-use super::trial::TrialPolicy;
-use super::{VerbFailure, VerbOutcome, VerbResult, control, mode};
-use crate::control::{SiteStatus, StatusReport, UnknownPast};
-use crate::decide::{NoticeTime, RobotsVersion, Ruling, SiteRules};
+use super::which_config::TrialPolicy;
+use super::{VerbFailure, VerbOutcome, VerbResult, mode};
+use crate::control::{SiteStatus, UnknownPast};
+use crate::decide::{NoticeTime, Ruling, SiteRules, Verdict};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, Proof, Recognised};
@@ -42,9 +42,9 @@ pub(super) struct Explanation {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown: Vec<UnknownPast>,
     /// What robots.txt says to the client about the use of the page.
-    preferences: Vec<told::ToldPreference>,
+    preferences: Vec<asked::ToldPreference>,
     /// How fast the client may come; null without a `Crawl-delay` or a rate.
-    pace: Option<pace::ExplainedPace>,
+    pace: Option<asked::ExplainedPace>,
     /// The mode that decides about the client; null for a person.
     mode: Option<ModeInForce>,
     /// Every mode of the site, in the order in which they win; those of a running gateway where there is one.
@@ -165,14 +165,14 @@ pub(super) fn judge_trial<'p>(
         let (proof, reads) = (|_: &Identity| proof.into(), |_: &Identity, _| Vec::new());
         return judge(policy, site, rules, facts, target, signature, proof, reads, now);
     };
-    let recognised = Recognised::new(Arc::clone(identity), Arc::clone(identity));
+    let recognised = Recognised::from(identity);
     let client = JudgedClient { policy, site, rules, facts, target, recognised, now };
     client.judge(|_| proof.into(), |_, _| Vec::new())
 }
 
 /// What a running gateway says of the same version of the same site; nothing where none is running.
 fn running(cli: &Cli, site: &Site) -> Option<SiteStatus> {
-    let status = control::ask::<StatusReport>(&cli.control_socket().ok()?, "GET", "/status", &()).ok()?.told;
+    let status = cli.status().ok()?;
     let version = site.version().map(|id| id.to_string());
     let is_same = |status: &SiteStatus| status.site == site.config.name && status.robots_version == version;
     status.sites.into_iter().find(is_same)
@@ -222,7 +222,7 @@ pub(super) fn explain(
     }
     steps.extend(proved.into_iter().flat_map(|examination| examination.steps));
     steps.extend(target_steps(facts, &target));
-    steps.extend(verdict_steps(&trial.site.rules, &judged_here));
+    steps.extend(verdict_steps(&trial.site.rules, &judged_here.verdict));
     steps.push(format!("in mode audit: {}; in mode enforce: {}", action.audit, action.enforce));
     let (binds_from, unknown, modes) = match running {
         Some(site) => (site.binds_from, site.unknown, site.modes),
@@ -238,8 +238,8 @@ pub(super) fn explain(
         steps,
         binds_from,
         unknown,
-        preferences: told::preferences(trial, &judged_here.identity, target.judged()),
-        pace: pace::ExplainedPace::of(trial, &judged_here, &target),
+        preferences: asked::preferences(trial, &judged_here.identity, target.judged()),
+        pace: asked::ExplainedPace::of(trial, &judged_here, &target),
         mode: modes.deciding(&judged_here.identity).cloned(),
         modes,
     }
@@ -256,8 +256,8 @@ fn identity_steps(
     let identifier = &trial.policy.identifier;
     let (identity, steps) = identifier.explain(facts.user_agent.as_deref());
     let mut steps: Vec<String> = steps.iter().map(|step| step.as_str().to_owned()).collect();
-    let version: &RobotsVersion = trial.site.rules.current();
-    let (identity, step) = version.tokens.explain(&identity, facts.user_agent.as_deref());
+    let tokens_of_file = &trial.site.rules.current().tokens;
+    let (identity, step) = tokens_of_file.explain(&identity, facts.user_agent.as_deref());
     steps.extend(step.map(|step| step.as_str().to_owned()));
     if identity.client.is_judged() {
         steps.push(format!("its product tokens, in order: {}", tokens(&identity)));
@@ -266,11 +266,7 @@ fn identity_steps(
 }
 
 fn tokens(identity: &Identity) -> String {
-    let mut tokens: Vec<&str> = identity.tokens.iter().map(|token| &**token).collect();
-    if identity.star {
-        tokens.push("*");
-    }
-    if tokens.is_empty() { "none".to_owned() } else { tokens.join(", ") }
+    groups(&identity.tokens, identity.star)
 }
 
 fn target_steps(facts: &RequestFacts<'_>, target: &RequestTarget<'_>) -> Vec<String> {
@@ -287,29 +283,21 @@ fn target_steps(facts: &RequestFacts<'_>, target: &RequestTarget<'_>) -> Vec<Str
     steps
 }
 
-fn verdict_steps(rules: &SiteRules, judged: &JudgedRequest<'_>) -> Vec<String> {
-    let reason = judged.verdict.reason;
+fn verdict_steps(rules: &SiteRules, verdict: &Verdict<'_>) -> Vec<String> {
     let mut steps = Vec::new();
-    match &judged.verdict.ruling {
-        Some(ruling) => {
-            steps.push(format!(
-                "the group of {} applies, chosen by {}",
-                ruling.group.join(", "),
-                ruling.token
-            ));
-            steps.push(ruling.rule.as_ref().map_or_else(
-                || "no rule of the group matches".to_owned(),
-                |rule| format!("line {} is the most specific match: {}", rule.line, printable(rule.marked)),
-            ));
-        }
-        None if judged.verdict.is_judged() => {
-            let file =
-                if rules.current().id.is_some() { "robots.txt has" } else { "there is no robots.txt, so" };
-            steps.push(format!("{file} no group for this client"));
-        }
-        None => {}
+    if let Some(Ruling { group, token, rule }) = &verdict.ruling {
+        steps.push(format!("the group of {} applies, chosen by {token}", group.join(", ")));
+        steps.push(match rule {
+            Some(rule) => {
+                format!("line {} is the most specific match: {}", rule.line, printable(rule.marked))
+            }
+            None => "no rule of the group matches".to_owned(),
+        });
+    } else if verdict.is_judged() {
+        let file = if rules.current().id.is_some() { "robots.txt has" } else { "there is no robots.txt, so" };
+        steps.push(format!("{file} no group for this client"));
     }
-    let verdict = if judged.verdict.allows() { "allow" } else { "disallow" };
-    steps.push(format!("verdict: {verdict} ({})", reason.as_str()));
+    let word = if verdict.allows() { "allow" } else { "disallow" };
+    steps.push(format!("verdict: {word} ({})", verdict.reason.as_str()));
     steps
 }

@@ -1,24 +1,33 @@
-//! `gatewayctl fleet`: the database of the fleet set up, its members shown, one of them forgotten, files published.
+//! `gatewayctl fleet`: the database of the fleet set up, its members shown, one of them forgotten. `fleet publish` and `mode
+//! --fleet`: one place to change what all members serve and enforce.
 
-mod publish;
-
-pub(super) use publish::modes;
-
-use super::args::{Cli, FleetArgs, FleetVerb};
+use super::args::{Cli, FleetArgs, FleetVerb, ModeArgs, PublishArgs};
+use super::mode::override_line;
 use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
-use crate::config::{Config, FleetConfig, defaults};
-use crate::fleet::{FleetMember, FleetOverview, SetUp, forget, overview, set_up};
+use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots, which_config};
+use crate::config::FleetConfig;
+use crate::fleet::{
+    FleetMember, FleetOverview, PublisherKey, SetUp, forget, overview, publish, published, set_up,
+};
+use crate::policy::{FleetGeneration, Override, Overrides, Scope};
+use crate::report::amount;
+use serde::Serialize;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub(super) fn run(cli: &Cli, arguments: &FleetArgs, output: &mut Output<'_>) -> VerbResult {
     match &arguments.verb {
         None => show(&of_configuration(cli)?, output),
-        Some(FleetVerb::Init { database, retention_days }) => {
-            init(&self::database(cli, database.as_deref())?, *retention_days, output)
+        Some(FleetVerb::Init { database: url, retention_days }) => {
+            let done = set_up(&database(cli, url.as_deref())?, *retention_days)?;
+            output.show(&done, print_set_up)?;
+            Ok(VerbOutcome::Fine)
         }
-        Some(FleetVerb::Publish(arguments)) => publish::robots(cli, arguments, output),
+        Some(FleetVerb::Publish(arguments)) => publish_robots(cli, arguments, output),
         Some(FleetVerb::Forget { name, database: url }) => {
             forget_one(&database(cli, url.as_deref())?, name, output)
         }
@@ -27,36 +36,27 @@ pub(super) fn run(cli: &Cli, arguments: &FleetArgs, output: &mut Output<'_>) -> 
 
 /// The fleet that the configuration names.
 pub(super) fn of_configuration(cli: &Cli) -> Result<FleetConfig, VerbFailure> {
-    let config: Config = which_config::load_any(cli)?;
-    config.fleet.ok_or_else(|| {
+    which_config::load_any(cli)?.fleet.ok_or_else(|| {
         let hint = "[fleet] has the key `database`; --config FILE names another configuration";
         VerbFailure::with_hint("the configuration names no fleet", hint)
     })
 }
 
-/// The database that is named, or the one of the configuration.
+/// The database that is named, or the one of the configuration. For one that is named, certificates and the publisher's key
+/// are those of the configuration, where there is one.
 fn database(cli: &Cli, url: Option<&str>) -> Result<FleetConfig, VerbFailure> {
-    url.map_or_else(|| of_configuration(cli), |url| Ok(of_url(cli, url)))
-}
-
-/// A database that no configuration needs to name; certificates and the publisher's key are those of the configuration,
-/// where there is one.
-fn of_url(cli: &Cli, url: &str) -> FleetConfig {
+    let Some(url) = url else { return of_configuration(cli) };
     let configured = which_config::load_any(cli).ok().and_then(|config| config.fleet);
-    FleetConfig {
+    Ok(FleetConfig {
         database: url.to_owned(),
         name: "gatewayctl".to_owned(),
         password_file: None,
         publisher_key: configured.as_ref().and_then(|fleet| fleet.publisher_key),
         ca_file: configured.and_then(|fleet| fleet.ca_file),
-        lease: defaults::FLEET_LEASE,
-        settle: defaults::FLEET_SETTLE,
-    }
-}
-
-fn init(config: &FleetConfig, retention_days: Option<u32>, output: &mut Output<'_>) -> VerbResult {
-    output.show(&set_up(config, retention_days)?, print_set_up)?;
-    Ok(VerbOutcome::Fine)
+        // A member's, which this is not.
+        lease: Duration::ZERO,
+        settle: Duration::ZERO,
+    })
 }
 
 fn print_set_up(done: &SetUp, output: &mut Output<'_>) -> io::Result<()> {
@@ -76,13 +76,14 @@ fn print_set_up(done: &SetUp, output: &mut Output<'_>) -> io::Result<()> {
 fn show(config: &FleetConfig, output: &mut Output<'_>) -> VerbResult {
     let overview = overview(config)?;
     output.show(&overview, print_members)?;
-    Ok(if overview.has_late() { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    let has_late = overview.members.iter().any(|member| member.late.is_some());
+    Ok(if has_late { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 fn print_members(overview: &FleetOverview, output: &mut Output<'_>) -> io::Result<()> {
     let FleetOverview { generation, members } = overview;
-    let plural = if members.len() == 1 { "member" } else { "members" };
-    output.line(format!("{} {plural}, generation {generation}", members.len()))?;
+    let count = amount(members.len() as u64, "member", "members");
+    output.line(format!("{count}, generation {generation}"))?;
     for member in members {
         let FleetMember { name, version, last_seen, outbox, .. } = member;
         output.line(format!("{name}  version {version}, last seen {last_seen}, outbox {outbox}"))?;
@@ -104,4 +105,197 @@ fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> Verb
         })
     })?;
     Ok(if members == 0 { VerbOutcome::Objection } else { VerbOutcome::Fine })
+}
+
+/// How long `--wait` waits for all members.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What was published; field names are public API.
+#[derive(Debug, Serialize)]
+struct Publication {
+    generation: i64,
+    sites: Vec<PublishedRobots>,
+    modes: Vec<Override>,
+    /// Modes that were published before, and are no more.
+    ended_modes: Vec<Override>,
+    /// Who has not applied it, and why; null where nobody waited for that.
+    late: Option<Vec<LateMember>>,
+}
+
+#[derive(Debug, Serialize)]
+struct LateMember {
+    name: String,
+    why: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct PublishedRobots {
+    site: String,
+    /// Null where members serve their own file again.
+    robots_version: Option<String>,
+}
+
+/// Publishes files of robots.txt.
+fn publish_robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>) -> VerbResult {
+    let sites = sites(cli, arguments)?;
+    let files = arguments.files.iter().map(|path| fit_robots(path)).collect::<Result<Vec<_>, _>>()?;
+    let key = key(arguments.key.as_deref())?;
+    let config = database(cli, arguments.database.as_deref())?;
+    if !arguments.clear {
+        are_served(&config, &sites)?;
+    }
+    let last = if arguments.anew { published(&config, false)? } else { None };
+    let last = last.and_then(|(_, last)| FleetGeneration::parse(&last).ok()).unwrap_or_default();
+    let changes = || sites.iter().enumerate().map(|(place, site)| (site, files.get(place)));
+    let generation = publish(&config, key.as_ref(), arguments.anew, |last, number| {
+        let mut next = next(last, number)?;
+        changes().for_each(|(site, file)| next.set_robots(site, file.map(|file| &*file.bytes)));
+        Ok(next.document())
+    })?;
+    let sites = changes().map(|(site, file)| PublishedRobots {
+        site: site.clone(),
+        robots_version: file.map(|file| file.id.to_string()),
+    });
+    let late = arguments.wait.then(|| wait_for_all(&config)).transpose()?;
+    let (sites, modes) = (sites.collect(), Vec::new());
+    tell(&Publication { generation, sites, modes, ended_modes: of_fleet(&last), late }, output)
+}
+
+/// What is published for a site that nobody serves would come into force nowhere.
+fn are_served(config: &FleetConfig, sites: &[String]) -> Result<(), VerbFailure> {
+    let members = overview(config)?.members;
+    let served: BTreeSet<&str> = members
+        .iter()
+        .filter_map(|member| member.serving.as_array())
+        .flatten()
+        .filter_map(|site| site.get(0)?.as_str())
+        .collect();
+    let Some(unknown) = sites.iter().find(|site| !served.contains(site.as_str())) else { return Ok(()) };
+    let served: Vec<&str> = served.into_iter().collect();
+    let hint = if served.is_empty() {
+        "there are no members: start one first".to_owned()
+    } else {
+        format!("--site names one of these: {}", served.join(", "))
+    };
+    Err(VerbFailure::with_hint(format!("no member of the fleet serves a site called `{unknown}`"), hint))
+}
+
+/// Waits until every member has applied what is published; who has not in time.
+fn wait_for_all(config: &FleetConfig) -> Result<Vec<LateMember>, VerbFailure> {
+    let begun = Instant::now();
+    loop {
+        let members = overview(config)?.members.into_iter();
+        let late: Vec<LateMember> =
+            members.filter_map(|one| Some(LateMember { why: one.late?, name: one.name })).collect();
+        if late.is_empty() || begun.elapsed() > PATIENCE {
+            return Ok(late);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
+    generation.modes.0.iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
+}
+
+/// The sites that the files are for, one each.
+fn sites(cli: &Cli, arguments: &PublishArgs) -> Result<Vec<String>, VerbFailure> {
+    let PublishArgs { site, files, clear, .. } = arguments;
+    let sites = if site.is_empty() {
+        let config = which_config::load_any(cli)?;
+        match &config.sites[..] {
+            [only] => vec![only.name.clone()],
+            sites if sites.iter().any(|site| site.hosts.is_empty()) => vec!["default".to_owned()],
+            _ => {
+                return Err(VerbFailure::with_hint(
+                    "there are several sites, and none is the default",
+                    "name one with --site",
+                ));
+            }
+        }
+    } else {
+        site.clone()
+    };
+    if *clear || sites.len() == files.len() {
+        return Ok(sites);
+    }
+    let what = format!("{} files for {} sites", files.len(), sites.len());
+    Err(VerbFailure::with_hint(what, "--site names the site of each file, in the same order"))
+}
+
+/// Sets or shows the modes of the whole fleet.
+pub(super) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
+    let ModeArgs { mode, crawler, purpose, site, all, clear, .. } = arguments;
+    let config = of_configuration(cli)?;
+    let scope = Scope { crawler: crawler.clone(), purpose: None, site: site.clone(), all: *all };
+    let scopes = scope.of_each(*purpose);
+    let key = key(arguments.key.as_deref())?;
+    let change = |last: Option<&str>, number| {
+        let mut next = next(last, number)?;
+        for scope in &scopes {
+            next.modes = match mode {
+                Some(mode) => next.modes.with(Override {
+                    scope: scope.clone(),
+                    mode: *mode,
+                    persists: true,
+                    fleet: true,
+                }),
+                None if *all => Overrides::default(),
+                None => next.modes.without(scope),
+            }
+        }
+        Ok(next.document())
+    };
+    let is_change = mode.is_some() || *clear;
+    let new = is_change.then(|| publish(&config, key.as_ref(), false, change)).transpose()?;
+    let last = published(&config, false)?.map(|(_, last)| FleetGeneration::parse(&last)).transpose();
+    let last = last.map_err(VerbFailure)?.unwrap_or_default();
+    let (generation, modes) = (new.unwrap_or(last.number), of_fleet(&last));
+    tell(&Publication { generation, sites: Vec::new(), modes, ended_modes: Vec::new(), late: None }, output)
+}
+
+fn key(path: Option<&Path>) -> Result<Option<PublisherKey>, VerbFailure> {
+    Ok(path.map(PublisherKey::read).transpose()?)
+}
+
+fn next(last: Option<&str>, number: i64) -> Result<FleetGeneration, String> {
+    let last = last.map(FleetGeneration::parse).transpose();
+    let last = last.map_err(|error| {
+        format!(
+            "the last generation cannot be read: {error}; `fleet publish --anew` carries nothing over from it"
+        )
+    })?;
+    let mut next = last.unwrap_or_default();
+    next.number = number;
+    Ok(next)
+}
+
+fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
+    output.show(done, print)?;
+    let has_late = done.late.as_ref().is_some_and(|late| !late.is_empty());
+    Ok(if has_late { VerbOutcome::Objection } else { VerbOutcome::Fine })
+}
+
+fn print(done: &Publication, output: &mut Output<'_>) -> io::Result<()> {
+    output.line(format!("generation {}", done.generation))?;
+    for PublishedRobots { site, robots_version } in &done.sites {
+        let what = robots_version.as_deref().unwrap_or("the members' own files");
+        output.line(format!("{site}: {what}"))?;
+    }
+    done.modes.iter().try_for_each(|set| output.line(override_line(set)))?;
+    for set in &done.ended_modes {
+        output.line(format!("no longer {}", override_line(set)))?;
+    }
+    match done.late.as_deref() {
+        None => {
+            output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")
+        }
+        Some([]) => output.line("every member has applied it"),
+        Some(late) => {
+            late.iter().try_for_each(|LateMember { name, why }| output.line(format!("{name} is late: {why}")))
+        }
+    }
 }

@@ -5,9 +5,8 @@
 //! one that allows everything, which is what a site without one says (RFC 9309 §2.3.1.3).
 
 mod beside;
-mod steps;
 
-use super::args::{Cli, InitArgs};
+use super::args::{BesideProxy, Cli, InitArgs};
 use super::crawlers::control_text;
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots, origin_copy};
@@ -15,11 +14,10 @@ use crate::config::catalogue;
 use crate::config::{HostPattern, OriginUrl, defaults, www_sibling};
 use crate::enforce::Mode;
 use crate::identify::PurposeSet;
-use crate::policy::{RobotsFile, fitness};
+use crate::policy::fitness;
 use askama::Template;
 use serde::Serialize;
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What was done; field names are public API.
@@ -59,8 +57,8 @@ const SAMPLE: &str = include_str!("init/robots.txt");
 
 pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> VerbResult {
     let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
-    let written = std::fs::read(&config).ok().filter(|text| text != SHIPPED.as_bytes());
-    if written.is_some() && arguments.beside.is_none() {
+    let is_kept = std::fs::read(&config).is_ok_and(|text| text != SHIPPED.as_bytes());
+    if is_kept && arguments.beside.is_none() {
         return Err(there_already(&config));
     }
     let own_robots = robots.symlink_metadata().is_ok();
@@ -69,36 +67,37 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     }
     let plan = InitPlan::of(arguments, own_robots.then_some(robots.as_path()))?;
     // Where the gateway will keep its state, unless somebody says otherwise when it is started.
-    let state_dir = named_state_dir(cli).or_else(|| defaults::state_dir().ok());
+    let state_dir = named_state_dir(cli).or_else(defaults::state_dir);
     let state_dir = state_dir.unwrap_or_else(|| PathBuf::from("/var/lib/robots-gateway"));
-    let beside = beside::files(arguments.beside, &arguments.folder, &state_dir, &plan);
-    if let Some((path, _)) = beside.iter().find(|(path, text)| is_another(path, text.as_bytes())) {
+    let mut files = beside::files(arguments.beside, &arguments.folder, &state_dir, &plan);
+    let is_another = |path: &Path, text: &str| match std::fs::read(path) {
+        Ok(there) => there != text.as_bytes(),
+        Err(_) => path.symlink_metadata().is_ok(),
+    };
+    if let Some((path, _)) = files.iter().find(|(path, text)| is_another(path, text)) {
         return Err(there_already(path));
     }
     // The template engine drops the end of the last line.
     let text = format!("{}\n", GatewayToml::of(cli, arguments, &plan).render()?);
-    std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
-    if !own_robots {
-        write(&robots, &plan.robots)?;
-    }
-    if written.is_none() {
-        write(&config, text.as_bytes())?;
-    }
-    for (path, text) in &beside {
-        write(path, text.as_bytes())?;
-    }
     let shown = |path: &Path| path.display().to_string();
     let done = InitReport {
-        configuration: if written.is_some() { "kept" } else { "written" },
-        add: if written.is_some() { said(&text) } else { Vec::new() },
-        next: steps::of(arguments, &config, &plan, written.is_some())?,
+        configuration: if is_kept { "kept" } else { "written" },
+        add: if is_kept { said(&text) } else { Vec::new() },
+        next: steps(arguments, &config, &plan, is_kept)?,
         config: shown(&config),
         robots: shown(&robots),
         source: plan.source,
-        beside: beside.iter().map(|(path, _)| shown(path)).collect(),
+        beside: files.iter().map(|(path, _)| shown(path)).collect(),
         warnings: plan.warnings,
         mode: arguments.mode,
     };
+    std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
+    files.extend((!is_kept).then_some((config, text)));
+    let files = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
+    for (path, content) in files.chain((!own_robots).then_some((robots, plan.robots))) {
+        // In place, so that a file that is replaced keeps its owner and who may read it.
+        std::fs::write(&path, content).map_err(|error| unwritable(&path, &error))?;
+    }
     output.show(&done, |done, output| output.render(done))?;
     Ok(VerbOutcome::Fine)
 }
@@ -106,11 +105,6 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
 fn there_already(path: &Path) -> VerbFailure {
     let hint = "name another folder; init overwrites nothing";
     VerbFailure::with_hint(format!("{}: is there already", path.display()), hint)
-}
-
-/// Whether a file is there that says something else.
-fn is_another(path: &Path, text: &[u8]) -> bool {
-    path.symlink_metadata().is_ok() && std::fs::read(path).ok().is_none_or(|there| there != text)
 }
 
 /// The lines of a configuration that say something.
@@ -121,7 +115,7 @@ fn said(text: &str) -> Vec<String> {
 
 /// The state folder that was named, whatever folder that was said in.
 fn named_state_dir(cli: &Cli) -> Option<PathBuf> {
-    cli.state_dir.first().map(|folder| std::path::absolute(folder).unwrap_or_else(|_| folder.clone()))
+    cli.state_dir.first().map(|folder| absolute(folder))
 }
 
 /// What will be written, all of it known to be good.
@@ -138,13 +132,9 @@ impl InitPlan {
     /// `own` is the robots.txt that stands where one would be written.
     fn of(arguments: &InitArgs, own: Option<&Path>) -> Result<Self, VerbFailure> {
         let origin = arguments.origin.as_deref().or_else(|| arguments.beside.is_none().then_some(ORIGIN));
-        let origin: Option<OriginUrl> = origin
-            .map(str::parse)
-            .transpose()
-            .map_err(|error: String| VerbFailure(format!("--origin: {error}")))?;
-        let hosts = arguments.hosts.iter().map(|host| host.parse::<HostPattern>());
-        let mut hosts: Vec<HostPattern> =
-            hosts.collect::<Result<_, _>>().map_err(|error| VerbFailure(format!("--host: {error}")))?;
+        let origin = origin.map(str::parse::<OriginUrl>).transpose();
+        let origin = origin.map_err(|error| VerbFailure(format!("--origin: {error}")))?;
+        let mut hosts = arguments.hosts.clone();
         let siblings = missing_siblings(&hosts);
         let mut warnings = Vec::new();
         if arguments.www {
@@ -214,7 +204,11 @@ fn fetch_published(origin: Option<&OriginUrl>, hosts: &[HostPattern]) -> Result<
     let mut why = String::new();
     for server in servers {
         match origin_copy::fetch(&server, origin.and(host), origin.is_none() || host.is_none()) {
-            Ok(copy) => return fit(copy, &server),
+            Ok(copy) => {
+                let is_fit = copy.as_deref().map_or(Ok(()), fitness);
+                let unfit = |unfit| format!("what {server} serves as robots.txt is not taken: {unfit}");
+                return is_fit.map_err(unfit).map(|()| copy);
+            }
             Err(error) => {
                 why = format!(
                     "{server} did not give the site's robots.txt: {error}; give the file with --robots FILE"
@@ -223,20 +217,6 @@ fn fetch_published(origin: Option<&OriginUrl>, hosts: &[HostPattern]) -> Result<
         }
     }
     Err(why)
-}
-
-/// What a server has, where it can come into force.
-fn fit(copy: Option<Vec<u8>>, server: &str) -> Result<Option<Vec<u8>>, String> {
-    let file = copy.as_deref().map(|bytes| RobotsFile::take(Path::new("robots.txt"), bytes)).transpose();
-    let fitness = file.and_then(|file| file.map_or(Ok(()), |file| fitness(&file.bytes)));
-    fitness.map_err(|unfit| format!("what {server} serves as robots.txt is not taken: {unfit}"))?;
-    Ok(copy)
-}
-
-/// Writes a file in place, so that one that is replaced keeps its owner and who may read it.
-fn write(path: &Path, content: &[u8]) -> Result<(), VerbFailure> {
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
-    file.and_then(|mut file| file.write_all(content)).map_err(|error| unwritable(path, &error))
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
@@ -270,6 +250,41 @@ impl GatewayToml {
             state_dir: named_state_dir(cli).map(|folder| toml_string(&folder.display())),
         }
     }
+}
+
+/// What to do next.
+#[derive(Template)]
+#[template(path = "init/steps.txt", config = "src/ctl/askama.toml", escape = "none")]
+struct InitSteps<'a> {
+    /// Whether the operator's configuration was not changed and lacks lines.
+    is_kept: bool,
+    /// Whether the unit reads its configuration there, which not everybody may.
+    is_of_unit: bool,
+    sudo: &'static str,
+    config: String,
+    proxy: Option<BesideProxy>,
+    folder: String,
+    hosts: Vec<&'a str>,
+}
+
+fn steps(arguments: &InitArgs, config: &Path, plan: &InitPlan, is_kept: bool) -> askama::Result<Vec<String>> {
+    let whole = absolute(&arguments.folder);
+    let is_of_unit = whole == Path::new("/etc/robots-gateway");
+    let steps = InitSteps {
+        is_kept,
+        is_of_unit,
+        sudo: if is_of_unit { "sudo " } else { "" },
+        config: config.display().to_string(),
+        proxy: arguments.beside,
+        folder: whole.display().to_string(),
+        hosts: plan.hosts.iter().filter_map(HostPattern::exact).collect(),
+    };
+    Ok(steps.render()?.lines().filter(|step| !step.is_empty()).map(str::to_owned).collect())
+}
+
+/// A path whatever folder it was said in: what is included elsewhere cannot be relative.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn toml_string(text: &impl ToString) -> String {

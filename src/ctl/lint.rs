@@ -2,7 +2,7 @@
 
 mod foreign;
 
-use super::args::{Cli, Deny, Format, LintArgs};
+use super::args::{Cli, Format, LintArgs};
 use super::excerpt::{Excerpt, line_of};
 use super::output::{Output, escape_harmful};
 use super::style;
@@ -46,16 +46,9 @@ impl FileFinding {
     }
 
     pub(super) fn of(path: &Path, finding: &Finding) -> Self {
-        Self {
-            path: path.display().to_string(),
-            line: usize::try_from(finding.line).ok(),
-            column: usize::try_from(finding.column).ok(),
-            severity: finding.severity,
-            code: finding.kind.code(),
-            message: finding.to_string(),
-            hint: finding.hint().map(str::to_owned),
-            excerpt: None,
-        }
+        let (line, column) = (Some(finding.line as usize), Some(finding.column as usize));
+        let whole = Self::whole(path, finding.severity, finding.kind.code(), finding.to_string(), "");
+        Self { line, column, hint: finding.hint().map(str::to_owned), ..whole }
     }
 
     /// `path:line:column`, as far as it is known.
@@ -79,10 +72,7 @@ impl FileFinding {
         let more = if others == 0 { String::new() } else { format!(" (and {others} more like it)") };
         output.line(format!("{place}{}: {}{more}", self.severity, self.message))?;
         self.print_excerpt(output)?;
-        match &self.hint {
-            Some(hint) => output.line(format!("  hint: {hint}")),
-            None => Ok(()),
-        }
+        self.hint.iter().try_for_each(|hint| output.line(format!("  hint: {hint}")))
     }
 
     const fn style(&self) -> Style {
@@ -102,12 +92,8 @@ impl FileFinding {
         output.ready_line(&format!("{head}: {}", palette.paint(style::STRONG, &self.message)))?;
         output.ready_line(&format!("{gutter}{} {}", frame("-->"), escape_harmful(&self.place())))?;
         self.print_excerpt(output)?;
-        match &self.hint {
-            Some(hint) => {
-                output.ready_line(&format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint)))
-            }
-            None => Ok(()),
-        }
+        let hint = |hint: &String| format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint));
+        self.hint.iter().map(hint).try_for_each(|line| output.ready_line(&line))
     }
 
     fn number(&self) -> String {
@@ -125,8 +111,31 @@ impl FileFinding {
     }
 }
 
+/// What is found about one configuration, in the order in which it is told.
+pub(super) struct FileFindings<'a> {
+    path: &'a Path,
+    pub(super) all: Vec<FileFinding>,
+}
+
+impl<'a> FileFindings<'a> {
+    pub(super) const fn of(path: &'a Path) -> Self {
+        Self { path, all: Vec::new() }
+    }
+
+    /// One about the whole of it.
+    pub(super) fn add(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.all.push(FileFinding::whole(self.path, severity, code, message, hint));
+    }
+}
+
 /// All complaints, and what they come to. To people the same note of several sites is told once.
-pub(super) fn report(complaints: &[FileFinding], deny: Option<Deny>, output: &mut Output<'_>) -> VerbResult {
+pub(super) fn report(complaints: &[FileFinding], denies: bool, output: &mut Output<'_>) -> VerbResult {
     output.show(&complaints, |complaints, output| {
         let mut told: Vec<(&FileFinding, usize)> = Vec::new();
         for complaint in *complaints {
@@ -137,30 +146,28 @@ pub(super) fn report(complaints: &[FileFinding], deny: Option<Deny>, output: &mu
         }
         told.into_iter().try_for_each(|(complaint, others)| complaint.print(others, output))
     })?;
-    Ok(outcome(complaints, deny))
+    Ok(outcome(complaints, denies))
 }
 
-fn outcome(complaints: &[FileFinding], deny: Option<Deny>) -> VerbOutcome {
+fn outcome(complaints: &[FileFinding], denies: bool) -> VerbOutcome {
     let any = |severity| complaints.iter().any(|complaint| complaint.severity == severity);
-    let objects = any(Severity::Error) || (deny.is_some() && any(Severity::Warning));
+    let objects = any(Severity::Error) || (denies && any(Severity::Warning));
     if objects { VerbOutcome::Objection } else { VerbOutcome::Fine }
 }
 
 pub(super) fn run(cli: &Cli, arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
     let (mut complaints, mut failures) = (Vec::new(), Vec::new());
     for path in &arguments.files {
-        let file = match read(path) {
-            Ok(file) => file,
-            Err(unfit) => {
-                failures.push(format!("{}: {unfit}", path.display()));
-                continue;
+        match read(path) {
+            Ok(file) => {
+                let found = findings(&file);
+                if cli.format == Format::Text {
+                    print_all(&file, &found, output)?;
+                }
+                complaints.extend(found);
             }
-        };
-        let found = findings(&file);
-        if cli.format == Format::Text {
-            print_all(&file, &found, output)?;
+            Err(unfit) => failures.push(format!("{}: {unfit}", path.display())),
         }
-        complaints.extend(found);
     }
     match cli.format {
         Format::Json => output.json(&complaints)?,
@@ -168,11 +175,10 @@ pub(super) fn run(cli: &Cli, arguments: &LintArgs, output: &mut Output<'_>) -> V
         Format::Github => complaints.iter().try_for_each(|found| output.line(foreign::github(found)))?,
         Format::Text | Format::Csv | Format::Html => {}
     }
-    if failures.is_empty() {
-        Ok(outcome(&complaints, arguments.deny))
-    } else {
-        Err(VerbFailure(failures.join("\n")))
+    if !failures.is_empty() {
+        return Err(VerbFailure(failures.join("\n")));
     }
+    Ok(outcome(&complaints, arguments.deny.is_some()))
 }
 
 fn read(path: &Path) -> Result<RobotsFile, Unfit> {
@@ -225,14 +231,13 @@ pub(super) fn print_all(file: &RobotsFile, found: &[FileFinding], output: &mut O
 }
 
 fn summary(path: &Path, found: &[FileFinding]) -> String {
-    let count = |severity: Severity| found.iter().filter(|complaint| complaint.severity == severity).count();
-    let counts =
-        [Severity::Error, Severity::Warning, Severity::Note].map(|severity| (severity, count(severity)));
-    let plural = |(severity, count): &(Severity, usize)| match count {
-        1 => format!("1 {severity}"),
-        count => format!("{count} {severity}s"),
+    let count = |severity: Severity| {
+        let count = found.iter().filter(|complaint| complaint.severity == severity).count();
+        let plural = if count == 1 { "" } else { "s" };
+        (count > 0).then(|| format!("{count} {severity}{plural}"))
     };
-    let told: Vec<String> = counts.iter().filter(|(_, count)| *count > 0).map(plural).collect();
+    let severities = [Severity::Error, Severity::Warning, Severity::Note];
+    let told: Vec<String> = severities.into_iter().filter_map(count).collect();
     let told = if told.is_empty() { "no findings".to_owned() } else { told.join(", ") };
     format!("{}: {told}", path.display())
 }

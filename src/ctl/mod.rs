@@ -9,7 +9,6 @@ mod args;
 mod backup;
 mod batch;
 mod check;
-mod completions;
 mod control;
 mod crawlers;
 mod diff;
@@ -32,14 +31,13 @@ mod robots;
 mod status;
 mod style;
 mod tester;
-mod trial;
 mod which_config;
 
 pub use tester::{TesterInput, TrialAnswer};
 
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::{StoreError, StoreErrorKind};
-use args::{AlertsArgs, AlertsVerb, Cli, CrawlersArgs, CrawlersVerb, Format, Verb};
+use args::{AlertsVerb, Cli, CrawlersArgs, CrawlersVerb, Format, Verb};
 use clap::Parser as _;
 use output::Output;
 use std::fmt::Display;
@@ -155,10 +153,10 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         return Err(VerbFailure(message.to_owned()));
     }
     match &cli.verb {
-        Verb::Alerts(AlertsArgs { verb: AlertsVerb::Test }) => alerts::test(cli, output),
-        Verb::Backup(arguments) => backup::run(cli, arguments, output),
+        Verb::Alerts(AlertsVerb::Test) => alerts::test(cli, output),
+        Verb::Backup { file } => backup::run(cli, file, output),
         Verb::Check(arguments) => check::run(cli, arguments, output),
-        Verb::Completions(arguments) => completions::run(arguments, output),
+        Verb::Completions { shell } => man::completions(*shell, output),
         Verb::Crawlers(CrawlersArgs { verb: Some(CrawlersVerb::Refresh { from }), .. }) => {
             refresh::run(cli, from.as_deref(), output)
         }
@@ -170,7 +168,7 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         Verb::Fleet(arguments) => fleet::run(cli, arguments, output),
         Verb::Init(arguments) => init::run(cli, arguments, output),
         Verb::Lint(arguments) => lint::run(cli, arguments, output),
-        Verb::Man(arguments) => man::run(arguments, output),
+        Verb::Man { out } => man::run(out.as_deref(), output),
         Verb::Mode(arguments) => mode::run(cli, arguments, output),
         Verb::Reload(arguments) => reload::run(cli, arguments, output),
         Verb::Report(arguments) => report::run(cli, arguments, output),

@@ -13,8 +13,8 @@ pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> V
     }
     let shows = arguments.mode.is_none() && !arguments.clear;
     let method = if shows { "GET" } else { "POST" };
-    let answer = control::ask(&cli.control_socket()?, method, "/mode", arguments)?;
-    output.show_answer(&answer, if shows { print_in_force } else { print_change })?;
+    let report: ModeReport = control::ask(&cli.control_socket()?, method, "/mode", arguments)?;
+    output.show(&report, if shows { print_in_force } else { print_change })?;
     Ok(VerbOutcome::Fine)
 }
 

@@ -1,52 +1,74 @@
-//! Does the origin serve a robots.txt of its own that says something else?
+//! What an operator should know of the origin itself: does it serve a robots.txt of its own that says something else, and does
+//! it compress for clients alone? And the questions by which origins and sites are asked.
 //!
-//! The gateway never serves it, so an operator who still edits that file edits it for nobody.
+//! The gateway never serves the origin's robots.txt, so an operator who still edits that file edits it for nobody.
 
-use super::lint::FileFinding;
+use super::lint::FileFindings;
 use crate::config::OriginUrl;
 use crate::policy::Site;
 use crate::robots::Severity;
-use std::path::Path;
 use std::time::Duration;
-use ureq::Body;
-use ureq::http::Response;
+use ureq::http::HeaderMap;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// As much as crawlers read (RFC 9309 §2.5), and some.
 const MOST_BYTES: u64 = 1024 * 1024;
 
+/// What was answered to one question.
+pub(super) struct PublicAnswer {
+    pub(super) status: u16,
+    fields: HeaderMap,
+    /// What was sent, or why it cannot be had.
+    pub(super) body: Result<Vec<u8>, String>,
+}
+
+impl PublicAnswer {
+    pub(super) fn field(&self, name: &str) -> Option<String> {
+        Some(String::from_utf8_lossy(self.fields.get(name)?.as_bytes()).into_owned())
+    }
+}
+
 /// Asks the origin, and says what an operator should know of the answer.
-pub(super) fn compare(config: &Path, site: &Site) -> Option<FileFinding> {
-    let complaint = |severity, code, message, hint| FileFinding::whole(config, severity, code, message, hint);
-    let name = &site.config.name;
-    let origin = askable(site)?;
+pub(super) fn compare(found: &mut FileFindings<'_>, site: &Site) {
+    let (name, Some(origin)) = (&site.config.name, askable(site)) else { return };
+    let own = site.robots.as_ref().map_or(&b""[..], |file| file.own());
     match fetch(&origin.to_string(), site.config.exact_host(), false) {
         // It is the gateway's, too, once it was fetched.
-        Ok(_) if site.config.robots.origin().is_some() => None,
-        Ok(Some(copy)) => {
-            let own = site.robots.as_ref().map_or(&b""[..], |file| file.own());
-            (copy != own).then(|| {
-                complaint(
-                    Severity::Warning,
-                    "origin-robots",
-                    format!("site `{name}`: the origin {origin} has a robots.txt of its own that differs"),
-                    "the gateway's is the one that counts; copy what you need, and remove the other",
-                )
-            })
+        Ok(Some(copy)) if copy != own && site.config.robots.origin().is_none() => {
+            let message =
+                format!("site `{name}`: the origin {origin} has a robots.txt of its own that differs");
+            let hint = "the gateway's is the one that counts; copy what you need, and remove the other";
+            found.add(Severity::Warning, "origin-robots", message, hint);
         }
-        Ok(None) => None,
-        Err(error) => Some(complaint(
-            Severity::Note,
-            "origin-silent",
-            format!("site `{name}`: the origin {origin} did not give its robots.txt: {error}"),
-            "--offline does not ask",
-        )),
+        Ok(_) => {}
+        Err(error) => {
+            let message = format!("site `{name}`: the origin {origin} did not give its robots.txt: {error}");
+            found.add(Severity::Note, "origin-silent", message, "--offline does not ask");
+        }
+    }
+}
+
+/// Asks the origin for its first page as a client does, and as the gateway does, which names itself in `Via`. What cannot be
+/// asked is told elsewhere.
+pub(super) fn compare_compression(found: &mut FileFindings<'_>, site: &Site) {
+    let (name, Some(origin)) = (&site.config.name, askable(site)) else { return };
+    let is_compressed = |via: &[(&str, &str)]| {
+        let fields = [&[("Accept-Encoding", "gzip")], via].concat();
+        let answer = ask(&origin.to_string(), site.config.exact_host(), "/", &fields, false).ok()?;
+        Some(answer.field("content-encoding").is_some_and(|coding| coding != "identity"))
+    };
+    if is_compressed(&[]) == Some(true) && is_compressed(&[("Via", "1.1 robots-gateway")]) == Some(false) {
+        let message = format!(
+            "site `{name}`: the origin {origin} compresses pages, but not for requests with the field `Via`"
+        );
+        let hint = "set `gzip_proxied any;` in the origin's nginx, or `via = false` here";
+        found.add(Severity::Warning, "compression", message, hint);
     }
 }
 
 /// The origin of a site, where it can be asked from here. All servers of an origin serve the same.
-pub(super) fn askable(site: &Site) -> Option<&OriginUrl> {
+fn askable(site: &Site) -> Option<&OriginUrl> {
     let origin = &site.config.origin.servers.first()?.url;
     let is_plain = site.config.origin.ca.is_none() && !matches!(origin, OriginUrl::Socket(_));
     is_plain.then_some(origin)
@@ -54,12 +76,9 @@ pub(super) fn askable(site: &Site) -> Option<&OriginUrl> {
 
 /// The robots.txt that the origin at this URL has for a host, if it has one; or why that is not known.
 pub(super) fn fetch(origin: &str, host: Option<&str>, follows: bool) -> Result<Option<Vec<u8>>, String> {
-    let mut answer = ask(origin, host, "/robots.txt", &[], follows).map_err(|error| why(&error))?;
-    match answer.status().as_u16() {
-        200 => {
-            let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec();
-            body.map(Some).map_err(|error| why(&error))
-        }
+    let answer = ask(origin, host, "/robots.txt", &[], follows)?;
+    match answer.status {
+        200 => answer.body.map(Some),
         // What crawlers take for no file (RFC 9309 §2.3.1.3).
         status @ 400..500 if status != 429 => Ok(None),
         status => Err(format!("the answer is {status}")),
@@ -67,7 +86,7 @@ pub(super) fn fetch(origin: &str, host: Option<&str>, follows: bool) -> Result<O
 }
 
 /// Why there is no answer, without the words of the library.
-pub(super) fn why(error: &ureq::Error) -> String {
+fn why(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Io(error) if error.to_string().starts_with("failed to lookup") => {
             "its name has no address".to_owned()
@@ -86,7 +105,7 @@ pub(super) fn ask(
     target: &str,
     fields: &[(&str, &str)],
     follows: bool,
-) -> Result<Response<Body>, ureq::Error> {
+) -> Result<PublicAnswer, String> {
     let agent: ureq::Agent = ureq::Agent::config_builder()
         .timeout_global(Some(PATIENCE))
         .http_status_as_error(false)
@@ -97,5 +116,7 @@ pub(super) fn ask(
     for (name, value) in host.map(|host| ("Host", host)).iter().chain(fields) {
         request = request.header(*name, *value);
     }
-    request.call()
+    let (head, mut body) = request.call().map_err(|error| why(&error))?.into_parts();
+    let body = body.with_config().limit(MOST_BYTES).read_to_vec().map_err(|error| why(&error));
+    Ok(PublicAnswer { status: head.status.as_u16(), fields: head.headers, body })
 }

@@ -7,9 +7,9 @@ use crate::policy::{ReloadReport, ReloadResult};
 use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> VerbResult {
-    let answer = control::ask(&cli.control_socket()?, "POST", "/reload", arguments)?;
-    output.show_answer(&answer, print)?;
-    let is_refused = answer.told.result == ReloadResult::Refused;
+    let report: ReloadReport = control::ask(&cli.control_socket()?, "POST", "/reload", arguments)?;
+    output.show(&report, print)?;
+    let is_refused = report.result == ReloadResult::Refused;
     Ok(if is_refused { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 

@@ -10,17 +10,20 @@ mod moment;
 mod shares;
 mod table;
 
-pub(super) use moment::TimeArgument;
+pub(super) use csv::as_csv;
+pub(super) use moment::moment;
 pub(super) use shares::{PurposeShare, share_of};
+pub(super) use table::as_table;
 
 use super::args::{Cli, Format, ReportArgs};
 use super::output::{Output, escape_harmful};
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::catalogue;
-use crate::fleet::{FleetCounts, counts};
+use crate::fleet::counts;
+use crate::identify::Catalogue;
 use crate::policy;
 use crate::record::{Filter, STORE_FILE, StoreReader};
-use crate::report::{CatalogueView, CrawlerCase, Report, ReportQuestion, html};
+use crate::report::{CrawlerCase, Report, ReportQuestion, html};
 use crate::robots::nearest;
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -34,18 +37,25 @@ const TOP: usize = 10;
 const TOP_FOR_PROGRAMS: usize = 1_000;
 
 /// How far a report looks back.
-const DEFAULT_SINCE: TimeArgument = TimeArgument::Ago(Duration::from_secs(24 * 60 * 60));
+const DEFAULT_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) -> VerbResult {
     if arguments.evidence && cli.format != Format::Text {
         return Err(VerbFailure("evidence is plain text; leave out --format".to_owned()));
     }
     let (folders, known) = stores_and_catalogue(cli)?;
-    let question = build_question(cli, arguments, known)?;
+    let in_full = arguments.all || arguments.crawler.is_some();
+    // A letter, CSV, a table of all, and what is for the public tell no targets.
+    let tells_targets = match cli.format {
+        Format::Csv => false,
+        Format::Text => in_full && !arguments.evidence && !arguments.public,
+        _ => !arguments.public,
+    };
+    let question = build_question(cli, arguments, known, tells_targets)?;
     let (stores, part) = if arguments.fleet {
         let fleet = super::fleet::of_configuration(cli)?;
-        let FleetCounts { rows, part } = counts(&fleet, question.reaches_back(), question.to, None)?;
-        (vec![StoreReader::of_rows(&rows, &std::env::temp_dir())?], Some(part))
+        let (rows, part) = counts(&fleet, question.reaches_back(), question.to, None)?;
+        (vec![StoreReader::of_rows(&rows)?], Some(part))
     } else {
         (open(&folders)?, None)
     };
@@ -59,7 +69,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     if arguments.evidence {
         let case = CrawlerCase::of(&stores, &question).map_err(unreadable)?;
         let case = if arguments.public { case.public() } else { case };
-        evidence::write(&case, &question, output)?;
+        evidence::write(&case, arguments, output)?;
         return Ok(VerbOutcome::Fine);
     }
     let mut report = Report::of(&stores, &question).map_err(unreadable)?;
@@ -76,7 +86,7 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
         Format::Json => output.json(&report)?,
         Format::Csv => as_csv(&report, output)?,
         Format::Text | Format::Sarif | Format::Github => {
-            as_table(&report, arguments.top, arguments.all || arguments.crawler.is_some(), output)?;
+            as_table(&report, arguments.top, in_full, output)?;
         }
         Format::Html => {
             output.ready_line(&html::page(&question, &report, &[], &html::Frame::default())?)?;
@@ -85,32 +95,13 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     Ok(VerbOutcome::Fine)
 }
 
-pub(super) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
-    csv::write(report, output)?;
-    // A table for programs has no room for them.
-    for caveat in report.summary().caveats {
-        print_to_stderr(&format!("gatewayctl: {caveat}"));
-    }
-    Ok(())
-}
-
-pub(super) fn as_table(
-    report: &Report,
-    top: Option<usize>,
-    in_full: bool,
-    output: &mut Output<'_>,
-) -> io::Result<()> {
-    let shape = table::TableShape::of_terminal(top.unwrap_or(TOP), in_full);
-    table::write(report, &shape, output)
-}
-
 /// Where the stores are, and what the catalogue knows. A configuration that cannot be loaded is no hindrance
 /// when the folders are named.
-fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), VerbFailure> {
+fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, Catalogue), VerbFailure> {
     let named = cli.state_dir.clone();
     match which_config::load_any(cli) {
         Ok(config) => {
-            let known = CatalogueView::of(policy::recogniser(&config)?.catalogue());
+            let known = policy::recogniser(&config)?.catalogue().clone();
             Ok((if named.is_empty() { vec![config.state_dir] } else { named }, known))
         }
         Err(failure) if named.is_empty() => {
@@ -119,7 +110,7 @@ fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), Verb
         Err(failure) => {
             // It has lines of its own. Without standard error there is nobody to tell.
             let _ = writeln!(io::stderr(), "gatewayctl: the configuration was left aside: {failure}");
-            Ok((named, CatalogueView::of(&catalogue::bundled().catalogue)))
+            Ok((named, catalogue::bundled().catalogue.clone()))
         }
     }
 }
@@ -127,23 +118,28 @@ fn stores_and_catalogue(cli: &Cli) -> Result<(Vec<PathBuf>, CatalogueView), Verb
 fn build_question(
     cli: &Cli,
     arguments: &ReportArgs,
-    known: CatalogueView,
+    known: Catalogue,
+    tells_targets: bool,
 ) -> Result<ReportQuestion, VerbFailure> {
     let now = SystemTime::now();
-    let from = arguments.since.unwrap_or(DEFAULT_SINCE).resolve(now);
-    let until = arguments.until.map(|until| until.resolve(now));
-    let to = until.unwrap_or(now);
-    if from >= to {
+    let from = arguments.since.or_else(|| now.checked_sub(DEFAULT_SINCE)).unwrap_or(SystemTime::UNIX_EPOCH);
+    let to = arguments.until.unwrap_or(now);
+    // Each was told from its own moment: `--since 1h --until 1h` is no time at all.
+    if to.duration_since(from).unwrap_or_default() < Duration::from_secs(1) {
         return Err(VerbFailure(format!(
             "the report would end before it begins: --since is {}, --until {}",
             crate::record::timestamp(from),
             crate::record::timestamp(to)
         )));
     }
-    let (site, crawler) = (arguments.site.clone(), arguments.crawler.clone());
-    let to = until.unwrap_or_else(ReportQuestion::open_end);
-    let (purpose, top) = (arguments.purpose, arguments.top.unwrap_or_else(|| default_top(cli.format)));
-    Ok(ReportQuestion { from, to, now: Some(now), site, crawler, purpose, top, known })
+    let to = arguments.until.unwrap_or_else(ReportQuestion::open_end);
+    let top = arguments.top.unwrap_or_else(|| default_top(cli.format));
+    Ok(ReportQuestion {
+        site: arguments.site.clone(),
+        crawler: arguments.crawler.clone(),
+        purpose: arguments.purpose,
+        ..ReportQuestion::of_all((from, to), Some(now), tells_targets.then_some(top), known)
+    })
 }
 
 /// How many targets are told of each element where nobody says.
@@ -173,14 +169,14 @@ fn hint_at_names(stores: &[StoreReader], question: &ReportQuestion) {
     let all = stores.iter().filter_map(|store| store.subjects(&Filter::default()).ok()).flatten();
     let subjects: Vec<_> = all.map(|(_, subject)| subject).collect();
     let sites: BTreeSet<&str> = subjects.iter().map(|subject| &*subject.site).collect();
-    let is_site = |site: &str| sites.iter().any(|known| known.eq_ignore_ascii_case(site));
-    if let Some(site) = question.site.as_deref().filter(|site| !is_site(site)) {
+    let crawlers: BTreeSet<&str> = subjects.iter().filter_map(|subject| subject.crawler.as_deref()).collect();
+    let is_none_of =
+        |names: &BTreeSet<&str>, asked: &str| !names.iter().any(|name| name.eq_ignore_ascii_case(asked));
+    if let Some(site) = question.site.as_deref().filter(|site| is_none_of(&sites, site)) {
         let sites = sites.into_iter().take(20).collect::<Vec<_>>().join(", ");
         print_to_stderr(&format!("hint: nothing is recorded of site `{site}`, only of {sites}"));
     }
-    let crawlers: BTreeSet<&str> = subjects.iter().filter_map(|subject| subject.crawler.as_deref()).collect();
-    let is_known = |name: &str| crawlers.iter().any(|known| known.eq_ignore_ascii_case(name));
-    if let Some(name) = question.crawler.as_deref().filter(|name| !is_known(name)) {
+    if let Some(name) = question.crawler.as_deref().filter(|name| is_none_of(&crawlers, name)) {
         let hint = nearest(name, crawlers.iter().copied()).map_or_else(
             || "`gatewayctl report` lists those that were".to_owned(),
             |known| format!("did you mean `{known}`?"),

@@ -3,7 +3,7 @@
 //! A running gateway is asked; without one it is what the configuration makes of its files.
 
 use super::args::{Cli, RobotsArgs, RobotsVerb};
-use super::control::{self, GatewayAnswer};
+use super::control;
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::policy::{self, FetchReport, ServedLine, ServedRobots};
@@ -15,17 +15,15 @@ pub(super) fn run(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) ->
     if let Some(RobotsVerb::Refresh) = arguments.verb {
         return refresh(cli, arguments, output);
     }
-    match ask_daemon(cli, arguments) {
-        Some(answer) => output.show_answer(&answer?, print)?,
-        None => output.show(&load_configured(cli, arguments)?, print)?,
-    }
+    let served = ask_daemon(cli, arguments).unwrap_or_else(|| load_configured(cli, arguments))?;
+    output.show(&served, print)?;
     Ok(VerbOutcome::Fine)
 }
 
 fn refresh(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> VerbResult {
-    let answer: GatewayAnswer<Vec<FetchReport>> =
+    let fetched: Vec<FetchReport> =
         control::ask(&cli.control_socket()?, "POST", "/robots/refresh", arguments)?;
-    output.show_answer(&answer, |fetched, output| {
+    output.show(&fetched, |fetched, output| {
         if fetched.is_empty() {
             return output.line("no site takes its robots.txt from its origin");
         }
@@ -35,12 +33,12 @@ fn refresh(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> VerbRe
             output.line(format!("{site}: {result}, {version}{error}"))
         })
     })?;
-    let has_failed = answer.told.iter().any(|fetched| fetched.result == "failed");
+    let has_failed = fetched.iter().any(|fetched| fetched.result == "failed");
     Ok(if has_failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 /// What a running gateway answers; `None` where none is running.
-fn ask_daemon(cli: &Cli, arguments: &RobotsArgs) -> Option<Result<GatewayAnswer<ServedRobots>, VerbFailure>> {
+fn ask_daemon(cli: &Cli, arguments: &RobotsArgs) -> Option<Result<ServedRobots, VerbFailure>> {
     let socket = cli.control_socket().ok().filter(|socket| socket.exists())?;
     // A socket that a killed gateway left behind answers nothing.
     std::os::unix::net::UnixStream::connect(&socket).ok()?;

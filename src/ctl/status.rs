@@ -5,7 +5,7 @@ use super::output::Output;
 use super::style::Palette;
 use super::{VerbOutcome, VerbResult, mode, status, style};
 use crate::control::{OriginStatus, RobotsTxtSeen, SiteStatus, StatusReport};
-use crate::record::{ConnectionEvent, StoreStatus, UnknownHost, format_span, stand_in_advice};
+use crate::record::{ConnectionEvent, UnknownHost, format_span, stand_in_advice};
 use crate::report::{self, amount, grouped};
 use askama::Template;
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use std::io;
 use std::time::Duration;
 
 pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
-    output.show_answer(&cli.status()?, print)?;
+    output.show(&cli.status()?, print)?;
     Ok(VerbOutcome::Fine)
 }
 
@@ -69,7 +69,11 @@ fn troubles(status: &StatusReport) -> Vec<String> {
     troubles.extend(status.watch_error.clone());
     troubles.extend(status.fleet.as_ref().and_then(|fleet| fleet.error.clone()));
     let store = &status.store;
-    troubles.extend(store_troubles(store));
+    if let Some(error) = &store.error {
+        let since = store.failing_since.as_deref().unwrap_or("-");
+        troubles.push(format!("the store cannot be written since {since}: {error}"));
+    }
+    troubles.extend(store.incidents.iter().chain(&store.clock_doubt).cloned());
     troubles.extend(status.certificates.iter().filter_map(|certificate| {
         let trouble = certificate.trouble.as_ref()?;
         Some(format!("the certificate {} {trouble}", certificate.certificate))
@@ -107,18 +111,6 @@ fn site_troubles(sites: &[SiteStatus]) -> Vec<String> {
         }
     }
     found.into_iter().map(|(error, names)| format!("{}: {error}", names.join(", "))).collect()
-}
-
-/// What is wrong with the store.
-fn store_troubles(store: &StoreStatus) -> Vec<String> {
-    let mut troubles = Vec::new();
-    if let Some(error) = &store.error {
-        let since = store.failing_since.as_deref().unwrap_or("-");
-        troubles.push(format!("the store cannot be written since {since}: {error}"));
-    }
-    troubles.extend(store.incidents.iter().cloned());
-    troubles.extend(store.clock_doubt.clone());
-    troubles
 }
 
 /// An origin that answers nothing.

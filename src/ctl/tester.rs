@@ -1,21 +1,21 @@
 //! What an operator tries on the page of a running gateway: a request as `explain` takes it, and a robots.txt as `lint` does.
 
 use super::explain::{explain, facts, invalid_target};
-use super::trial::TrialPolicy;
+use super::which_config::TrialPolicy;
 use super::{lint, logs};
 use crate::ctl::args::Format;
 use crate::ctl::output::Output;
 use crate::ctl::style::Palette;
 use crate::policy::{Policy, RobotsFile};
 use crate::request::{RequestFacts, host};
-use crate::robots::ParseLimits;
 use askama::Template as _;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::path::Path;
 
 /// What is tried. What is empty is not given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(default)]
 pub struct TesterInput {
     /// The header of the client.
     pub user_agent: String,
@@ -72,15 +72,11 @@ impl TesterInput {
         let site = if named.is_empty() { policy.sites().first() } else { policy.site(&named) };
         let site = site.ok_or_else(|| format!("no site serves `{named}`"))?;
         let named = if named.is_empty() { Cow::Borrowed(&*site.config.name) } else { named };
-        let limits = ParseLimits { max_bytes: policy.config.robots_max_size };
-        let site = if self.robots.is_empty() {
-            (**site).clone()
-        } else {
-            site.judging_by(self.robots().as_bytes(), &limits)
-        };
-        let host = named.clone().into_owned();
-        let facts = RequestFacts { host: named, ..facts };
-        let trial = TrialPolicy { policy: policy.clone(), site, host, limits, has_rules: true };
+        let (host, facts) = (named.clone().into_owned(), RequestFacts { host: named, ..facts });
+        let mut trial = TrialPolicy { policy: policy.clone(), site: (**site).clone(), host, has_rules: true };
+        if !self.robots.is_empty() {
+            trial.site = trial.judging_by(self.robots().as_bytes());
+        }
         explain(&trial, &facts, None, None, None).render().map_err(|error| error.to_string())
     }
 

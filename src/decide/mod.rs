@@ -14,7 +14,7 @@ pub use notice::{Notice, NoticePeriod, NoticeTime, Read};
 pub use pace::{DeclaredPace, FILES_OF_A_PAGE, PaceExcess, PaceLimit, PaceWindow, declared_pace};
 pub use rules::{Doubt, FormerVersion, KnownVersion, SiteRules, Waiver};
 pub use verdict::{Ruling, Verdict, VerdictOutcome, VerdictReason};
-pub use version::{DigestId, IdError, NO_GROUP, RobotsVersion, RulesId, VersionId};
+pub use version::{DigestId, NO_GROUP, RobotsVersion, RulesId, VersionId};
 
 use crate::identify::Identity;
 use crate::request::target::RequestTarget;

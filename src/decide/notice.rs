@@ -118,7 +118,7 @@ impl<'a> HeldVersions<'a> {
 
     /// The rows of the past that the client could still hold.
     pub(super) fn former(self) -> impl Iterator<Item = &'a FormerVersion> {
-        self.rules.former().iter().filter(move |old| self.could_hold(old))
+        self.rules.former.iter().filter(move |old| self.could_hold(old))
     }
 
     /// `Read` or `Lapsed`, for a request that every version it could hold disallows.
@@ -161,8 +161,7 @@ mod tests {
 
     /// `a` was replaced at second 50.
     fn rules() -> SiteRules {
-        let since = std::time::SystemTime::UNIX_EPOCH;
-        let former = vec![FormerVersion { version: Ok(version("a")), since, until: Some(at(50)) }];
+        let former = vec![FormerVersion { version: Ok(version("a")), until: Some(at(50)) }];
         SiteRules { former, as_of: at(50), ..SiteRules::new(version("b")) }
     }
 

@@ -46,17 +46,8 @@ pub type KnownVersion = Result<Arc<RobotsVersion>, Doubt>;
 pub struct FormerVersion {
     /// What it was, or why nobody knows that.
     pub version: KnownVersion,
-    /// When it came into force, by the time of day.
-    pub since: SystemTime,
     /// Since when nobody serves it; `None` while somebody does.
     pub until: Option<NoticeTime>,
-}
-
-impl FormerVersion {
-    /// Something that nobody knows.
-    pub const fn unknown(doubt: Doubt, until: Option<NoticeTime>) -> Self {
-        Self { version: Err(doubt), since: SystemTime::UNIX_EPOCH, until }
-    }
 }
 
 /// What `gatewayctl reload --now` sets: former versions excuse nobody, and the version in force binds at once.
@@ -116,13 +107,8 @@ impl SiteRules {
     /// The same, and something that nobody knows was served until then, or still is.
     #[must_use]
     pub fn with_unknown(mut self, doubt: Doubt, until: Option<NoticeTime>) -> Self {
-        self.former.push(FormerVersion::unknown(doubt, until));
+        self.former.push(FormerVersion { version: Err(doubt), until });
         self
-    }
-
-    /// The other rows of the host's past.
-    pub fn former(&self) -> &[FormerVersion] {
-        &self.former
     }
 
     /// Whether the operator has set notice aside for `crawler`, as far as a version replaced then goes.

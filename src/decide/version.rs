@@ -27,11 +27,6 @@ impl VersionId {
     pub fn of(bytes: &[u8]) -> Self {
         Self::of_digest(Sha256::digest(bytes).into())
     }
-
-    /// The id as it is written: 12 hexadecimal digits.
-    pub fn digits(self) -> [u8; 12] {
-        self.pairs().as_flattened().first_chunk().copied().unwrap_or_default()
-    }
 }
 
 impl<const N: usize> DigestId<N> {
@@ -40,25 +35,20 @@ impl<const N: usize> DigestId<N> {
         Self(sha256.first_chunk().copied().unwrap_or([0; N]))
     }
 
-    /// The digits of each byte. A refusal writes an id twice, and formatting a number would cost several times as much.
+    /// The digits of each byte. Formatting a number would cost several times as much.
     fn pairs(self) -> [[u8; 2]; N] {
         let digit = |half: u8| b"0123456789abcdef".get(usize::from(half)).copied().unwrap_or(b'0');
         self.0.map(|byte| [digit(byte >> 4), digit(byte & 15)])
     }
 }
 
-/// A text that is no id of a version or of rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected {0} hexadecimal digits")]
-pub struct IdError(usize);
-
 impl<const N: usize> FromStr for DigestId<N> {
-    type Err = IdError;
+    type Err = String;
 
-    fn from_str(digits: &str) -> Result<Self, IdError> {
+    fn from_str(digits: &str) -> Result<Self, String> {
         let number = u64::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 2 * N);
         let id = number.and_then(|number| number.to_be_bytes().last_chunk().copied());
-        id.map(Self).ok_or(IdError(2 * N))
+        id.map(Self).ok_or_else(|| format!("expected {} hexadecimal digits", 2 * N))
     }
 }
 

@@ -5,11 +5,9 @@
 //! whatever a stage before got wrong, a person is not refused, nor is a certificate authority's check of this host.
 
 mod mode;
-mod pace;
 mod refusal;
 
 pub use mode::{ClientModes, Mode, SetByName};
-pub use pace::{PaceChoice, enforce_pace};
 pub use refusal::{Refusal, RefusalPolicy, prefers_json};
 
 use crate::decide::{Verdict, VerdictOutcome};
@@ -75,6 +73,18 @@ pub enum Contradicted {
     Ignore,
 }
 
+/// What a site does about crawlers that come faster than they were asked to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum PaceChoice {
+    /// Count them.
+    #[default]
+    Report,
+    /// Answer 429 in enforce mode.
+    Enforce,
+}
+
 /// A site's choices where the rules leave one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteChoices {
@@ -104,6 +114,18 @@ pub fn enforce(
     };
     let borrowed_name = proof == Proof::Contradicted && choices.contradicted == Contradicted::Refuse;
     if may_be_refused && (disallowed || borrowed_name) { Action::Refuse } else { Action::Forward }
+}
+
+/// What is done with a request that comes too fast.
+#[must_use]
+pub fn enforce_pace(
+    mode: Mode,
+    choice: PaceChoice,
+    identity: &Identity,
+    target: &RequestTarget<'_>,
+) -> Action {
+    let refuses = choice == PaceChoice::Enforce && may_be_refused(mode, identity, target);
+    if refuses { Action::Refuse } else { Action::Forward }
 }
 
 /// Whether anything that `identity` asks for may be refused, whatever it did.

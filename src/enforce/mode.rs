@@ -1,13 +1,14 @@
 //! Modes, and which of them applies to a client.
 
-use crate::identify::{ClientKind, Identity, Purpose, UnknownWord};
+use crate::identify::{ClientKind, Identity, Purpose, UnknownWord, known_word};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::str::FromStr;
+use strum::VariantArray as _;
 
 /// What is done about a verdict; the stronger is the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[derive(strum::Display, strum::IntoStaticStr)]
+#[derive(strum::Display, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(try_from = "String", into = "&'static str")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Mode {
@@ -30,9 +31,7 @@ impl FromStr for Mode {
     type Err = UnknownWord;
 
     fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        let all = [Self::Off, Self::Audit, Self::Enforce];
-        let unknown = || UnknownWord::among("mode", text, all.map(Self::as_str));
-        all.into_iter().find(|mode| mode.as_str() == text).ok_or_else(unknown)
+        known_word("mode", text, Self::VARIANTS)
     }
 }
 
@@ -44,31 +43,31 @@ impl TryFrom<String> for Mode {
     }
 }
 
-/// What the operator set for crawlers by name, in lower case, and for what crawlers fetch for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetByName<T> {
-    purposes: BTreeMap<Purpose, T>,
-    crawlers: HashMap<String, T>,
+/// Whom something is set for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum SetFor {
+    /// A crawler, by its name in lower case.
+    Crawler(String),
+    Purpose(Purpose),
 }
 
-impl<T> Default for SetByName<T> {
-    fn default() -> Self {
-        Self { purposes: BTreeMap::new(), crawlers: HashMap::new() }
-    }
-}
+/// What the operator set for crawlers by name, and for what crawlers fetch for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetByName<T>(HashMap<SetFor, T>);
 
 impl<T> SetByName<T> {
-    /// What is set for these.
+    /// What is set for these; names of crawlers in lower case.
     pub fn new(
         purposes: impl Iterator<Item = (Purpose, T)>,
         crawlers: impl Iterator<Item = (String, T)>,
     ) -> Self {
-        Self { purposes: purposes.collect(), crawlers: crawlers.collect() }
+        let purposes = purposes.map(|(purpose, set)| (SetFor::Purpose(purpose), set));
+        Self(purposes.chain(crawlers.map(|(name, set)| (SetFor::Crawler(name), set))).collect())
     }
 
     /// All that is set.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.purposes.values().chain(self.crawlers.values())
+        self.0.values()
     }
 
     /// The same with what `make` makes of each.
@@ -76,25 +75,18 @@ impl<T> SetByName<T> {
     /// # Errors
     /// The first that `make` has.
     pub fn try_map<U, E>(self, make: impl Fn(T) -> Result<U, E>) -> Result<SetByName<U>, E> {
-        Ok(SetByName {
-            purposes: self
-                .purposes
-                .into_iter()
-                .map(|(name, set)| Ok((name, make(set)?)))
-                .collect::<Result<_, E>>()?,
-            crawlers: self
-                .crawlers
-                .into_iter()
-                .map(|(name, set)| Ok((name, make(set)?)))
-                .collect::<Result<_, E>>()?,
-        })
+        let all = self.0.into_iter().map(|(whom, set)| Ok((whom, make(set)?)));
+        all.collect::<Result<_, E>>().map(SetByName)
     }
 
     /// What is set for `identity`: for its crawler before that for its purpose.
     pub fn of(&self, identity: &Identity) -> Option<&T> {
-        let name = identity.crawler.as_deref().filter(|_| !self.crawlers.is_empty());
-        let of_crawler = name.and_then(|name| self.crawlers.get(&name.to_ascii_lowercase()));
-        of_crawler.or_else(|| self.purposes.get(&identity.purpose?))
+        if self.0.is_empty() {
+            return None;
+        }
+        let name = identity.crawler.as_ref().map(|name| SetFor::Crawler(name.to_ascii_lowercase()));
+        let of_crawler = name.and_then(|name| self.0.get(&name));
+        of_crawler.or_else(|| self.0.get(&SetFor::Purpose(identity.purpose?)))
     }
 }
 

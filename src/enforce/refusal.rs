@@ -6,18 +6,12 @@ use crate::decide::{PaceExcess, PaceLimit, Ruling, Verdict, VerdictReason, Versi
 use crate::http::Response;
 use crate::robots::Rule;
 use bytes::Bytes;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// What a client is told whose address is not one of the crawler's it says it is.
-const BORROWED: &str = "this address is not one of the crawler's";
-
 /// What a client is told whose target has more readings than are followed.
 const UNCLEAR: &str = "servers may read this address in too many ways: ask for it in its plain form";
-
-/// What a crawler is told that comes faster than it was asked to.
-const TOO_FAST: &str = "too many requests: come more slowly";
 
 /// How a site refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +31,7 @@ impl Default for RefusalPolicy {
 }
 
 /// The content of a refusal, field by field. Delays are in seconds, the time to wait in whole ones.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Refusal<'a> {
     error: &'static str,
     crawler: Option<&'a str>,
@@ -54,18 +48,8 @@ pub struct Refusal<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
     robots: &'a str,
-    robots_version: Option<ShownVersion>,
+    robots_version: Option<String>,
     contact: Option<&'a str>,
-}
-
-/// A version as it is written.
-#[derive(Clone, Copy, Debug)]
-struct ShownVersion(VersionId);
-
-impl Serialize for ShownVersion {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
 }
 
 impl<'a> Refusal<'a> {
@@ -80,11 +64,11 @@ impl<'a> Refusal<'a> {
         let is_borrowed = verdict.allows();
         let ruling = verdict.ruling.as_ref().filter(|_| !is_borrowed);
         let error = match verdict.reason {
-            _ if is_borrowed => BORROWED,
+            _ if is_borrowed => "this address is not one of the crawler's",
             VerdictReason::Variant if ruling.is_none_or(|ruling| ruling.rule.is_none()) => UNCLEAR,
             _ => "disallowed by robots.txt",
         };
-        Self { error, robots, contact, ..Self::of(verdict.version, ruling, crawler) }
+        Self { error, crawler, robots, contact, ..Self::of(verdict.version, ruling) }
     }
 
     /// Gathers what `crawler` is told that comes too fast; the verdict is the one on its pace.
@@ -97,81 +81,60 @@ impl<'a> Refusal<'a> {
     ) -> Self {
         let round = |seconds: f64| Some((seconds * 1_000.0).round() / 1_000.0);
         Self {
-            error: TOO_FAST,
+            error: "too many requests: come more slowly",
+            crawler,
             declared: round(limit.delay.as_secs_f64()),
             observed: round(limit.window.as_secs_f64() / f64::from(excess.asked.max(1))),
             retry_after: Some(excess.retry_after.as_secs()),
             robots,
             contact,
-            ..Self::of(verdict.version, verdict.ruling.as_ref(), crawler)
+            ..Self::of(verdict.version, verdict.ruling.as_ref())
         }
     }
 
-    fn of(version: Option<VersionId>, ruling: Option<&'a Ruling<'_>>, crawler: Option<&'a str>) -> Self {
+    fn of(version: Option<VersionId>, ruling: Option<&'a Ruling<'_>>) -> Self {
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
         Self {
-            error: "",
-            crawler,
             group: ruling.map_or(&[], |ruling| &ruling.group),
             line: rule.map(|rule| rule.line),
             source: rule.and_then(Rule::source),
             rule: rule.map(|rule| String::from_utf8_lossy(rule.text)),
-            declared: None,
-            observed: None,
-            retry_after: None,
-            robots: "",
-            robots_version: version.map(ShownVersion),
-            contact: None,
+            robots_version: version.map(|version| version.to_string()),
+            ..Self::default()
         }
     }
 
     /// Renders the refusal for a client that sent `accept`.
     pub fn reply(&self, policy: &RefusalPolicy, accept: Option<&[u8]>) -> Response {
-        let (content_type, body): (_, Bytes) = if prefers_json(accept) {
-            ("application/json", self.json().into())
-        } else {
-            ("text/plain; charset=utf-8", self.text().into())
-        };
-        policy.answer(content_type, body)
-    }
-
-    fn json(&self) -> Vec<u8> {
-        let mut body = Vec::with_capacity(USUAL);
-        // Nothing here has a form that JSON lacks, and memory does not fail.
-        let _ = serde_json::to_writer(&mut body, self);
+        if !prefers_json(accept) {
+            return policy.answer("text/plain; charset=utf-8", self.text().into());
+        }
+        // Nothing here has a form that JSON lacks.
+        let mut body = serde_json::to_vec(self).unwrap_or_default();
         body.push(b'\n');
-        body
+        policy.answer("application/json", body.into())
     }
 
     fn text(&self) -> String {
-        let mut body = String::with_capacity(USUAL);
-        let mut field = |name: &str, value: &str| {
-            body.push_str(name);
-            body.push_str(value);
-            body.push('\n');
-        };
-        field("error: ", self.error);
-        self.crawler.iter().for_each(|crawler| field("crawler: ", crawler));
-        match self.group {
-            [] => {}
-            [one] => field("group: ", one),
-            many => field("group: ", &many.join(", ")),
+        let mut body = String::with_capacity(256);
+        let mut field = |name: &str, value: &str| body.extend([name, ": ", value, "\n"]);
+        field("error", self.error);
+        self.crawler.iter().for_each(|crawler| field("crawler", crawler));
+        if !self.group.is_empty() {
+            field("group", &self.group.join(", "));
         }
-        self.line.iter().for_each(|line| field("line: ", &line.to_string()));
-        self.source.iter().for_each(|source| field("source: ", source));
-        self.rule.iter().for_each(|rule| field("rule: ", rule));
-        for (name, delay) in [("declared: ", self.declared), ("observed: ", self.observed)] {
+        self.line.iter().for_each(|line| field("line", &line.to_string()));
+        self.source.iter().for_each(|source| field("source", source));
+        self.rule.iter().for_each(|rule| field("rule", rule));
+        for (name, delay) in [("declared", self.declared), ("observed", self.observed)] {
             if let Some(delay) = delay {
                 field(name, &format!("one request each {delay} s"));
             }
         }
-        self.retry_after.iter().for_each(|seconds| field("retry_after: ", &format!("{seconds} s")));
-        field("robots: ", self.robots);
-        if let Some(ShownVersion(version)) = self.robots_version {
-            let digits = version.digits();
-            field("robots_version: ", std::str::from_utf8(&digits).unwrap_or_default());
-        }
-        self.contact.iter().for_each(|contact| field("contact: ", contact));
+        self.retry_after.iter().for_each(|seconds| field("retry_after", &format!("{seconds} s")));
+        field("robots", self.robots);
+        self.robots_version.iter().for_each(|version| field("robots_version", version));
+        self.contact.iter().for_each(|contact| field("contact", contact));
         body
     }
 }
@@ -192,9 +155,6 @@ impl RefusalPolicy {
         reply
     }
 }
-
-/// Room for a body of usual length; longer ones grow.
-const USUAL: usize = 256;
 
 /// Whether `accept` asks for JSON in so many words. Wildcards get text: a person reads it more easily.
 pub fn prefers_json(accept: Option<&[u8]>) -> bool {

@@ -5,8 +5,8 @@
 
 use super::FleetError;
 use super::connect::{PATIENCE, within};
-use crate::policy::{OwnWord, SaidRows};
-use crate::record::FleetWaiver;
+use crate::policy::OwnWord;
+use crate::record::{FleetWaiver, PastRows};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) struct Beat {
     /// Which process of it speaks: during an upgrade there are two.
     pub(super) process: String,
     /// Higher for the process that started later.
-    pub(super) started: i64,
+    pub(super) started: u64,
     /// The version of the program.
     pub(super) version: &'static str,
     /// For how many seconds the others wait for it after a beat.
@@ -39,7 +39,7 @@ pub(super) struct Beat {
     /// The document of a generation after this one is asked for.
     pub(super) taken: i64,
     /// News is asked for of reads that were noted in this transaction or a later one.
-    pub(super) reads: String,
+    pub(super) reads: u64,
     /// How many batches of counts wait in its outbox, and since when, in microseconds.
     pub(super) outbox: i64,
     pub(super) outbox_since: i64,
@@ -102,7 +102,7 @@ pub(super) struct PublishedDocument {
 #[derive(Debug, Deserialize)]
 pub(super) struct OtherMember {
     pub(super) store: Box<str>,
-    rows: SaidRows,
+    rows: PastRows,
     /// How many seconds ago it said that, and since when it serves nothing any more.
     said: f64,
     ended: Option<f64>,
@@ -115,25 +115,19 @@ pub(super) struct OtherMember {
 impl OtherMember {
     /// What it serves or is about to serve, or may still serve where it is silent, and what it served. That ended a little
     /// later than it says: whoever read something else meanwhile knew stamps that are older here by as long as an answer takes.
-    pub(super) fn take_rows(&mut self) -> SaidRows {
-        let whole = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default().as_secs();
-        let (said, ended) = (whole(self.said), self.ended.map(whole));
-        for ago in self.rows.values_mut().flat_map(BTreeMap::values_mut) {
-            *ago = ago
-                .map(|ago| ago.saturating_add(said))
-                .or(ended)
-                .map(|ago| ago.saturating_sub(PATIENCE.as_secs()));
-        }
-        std::mem::take(&mut self.rows)
+    pub(super) fn rows(mut self) -> PastRows {
+        let span = |seconds: f64| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let (said, ended) = (span(self.said), self.ended.map(span));
+        let end = |ago: Option<Duration>| ago.map(|ago| ago.saturating_add(said)).or(ended);
+        self.rows.reckon(|ago| end(ago).map(|ago| ago.saturating_sub(PATIENCE)));
+        self.rows
     }
 }
 
 /// A number for what is said: another one for other words. 48 bits of a digest.
-pub(super) fn revision(rows: &SaidRows, waived: &[FleetWaiver]) -> i64 {
-    let of_host = |rows: &BTreeMap<Box<str>, Option<u64>>| -> Vec<(Box<str>, bool)> {
-        rows.iter().map(|(word, ago)| (word.clone(), ago.is_some())).collect()
-    };
-    let rows: Vec<_> = rows.iter().map(|(host, rows)| (host, of_host(rows))).collect();
+pub(super) fn revision(rows: &PastRows, waived: &[FleetWaiver]) -> i64 {
+    let hosts = rows.0.iter().flat_map(|(pattern, host)| host.rows.iter().map(move |row| (pattern, row)));
+    let rows: Vec<_> = hosts.map(|(pattern, row)| (pattern, &row.version, row.until.is_some())).collect();
     let text = serde_json::to_vec(&(rows, waived)).unwrap_or_default();
     let digest = Sha256::digest(text);
     digest.iter().take(6).fold(0, |number, byte| (number << 8) | i64::from(*byte))
@@ -151,6 +145,6 @@ pub(super) async fn beat(
     let said = said.replace("\\u0000", "\\ufffd");
     let heard: String = within(client.query_one(question, &[&said])).await?.try_get(0)?;
     serde_json::from_str(&heard).map_err(|error| {
-        FleetError::Schema(format!("the database of the fleet answers what is not understood: {error}"))
+        FleetError::Local(format!("the database of the fleet answers what is not understood: {error}"))
     })
 }

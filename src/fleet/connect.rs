@@ -51,7 +51,7 @@ pub(super) async fn connect_to_schema(config: &FleetConfig) -> Result<Client, Fl
         } else {
             "run `gatewayctl fleet init`"
         };
-        return Err(FleetError::Schema(format!(
+        return Err(FleetError::Local(format!(
             "the database of the fleet has schema {found}, and this program works with {SCHEMA}: {todo}"
         )));
     }

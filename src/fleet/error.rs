@@ -13,10 +13,7 @@ pub enum FleetError {
     /// It does not answer.
     #[error("the database of the fleet has not answered for {} s", .0.as_secs())]
     Silent(Duration),
-    /// It is set up for another version of this program, or not at all.
-    #[error("{0}")]
-    Schema(String),
-    /// Something on this machine is wrong: a file, the store.
+    /// Something is wrong with a file or the store of this machine, or with what is found in the database.
     #[error("{0}")]
     Local(String),
 }

@@ -7,24 +7,20 @@ use super::FleetError;
 use super::beat::{BEAT, Beat, BeatAnswer, beat, revision};
 use super::connect::{connect_to_schema, within};
 use super::membership::FleetShared;
-use super::outbox::{self, SentOutbox};
-use super::reads::ReadsTaken;
 use crate::decide::NoticeTime;
 use crate::policy::{FleetDoubt, FleetNews};
-use crate::record::{file_bytes, uptime};
+use crate::record::{OutboxReader, PastRows, file_bytes, micros, uptime, whole_micros};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Statement};
 
 /// How often a member says that it lives.
 const PULSE: Duration = Duration::from_secs(1);
-
-/// How often while it waits for what the others say.
-const WAITING: Duration = Duration::from_millis(500);
 
 /// How soon after the last time, where there is news of its own.
 const SOONEST: Duration = Duration::from_millis(100);
@@ -45,41 +41,41 @@ const FORGOTTEN_BEATS: i64 = 5;
 const REPLACED: &str =
     "another process with this state folder is the member of the fleet now; this one counts no violations";
 
+/// A reload that is under way, and why a generation is not taken.
+type FleetReload = JoinHandle<Result<(), String>>;
+
 /// What is known between two beats.
 pub(super) struct FleetTask {
-    shared: Arc<FleetShared>,
+    pub(super) shared: Arc<FleetShared>,
     stopped: watch::Receiver<bool>,
     /// What is said next, or was said last.
-    beat: Beat,
+    pub(super) beat: Beat,
     /// The revision that the database has.
     revision: i64,
-    outbox: SentOutbox,
-    reads: ReadsTaken,
+    /// The part of a stamp that changes when a standby is promoted, or a dump restored: transactions are numbered anew then.
+    pub(super) timeline: u64,
     /// The number of the last beat, as the database counts them.
     beats: i64,
     /// A reload that is under way: for which generation, or 0 for what waited.
-    reloading: Option<(i64, generation::FleetReload)>,
-    refused_generation: Option<generation::RefusedGeneration>,
+    reloading: Option<(i64, FleetReload)>,
+    /// A generation that was refused: which one, why, and when.
+    refused_generation: Option<(i64, String, Instant)>,
     /// Since when this process is a member again that was none.
     joined: Option<Instant>,
     /// Since when others are silent, by their beats.
     silent: HashMap<String, (i64, Instant)>,
     house_due: Instant,
-    /// The fault that was told last.
-    told: Option<String>,
 }
 
 impl FleetTask {
     pub(super) fn new(shared: Arc<FleetShared>, stopped: watch::Receiver<bool>) -> Self {
-        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let started = shared.gateway.current().clock.now().0.as_micros();
         let beat = Beat {
             name: shared.config.name.clone(),
-            process: format!("{}-{}", std::process::id(), time.as_micros()),
-            started: i64::try_from(started).unwrap_or(i64::MAX),
+            process: format!("{}-{}", std::process::id(), micros(SystemTime::now())),
+            started: whole_micros(shared.gateway.current().clock.now().0),
             version: env!("CARGO_PKG_VERSION"),
             lease: shared.config.lease.as_secs_f64(),
-            applied: shared.gateway.history().stamp(),
+            applied: shared.gateway.history.lock().own.stamp(),
             ..Beat::default()
         };
         Self {
@@ -87,15 +83,13 @@ impl FleetTask {
             stopped,
             beat,
             revision: -1,
-            outbox: SentOutbox::default(),
-            reads: ReadsTaken::default(),
+            timeline: 0,
             beats: 0,
             reloading: None,
             refused_generation: None,
             joined: None,
             silent: HashMap::new(),
             house_due: Instant::now() + PULSE * 60,
-            told: None,
         }
     }
 
@@ -115,9 +109,9 @@ impl FleetTask {
     async fn speak(&mut self) {
         let ((mut pause, longest), mut stopped) = (RETRY, self.stopped.clone());
         loop {
-            let (begun, was_stopped) = (Instant::now(), self.is_stopped());
+            let (begun, was_stopped) = (Instant::now(), *self.stopped.borrow());
             let Err(error) = self.session().await else { return };
-            self.shared.standing().set_cut_off(true);
+            self.shared.gateway.standing.set_cut_off(true);
             self.tell(&error);
             if was_stopped {
                 return;
@@ -130,51 +124,45 @@ impl FleetTask {
         }
     }
 
-    fn is_stopped(&self) -> bool {
-        *self.stopped.borrow()
+    /// Tells a fault once, and shows it.
+    fn tell(&self, error: &FleetError) {
+        let text = Some(error.to_string());
+        let told = std::mem::replace(&mut self.shared.status.lock().0.error, text.clone());
+        if told != text {
+            tracing::error!("{error}; the site is served as before, and counts wait in the store");
+        }
     }
 
-    /// Tells a fault once, and shows it.
-    fn tell(&mut self, error: &FleetError) {
-        let text = error.to_string();
-        if self.told.as_ref() != Some(&text) {
-            tracing::error!("{text}; the site is served as before, and counts wait in the store");
-        }
-        self.shared.status.lock().0.error = Some(text.clone());
-        self.told = Some(text);
+    fn store_id(&self) -> Result<String, FleetError> {
+        let store = OutboxReader::open(&self.shared.store)?.store()?;
+        store.ok_or_else(|| FleetError::Local("the store is not set up yet".to_owned()))
     }
 
     /// Speaks over one connection until it fails, or the gateway stops.
     async fn session(&mut self) -> Result<(), FleetError> {
-        let Some(store) = outbox::store_id(&self.shared.store)? else {
-            return Err(FleetError::Local("the store is not set up yet".to_owned()));
-        };
+        self.beat.store = self.store_id()?;
         let client = connect_to_schema(&self.shared.config).await?;
         let question = within(client.prepare(BEAT)).await?;
         self.revision = -1;
-        self.shared.standing().set_cut_off(false);
+        self.shared.gateway.standing.set_cut_off(false);
         loop {
-            let (begun, is_last) = (Instant::now(), self.is_stopped());
-            let (has_more, fault) = self.turn((&client, &question), &store).await?;
+            let (begun, is_last) = (Instant::now(), *self.stopped.borrow());
+            let (has_more, fault) = self.turn((&client, &question)).await?;
             if let Some(fault) = fault {
                 self.tell(&fault);
-            } else {
-                if self.told.take().is_some() {
-                    tracing::info!("the database of the fleet answers again");
-                }
-                self.shared.status.lock().0.error = None;
+            } else if self.shared.status.lock().0.error.take().is_some() {
+                tracing::info!("the database of the fleet answers again");
             }
-            let shared = Arc::clone(&self.shared);
-            let pause = if shared.gateway.history().announced().at.is_empty() { PULSE } else { WAITING };
             if is_last && !has_more {
                 let sql = "SELECT robots_gateway.leave($1, $2)";
-                return within(client.query_one(sql, &[&store, &self.beat.process])).await.map(drop);
+                let (store, process) = (&self.beat.store, &self.beat.process);
+                return within(client.query_one(sql, &[store, process])).await.map(drop);
             }
             if !has_more {
                 let mut stopped = self.stopped.clone();
                 tokio::select! {
-                    () = tokio::time::sleep_until((begun + pause).into()) => {}
-                    () = shared.standing().wake.notified() => {}
+                    () = tokio::time::sleep_until((begun + PULSE).into()) => {}
+                    () = self.shared.gateway.standing.wake.notified() => {}
                     _ = stopped.changed() => {}
                 }
             }
@@ -187,14 +175,13 @@ impl FleetTask {
     async fn turn(
         &mut self,
         (client, question): (&Client, &Statement),
-        store: &str,
     ) -> Result<(bool, Option<FleetError>), FleetError> {
-        if outbox::store_id(&self.shared.store)?.as_deref() != Some(store) {
+        if self.store_id()? != self.beat.store {
             return Err(FleetError::Local("the store is another one now".to_owned()));
         }
         self.end_reload().await;
         let asked = uptime();
-        self.prepare(store);
+        self.prepare();
         let mut answer = beat((client, question), &self.beat).await?;
         let is_set_back = answer.stamp < self.beat.applied
             || answer.is_member && !answer.is_replaced && answer.beats + FORGOTTEN_BEATS < self.beats;
@@ -204,7 +191,7 @@ impl FleetTask {
                 tracing::warn!(
                     "the database of the fleet was restored from an earlier state: all members are asked again what they serve"
                 );
-                (self.reads, self.beat.applied) = (ReadsTaken::default(), 0);
+                (self.beat.reads, self.beat.applied) = (0, 0);
             }
             self.doubt();
             self.beat.joins = true;
@@ -214,7 +201,7 @@ impl FleetTask {
             self.doubt();
             return Ok((false, Some(FleetError::Local(REPLACED.to_owned()))));
         }
-        self.show(store, &answer);
+        self.show(&answer);
         self.revision = answer.revision;
         let is_said = answer.revision == self.beat.revision;
         // Who cannot learn at the moment is not waited for less: the others hear of it by what is acknowledged.
@@ -227,31 +214,30 @@ impl FleetTask {
             self.stand(&answer, is_said, asked);
         }
         self.follow(&mut answer);
-        let fault = self.exchange(client, store, &answer).await?.or(fault);
-        let has_more = fault.is_none() && (has_learnt || self.outbox.has_more);
-        Ok((has_more, fault))
+        let (has_more, first) = self.exchange(client, &answer).await?;
+        let fault = first.or(fault);
+        Ok((fault.is_none() && (has_learnt || has_more), fault))
     }
 
     /// Puts together what there is to say.
-    fn prepare(&mut self, store: &str) {
+    fn prepare(&mut self) {
         let (gateway, taken) = (&self.shared.gateway, self.taken_generation());
         let (beat, mut own) = (&mut self.beat, gateway.word());
-        store.clone_into(&mut beat.store);
         beat.revision = revision(&own.rows, &own.waived);
-        // The files are as large as all the rest, and known where nothing has changed.
-        let is_news = beat.joins || beat.revision != self.revision;
-        let robots = if is_news { gateway.history().bytes(&own.rows) } else { BTreeMap::new() };
+        // Rows and files are larger than all the rest, and known where nothing has changed.
+        if !beat.joins && beat.revision == self.revision {
+            own.rows = PastRows::default();
+        }
+        let robots = gateway.history.lock().bytes(&own.rows);
         beat.robots = robots.into_iter().map(|(name, bytes)| (name, STANDARD.encode(bytes))).collect();
         (beat.generation, beat.taken) = (gateway.applied_generation(), taken);
-        beat.reads = self.reads.before().to_string();
-        (beat.outbox, beat.outbox_since) = (self.outbox.waiting, self.outbox.since);
         own.error = self.refused_generation.as_ref().map(|(_, why, _)| why.clone()).or(own.error);
         beat.own = own;
     }
 
     /// Nobody is accused until the others are known again.
     fn doubt(&mut self) {
-        self.shared.standing().leave();
+        self.shared.gateway.standing.leave();
         self.joined = Some(Instant::now());
     }
 
@@ -264,7 +250,7 @@ impl FleetTask {
     ) -> Result<bool, FleetError> {
         // Stamps that a database had given before it was set back are forgotten with what comes now.
         let is_own_news =
-            self.beat.joins || is_said && answer.changed > self.shared.gateway.history().stamp();
+            self.beat.joins || is_said && answer.changed > self.shared.gateway.history.lock().own.stamp();
         if answer.members.is_empty() && !is_own_news {
             self.beat.applied = answer.stamp;
             return Ok(false);
@@ -275,16 +261,16 @@ impl FleetTask {
             covers: if is_said { self.beat.own.covers } else { NoticeTime::default() },
             ..FleetNews::default()
         };
-        let joins = self.shared.standing().doubt() == Some(FleetDoubt::Joining);
+        let joins = self.shared.gateway.standing.doubt() == Some(FleetDoubt::Joining);
         let mut wanted = BTreeSet::new();
-        for member in &mut answer.members {
-            let rows = member.take_rows();
-            wanted.extend(self.shared.gateway.history().missing(&rows));
+        for mut member in std::mem::take(&mut answer.members) {
             let notice = Duration::try_from_secs_f64(member.notice).unwrap_or_default();
-            let is_known = joins && !rows.is_empty();
-            news.known_for = news.known_for.into_iter().chain(is_known.then_some(notice)).min();
             news.waived.append(&mut member.waived);
-            news.members.insert(member.store.clone(), rows);
+            let (store, rows) = (member.store.clone(), member.rows());
+            wanted.extend(self.shared.gateway.history.lock().missing(&rows));
+            let is_known = joins && !rows.0.is_empty();
+            news.known_for = news.known_for.into_iter().chain(is_known.then_some(notice)).min();
+            news.members.insert(store, rows);
         }
         if !wanted.is_empty() {
             let sql = "SELECT sha256, bytes FROM robots_gateway.robots WHERE sha256 = ANY($1)";
@@ -309,8 +295,8 @@ impl FleetTask {
 
     /// How far this gateway may go after an answer.
     fn stand(&mut self, answer: &BeatAnswer, is_said: bool, asked: Duration) {
-        let standing = self.shared.standing();
-        let settle = self.shared.config.settle;
+        let gateway = Arc::clone(&self.shared.gateway);
+        let (standing, settle) = (&gateway.standing, self.shared.config.settle);
         let is_settled = self.joined.is_none_or(|joined| joined.elapsed() >= settle);
         let joins = standing.doubt() == Some(FleetDoubt::Joining);
         if !joins || is_said && is_settled {
@@ -322,8 +308,7 @@ impl FleetTask {
         }
         let knows = |floor: u64| floor >= answer.changed;
         let is_acknowledged = is_said && answer.floor.is_none_or(knows);
-        standing.acknowledge(&self.beat.own.rows, answer.behind.clone(), is_acknowledged);
-        let gateway = Arc::clone(&self.shared.gateway);
+        standing.acknowledge(self.beat.own.opened, answer.behind.clone(), is_acknowledged);
         if is_acknowledged && self.reloading.is_none() && gateway.may_go_on() {
             self.reload(0, move || {
                 gateway.go_on();

@@ -3,10 +3,9 @@
 use super::FleetError;
 use super::connect::{connect_to_schema, within};
 use crate::config::FleetConfig;
-use crate::record::timestamp;
+use crate::record::{instant, timestamp};
 use crate::report::PendingOutbox;
 use serde::Serialize;
-use std::time::SystemTime;
 use tokio_postgres::{Client, Row};
 
 /// After how many seconds without a beat a member is late.
@@ -44,13 +43,6 @@ pub struct FleetMember {
     pub serving: serde_json::Value,
     /// Why it is late; null where it is not.
     pub late: Option<String>,
-}
-
-impl FleetOverview {
-    /// Whether any member is late.
-    pub fn has_late(&self) -> bool {
-        self.members.iter().any(|member| member.late.is_some())
-    }
 }
 
 /// Asks the database for the members.
@@ -104,14 +96,10 @@ fn member(row: &Row, newest: i64) -> Result<FleetMember, FleetError> {
         error,
         last_seen: timestamp(row.try_get(5)?),
         outbox: row.try_get(6)?,
-        outbox_since: (since > 0).then(|| timestamp(micros(since))),
+        outbox_since: (since > 0).then(|| timestamp(instant(since))),
         serving: serde_json::from_str(&serving).unwrap_or_default(),
         late,
     })
-}
-
-pub(super) fn micros(micros: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + std::time::Duration::from_micros(u64::try_from(micros).unwrap_or_default())
 }
 
 /// Has the fleet wait no longer for members of this name; how many there were.
@@ -134,7 +122,7 @@ pub(super) async fn waiting(client: &Client) -> Result<Vec<PendingOutbox>, Fleet
         ORDER BY name";
     let rows = within(client.query(sql, &[])).await?;
     let of = |row: &Row| {
-        let since = micros(row.try_get(2)?);
+        let since = instant(row.try_get(2)?);
         Ok(PendingOutbox { name: row.try_get(0)?, batches: row.try_get(1)?, since })
     };
     rows.iter().map(of).collect()

@@ -2,7 +2,7 @@
 
 use super::exchange::FleetTask;
 use crate::config::{Config, FleetConfig};
-use crate::policy::{FleetDoubt, FleetStanding, Reloader};
+use crate::policy::{FleetDoubt, Reloader};
 use crate::record::Recorder;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ impl Fleet {
     /// What the member is doing.
     pub fn status(&self) -> FleetStatus {
         let (mut status, last) = self.shared.status.lock().clone();
-        let standing = match self.shared.standing().doubt() {
+        let standing = match self.shared.gateway.standing.doubt() {
             None => "member",
             Some(FleetDoubt::Joining) => "joining",
             Some(FleetDoubt::Isolated) => "isolated",
@@ -112,11 +112,5 @@ impl Fleet {
             // It has no way to fail but a panic, which its own hook has reported.
             let _ = thread.join();
         }
-    }
-}
-
-impl FleetShared {
-    pub(super) fn standing(&self) -> &FleetStanding {
-        &self.gateway.standing
     }
 }

@@ -3,8 +3,7 @@
 //! The store in the state folder stays the truth of its gateway, and no request ever waits for the database, or asks it.
 //! One thread with a bounded memory does all of this. Each part of it may fail at any time without harm to what is served.
 //! Once a second it sends a *beat* (`beat`): one question to the database, which says that its gateway lives and what it
-//! serves, and whose answer has all that is new. A member with news of its own speaks at once, and one that waits for the
-//! others twice as often. A *stamp* is a number that the
+//! serves, and whose answer has all that is new. A member with news of its own speaks at once. A *stamp* is a number that the
 //! database gives to whatever happens to members, in the order in which it commits.
 //!
 //! The other side of this in the gateway is the [`Reloader`](crate::policy::Reloader), which `exchange` asks what is served here
@@ -65,8 +64,8 @@ pub use connect::faults;
 pub use error::FleetError;
 pub use members::{FleetMember, FleetOverview, forget, overview};
 pub use membership::{Fleet, FleetStatus};
-pub use publish::{first_generation, publish, published};
-pub use report::{FleetCounts, counts};
+pub use publish::{publish, published};
+pub use report::counts;
 pub use setup::{SetUp, set_up};
 pub use signature::PublisherKey;
 pub use tls::read_system_authorities;

@@ -7,34 +7,20 @@ use crate::config::FleetConfig;
 use std::time::Duration;
 use tokio_postgres::Client;
 
-/// How often another publisher may come first.
-const TRIES: usize = 10;
+/// How long the database may take to say what is published: a start waits for it.
+const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The last document that was published; `None` where there was none.
-///
-/// # Errors
-/// When the database cannot be asked.
-pub fn published(config: &FleetConfig) -> Result<Option<String>, FleetError> {
-    super::now(async {
-        let client = connect_to_schema(config).await?;
-        Ok(last(&client).await?.map(|(_, document, _)| document))
-    })
-}
-
-/// How long a start waits for the database.
-const START_PATIENCE: Duration = Duration::from_secs(3);
-
-/// What a gateway that comes to a fleet begins with: the number of the last generation and its document; `None` where there is
-/// none that `publisher_key` accepts.
+/// The number of the last generation that was published, and its document; `None` where there was none, or none that
+/// `publisher_key` accepts where `is_to_be_accepted`.
 ///
 /// # Errors
 /// When the database does not answer soon.
-pub fn first_generation(config: &FleetConfig) -> Result<Option<(i64, String)>, FleetError> {
-    let key = config.publisher_key.as_ref();
+pub fn published(config: &FleetConfig, is_to_be_accepted: bool) -> Result<Option<(i64, String)>, FleetError> {
+    let key = config.publisher_key.as_ref().filter(|_| is_to_be_accepted);
     super::now(async {
         let asked = async { last(&connect_to_schema(config).await?).await };
-        let silent = |_| FleetError::Silent(START_PATIENCE);
-        let last = tokio::time::timeout(START_PATIENCE, asked).await.map_err(silent)??;
+        let silent = |_| FleetError::Silent(PATIENCE);
+        let last = tokio::time::timeout(PATIENCE, asked).await.map_err(silent)??;
         let is_accepted = |(_, document, signature): &(i64, String, String)| {
             key.is_none_or(|key| has_signed(key, document, signature))
         };
@@ -59,7 +45,7 @@ pub fn publish(
     config: &FleetConfig,
     key: Option<&PublisherKey>,
     is_anew: bool,
-    change: impl Fn(Option<&str>, i64) -> Result<String, String>,
+    change: impl FnOnce(Option<&str>, i64) -> Result<String, String>,
 ) -> Result<i64, FleetError> {
     if let Some(expected) = &config.publisher_key
         && key.is_none_or(|key| key.public() != expected)
@@ -70,29 +56,29 @@ pub fn publish(
     }
     super::now(async {
         let client = connect_to_schema(config).await?;
-        for _ in 0..TRIES {
-            let last = last(&client).await?.filter(|_| !is_anew);
-            // Whoever signs answers for all that is in it.
-            if let (Some(key), Some((_, document, signature))) = (key, &last)
-                && !has_signed(key.public(), document, signature)
-            {
-                return Err(FleetError::Local(
-                    "the last generation is not signed by this key: --anew carries nothing over from it"
-                        .to_owned(),
-                ));
-            }
-            // A database that was set back knows fewer than its members.
-            let sql = "SELECT greatest((SELECT max(number) FROM robots_gateway.generation),
-                (SELECT max(generation) FROM robots_gateway.member WHERE gone IS NULL), 0) + 1";
-            let number: i64 = within(client.query_one(sql, &[])).await?.try_get(0)?;
-            let document = change(last.as_ref().map(|(_, document, _)| &**document), number);
-            let document = document.map_err(FleetError::Local)?;
-            let signature = key.map(|key| key.sign(&document)).unwrap_or_default();
-            let sql = "SELECT robots_gateway.publish($1, $2, $3)";
-            if within(client.query_one(sql, &[&number, &document, &signature])).await?.try_get(0)? {
-                return Ok(number);
-            }
+        let last = last(&client).await?.filter(|_| !is_anew);
+        // Whoever signs answers for all that is in it.
+        if let (Some(key), Some((_, document, signature))) = (key, &last)
+            && !has_signed(key.public(), document, signature)
+        {
+            return Err(FleetError::Local(
+                "the last generation is not signed by this key: --anew carries nothing over from it"
+                    .to_owned(),
+            ));
         }
-        Err(FleetError::Local("others publish all the time: nothing was published, try again".to_owned()))
+        // A database that was set back knows fewer than its members.
+        let sql = "SELECT greatest((SELECT max(number) FROM robots_gateway.generation),
+            (SELECT max(generation) FROM robots_gateway.member WHERE gone IS NULL), 0) + 1";
+        let number: i64 = within(client.query_one(sql, &[])).await?.try_get(0)?;
+        let document = change(last.as_ref().map(|(_, document, _)| &**document), number);
+        let document = document.map_err(FleetError::Local)?;
+        let signature = key.map(|key| key.sign(&document)).unwrap_or_default();
+        let sql = "SELECT robots_gateway.publish($1, $2, $3)";
+        if within(client.query_one(sql, &[&number, &document, &signature])).await?.try_get(0)? {
+            return Ok(number);
+        }
+        let first =
+            "somebody else published at the same moment, and was first: nothing was published, try again";
+        Err(FleetError::Local(first.to_owned()))
     })
 }

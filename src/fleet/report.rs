@@ -2,28 +2,18 @@
 
 use super::FleetError;
 use super::connect::{connect_to_schema, within};
-use super::members::{micros, waiting};
+use super::members::waiting;
 use crate::config::FleetConfig;
-use crate::record::Tables;
+use crate::record::{Tables, instant};
 use crate::report::{FleetPart, SkippedCounts};
-use serde::de::DeserializeOwned;
 use std::time::{Duration, SystemTime};
 use tokio_postgres::{Client, Row};
 
 /// The length of a day, in seconds: partitions are days, and a report may begin where one does.
 const DAY: i64 = 86_400;
 
-/// What the database has of a time.
-#[derive(Debug)]
-pub struct FleetCounts {
-    /// The rows of all members.
-    pub rows: Tables,
-    /// What is not among them.
-    pub part: FleetPart,
-}
-
-/// Asks the database for all that was counted from `from` on, before `to`, and for all reads and versions. Whoever cannot
-/// wait for as long as that takes says how long: the server gives up then, too.
+/// Asks the database for all that was counted from `from` on, before `to`, and for all reads and versions; and for what is not
+/// among that. Whoever cannot wait for as long as that takes says how long: the server gives up then, too.
 ///
 /// # Errors
 /// When it cannot be asked, or does not answer in time.
@@ -32,86 +22,63 @@ pub fn counts(
     from: SystemTime,
     to: SystemTime,
     limit: Option<Duration>,
-) -> Result<FleetCounts, FleetError> {
-    super::now(async {
-        let asked = ask(config, from, to, limit);
-        match limit {
-            None => asked.await,
-            Some(limit) => tokio::time::timeout(limit, asked).await.map_err(|_| FleetError::Silent(limit))?,
+) -> Result<(Tables, FleetPart), FleetError> {
+    let asked = async {
+        let client = connect_to_schema(config).await?;
+        let part = FleetPart { outboxes: waiting(&client).await?, skipped: skipped(&client).await? };
+        let limit = limit.map_or(0, |limit| limit.as_millis());
+        client.batch_execute(&format!("SET statement_timeout = {limit}")).await?;
+        let seconds = |time: SystemTime| {
+            let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+            i64::try_from(since).unwrap_or(i64::MAX / 2)
+        };
+        let (first, end) =
+            (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
+        let mut rows = Tables::default();
+        for row in client.query(ROWS, &[&first, &end]).await? {
+            rows.add(serde_json::from_str(row.try_get(0)?).map_err(|error| {
+                FleetError::Local(format!("the database of the fleet has what is not understood: {error}"))
+            })?);
         }
-    })
-}
-
-async fn ask(
-    config: &FleetConfig,
-    from: SystemTime,
-    to: SystemTime,
-    limit: Option<Duration>,
-) -> Result<FleetCounts, FleetError> {
-    let client = connect_to_schema(config).await?;
-    let part = FleetPart { outboxes: waiting(&client).await?, skipped: skipped(&client).await? };
-    let limit = limit.map_or(0, |limit| limit.as_millis());
-    client.batch_execute(&format!("SET statement_timeout = {limit}")).await?;
-    let seconds = |time: SystemTime| {
-        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        i64::try_from(since).unwrap_or(i64::MAX / 2)
+        Ok((rows, part))
     };
-    let (first, end) = (seconds(from) / DAY * DAY, (seconds(to) / DAY).saturating_add(2).saturating_mul(DAY));
-    let mut rows = Tables::default();
-    for row in client.query(ROWS, &[&first, &end]).await? {
-        add(&mut rows, row.try_get(0)?, row.try_get(1)?).map_err(|error| {
-            FleetError::Schema(format!("the database of the fleet has what is not understood: {error}"))
-        })?;
-    }
-    Ok(FleetCounts { rows, part })
+    let longest = limit.unwrap_or(Duration::MAX);
+    super::now(async { tokio::time::timeout(longest, asked).await.map_err(|_| FleetError::Silent(longest))? })
 }
 
 async fn skipped(client: &Client) -> Result<Vec<SkippedCounts>, FleetError> {
     let sql = "SELECT coalesce(name, store), (extract(epoch FROM skipped_at) * 1000000)::bigint
         FROM robots_gateway.writer LEFT JOIN robots_gateway.member USING (store) WHERE skipped > 0 ORDER BY 1";
-    let of = |row: &Row| Ok(SkippedCounts { name: row.try_get(0)?, found: micros(row.try_get(1)?) });
+    let of = |row: &Row| Ok(SkippedCounts { name: row.try_get(0)?, found: instant(row.try_get(1)?) });
     within(client.query(sql, &[])).await?.iter().map(of).collect()
 }
 
-/// All of one moment: which rows of [`Tables`], and one of them as JSON.
+/// All of one moment: each row as the JSON of [`Tables`] that have nothing else.
 const ROWS: &str = "
-    SELECT 'subjects', json_build_array(id, name)::text FROM robots_gateway.subject
-    UNION ALL SELECT 'decisions', json_build_array(id, name)::text FROM robots_gateway.decision
-    UNION ALL SELECT 'rollups', json_build_array(json_build_array(span, start, subject, decision), sum(count))::text
+    SELECT json_build_object('subjects', json_build_object(id, name))::text FROM robots_gateway.subject
+    UNION ALL SELECT json_build_object('decisions', json_build_object(id, name))::text FROM robots_gateway.decision
+    UNION ALL SELECT json_build_object('rollups', json_build_array(json_build_array(
+            json_build_array(span, start, subject, decision), sum(count))))::text
         FROM robots_gateway.rollup WHERE start >= $1 AND start < $2 GROUP BY span, start, subject, decision
-    UNION ALL SELECT 'sent', json_build_array(json_build_array(span, start, subject), sum(bytes))::text
+    UNION ALL SELECT json_build_object('sent', json_build_array(json_build_array(
+            json_build_array(span, start, subject), sum(bytes))))::text
         FROM robots_gateway.sent WHERE start >= $1 AND start < $2 GROUP BY span, start, subject
-    UNION ALL SELECT 'presence', json_build_array(json_build_array(min(day), subject), json_build_array(min(first), max(last)))::text
+    UNION ALL SELECT json_build_object('presence', json_build_array(json_build_array(
+            json_build_array(min(day), subject), json_build_array(min(first), max(last)))))::text
         FROM robots_gateway.presence GROUP BY subject
-    UNION ALL SELECT 'paths', json_build_array(json_build_array(day, subject, target), json_build_object(
+    UNION ALL SELECT json_build_object('paths', json_build_array(json_build_array(
+            json_build_array(day, subject, target), json_build_object(
             'allowed', sum(allowed), 'violations', sum(violations), 'stale', sum(stale), 'variants', sum(variants),
-            'spoofed', sum(spoofed), 'refused', sum(refused)))::text
+            'spoofed', sum(spoofed), 'refused', sum(refused)))))::text
         FROM robots_gateway.path WHERE day >= $1 AND day < $2 GROUP BY day, subject, target
-    UNION ALL SELECT 'reads', json_build_array(json_build_array(subject, json_build_object('version', version,
+    UNION ALL SELECT json_build_object('reads', json_build_array(json_build_array(
+            json_build_array(subject, json_build_object('version', version,
             'in_force', in_force, 'host', host, 'network', nullif(network, ''), 'chosen', nullif(chosen, ''))),
-            json_build_object('rules', rules, 'first', first, 'last', last, 'count', count, 'as_of', 0))::text
+            json_build_object('rules', rules, 'first', first, 'last', last, 'count', count, 'as_of', 0))))::text
         FROM robots_gateway.read
-    UNION ALL SELECT 'versions', json_build_array(site, sha256, since, until)::text FROM robots_gateway.version
-    UNION ALL SELECT 'robots', json_build_array(sha256, bytes)::text FROM robots_gateway.robots
-    UNION ALL SELECT 'missing', json_build_object('what', what, 'reason', reason, 'site', site, 'from', since, 'to', until,
-            'count', count)::text
+    UNION ALL SELECT json_build_object('versions', json_build_array(
+            json_build_array(site, sha256, since, until)))::text FROM robots_gateway.version
+    UNION ALL SELECT json_build_object('robots', json_build_object(sha256, bytes))::text FROM robots_gateway.robots
+    UNION ALL SELECT json_build_object('missing', json_build_array(json_build_object(
+            'what', what, 'reason', reason, 'site', site, 'from', since, 'to', until, 'count', count)))::text
         FROM robots_gateway.missing";
-
-fn add(rows: &mut Tables, which: &str, row: &str) -> Result<(), serde_json::Error> {
-    fn one<T: DeserializeOwned>(to: &mut impl Extend<T>, row: &str) -> Result<(), serde_json::Error> {
-        to.extend([serde_json::from_str::<T>(row)?]);
-        Ok(())
-    }
-    match which {
-        "subjects" => one(&mut rows.subjects, row),
-        "decisions" => one(&mut rows.decisions, row),
-        "rollups" => one(&mut rows.rollups, row),
-        "sent" => one(&mut rows.sent, row),
-        "presence" => one(&mut rows.presence, row),
-        "paths" => one(&mut rows.paths, row),
-        "reads" => one(&mut rows.reads, row),
-        "versions" => one(&mut rows.versions, row),
-        "robots" => one(&mut rows.robots, row),
-        _ => one(&mut rows.missing, row),
-    }
-}

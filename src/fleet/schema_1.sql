@@ -17,8 +17,8 @@ CREATE TABLE robots_gateway.fleet (
 );
 INSERT INTO robots_gateway.fleet (schema) VALUES (1);
 
--- The members, by the ids of their stores. `rows` says of each host which files a member serves or is about to serve (null),
--- and what it served until how many seconds before it `said` so; `changed` is the stamp at which that last changed; up to the stamp `applied` the member knows everything.
+-- The members, by the ids of their stores. `rows` says of each host what a member serves or is about to serve, and what it
+-- served until how long before it `said` so; `changed` is the stamp at which that last changed; up to the stamp `applied` the member knows everything.
 CREATE TABLE robots_gateway.member (
     store        text PRIMARY KEY,
     role         name DEFAULT session_user, -- nobody's after it was forgotten
@@ -347,7 +347,7 @@ BEGIN
         AND own.seen > clock_timestamp() - interval '10 seconds' THEN
         RETURN jsonb_build_object('is_member', true, 'is_replaced', true, 'stamp', robots_gateway.stamp());
     END IF;
-    IF own.store IS NULL OR own.gone IS NOT NULL OR own.revision <> (p->>'revision')::bigint THEN
+    IF own.store IS NULL OR own.gone IS NOT NULL OR own.revision <> (p->>'revision')::bigint AND p->'rows' <> '{}' THEN
         INSERT INTO robots_gateway.robots (sha256, bytes)
         SELECT key, value #>> '{}' FROM jsonb_each(p->'robots') ORDER BY key
         ON CONFLICT (sha256) DO UPDATE SET used = current_date WHERE robots.used < current_date;
@@ -511,8 +511,8 @@ BEGIN
     -- What a beat is about to use stays, and so does what a member serves, or was heard to serve.
     DELETE FROM robots_gateway.robots WHERE sha256 IN (SELECT sha256 FROM robots_gateway.robots
         WHERE used < current_date - 8 AND sha256 NOT IN (SELECT sha256 FROM robots_gateway.version)
-            AND sha256 NOT IN (SELECT jsonb_object_keys(host.value)
-                FROM robots_gateway.member, jsonb_each(member.rows) AS host)
+            AND sha256 NOT IN (SELECT file #>> '{}'
+                FROM robots_gateway.member, jsonb_path_query(member.rows, '$.*.rows[*].version.known.file ? (@ != null)') AS file)
         FOR UPDATE SKIP LOCKED);
     DELETE FROM robots_gateway.member WHERE store IN (SELECT store FROM robots_gateway.member
         WHERE gone < now() - interval '30 days' AND ended IS NOT NULL FOR UPDATE SKIP LOCKED);

@@ -4,8 +4,8 @@ use super::FleetError;
 use super::connect::{SCHEMA, connect, within};
 use crate::config::FleetConfig;
 
-/// What leads to schema 1, to schema 2, and so on.
-const STEPS: [&str; 1] = [include_str!("schema_1.sql")];
+/// What leads from nothing to the schema.
+const SCHEMA_SQL: &str = include_str!("schema_1.sql");
 
 /// Groups without a login, which hold what users may do.
 const ROLES: [&str; 4] =
@@ -41,9 +41,7 @@ async fn do_set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<
     let mut client = connect(config).await?;
     let row = within(client.query_one("SELECT current_setting('server_version_num')::integer", &[])).await?;
     if row.try_get::<_, i32>(0)? < OLDEST_SERVER {
-        return Err(FleetError::Schema(
-            "the database is too old: expected PostgreSQL 15 or later".to_owned(),
-        ));
+        return Err(FleetError::Local("the database is too old: expected PostgreSQL 15 or later".to_owned()));
     }
     let transaction = within(client.transaction()).await?;
     within(transaction.execute("SELECT pg_advisory_xact_lock(hashtext('robots_gateway.init'))", &[])).await?;
@@ -55,7 +53,7 @@ async fn do_set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<
         0
     };
     if found > SCHEMA {
-        return Err(FleetError::Schema(format!(
+        return Err(FleetError::Local(format!(
             "the database of the fleet has schema {found}, and this program knows {SCHEMA}: run the gatewayctl of that \
              version"
         )));
@@ -71,16 +69,15 @@ async fn do_set_up(config: &FleetConfig, retention_days: Option<u32>) -> Result<
     let join = "DO $$ BEGIN IF NOT pg_has_role('robots_gateway_owner', 'USAGE') THEN
                 EXECUTE format('GRANT robots_gateway_owner TO %I', current_user); END IF; END $$";
     within(transaction.batch_execute(join)).await?;
-    for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
-        within(transaction.batch_execute(step)).await?;
+    if found == 0 {
+        within(transaction.batch_execute(SCHEMA_SQL)).await?;
     }
     // A dump has the numbers of transactions of another cluster. To take a read up twice adds nothing.
     within(transaction.batch_execute("UPDATE robots_gateway.read SET noted = DEFAULT")).await?;
-    let days = retention_days.map(i64::from);
+    let days = retention_days.map(f64::from);
     let update = "UPDATE robots_gateway.fleet SET schema = $1, stamp = stamp + $2,
                   retention = coalesce($3 * interval '1 day', retention)
                   RETURNING (extract(epoch FROM retention) / 86400)::bigint";
-    let days = days.map(|days| f64::from(u32::try_from(days).unwrap_or(u32::MAX)));
     let row = within(transaction.query_one(update, &[&SCHEMA, &LATER, &days])).await?;
     let retention_days = row.try_get(0)?;
     within(transaction.commit()).await?;

@@ -5,17 +5,16 @@
 //! fault leaves no half-told event behind.
 
 use super::facts;
-use super::pace::TooFast;
 use super::pending_events::PendingEvent;
 use super::redirect::redirect_to_https;
 use super::request::{DecidedFor, RequestContext, VerdictLabels};
 use super::request_id::RequestId;
 use super::robots_fields;
 use super::signed::{ACCEPT_SIGNATURE, signer};
-use super::{Gateway, Incoming, forwarding, malformed, partial_reads, robots_txt};
-use crate::decide::{Read, SiteRules, VerdictReason};
+use super::{Gateway, Incoming, forwarding, malformed, pace, partial_reads, robots_txt};
+use crate::decide::{PaceExcess, PaceLimit, Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Mode, Refusal};
-use crate::http::Response;
+use crate::http::{Body, Response};
 use crate::identify::{Identity, Proof, ProofMethod};
 use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, SetAction, Site, judge};
 use crate::record::{CompleteRead, ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
@@ -60,8 +59,8 @@ impl Gateway {
     #[must_use]
     pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
         context.request_id = RequestId::of(incoming, &context.policy.config);
-        let most = context.policy.config.limits.body_size;
-        if most.is_some_and(|most| incoming.declared_length() > most) {
+        let most = context.policy.config.limits.body_size.unwrap_or(u64::MAX);
+        if matches!(incoming.head.body, Body::Length(length) if length > most) {
             self.connections.count(ConnectionEvent::BodyTooLarge);
             return Decision::Answer(Response::page(413, BODY_TOO_LARGE));
         }
@@ -171,7 +170,7 @@ impl Gateway {
     /// Judges a request. What there is to tell of it is counted and kept at the end, and nothing of a refusal that is only
     /// shown again.
     fn stages(&self, input: JudgeInput<'_>, context: &mut RequestContext) -> Decision {
-        let JudgeInput { policy, site, target, .. } = input;
+        let JudgeInput { policy, site, facts, target, .. } = input;
         let is_for_client = input.decided_for == DecidedFor::Client;
         let mut judged = self.judged(input);
         // Another proxy can be told what to answer, but not to ask another server.
@@ -189,8 +188,9 @@ impl Gateway {
             self.totals.count(&site.config.name, judged.identity.client, judged.proof, class);
             return decision;
         }
-        self.tell_of_unpublished(&judged.verdict, &input.facts.host);
-        let too_fast = self.keep_pace(input, &mut judged);
+        self.tell_of_unpublished(&judged.verdict, &facts.host);
+        let is_new = input.decided_for != DecidedFor::RefusalPage;
+        let too_fast = judged.keep_pace(&self.pace, site, facts, target, input.uptime, is_new);
         let mut decision = concluded(input, &judged, too_fast);
         // Let pass as another page, and the origin could still answer with its own robots.txt.
         if is_for_client && judged.action == Action::Forward && target.may_be_robots_txt() {
@@ -198,7 +198,7 @@ impl Gateway {
         }
         let labels =
             (policy.config.verdict_headers || !is_for_client).then(|| VerdictLabels::of(&judged, too_fast));
-        if input.decided_for == DecidedFor::RefusalPage {
+        if !is_new {
             context.labels = labels;
             return decision;
         }
@@ -264,10 +264,14 @@ impl Gateway {
 }
 
 /// What follows from a judgement.
-fn concluded(input: JudgeInput<'_>, judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> Decision {
+fn concluded(
+    input: JudgeInput<'_>,
+    judged: &JudgedRequest<'_>,
+    too_fast: Option<(PaceLimit, PaceExcess)>,
+) -> Decision {
     let answer = match (judged.action, too_fast, judged.set.map(|set| &**set)) {
         (Action::Forward | Action::Divert, ..) => return Decision::Forward,
-        (_, Some(too_fast), _) => too_fast.refusal(input, judged),
+        (_, Some(too_fast), _) => pace::refusal(input, judged, too_fast),
         (_, None, Some(SetAction::Answer(_, answer))) => answer.clone(),
         (_, None, _) => refusal(input, judged),
     };
@@ -285,7 +289,7 @@ fn unjudged(
         return Decision::Forward;
     }
     let serve = || robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
-    robots_txt::aside(incoming.head, policy, site).unwrap_or_else(|| Decision::Answer(serve().answer))
+    robots_txt::aside(incoming.head, site).unwrap_or_else(|| Decision::Answer(serve().0))
 }
 
 /// Whom a read of robots.txt counts for.
@@ -305,11 +309,11 @@ fn occurrence<'a>(input: JudgeInput<'a>, judged: &'a JudgedRequest<'a>) -> Occur
 /// The answer to a request for robots.txt.
 fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
     let JudgeInput { incoming, facts, policy, site, rules, now, uptime, .. } = input;
-    if let Some(decision) = robots_txt::aside(incoming.head, policy, site) {
+    if let Some(decision) = robots_txt::aside(incoming.head, site) {
         return decision;
     }
-    let served = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
-    let read = site.version().filter(|_| served.is_read && judged.identity.client.is_judged());
+    let (answer, is_read) = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
+    let read = site.version().filter(|_| is_read && judged.identity.client.is_judged());
     let read = read.map(|version| {
         Box::new(CompleteRead {
             site: site.config.name.as_str().into(),
@@ -327,7 +331,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
             addresses: policy.config.addresses,
         })
     });
-    Decision::RobotsTxt(served.answer, read)
+    Decision::RobotsTxt(answer, read)
 }
 
 fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {

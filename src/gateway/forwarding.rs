@@ -5,7 +5,7 @@
 use super::request::RequestContext;
 use super::{Incoming, facts};
 use crate::config::Config;
-use crate::http::claims::{self, FieldClaim};
+use crate::http::claims::{self, FieldClaim, FieldPattern};
 use crate::http::head::is_hop_by_hop;
 use crate::http::{HttpVersion, RequestHead, Response};
 use crate::policy::Upstream;
@@ -134,12 +134,13 @@ impl<'a> FieldRules<'a> {
 
     /// Whether a field makes no claim, or one that is believed.
     fn may_pass(&self, name: &[u8]) -> bool {
-        if self.config.remove_fields.contain(name) {
+        let are_for = |patterns: &[FieldPattern]| patterns.iter().any(|pattern| pattern.is_for(name));
+        if are_for(&self.config.remove_fields) {
             return self.is_believed(name);
         }
         match claims::claim(name) {
             None => true,
-            Some(_) if self.config.keep_fields.contain(name) => true,
+            Some(_) if are_for(&self.config.keep_fields) => true,
             Some(FieldClaim::OfProxy) => self.is_believed(name),
             Some(FieldClaim::Detour) => false,
         }

@@ -26,7 +26,7 @@ mod signed;
 mod tests;
 
 pub use access::{CLIENT_GONE, RequestEnding};
-pub use authorize::Advice;
+pub use authorize::{Advice, is_read_of_question};
 pub use decision::{BODY_TOO_LARGE, Decision};
 pub use forwarding::{forward, target as forwarded_target};
 pub use malformed::{Fragment, answer as malformed_answer};
@@ -35,7 +35,7 @@ use request::{Advised, DecidedFor};
 pub use robots_fields::AddedField;
 
 use crate::config::Config;
-use crate::http::{Body, RequestHead};
+use crate::http::RequestHead;
 use crate::policy::{CurrentPolicy, FleetStanding, Prover};
 use crate::record::{
     AccessLog, CompleteRead, ConnectionTotals, Journal, PaceBook, ReadBook, Recorder, Totals,
@@ -118,14 +118,6 @@ impl Incoming<'_> {
     /// In which field the way of the request is told. Who asks about a request describes it always in the same.
     const fn way_field(&self, config: &Config) -> ForwardedField {
         if self.connection.is_asking { ForwardedField::XForwardedFor } else { config.forwarded_header }
-    }
-
-    /// The length of its body as far as the head tells.
-    const fn declared_length(&self) -> u64 {
-        match self.head.body {
-            Body::Length(length) => length,
-            _ => 0,
-        }
     }
 }
 
@@ -210,7 +202,7 @@ impl Gateway {
     /// Notes a read of robots.txt whose answer has arrived.
     pub fn note_read(&self, read: CompleteRead) {
         self.guarded(|| self.recorder.read(&read));
-        self.guarded(|| self.reads.note(read.reader, read.read));
+        self.guarded(|| self.reads.note(read.reader, read.identity.client, read.read));
     }
 
     fn guarded<T>(&self, stage: impl FnOnce() -> T) -> Option<T> {

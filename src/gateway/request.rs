@@ -1,14 +1,12 @@
 //! What one request carries from its head to its record.
 
-use super::pace::TooFast;
-use super::pending_events::PendingKey;
 use super::request_id::RequestId;
 use super::robots_fields::AddedField;
-use crate::decide::VersionId;
+use crate::decide::{PaceExcess, PaceLimit, VersionId};
 use crate::enforce::Action;
 use crate::http::HttpFault;
 use crate::identify::{Identity, Proof};
-use crate::policy::{HeldPolicy, JudgedRequest, SetAction, Site, Upstreams};
+use crate::policy::{JudgedRequest, Policy, SetAction, Site, Upstreams};
 use crate::record::uptime;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,11 +15,11 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug)]
 pub struct RequestContext {
     /// The policy in force when the request began.
-    pub policy: Arc<HeldPolicy>,
+    pub policy: Arc<Policy>,
     /// Where its host stands among those of the policy, once it is known.
     pub(super) slot: Option<usize>,
-    /// The event, waiting for the status of the answer.
-    pub(super) event: Option<PendingKey>,
+    /// Where the event waits for the status of the answer.
+    pub(super) event: Option<usize>,
     /// Whom it was counted for, with which proof.
     pub(super) counted: Option<(Arc<Identity>, Proof)>,
     /// For whom it is decided.
@@ -47,7 +45,7 @@ pub struct RequestContext {
 impl RequestContext {
     /// One that begins now.
     #[must_use]
-    pub fn new(policy: Arc<HeldPolicy>) -> Self {
+    pub fn new(policy: Arc<Policy>) -> Self {
         Self {
             policy,
             slot: None,
@@ -120,7 +118,7 @@ pub(super) struct VerdictLabels {
 
 impl VerdictLabels {
     /// What became of a request.
-    pub(super) fn of(judged: &JudgedRequest<'_>, too_fast: Option<TooFast>) -> Self {
+    pub(super) fn of(judged: &JudgedRequest<'_>, too_fast: Option<(PaceLimit, PaceExcess)>) -> Self {
         let too_fast = too_fast.filter(|_| judged.action == Action::Refuse);
         Self {
             crawler: judged.identity.crawler.clone().filter(|_| judged.identity.client.is_judged()),
@@ -133,7 +131,7 @@ impl VerdictLabels {
             proof: judged.proof.as_str(),
             line: judged.verdict.ruling.as_ref().and_then(|ruling| ruling.rule).map(|rule| rule.line),
             version: judged.verdict.version,
-            retry_after: too_fast.map(|too_fast| too_fast.retry_after()),
+            retry_after: too_fast.map(|(_, excess)| excess.retry_after.as_secs()),
         }
     }
 }

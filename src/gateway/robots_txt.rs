@@ -6,40 +6,36 @@
 use super::decision::Decision;
 use crate::decide::SiteRules;
 use crate::http::{RequestHead, Response};
-use crate::policy::{FETCH_MARKER, Policy, RobotsFile, Site};
+use crate::policy::{FETCH_MARKER, OWN_FETCH, RobotsFile, Site};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The answer, and whether it gives the client the version in force (to GET: a 200, or a 304 whose
-/// validator named that version).
-#[derive(Debug)]
-pub(super) struct RobotsAnswer {
-    pub(super) answer: Response,
-    pub(super) is_read: bool,
-}
-
 /// The two requests that are not answered with the site's file; `None` for every other one. The gateway's own question,
 /// which an origin led back here, is answered 421. A request for a site of which no version was ever known is forwarded,
 /// and its client gets the origin's answer, be it an error.
-pub(super) fn aside(head: &RequestHead, policy: &Policy, site: &Site) -> Option<Decision> {
-    if head.get(FETCH_MARKER) == Some(policy.fetch_marker.as_bytes()) {
+pub(super) fn aside(head: &RequestHead, site: &Site) -> Option<Decision> {
+    if head.get(FETCH_MARKER) == Some(OWN_FETCH.as_bytes()) {
         let answer = Response::page(421, "this gateway asked itself for the origin's robots.txt");
         return Some(Decision::Answer(answer.with(FETCH_MARKER, "own")));
     }
     site.is_unknown.then_some(Decision::Forward)
 }
 
-/// Answers a request for a site's robots.txt at a host with `rules`.
-pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, head: &RequestHead) -> RobotsAnswer {
+/// Answers a request for a site's robots.txt at a host with `rules`: the answer, and whether it gives the client the version
+/// in force (to GET: a 200, or a 304 whose validator named that version).
+pub(super) fn serve(
+    site: &Site,
+    rules: &SiteRules,
+    max_age: Duration,
+    head: &RequestHead,
+) -> (Response, bool) {
     if !matches!(head.method(), "GET" | "HEAD") {
-        let answer =
-            Response::page(405, "robots.txt can be read with GET and HEAD only").with("allow", "GET, HEAD");
-        return RobotsAnswer { answer, is_read: false };
+        let answer = Response::page(405, "robots.txt can be read with GET and HEAD only");
+        return (answer.with("allow", "GET, HEAD"), false);
     }
     let Some(file) = &site.robots else {
-        let answer = Response::page(404, "this site has no robots.txt: everything is allowed");
-        return RobotsAnswer { answer, is_read: false };
+        return (Response::page(404, "this site has no robots.txt: everything is allowed"), false);
     };
     let current = RobotsValidators {
         etag: format!("\"{}\"", file.id),
@@ -52,8 +48,7 @@ pub(super) fn serve(site: &Site, rules: &SiteRules, max_age: Duration, head: &Re
     } else {
         full(file, &current, max_age)
     };
-    let is_read = head.method() == "GET" && (!matched || named);
-    RobotsAnswer { answer, is_read }
+    (answer, head.method() == "GET" && (!matched || named))
 }
 
 /// The bytes of a file for as long as they are being sent: clients that are slow to take them share them.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::Arguments;
+use crate::http::Body;
 use crate::http::HttpVersion;
 use crate::http::head::{HeadLimits, HeadReader};
 use std::time::SystemTime;
@@ -48,14 +49,14 @@ fn stranger() -> ConnectionInfo {
 /// What is decided, and what it leaves to finish.
 fn decided(gateway: &Gateway, head: &RequestHead) -> (Decision, RequestContext) {
     let connection = stranger();
-    let mut context = RequestContext::new(gateway.current.held());
+    let mut context = RequestContext::new(gateway.current.get());
     let decision = gateway.decide(Incoming { head, connection: &connection }, &mut context);
     (decision, context)
 }
 
 /// The fields that an origin is sent.
 fn forwarded(gateway: &Gateway, head: &RequestHead, connection: &ConnectionInfo) -> Vec<String> {
-    let mut context = RequestContext::new(gateway.current.held());
+    let mut context = RequestContext::new(gateway.current.get());
     let incoming = Incoming { head, connection };
     let _ = gateway.decide(incoming, &mut context);
     let mut fields = Vec::new();

@@ -61,6 +61,22 @@ impl BodyReader {
     /// # Errors
     /// The first fault.
     pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, HttpFault> {
+        self.read_framed(bytes, |piece, is_data| {
+            if is_data {
+                data(piece);
+            }
+        })
+    }
+
+    /// The same; `piece` is given the framing of chunks, too, as [`ChunkedReader::read`] gives it, and whether it is data.
+    ///
+    /// # Errors
+    /// The first fault.
+    pub fn read_framed(
+        &mut self,
+        bytes: &[u8],
+        mut piece: impl FnMut(&[u8], bool),
+    ) -> Result<usize, HttpFault> {
         let count = match self {
             Self::Done => return Ok(0),
             Self::UntilClose => bytes.len(),
@@ -73,7 +89,7 @@ impl BodyReader {
                 count
             }
             Self::Chunked(chunks) => {
-                let count = chunks.read(bytes, data)?;
+                let count = chunks.read(bytes, piece)?;
                 if chunks.is_done() {
                     *self = Self::Done;
                 }
@@ -81,7 +97,7 @@ impl BodyReader {
             }
         };
         if count > 0 {
-            data(bytes.get(..count).unwrap_or_default());
+            piece(bytes.get(..count).unwrap_or_default(), true);
         }
         Ok(count)
     }

@@ -65,38 +65,45 @@ impl ChunkedReader {
         self.next == ChunkPart::Nothing
     }
 
-    /// Reads on, gives each piece of data to `data`, and says how many of `bytes` belong to the body: all, unless it
-    /// ends among them.
+    /// Reads on, and says how many of `bytes` belong to the body: all, unless it ends among them. `piece` is given each
+    /// piece of data, and of what frames it: of the latter nothing that may be missing, and as it is where it has no more.
     ///
     /// # Errors
     /// The first fault.
-    pub fn read(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, HttpFault> {
+    pub fn read(&mut self, bytes: &[u8], mut piece: impl FnMut(&[u8], bool)) -> Result<usize, HttpFault> {
         let mut rest = bytes;
         while !rest.is_empty() && !self.is_done() {
             if let ChunkPart::Data(left) = &mut self.next {
-                let (piece, behind) =
+                let (data, behind) =
                     rest.split_at(usize::try_from(*left).unwrap_or(usize::MAX).min(rest.len()));
-                *left -= piece.len() as u64;
+                *left -= data.len() as u64;
                 if *left == 0 {
                     self.next = ChunkPart::DataEnd;
                 }
-                data(piece);
+                piece(data, true);
                 rest = behind;
                 continue;
             }
-            let (piece, behind) =
-                rest.split_at(memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1));
+            let (part, behind) = rest.split_at(memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1));
             rest = behind;
             let before = std::mem::take(&mut self.line);
             // Nearly always a line is here as a whole.
             let line =
-                if before.is_empty() { Cow::Borrowed(piece) } else { Cow::Owned([&before, piece].concat()) };
-            self.check_beginning(&line, piece.len())?;
-            if line.ends_with(b"\n") {
-                self.next = self.behind(&line)?;
-            } else {
+                if before.is_empty() { Cow::Borrowed(part) } else { Cow::Owned([&before, part].concat()) };
+            self.check_beginning(&line, part.len())?;
+            if !line.ends_with(b"\n") {
                 self.line = line.into_owned();
+                continue;
             }
+            let next = self.behind(&line)?;
+            let before = std::mem::replace(&mut self.next, next);
+            let plain = match (before, next) {
+                (ChunkPart::Size, ChunkPart::Data(size)) => format!("{size:x}\r\n").into_bytes(),
+                (ChunkPart::Size, _) => b"0\r\n".to_vec(),
+                (ChunkPart::Trailer, ChunkPart::Trailer) => continue,
+                _ => b"\r\n".to_vec(),
+            };
+            piece(if plain.eq_ignore_ascii_case(&line) { &line } else { &plain }, false);
         }
         Ok(bytes.len() - rest.len())
     }
@@ -174,7 +181,7 @@ mod tests {
 
     fn whole(bytes: &[u8]) -> Result<(usize, bool), HttpFault> {
         let mut chunks = ChunkedReader::default();
-        chunks.read(bytes, |_| {}).map(|read| (read, chunks.is_done()))
+        chunks.read(bytes, |_, _| {}).map(|read| (read, chunks.is_done()))
     }
 
     #[test]
@@ -190,7 +197,7 @@ mod tests {
             let mut chunks = ChunkedReader::default();
             for byte in body.bytes() {
                 assert!(!chunks.is_done(), "{body:?}");
-                assert_eq!(chunks.read(&[byte], |_| {}), Ok(1), "{body:?}");
+                assert_eq!(chunks.read(&[byte], |_, _| {}), Ok(1), "{body:?}");
             }
             assert!(chunks.is_done(), "{body:?}");
         }
@@ -235,12 +242,25 @@ mod tests {
 
     #[test]
     fn sizes_of_an_answer_may_be_padded_behind_and_no_digit_follows() {
-        let answer = |body: &str| ChunkedReader::of_answer().read(body.as_bytes(), |_| {});
+        let answer = |body: &str| ChunkedReader::of_answer().read(body.as_bytes(), |_, _| {});
         let padded = "1  \t\r\na\r\n1 ;x\r\na\r\n0 \r\n\r\n";
         assert_eq!(answer(padded), Ok(padded.len()));
         let long = format!("1{}\r\na", " ".repeat(300));
         for bad in ["1 0\r\na\r\n", "1 x\r\na\r\n", "1 \na\r\n", " 1\r\na\r\n", &long] {
             assert_eq!(answer(bad), Err(HttpFault::Chunk), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn framing_is_given_without_what_may_be_missing() {
+        let body = b"00A;x=y\r\n0123456789\r\n1\r\na\r\nB \r\n0123456789a\r\n000\r\nX: y\r\n\r\nGET";
+        for size in 1..body.len() {
+            let (mut chunks, mut given) = (ChunkedReader::of_answer(), Vec::new());
+            for part in body.chunks(size) {
+                chunks.read(part, |piece, _| given.extend_from_slice(piece)).unwrap();
+            }
+            let given = String::from_utf8(given).unwrap();
+            assert_eq!(given, "a\r\n0123456789\r\n1\r\na\r\nb\r\n0123456789a\r\n0\r\n\r\n", "{size}");
         }
     }
 

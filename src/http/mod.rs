@@ -11,4 +11,4 @@ pub use body::{Body, BodyReader, push_chunk};
 pub use chunked::ChunkedReader;
 pub use fault::HttpFault;
 pub use head::{HttpVersion, RequestHead};
-pub use response::{Response, ResponseWriter};
+pub use response::{Response, begin_head, end_head, push_field};

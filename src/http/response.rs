@@ -1,4 +1,4 @@
-//! Answers, and the one place that writes the head of an answer.
+//! Answers, and how the head of one is written.
 
 use bytes::Bytes;
 use std::fmt::Display;
@@ -45,67 +45,44 @@ impl Response {
         })
     }
 
-    /// Writes the answer; that to HEAD has no body.
-    pub fn write(&self, out: &mut Vec<u8>, is_head: bool, date: &[u8], keeps_alive: bool) {
-        out.reserve(160 + self.fields.len() + self.body.len());
-        let mut head = ResponseWriter::begin(out, self.status, reason(self.status));
-        head.0.extend_from_slice(&self.fields);
+    /// The answer as it is sent; that to HEAD has no body.
+    pub fn written(&self, is_head: bool, date: &[u8], keeps_alive: bool) -> Vec<u8> {
+        let mut out = Vec::with_capacity(160 + self.fields.len() + self.body.len());
+        begin_head(&mut out, self.status, reason(self.status));
+        out.extend_from_slice(&self.fields);
         // Neither has content. A 204 may announce none, and a 304 gains nothing by it (RFC 9110 §8.6).
         let has_content = !matches!(self.status, 204 | 304);
         if has_content {
-            head.length(self.body.len() as u64);
+            push_field(&mut out, b"Content-Length", itoa::Buffer::new().format(self.body.len()).as_bytes());
         }
-        head.field(b"Date", date);
-        head.end(keeps_alive);
+        push_field(&mut out, b"Date", date);
+        end_head(&mut out, keeps_alive);
         if !is_head && has_content {
             out.extend_from_slice(&self.body);
         }
+        out
+    }
+}
+
+/// Begins the head of an answer in HTTP/1.1 (RFC 9112 §4).
+pub fn begin_head(out: &mut Vec<u8>, status: u16, reason: &str) {
+    for part in ["HTTP/1.1 ", itoa::Buffer::new().format(status), " ", reason, "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
     }
 }
 
 /// Writes a field.
-fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+pub fn push_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     for part in [name, b": ", value, b"\r\n"] {
         out.extend_from_slice(part);
     }
 }
 
-/// Writes the head of an answer in HTTP/1.1 (RFC 9112 §4), field by field.
-#[derive(Debug)]
-pub struct ResponseWriter<'a>(&'a mut Vec<u8>);
-
-impl<'a> ResponseWriter<'a> {
-    /// Begins a head.
-    pub fn begin(out: &'a mut Vec<u8>, status: u16, reason: &str) -> Self {
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend([100, 10, 1].map(|place| b'0' + u8::try_from(status / place % 10).unwrap_or_default()));
-        out.push(b' ');
-        out.extend_from_slice(reason.as_bytes());
-        out.extend_from_slice(b"\r\n");
-        Self(out)
-    }
-
-    /// Writes a field.
-    pub fn field(&mut self, name: &[u8], value: &[u8]) {
-        push_field(self.0, name, value);
-    }
-
-    /// Writes how long the body is.
-    pub fn length(&mut self, length: u64) {
-        self.field(b"Content-Length", itoa::Buffer::new().format(length).as_bytes());
-    }
-
-    /// Ends the head, and says whether the connection goes on.
-    pub fn end(self, keeps_alive: bool) {
-        let end: &[u8] =
-            if keeps_alive { b"Connection: keep-alive\r\n\r\n" } else { b"Connection: close\r\n\r\n" };
-        self.0.extend_from_slice(end);
-    }
-
-    /// Ends the head of an answer that says nothing of the connection, as an interim one.
-    pub fn finish(self) {
-        self.0.extend_from_slice(b"\r\n");
-    }
+/// Ends a head, and says whether the connection goes on.
+pub fn end_head(out: &mut Vec<u8>, keeps_alive: bool) {
+    let end: &[u8] =
+        if keeps_alive { b"Connection: keep-alive\r\n\r\n" } else { b"Connection: close\r\n\r\n" };
+    out.extend_from_slice(end);
 }
 
 /// The usual words behind a status code.
@@ -119,9 +96,8 @@ mod tests {
     use super::*;
 
     fn written(answer: &Response, is_head: bool, keeps_alive: bool) -> String {
-        let mut out = Vec::new();
-        answer.write(&mut out, is_head, b"Sun, 06 Nov 1994 08:49:37 GMT", keeps_alive);
-        String::from_utf8(out).unwrap()
+        let written = answer.written(is_head, b"Sun, 06 Nov 1994 08:49:37 GMT", keeps_alive);
+        String::from_utf8(written).unwrap()
     }
 
     #[test]

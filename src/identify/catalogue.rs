@@ -165,11 +165,6 @@ impl Catalogue {
         self.control.push(control);
     }
 
-    /// Keeps only the entries for which `keep` says so.
-    pub fn retain(&mut self, keep: impl FnMut(&Crawler) -> bool) {
-        self.crawlers.retain(keep);
-    }
-
     /// The entries, in file order.
     pub fn crawlers(&self) -> &[Crawler] {
         &self.crawlers
@@ -233,8 +228,12 @@ impl Catalogue {
             .filter_map(|crawler| crawler.tokens.first().map(|token| &**token));
         let control =
             self.control.iter().filter(|control| control.purpose == purpose).map(|control| &*control.token);
+        // Crawlers compare a token, or the part of it before what is outside the grammar.
+        let is_answered_to = |token: &str| {
+            [token, compared(token)].iter().any(|name| others.contains(&name.to_ascii_lowercase()))
+        };
         let mut seen = HashSet::new();
-        let tokens = own.chain(control).filter(|token| !is_named(token) && !is_answered_to(token, &others));
+        let tokens = own.chain(control).filter(|token| !is_named(token) && !is_answered_to(token));
         tokens.filter(|token| seen.insert(token.to_ascii_lowercase())).collect()
     }
 
@@ -265,11 +264,6 @@ impl Catalogue {
     pub fn control_token(&self, token: &str) -> Option<&ControlToken> {
         self.control.iter().find(|control| control.token.eq_ignore_ascii_case(token))
     }
-}
-
-/// Whether one of `others` answers to a group for `token`, or for the part of it that crawlers compare.
-fn is_answered_to(token: &str, others: &HashSet<String>) -> bool {
-    [token, compared(token)].iter().any(|name| others.contains(&name.to_ascii_lowercase()))
 }
 
 /// Whether robots.txt can name this token. RFC 9309 §2.2.1 allows letters, `-`

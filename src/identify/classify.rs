@@ -48,21 +48,17 @@ impl Trace for Vec<String> {
 
 /// The rules over one header and its finds.
 pub(super) struct Rules<'a> {
-    knowledge: &'a RecognitionData,
+    crawlers: &'a [Crawler],
     pub(super) scanner: &'a Scanner,
     pub(super) header: &'a [u8],
-    pub(super) found: &'a SignFinds,
+    pub(super) found: SignFinds,
     models: Option<Range<usize>>,
 }
 
 impl<'a> Rules<'a> {
-    pub(super) fn new(
-        knowledge: &'a RecognitionData,
-        scanner: &'a Scanner,
-        header: &'a [u8],
-        found: &'a SignFinds,
-    ) -> Self {
-        let mut rules = Self { knowledge, scanner, header, found, models: None };
+    pub(super) fn new(knowledge: &'a RecognitionData, scanner: &'a Scanner, header: &'a [u8]) -> Self {
+        let (crawlers, found) = (knowledge.catalogue.crawlers(), scanner.scan(header));
+        let mut rules = Self { crawlers, scanner, header, found, models: None };
         rules.models = rules.model_zone();
         rules
     }
@@ -70,8 +66,8 @@ impl<'a> Rules<'a> {
     /// The comment that lists phone or TV models, unless it is a crawler's own: `(compatible; FooBot; Android)`, or one
     /// with a `+http` link, which no phone has.
     fn model_zone(&self) -> Option<Range<usize>> {
-        let zone = header::comment_around(self.header, self.first(Mark::Model)?.start())?;
-        let inside = |hit: &SignHit| zone.contains(&hit.start());
+        let zone = header::comment_around(self.header, self.first(Mark::Model)?.start)?;
+        let inside = |hit: &SignHit| zone.contains(&hit.start);
         let is_own = self.first(Mark::CompatibleTail).is_some_and(|hit| inside(&hit))
             && !self.has_compatible_word()
             || self.own_link().is_some_and(|link| inside(&link));
@@ -86,7 +82,8 @@ impl<'a> Rules<'a> {
 
     /// The mark of an app; a word in its name, where no word of a server stands beside it.
     pub(super) fn app(&self) -> Option<SignHit> {
-        let is_servers = |word: &SignHit| self.first(Mark::ServerWords).is_some() || self.in_link(*word);
+        let is_servers =
+            |word: &SignHit| self.first(Mark::ServerWords).is_some() || header::in_link(self.header, *word);
         let word = || self.first(Mark::AppWords).filter(|word| !is_servers(word));
         self.first(Mark::AppMarks).or_else(word)
     }
@@ -94,14 +91,13 @@ impl<'a> Rules<'a> {
     /// Whether what follows `compatible;` is a word of people's browsers.
     pub(super) fn has_compatible_word(&self) -> bool {
         self.first(Mark::CompatibleTail)
-            .is_some_and(|hit| self.scanner.is_compatible_word(self.header, hit.end()))
+            .is_some_and(|hit| self.scanner.is_compatible_word(self.header, hit.end))
     }
 
     /// Whether the header holds model names or a guarded word, where only names
     /// of the catalogue count.
     pub(super) fn is_guarded(&self) -> bool {
-        let guard = self.first(Mark::Model).or_else(|| self.first(Mark::WholeGuards));
-        guard.is_some() || !self.found.guards.is_empty()
+        [Mark::Model, Mark::WholeGuards, Mark::Guards].iter().any(|mark| self.first(*mark).is_some())
     }
 
     pub(super) fn classify(&self, trace: &mut impl Trace) -> Classification {
@@ -118,10 +114,17 @@ impl<'a> Rules<'a> {
         if let Some((crawler, hit)) = self.named(trace) {
             return self.by_name(crawler, hit, trace);
         }
-        match self.word(trace) {
-            Some(hit) if self.scanner.is_crawler_word(hit) => self.by_word(hit),
-            weak if self.is_browser_shaped() => self.browser_shaped(weak, trace),
-            weak => self.product_shaped(weak, trace),
+        let word = self.word(trace);
+        if let Some(hit) = word.filter(|hit| hit.is_crawlers()) {
+            return self.by_word(hit);
+        }
+        if let Some(stranger) = self.stranger(trace) {
+            return stranger;
+        }
+        if self.is_browser_shaped() {
+            self.browser_shaped(word, trace)
+        } else {
+            self.product_shaped(word, trace)
         }
     }
 
@@ -133,32 +136,32 @@ impl<'a> Rules<'a> {
         }
         if crawler.client == ClientKind::Tool
             && let Some(word) = self.word(trace)
-            && self.scanner.is_crawler_word(word)
+            && word.is_crawlers()
             && !self.same_word(hit, word)
         {
             trace.note(|| "a tool that calls itself a crawler is one".into());
             return self.by_word(word);
         }
-        self.scanner.entry(hit).map_or_else(|| shape(ClientKind::Unnamed), Classification::Entry)
+        Classification::Entry(hit.entry)
     }
 
     /// The catalogue entry the header names: entries that say who it is before
     /// entries that say what it was built with, then the first, then the longest.
     fn named(&self, trace: &mut impl Trace) -> Option<(&'a Crawler, SignHit)> {
         let mut best: Option<((bool, usize, usize), &Crawler, SignHit)> = None;
-        for hit in &self.found.named {
-            let Some(crawler) = self.crawler(*hit) else { continue };
+        for hit in self.found.all(&[Mark::Named]) {
+            let Some(crawler) = self.crawlers.get(hit.entry) else { continue };
             let is_built_with = crawler.framework || crawler.client == ClientKind::Tool;
-            let rank = (is_built_with, hit.start(), usize::MAX - hit.end());
+            let rank = (is_built_with, hit.start, usize::MAX - hit.end);
             if best.is_some_and(|(known, ..)| known <= rank) {
                 continue;
             }
-            if let Some(reason) = self.discounted_name(*hit) {
-                trace.note(|| format!("`{}` does not count: {reason}", self.quote(*hit)));
+            if let Some(reason) = self.discounted_name(hit) {
+                trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit)));
                 continue;
             }
-            trace.note(|| format!("`{}` is a sign of {}", self.quote(*hit), crawler.name));
-            best = Some((rank, crawler, *hit));
+            trace.note(|| format!("`{}` is a sign of {}", self.quote(hit), crawler.name));
+            best = Some((rank, crawler, hit));
         }
         best.map(|(_, crawler, hit)| (crawler, hit))
     }
@@ -170,12 +173,12 @@ impl<'a> Rules<'a> {
             return None;
         }
         let mut best: Option<SignHit> = None;
-        for &hit in &self.found.words {
+        for hit in self.found.words() {
             if let Some(reason) = self.discounted_word(hit) {
                 trace.note(|| format!("`{}` does not count: {reason}", self.quote(hit)));
                 continue;
             }
-            if self.scanner.is_crawler_word(hit) {
+            if hit.is_crawlers() {
                 trace.note(|| format!("`{}` is a word of crawlers", self.quote(hit)));
                 return Some(hit);
             }
@@ -187,12 +190,12 @@ impl<'a> Rules<'a> {
 
     /// Why a generic word does not count, if it does not.
     fn discounted_word(&self, hit: SignHit) -> Option<&'static str> {
-        let is_in = |guard: &SignHit| guard.start() <= hit.start() && hit.end() <= guard.end();
+        let is_in = |guard: SignHit| guard.start <= hit.start && hit.end <= guard.end;
         if self.is_among_models(hit) && !self.is_product(hit, false) {
             Some("it stands among model names")
-        } else if self.found.guards.iter().any(is_in) {
+        } else if self.found.all(&[Mark::Guards]).any(is_in) {
             Some("it is part of a word of people's headers")
-        } else if self.in_link(hit) {
+        } else if header::in_link(self.header, hit) {
             Some("it is part of a link")
         } else {
             self.outweighed(hit)
@@ -201,11 +204,13 @@ impl<'a> Rules<'a> {
 
     /// Why a name of the catalogue does not count, if it does not.
     fn discounted_name(&self, hit: SignHit) -> Option<&'static str> {
+        // A sign that is a host name or an address may stand in a link.
+        let is_plain = || !self.quote(hit).contains(['.', '@', ':']);
         if self.is_among_models(hit) && !self.is_product(hit, true) {
             Some("it stands among model names")
-        } else if header::is_likeness(self.header, hit.start()) {
+        } else if header::is_likeness(self.header, hit.start) {
             Some("the client only compares itself with it")
-        } else if !self.sign_has_link(hit) && self.in_link(hit) {
+        } else if is_plain() && header::in_link(self.header, hit) {
             Some("it is part of a link")
         } else if self.is_borrowed(hit) {
             Some("a framework stands in the place of its version, so somebody borrowed the name")
@@ -217,11 +222,13 @@ impl<'a> Rules<'a> {
     /// Whether a framework stands in the place of the version, `Googlebot/Nutch-1.7`: who runs one writes
     /// any name there. A crawler that can be proved has its operator's own software.
     fn is_borrowed(&self, hit: SignHit) -> bool {
-        let framework = |other: &&SignHit| self.crawler(**other).is_some_and(|named| named.framework);
-        let mut frameworks = self.found.named.iter().filter(framework);
-        self.header.get(hit.end()) == Some(&b'/')
-            && self.crawler(hit).is_some_and(|named| named.verify.is_possible())
-            && frameworks.any(|framework| framework.start() == hit.end() + 1)
+        let is_framework = |other: SignHit| {
+            let named = self.crawlers.get(other.entry).filter(|_| other.start == hit.end + 1);
+            named.is_some_and(|named| named.framework)
+        };
+        self.header.get(hit.end) == Some(&b'/')
+            && self.crawlers.get(hit.entry).is_some_and(|named| named.verify.is_possible())
+            && self.found.all(&[Mark::Named]).any(is_framework)
     }
 
     /// Whether a word among model names is a product all the same: it has a
@@ -230,12 +237,12 @@ impl<'a> Rules<'a> {
     /// (`brand/name/device`) do not count, unless the catalogue knows the name.
     fn is_product(&self, hit: SignHit, is_named: bool) -> bool {
         let word = header::word_range(self.header, hit);
-        if word.start.checked_sub(1).and_then(|i| self.header.get(i)) == Some(&b'/') {
+        if header::before(self.header, word.start).ends_with(b"/") {
             return false;
         }
-        let end =
-            if self.header.get(hit.end().wrapping_sub(1)) == Some(&b'/') { hit.end() - 1 } else { word.end };
-        match self.header.get(end..).unwrap_or_default() {
+        let is_cut = header::before(self.header, hit.end).ends_with(b"/");
+        let end = if is_cut { hit.end - 1 } else { word.end };
+        match header::after(self.header, end) {
             [b'/', _, ..] => is_named || header::has_version(self.header, end),
             rest => rest.starts_with(b" http") || self.is_token_of_crawler(hit),
         }
@@ -243,57 +250,40 @@ impl<'a> Rules<'a> {
 
     /// Whether the whole word around a find is a product token of the crawler that it names.
     fn is_token_of_crawler(&self, hit: SignHit) -> bool {
-        let is_crawler =
-            |named: &&Crawler| matches!(named.client, ClientKind::Crawler | ClientKind::SpecialCase);
         let word = self.header.get(header::word_range(self.header, hit)).unwrap_or_default();
-        let is_word = |token: &str| token.as_bytes().eq_ignore_ascii_case(word);
-        self.crawler(hit)
-            .filter(is_crawler)
-            .is_some_and(|crawler| crawler.tokens.iter().any(|token| is_word(token)))
-    }
-
-    /// The entry that a find names.
-    fn crawler(&self, hit: SignHit) -> Option<&'a Crawler> {
-        self.knowledge.catalogue.crawlers().get(self.scanner.entry(hit)?)
+        let named = self.crawlers.get(hit.entry).filter(|_| hit.mark == Mark::Named);
+        named.is_some_and(|crawler| {
+            matches!(crawler.client, ClientKind::Crawler | ClientKind::SpecialCase)
+                && crawler.tokens.iter().any(|token| token.as_bytes().eq_ignore_ascii_case(word))
+        })
     }
 
     pub(super) fn is_among_models(&self, hit: SignHit) -> bool {
-        self.models.as_ref().is_some_and(|zone| zone.contains(&hit.start()))
+        self.models.as_ref().is_some_and(|zone| zone.contains(&hit.start))
     }
 
     pub(super) fn same_word(&self, one: SignHit, other: SignHit) -> bool {
-        header::word_range(self.header, one).contains(&other.start())
-    }
-
-    fn in_link(&self, hit: SignHit) -> bool {
-        !self.found.links.is_empty() && header::in_url(self.header, hit)
-            || !self.found.mails.is_empty() && header::in_mail_address(self.header, hit)
-    }
-
-    /// Whether the sign itself is a host name or an address, and so may stand in a link.
-    fn sign_has_link(&self, hit: SignHit) -> bool {
-        self.scanner.sign(hit).is_some_and(|sign| sign.text().contains(['.', '@', ':']))
+        header::word_range(self.header, one).contains(&other.start)
     }
 
     /// The first link that only a crawler leaves: written `+http`, or with a crawler's word in it (`…/bot.html`).
     pub(super) fn own_link(&self) -> Option<SignHit> {
         let is_named = |link: SignHit| {
-            let text = header::link_range(self.header, link);
-            let holds = |word: &SignHit| self.scanner.is_crawler_word(*word) && text.contains(&word.start());
-            self.found.words.iter().any(holds)
+            let text = header::segment_range(self.header, link);
+            self.found.words().any(|word| word.is_crawlers() && text.contains(&word.start))
         };
-        let is_own = |link: &&SignHit| header::is_own_link(self.header, **link) || is_named(**link);
-        self.found.links.iter().find(is_own).copied()
+        let mut links = self.found.all(&[Mark::Link]);
+        links.find(|link| header::is_own_link(self.header, *link) || is_named(*link))
     }
 
     pub(super) fn by_word(&self, hit: SignHit) -> Classification {
-        let client = if self.scanner.is_crawler_word(hit) { ClientKind::Crawler } else { ClientKind::Tool };
+        let client = if hit.is_crawlers() { ClientKind::Crawler } else { ClientKind::Tool };
         Classification::Kind(client, header::name_at(self.header, hit), Basis::Sign)
     }
 
     /// The words of a hit, for explanations.
     pub(super) fn quote(&self, hit: SignHit) -> Cow<'_, str> {
-        String::from_utf8_lossy(self.header.get(hit.start()..hit.end()).unwrap_or_default())
+        String::from_utf8_lossy(self.header.get(hit.start..hit.end).unwrap_or_default())
     }
 }
 
@@ -350,9 +340,8 @@ mod tests {
                 .with(Mark::Handhelds, &["Android"]),
         };
         let scanner = Scanner::new(&knowledge).unwrap();
-        let found = scanner.scan(header.as_bytes());
         let mut steps = Vec::new();
-        let outcome = Rules::new(&knowledge, &scanner, header.as_bytes(), &found).classify(&mut steps);
+        let outcome = Rules::new(&knowledge, &scanner, header.as_bytes()).classify(&mut steps);
         assert!(!steps.is_empty() || matches!(outcome, Classification::Kind(..)), "{header}");
         match outcome {
             Classification::Entry(entry) => Some(knowledge.catalogue.crawlers()[entry].name.to_string()),

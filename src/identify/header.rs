@@ -15,32 +15,33 @@ use std::sync::Arc;
 /// long.
 pub(super) const LIMIT: usize = 2048;
 
-/// What is looked at of a header: empty when there is none, and of a longer one its two ends.
+/// What is looked at of a header: empty when there is none. Of one that is too long the first bytes and, behind a blank, the
+/// last ones. Those begin behind a byte that no word holds: the rest of a word that was cut would be another word.
 pub(super) fn prepare(user_agent: Option<&[u8]>) -> Cow<'_, [u8]> {
-    match ordinary(user_agent) {
-        Some(header) => Cow::Borrowed(header),
-        None => Cow::Owned(ends(user_agent.unwrap_or_default()).trim_ascii().to_vec()),
+    if let Some(header) = ordinary(user_agent) {
+        return Cow::Borrowed(header);
     }
+    let bytes = user_agent.unwrap_or_default();
+    let last = after(bytes, bytes.len() - LIMIT);
+    let start = last.iter().position(|byte| !is_word(*byte)).unwrap_or(LIMIT);
+    Cow::Owned([before(bytes, LIMIT), b" ", after(last, start)].concat().trim_ascii().to_vec())
 }
 
 /// The header, where all of it is looked at, as nearly always: then nothing has to be owned, nor freed.
 #[inline]
 pub(super) fn ordinary(user_agent: Option<&[u8]>) -> Option<&[u8]> {
     let bytes = user_agent.unwrap_or_default();
-    (bytes.len() <= LIMIT).then(|| bytes.trim_ascii())
+    (bytes.len() <= 2 * LIMIT).then(|| bytes.trim_ascii())
 }
 
-/// All of a header where its ends meet. Of a longer one the first bytes and, behind a blank, the last ones. Those begin
-/// behind a byte that no word holds: the rest of a word that was cut would be another word.
-#[cold]
-fn ends(bytes: &[u8]) -> Vec<u8> {
-    if bytes.len() <= 2 * LIMIT {
-        return bytes.to_vec();
-    }
-    let first = bytes.get(..LIMIT).unwrap_or_default();
-    let last = bytes.get(bytes.len() - LIMIT..).unwrap_or_default();
-    let start = last.iter().position(|byte| !is_word(*byte)).unwrap_or(last.len());
-    [first, b" ", last.get(start..).unwrap_or_default()].concat()
+/// What stands before a place of the header.
+pub(super) fn before(header: &[u8], at: usize) -> &[u8] {
+    header.get(..at).unwrap_or_default()
+}
+
+/// What stands from a place of the header on.
+pub(super) fn after(header: &[u8], at: usize) -> &[u8] {
+    header.get(at..).unwrap_or_default()
 }
 
 /// Whether the header says nothing: no letter, no digit, nothing beyond ASCII.
@@ -51,7 +52,7 @@ pub(super) fn is_blank(header: &[u8]) -> bool {
 /// Whether the header opens as browsers do, with `Mozilla` or `Opera`.
 pub(super) fn opens_as_browser(header: &[u8]) -> bool {
     let quotes = header.iter().take_while(|b| matches!(b, b'"' | b'\'')).count();
-    let rest = header.get(quotes..).unwrap_or_default();
+    let rest = after(header, quotes);
     [&b"mozilla"[..], b"opera"].iter().any(|name| {
         rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
             && !rest.get(name.len()).is_some_and(u8::is_ascii_alphabetic)
@@ -61,94 +62,64 @@ pub(super) fn opens_as_browser(header: &[u8]) -> bool {
 /// The comment around `at`, outermost parentheses matched by depth. A comment
 /// that is never closed runs to the end.
 pub(super) fn comment_around(header: &[u8], at: usize) -> Option<Range<usize>> {
-    let mut depth = 0_usize;
-    let mut open = 0;
+    let (mut depth, mut open) = (0_usize, 0);
     for i in memchr::memchr2_iter(b'(', b')', header) {
-        match header.get(i) {
-            Some(b'(') if depth == 0 => {
-                if i > at {
-                    return None;
-                }
-                open = i;
-                depth = 1;
-            }
-            Some(b'(') => depth += 1,
-            Some(b')') if depth == 1 => {
-                depth = 0;
-                if i > at {
-                    return Some(open..i);
-                }
-            }
+        match (header.get(i), depth) {
+            (Some(b'('), 0) if i > at => return None,
+            (Some(b'('), 0) => (open, depth) = (i, 1),
+            (Some(b'('), _) => depth += 1,
+            (_, 1) if i > at => return Some(open..i),
             _ => depth = depth.saturating_sub(1),
         }
     }
     (depth > 0 && open <= at).then_some(open..header.len())
 }
 
-/// The run of bytes around `at` without a blank or a separator.
-fn segment_range(header: &[u8], at: usize) -> Range<usize> {
-    let separator =
+/// The run of bytes around the find without a blank or a separator: the whole link, where it is its `://` or `www.`.
+pub(super) fn segment_range(header: &[u8], hit: SignHit) -> Range<usize> {
+    let is_separator =
         |b: &u8| matches!(b, b' ' | b'\t' | b'(' | b')' | b';' | b',' | b'"' | b'<' | b'>' | b'[' | b']');
-    let start = header.get(..at).and_then(|head| head.iter().rposition(separator)).map_or(0, |i| i + 1);
-    let rest = header.get(start..).unwrap_or_default();
-    let len = rest.iter().skip(at - start).position(separator).map_or(rest.len(), |n| at - start + n);
-    start..start + len
-}
-
-fn segment(header: &[u8], at: usize) -> &[u8] {
-    header.get(segment_range(header, at)).unwrap_or_default()
-}
-
-/// The link around its `://` or `www.`.
-pub(super) fn link_range(header: &[u8], link: SignHit) -> Range<usize> {
-    segment_range(header, link.start())
+    let start = before(header, hit.start).iter().rposition(is_separator).map_or(0, |i| i + 1);
+    let rest = after(header, hit.start);
+    start..hit.start + rest.iter().position(is_separator).unwrap_or(rest.len())
 }
 
 /// Whether the link stands in a comment of its own, `(http://…` or `(+http://…`, and not behind a word.
 pub(super) fn opens_comment(header: &[u8], link: SignHit) -> bool {
-    let before = header.get(..segment_range(header, link.start()).start).unwrap_or_default();
-    before.trim_ascii_end().last() == Some(&b'(')
+    before(header, segment_range(header, link).start).trim_ascii_end().last() == Some(&b'(')
 }
 
 /// Whether the find lies inside a link or a mail address.
 pub(super) fn in_link(header: &[u8], hit: SignHit) -> bool {
-    in_url(header, hit) || in_mail_address(header, hit)
-}
-
-/// Whether the find lies inside a link.
-pub(super) fn in_url(header: &[u8], hit: SignHit) -> bool {
-    let around = segment(header, hit.start());
+    let around = header.get(segment_range(header, hit)).unwrap_or_default();
     let bare = around.strip_prefix(b"+").unwrap_or(around);
-    has_scheme(around) || bare.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"www."))
+    // Behind the first colon: what follows in `${jndi:ldap://` is no link.
+    let scheme = around.split(|b| *b == b':').nth(1);
+    scheme.is_some_and(|rest| rest.starts_with(b"//"))
+        || bare.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"www."))
+        || in_mail_address(header, hit)
 }
 
 /// Whether the `://` at `link` is that of a `+http` or `+https` link, as crawlers
 /// write theirs.
 pub(super) fn is_own_link(header: &[u8], link: SignHit) -> bool {
-    let before = header.get(..link.start()).unwrap_or_default();
-    [&b"+http"[..], b"+https"].iter().any(|scheme| ends_with_ignore_case(before, scheme))
-}
-
-/// Whether `://` stands in these few bytes: too few for a searcher to pay.
-fn has_scheme(bytes: &[u8]) -> bool {
-    memchr::memchr(b':', bytes).and_then(|at| bytes.get(at + 1..)).is_some_and(|rest| rest.starts_with(b"//"))
+    [&b"+http"[..], b"+https"].iter().any(|scheme| ends_with_ignore_case(before(header, link.start), scheme))
 }
 
 /// Whether the find lies inside a mail address.
-pub(super) fn in_mail_address(header: &[u8], hit: SignHit) -> bool {
-    let head = header.get(..hit.start()).unwrap_or_default();
-    let tail = header.get(hit.end()..).unwrap_or_default();
-    let after = tail.iter().find(|b| !is_word(**b));
-    let before = head.iter().rfind(|b| !is_word(**b));
-    after == Some(&b'@') || before == Some(&b'@')
+fn in_mail_address(header: &[u8], hit: SignHit) -> bool {
+    memchr::memchr(b'@', header).is_some() && {
+        let word = word_range(header, hit);
+        after(header, word.end).first() == Some(&b'@') || before(header, word.start).last() == Some(&b'@')
+    }
 }
 
 /// Whether the `.com` at `hit` ends a host name. Packages of apps turn it round
 /// (`com.example.app`), versions look like one (`1.7412.EU`).
 pub(super) fn is_host_name(header: &[u8], hit: SignHit) -> bool {
     let range = word_range(header, hit);
-    let ends = range.end == hit.end();
-    let first = header.get(range.start..hit.start()).and_then(|host| host.split(|b| *b == b'.').next());
+    let ends = range.end == hit.end;
+    let first = header.get(range.start..hit.start).and_then(|host| host.split(|b| *b == b'.').next());
     let reversed = first.is_some_and(|label| [&b"com"[..], b"org", b"net", b"io", b"de"].contains(&label));
     ends && !reversed && first.is_some_and(|label| label.iter().any(u8::is_ascii_alphabetic))
 }
@@ -157,11 +128,10 @@ pub(super) fn is_host_name(header: &[u8], hit: SignHit) -> bool {
 /// `android@111.0`, locales `th-TH@calendar=gregorian`.
 pub(super) fn is_mail_address(header: &[u8], at: usize) -> bool {
     let local = at.checked_sub(1).and_then(|i| header.get(i)).is_some_and(u8::is_ascii_alphanumeric);
-    let rest = header.get(at + 1..).unwrap_or_default();
+    let rest = after(header, at + 1);
     let host = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'-' | b'.');
-    let len = rest.iter().take_while(host).count();
-    let mut labels =
-        rest.get(..len).unwrap_or_default().rsplit(|b| *b == b'.').filter(|label| !label.is_empty());
+    let host = before(rest, rest.iter().take_while(host).count());
+    let mut labels = host.rsplit(|b| *b == b'.').filter(|label| !label.is_empty());
     let alphabetic = |label: &[u8]| label.len() >= 2 && label.iter().all(u8::is_ascii_alphabetic);
     local && labels.next().is_some_and(alphabetic) && labels.next().is_some()
 }
@@ -169,17 +139,11 @@ pub(super) fn is_mail_address(header: &[u8], at: usize) -> bool {
 /// Whether the find is only what the client compares itself with: `like X`,
 /// `treat as X`, `compatible with X`.
 pub(super) fn is_likeness(header: &[u8], start: usize) -> bool {
-    let before = header.get(..start).unwrap_or_default();
-    let trimmed = before.trim_ascii_end();
-    trimmed.len() < before.len()
-        && [&b"like"[..], b"as", b"with"].iter().any(|word| {
-            ends_with_ignore_case(trimmed, word)
-                && trimmed
-                    .len()
-                    .checked_sub(word.len() + 1)
-                    .and_then(|i| trimmed.get(i))
-                    .is_none_or(|b| !b.is_ascii_alphanumeric())
-        })
+    let before = before(header, start);
+    let words = before.trim_ascii_end();
+    let word = words.rsplit(|b| !b.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_likening = |known: &&[u8]| word.eq_ignore_ascii_case(known);
+    words.len() < before.len() && [&b"like"[..], b"as", b"with"].iter().any(is_likening)
 }
 
 fn is_word(byte: u8) -> bool {
@@ -188,29 +152,24 @@ fn is_word(byte: u8) -> bool {
 
 /// The word around the find.
 pub(super) fn word_range(header: &[u8], hit: SignHit) -> Range<usize> {
-    let head = header.get(..hit.start()).unwrap_or_default();
-    let start = hit.start() - head.iter().rev().take_while(|b| is_word(**b)).count();
-    let tail = header.get(hit.end()..).unwrap_or_default();
-    start..hit.end() + tail.iter().take_while(|b| is_word(**b)).count()
+    let start = hit.start - before(header, hit.start).iter().rev().take_while(|b| is_word(**b)).count();
+    start..hit.end + after(header, hit.end).iter().take_while(|b| is_word(**b)).count()
 }
 
 /// Whether a version follows what ends at `end`: `Tok/1`, `Tok/v1.0`.
 pub(super) fn has_version(header: &[u8], end: usize) -> bool {
-    match header.get(end..).unwrap_or_default() {
-        [b'/', version, ..] => version.is_ascii_digit() || version.eq_ignore_ascii_case(&b'v'),
-        _ => false,
-    }
+    matches!(after(header, end), [b'/', b'0'..=b'9' | b'v' | b'V', ..])
 }
 
 /// The name around the find: its word, with the word before it when the find is
 /// all there is (`Cliqz Bot`, but `FooBot` alone).
 pub(super) fn name_at(header: &[u8], hit: SignHit) -> Option<Arc<str>> {
     let mut range = word_range(header, hit);
-    let before = header.get(..range.start).unwrap_or_default();
-    if range == (hit.start()..hit.end()) && before.ends_with(b" ") {
+    let before = before(header, range.start);
+    if range == (hit.start..hit.end) && before.ends_with(b" ") {
         let head = before.trim_ascii_end();
         let len = head.iter().rev().take_while(|b| is_word(**b)).count();
-        let opened = head.len().checked_sub(len + 1).and_then(|i| head.get(i));
+        let opened = head.get(head.len().wrapping_sub(len + 1));
         if len > 0 && opened.is_none_or(|b| matches!(b, b' ' | b'(' | b';')) {
             range.start = head.len() - len;
         }
@@ -220,9 +179,8 @@ pub(super) fn name_at(header: &[u8], hit: SignHit) -> Option<Arc<str>> {
 
 /// The word that begins at `start`, blanks skipped.
 pub(super) fn name_from(header: &[u8], start: usize) -> Option<Arc<str>> {
-    let rest = header.get(start..)?.trim_ascii_start();
-    let len = rest.iter().take_while(|b| is_word(**b)).count();
-    name(rest.get(..len)?)
+    let rest = after(header, start).trim_ascii_start();
+    name(before(rest, rest.iter().take_while(|b| is_word(**b)).count()))
 }
 
 fn name(word: &[u8]) -> Option<Arc<str>> {
@@ -234,23 +192,20 @@ fn name(word: &[u8]) -> Option<Arc<str>> {
 
 /// What stands between `start` and the next `;` or `)`, blanks trimmed.
 pub(super) fn field_from(header: &[u8], start: usize) -> &[u8] {
-    let rest = header.get(start..).unwrap_or_default();
-    let len = memchr::memchr2(b';', b')', rest).unwrap_or(rest.len());
-    rest.get(..len).unwrap_or_default().trim_ascii()
+    let rest = after(header, start);
+    before(rest, memchr::memchr2(b';', b')', rest).unwrap_or(rest.len())).trim_ascii()
 }
 
 /// Whether the field of a comment ends at `end`, or behind the version that follows.
 pub(super) fn ends_field(header: &[u8], end: usize) -> bool {
-    let rest = header.get(end..).unwrap_or_default();
-    let after = rest.iter().find(|b| !(b.is_ascii_digit() || matches!(b, b' ' | b'/' | b'.')));
-    after.is_none_or(|b| matches!(b, b';' | b')'))
+    let is_version = |b: &&u8| b.is_ascii_digit() || matches!(**b, b' ' | b'/' | b'.');
+    after(header, end).iter().find(|b| !is_version(b)).is_none_or(|b| matches!(b, b';' | b')'))
 }
 
 /// Whether a path follows the host name at `hit`: `example.org/policy`, but not
 /// `example.org/1.0`.
 pub(super) fn has_path(header: &[u8], hit: SignHit) -> bool {
-    let rest = header.get(hit.end()..).unwrap_or_default();
-    matches!(rest, [b'/', first, ..] if first.is_ascii_alphabetic())
+    matches!(after(header, hit.end), [b'/', first, ..] if first.is_ascii_alphabetic())
 }
 
 /// Whether the comment is that of an Internet Explorer.
@@ -270,14 +225,9 @@ fn holds_any(bytes: &[u8], words: &[&[u8]]) -> bool {
 
 /// Whether a language stands first: ` zh-cn;`, ` de;`.
 pub(super) fn opens_with_locale(rest: &[u8]) -> bool {
-    let field = field_from(rest, 0);
-    let is_alphabetic = |part: &[u8]| part.iter().all(u8::is_ascii_alphabetic);
-    let (language, region) = field.split_at_checked(2).unwrap_or_default();
-    is_alphabetic(language)
-        && language.len() == 2
-        && matches!(region, [] | [b'-' | b'_', _, ..])
-        && (2..=5).contains(&region.len().max(2))
-        && is_alphabetic(region.get(1..).unwrap_or_default())
+    let Some((language, region)) = field_from(rest, 0).split_at_checked(2) else { return false };
+    let is_open = matches!(region, [] | [b'-' | b'_', _, ..]) && region.len() <= 5;
+    is_open && language.iter().chain(region.iter().skip(1)).all(u8::is_ascii_alphabetic)
 }
 
 /// Whether the header can be the name of a program: it has a product as RFC 9110
@@ -289,11 +239,12 @@ pub(super) fn names_a_program(header: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::words::Mark;
     use super::*;
 
     fn hit(header: &str, text: &str) -> SignHit {
         let start = header.find(text).unwrap();
-        SignHit::new(0, start, start + text.len())
+        SignHit { mark: Mark::Named, entry: 0, start, end: start + text.len() }
     }
 
     #[test]
@@ -313,7 +264,7 @@ mod tests {
         assert!(in_link(header.as_bytes(), hit(header, "bingbot")));
         assert!(in_link(header.as_bytes(), hit(header, "robo")));
         assert!(!in_link(header.as_bytes(), hit(header, "Googlebot")));
-        assert!(is_likeness(header.as_bytes(), hit(header, "Googlebot").start()));
+        assert!(is_likeness(header.as_bytes(), hit(header, "Googlebot").start));
         assert!(is_mail_address(b"a@b.com)", 1) && is_mail_address(b"a@b.c.org.", 1));
         assert!(!is_mail_address(b"android@111.0.5", 7) && !is_mail_address(b"TH@calendar=x", 2));
         assert!(!is_likeness(b"unlike Foo", 7) && !is_likeness(b"likeFoo", 4));

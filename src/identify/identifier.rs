@@ -8,8 +8,8 @@ use super::catalogue::Catalogue;
 use super::classify::{Classification, NoTrace, Rules, Trace};
 use super::header;
 use super::identity::{Basis, ClientKind, Identity};
-use super::scan::{BuildError, Scanner};
-use super::second_opinion::SecondOpinion;
+use super::scan::Scanner;
+use super::second_opinion;
 use super::words::RecognitionData;
 use std::sync::Arc;
 
@@ -22,10 +22,6 @@ pub struct Identifier {
     knowledge: RecognitionData,
     scanner: Scanner,
     entries: Box<[Arc<Identity>]>,
-    unnamed: Arc<Identity>,
-    app: Arc<Identity>,
-    browser: Arc<Identity>,
-    opinion: SecondOpinion,
     cache: Cache<Arc<Identity>>,
 }
 
@@ -34,24 +30,11 @@ impl Identifier {
     ///
     /// # Errors
     /// When the signs make an automaton that is too large: many millions of bytes of them.
-    pub fn new(knowledge: RecognitionData) -> Result<Self, BuildError> {
+    pub fn new(knowledge: RecognitionData) -> Result<Self, &'static str> {
         let scanner = Scanner::new(&knowledge)?;
-        let entries = knowledge
-            .catalogue
-            .crawlers()
-            .iter()
-            .map(|crawler| Arc::new(Identity::of_entry(crawler, Basis::Catalogue)));
-        let plain = |client| Arc::new(Identity::nameless(client, Basis::Shape));
-        Ok(Self {
-            entries: entries.collect(),
-            unnamed: plain(ClientKind::Unnamed),
-            app: plain(ClientKind::App),
-            browser: plain(ClientKind::Browser),
-            opinion: SecondOpinion::new(),
-            cache: Cache::new(REMEMBERED),
-            scanner,
-            knowledge,
-        })
+        let crawlers = knowledge.catalogue.crawlers().iter();
+        let entries = crawlers.map(|crawler| Arc::new(Identity::of_entry(crawler, Basis::Catalogue)));
+        Ok(Self { entries: entries.collect(), cache: Cache::new(REMEMBERED), scanner, knowledge })
     }
 
     /// Who a request with this header says it is from. `None` when the request
@@ -59,8 +42,9 @@ impl Identifier {
     /// 4,096 only the first and the last 2,048 count.
     pub fn recognise(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
         match header::ordinary(user_agent) {
-            Some([]) => Arc::clone(&self.unnamed),
-            Some(header) => self.cache.get_or_compute(header, |_| true, || self.answer(header, &mut NoTrace)),
+            Some(header) => {
+                self.cache.get_or_compute(header, |_| true, || self.answer(header, true, &mut NoTrace))
+            }
             // No cache takes it.
             None => self.recognise_uncached(user_agent),
         }
@@ -69,13 +53,12 @@ impl Identifier {
     /// The same answer without the cache and without the second opinion: what
     /// our own rules say. For measurements.
     pub fn recognise_cold(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        let header = &*header::prepare(user_agent);
-        self.with_rules(header, |rules| self.identity(rules.classify(&mut NoTrace)))
+        self.answer(&header::prepare(user_agent), false, &mut NoTrace)
     }
 
     /// The same answer as [`Self::recognise`], computed afresh.
     pub fn recognise_uncached(&self, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        self.answer(&header::prepare(user_agent), &mut NoTrace)
+        self.answer(&header::prepare(user_agent), true, &mut NoTrace)
     }
 
     /// The answer of [`Self::recognise`] with every step that led to it, as sentences for the operator: lower case,
@@ -85,18 +68,15 @@ impl Identifier {
         if user_agent.is_some_and(|bytes| bytes.len() > 2 * header::LIMIT) {
             steps.push(format!("only the first and the last {} bytes are looked at", header::LIMIT));
         }
-        let identity = self.answer(&header::prepare(user_agent), &mut steps);
+        let identity = self.answer(&header::prepare(user_agent), true, &mut steps);
         steps.push(conclusion(&identity));
         (identity, steps)
     }
 
     /// The identity of a crawler that calls itself by this product token.
     pub fn by_token(&self, token: &str) -> Arc<Identity> {
-        let known = self
-            .knowledge
-            .catalogue
-            .by_token(token)
-            .map(|crawler| Identity::of_entry(crawler, Basis::Catalogue));
+        let known = self.catalogue().by_token(token);
+        let known = known.map(|crawler| Identity::of_entry(crawler, Basis::Catalogue));
         Arc::new(known.unwrap_or_else(|| Identity {
             tokens: Arc::new([Box::from(token)]),
             ..Identity::from_word(ClientKind::Crawler, Some(token.into()), Basis::OperatorToken)
@@ -113,49 +93,37 @@ impl Identifier {
         self.scanner.memory()
     }
 
-    /// Does `work` with what one pass over the header finds.
-    #[inline]
-    fn with_rules<R>(&self, header: &[u8], work: impl FnOnce(&Rules<'_>) -> R) -> R {
-        let found = self.scanner.scan(header);
-        work(&Rules::new(&self.knowledge, &self.scanner, header, &found))
-    }
-
-    fn answer(&self, header: &[u8], trace: &mut impl Trace) -> Arc<Identity> {
-        self.with_rules(header, |rules| match rules.classify(trace) {
-            Classification::Kind(ClientKind::Browser | ClientKind::Unnamed, ..)
-                if self.is_crawler_to_other(header, rules) =>
-            {
-                trace.note(|| {
-                    "our rules see nothing, but woothee calls it a crawler: audited, never refused".into()
-                });
-                let is_browser = header::opens_as_browser(header);
-                let word = if is_browser { None } else { header::name_from(header, 0) };
-                Arc::new(self.of_word(ClientKind::Crawler, word, Basis::SecondOpinion))
-            }
-            outcome => self.identity(outcome),
-        })
-    }
-
-    /// A control token governs use; no header makes a crawler answer to it.
-    fn of_word(&self, client: ClientKind, word: Option<Arc<str>>, basis: Basis) -> Identity {
-        let control = word.as_deref().is_some_and(|word| self.catalogue().control_token(word).is_some());
-        let identity = Identity::from_word(client, word, basis);
-        if control { Identity { tokens: Arc::default(), ..identity } } else { identity }
-    }
-
-    /// The second opinion is not heard where model names stand: it takes the
-    /// phones of CUBOT for crawlers.
-    fn is_crawler_to_other(&self, header: &[u8], rules: &Rules<'_>) -> bool {
-        !header.is_empty() && !rules.is_guarded() && self.opinion.is_crawler(header)
-    }
-
-    fn identity(&self, outcome: Classification) -> Arc<Identity> {
+    /// What our own rules say and, where they see nothing and it is heard, the second opinion.
+    fn answer(&self, header: &[u8], hears_other: bool, trace: &mut impl Trace) -> Arc<Identity> {
+        let rules = Rules::new(&self.knowledge, &self.scanner, header);
+        let mut outcome = rules.classify(trace);
+        // It is not heard where model names stand: it takes the phones of CUBOT for crawlers.
+        if hears_other
+            && matches!(outcome, Classification::Kind(ClientKind::Browser | ClientKind::Unnamed, ..))
+            && !rules.is_guarded()
+            && second_opinion::is_crawler(header)
+        {
+            trace.note(|| {
+                "our rules see nothing, but woothee calls it a crawler: audited, never refused".into()
+            });
+            let is_browser = header::opens_as_browser(header);
+            let word = if is_browser { None } else { header::name_from(header, 0) };
+            outcome = Classification::Kind(ClientKind::Crawler, word, Basis::SecondOpinion);
+        }
         match outcome {
-            Classification::Entry(entry) => Arc::clone(self.entries.get(entry).unwrap_or(&self.unnamed)),
-            Classification::Kind(ClientKind::Browser, None, Basis::Shape) => Arc::clone(&self.browser),
-            Classification::Kind(ClientKind::App, None, Basis::Shape) => Arc::clone(&self.app),
-            Classification::Kind(ClientKind::Unnamed, None, Basis::Shape) => Arc::clone(&self.unnamed),
-            Classification::Kind(client, word, basis) => Arc::new(self.of_word(client, word, basis)),
+            Classification::Entry(entry) => {
+                let nobody = || Arc::new(Identity::from_word(ClientKind::Unnamed, None, Basis::Shape));
+                self.entries.get(entry).map_or_else(nobody, Arc::clone)
+            }
+            Classification::Kind(client, word, basis) => {
+                // A control token governs use; no header makes a crawler answer to it.
+                let is_control = |word: &str| self.catalogue().control_token(word).is_some();
+                let mut identity = Identity::from_word(client, word, basis);
+                if identity.crawler.as_deref().is_some_and(is_control) {
+                    identity.tokens = Arc::default();
+                }
+                Arc::new(identity)
+            }
         }
     }
 }

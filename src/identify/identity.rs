@@ -148,21 +148,16 @@ pub struct Identity {
 /// Who sent a request, before and after the site's own robots.txt was asked.
 #[derive(Debug, Clone)]
 pub struct Recognised {
-    /// By the catalogue and the signs alone; `None` where that is `identity`.
-    at_first: Option<Arc<Identity>>,
+    /// By the catalogue and the signs alone.
+    pub at_first: Arc<Identity>,
     /// With the tokens that the site's robots.txt names.
     pub identity: Arc<Identity>,
 }
 
-impl Recognised {
-    /// Who it was `at_first`, and who with the tokens that the site's robots.txt names.
-    pub fn new(at_first: Arc<Identity>, identity: Arc<Identity>) -> Self {
-        Self { at_first: Some(at_first).filter(|first| !Arc::ptr_eq(first, &identity)), identity }
-    }
-
-    /// By the catalogue and the signs alone.
-    pub fn at_first(&self) -> &Arc<Identity> {
-        self.at_first.as_ref().unwrap_or(&self.identity)
+impl From<&Arc<Identity>> for Recognised {
+    /// Where no robots.txt is asked.
+    fn from(identity: &Arc<Identity>) -> Self {
+        Self { at_first: Arc::clone(identity), identity: Arc::clone(identity) }
     }
 }
 
@@ -199,19 +194,12 @@ impl Identity {
         Self { client: ClientKind::Fetcher, star: false, ..Self::of_entry(crawler, Basis::Signature) }
     }
 
-    /// An identity without name or tokens.
-    pub(super) fn nameless(client: ClientKind, basis: Basis) -> Self {
-        Self { client, crawler: None, purpose: None, tokens: Arc::default(), star: client.is_judged(), basis }
-    }
-
-    /// An identity that a product word of the header gives. The word is also
+    /// An identity that a product word of the header gives, or none. The word is also
     /// its token when robots.txt could name it.
     pub(super) fn from_word(client: ClientKind, word: Option<Arc<str>>, basis: Basis) -> Self {
-        let tokens: Arc<[Box<str>]> = match &word {
-            Some(word) if super::catalogue::token_is_legal(word) => Arc::new([Box::from(&**word)]),
-            _ => Arc::default(),
-        };
-        Self { crawler: word, tokens, ..Self::nameless(client, basis) }
+        let token = word.iter().filter(|word| super::catalogue::token_is_legal(word));
+        let tokens = token.map(|word| Box::from(&**word)).collect();
+        Self { client, crawler: word, purpose: None, tokens, star: client.is_judged(), basis }
     }
 }
 
@@ -252,6 +240,6 @@ mod tests {
         assert_eq!(&*bot.tokens, [Box::from("FooBot")]);
         let odd = Identity::from_word(ClientKind::Tool, Some("a/b#c".into()), Basis::Structure);
         assert!(odd.tokens.is_empty() && odd.star);
-        assert!(!Identity::nameless(ClientKind::Browser, Basis::Shape).star);
+        assert!(!Identity::from_word(ClientKind::Browser, None, Basis::Shape).star);
     }
 }

@@ -7,10 +7,13 @@
 
 use super::cache::Cache;
 use super::catalogue::token_is_legal;
+use super::classify::{NoTrace, Trace};
 use super::header;
 use super::identity::{Basis, ClientKind, Identity};
 use super::scan::SignHit;
+use super::words::Mark;
 use aho_corasick::AhoCorasick;
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 /// Words that are in nearly every header, and so cannot name a crawler.
@@ -37,15 +40,12 @@ impl OperatorTokens {
     /// Compiles the tokens of the user-agent lines, as written. `*`, what no header could hold, and what every header
     /// holds is left out.
     pub fn new<'a>(tokens: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut kept: Vec<Box<str>> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
-        for token in tokens {
-            let token = token.trim();
-            let is_everybodys = EVERYBODYS.split(' ').any(|word| word.eq_ignore_ascii_case(token));
-            if token_is_legal(token) && !is_everybodys && seen.insert(token.to_ascii_lowercase()) {
-                kept.push(token.into());
-            }
-        }
+        let is_everybodys = |token: &str| EVERYBODYS.split(' ').any(|word| word.eq_ignore_ascii_case(token));
+        let tokens = tokens.into_iter().map(str::trim);
+        let telling = tokens.filter(|token| token_is_legal(token) && !is_everybodys(token));
+        let mut seen = HashSet::new();
+        let kept = telling.filter(|token| seen.insert(token.to_ascii_lowercase()));
+        let mut kept: Vec<Box<str>> = kept.map(Box::from).collect();
         // Longest first, so that the order of finds is the order of precedence.
         kept.sort_by_key(|token| std::cmp::Reverse(token.len()));
         let automaton = AhoCorasick::builder()
@@ -64,49 +64,13 @@ impl OperatorTokens {
     /// Who `identity` is at this site, with the tokens that stand in the header from which it was recognised. The same
     /// value where none does.
     pub fn applied(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        // Who signed is not told by the header.
-        if !identity.is_judged() || identity.basis == Basis::Signature || self.automaton.is_none() {
+        if !self.may_name(identity) {
             return Arc::clone(identity);
         }
-        let answer = || (Arc::clone(identity), self.apply(identity, user_agent));
+        let answer = || (Arc::clone(identity), self.apply(identity, user_agent, &mut NoTrace));
         let Some(header @ [_, ..]) = header::ordinary(user_agent) else { return answer().1 };
         let remembered = self.remembered.get_or_init(|| Cache::new(REMEMBERED));
         remembered.get_or_compute(header, |(known, _)| Arc::ptr_eq(known, identity), answer).1
-    }
-
-    fn apply(&self, identity: &Arc<Identity>, user_agent: Option<&[u8]>) -> Arc<Identity> {
-        let header = &*header::prepare(user_agent);
-        let mut tokens: Vec<Box<str>> = Vec::new();
-        let mut names = None;
-        for hit in self.finds(header) {
-            let Some(token) = self.tokens.get(hit.sign()).filter(|token| answers_to(identity, token)) else {
-                continue;
-            };
-            // A crawler of the catalogue answers to whole words only, `AdsBot-Google` is not `AdsBot`, and to the name
-            // it goes by here, which is shown to operators whatever its own tokens are. Another may be meant by what
-            // opens its word, `FooBot-News` by `FooBot`.
-            let word = header::word_range(header, hit);
-            let is_meant = match identity.basis {
-                Basis::Catalogue => is_name(identity, token) || word == (hit.start()..hit.end()),
-                _ => word.start == hit.start(),
-            };
-            if !is_meant {
-                continue;
-            }
-            if names.is_none() && in_product_position(header, hit) {
-                names = Some(token);
-            }
-            tokens.push(token.clone());
-        }
-        let becomes_crawler = matches!(identity.client, ClientKind::Tool | ClientKind::Unnamed);
-        if let Some(token) = names.filter(|_| becomes_crawler) {
-            return Arc::new(named_crawler(identity, token, tokens));
-        }
-        // What nothing but its silence tells is not known to be automated.
-        if identity.client == ClientKind::Unnamed || tokens.iter().all(|token| has_token(identity, token)) {
-            return Arc::clone(identity);
-        }
-        Arc::new(Identity { tokens: joined(identity, tokens), ..Identity::clone(identity) })
     }
 
     /// As [`Self::applied`], with the step that changed the answer, if one did.
@@ -115,87 +79,97 @@ impl OperatorTokens {
         identity: &Arc<Identity>,
         user_agent: Option<&[u8]>,
     ) -> (Arc<Identity>, Option<String>) {
-        let applied = self.applied(identity, user_agent);
-        if applied == *identity {
-            return (applied, None);
+        let mut steps = Vec::new();
+        let is_asked = self.may_name(identity);
+        let applied = is_asked.then(|| self.apply(identity, user_agent, &mut steps));
+        (applied.unwrap_or_else(|| Arc::clone(identity)), steps.pop())
+    }
+
+    /// Whether the file may name such a client. Who signed is not told by the header.
+    fn may_name(&self, identity: &Identity) -> bool {
+        identity.is_judged() && identity.basis != Basis::Signature && self.automaton.is_some()
+    }
+
+    fn apply(
+        &self,
+        identity: &Arc<Identity>,
+        user_agent: Option<&[u8]>,
+        trace: &mut impl Trace,
+    ) -> Arc<Identity> {
+        let header = &*header::prepare(user_agent);
+        let found = self.meant(identity, header);
+        let is_known = |token: &str| identity.tokens.iter().any(|known| known.eq_ignore_ascii_case(token));
+        let added: Vec<&str> =
+            found.iter().map(|(token, _)| *token).filter(|token| !is_known(token)).collect();
+        let products = found.iter().filter(|(_, is_product)| *is_product).map(|(token, _)| *token);
+        let is_nobodys = matches!(identity.client, ClientKind::Tool | ClientKind::Unnamed);
+        // Its own before another, then the longest.
+        let named = products.min_by_key(|token| !is_known(token)).filter(|_| is_nobodys);
+        // What nothing but its silence tells is not known to be automated.
+        if named.is_none() && (identity.client == ClientKind::Unnamed || added.is_empty()) {
+            return Arc::clone(identity);
         }
-        let step = if applied.client == identity.client {
-            let added = applied.tokens.iter().map(|token| &**token);
-            let added: Vec<&str> = added.filter(|token| !has_token(identity, token)).collect();
-            format!("robots.txt names `{}`, which the header holds", added.join("`, `"))
-        } else {
-            let is_named = |token: &&str| self.tokens.iter().any(|own| own.eq_ignore_ascii_case(token));
-            let token = applied.tokens.iter().map(|token| &**token).find(is_named).unwrap_or_default();
-            format!("robots.txt names `{token}`, which stands where a product stands: a crawler")
-        };
-        (applied, Some(step))
+        trace.note(|| match named {
+            Some(token) => {
+                format!("robots.txt names `{token}`, which stands where a product stands: a crawler")
+            }
+            None => format!("robots.txt names `{}`, which the header holds", added.join("`, `")),
+        });
+        let mut applied = Identity::clone(identity);
+        applied.tokens = identity.tokens.iter().cloned().chain(added.into_iter().map(Box::from)).collect();
+        if let Some(token) = named {
+            (applied.client, applied.star) = (ClientKind::Crawler, true);
+            // Its name, and on what that rests, stay what they are without the file, so that no version calls it otherwise;
+            // one that has none is called by the token.
+            if applied.crawler.is_none() {
+                (applied.crawler, applied.basis) = (Some(token.into()), Basis::OperatorToken);
+            }
+        }
+        Arc::new(applied)
     }
 
-    /// The tokens in the header: whole words, outside links, not as likeness; longest first, then the first.
-    fn finds(&self, header: &[u8]) -> Vec<SignHit> {
-        let Some(automaton) = &self.automaton else {
-            return Vec::new();
-        };
-        let is_whole = |hit: &SignHit| {
-            let byte =
-                |at: Option<usize>| at.and_then(|at| header.get(at)).is_some_and(u8::is_ascii_alphanumeric);
-            !byte(hit.start().checked_sub(1)) && !byte(Some(hit.end()))
-        };
-        let mut hits: Vec<SignHit> = automaton
-            .find_overlapping_iter(header)
-            .map(|found| SignHit::new(found.pattern().as_usize(), found.start(), found.end()))
-            .filter(is_whole)
-            .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start()))
+    /// The tokens in the header by which the client is meant: whole words, outside links, not as likeness; longest first. And
+    /// whether each stands where a product does: of two places that one counts.
+    fn meant(&self, identity: &Identity, header: &[u8]) -> Vec<(&str, bool)> {
+        let is_inner = |at: usize| header.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        let found = self.automaton.iter().flat_map(|automaton| automaton.find_overlapping_iter(header));
+        let mut hits: Vec<SignHit> = found
+            .filter(|found| !is_inner(found.start().wrapping_sub(1)) && !is_inner(found.end()))
+            .map(|found| {
+                let (start, end) = (found.start(), found.end());
+                SignHit { mark: Mark::Named, entry: found.pattern().as_usize(), start, end }
+            })
+            .filter(|hit| !header::in_link(header, *hit) && !header::is_likeness(header, hit.start))
             .collect();
-        // Where a token stands twice, the place counts that a product could have.
-        hits.sort_by_key(|hit| (hit.sign(), !in_product_position(header, *hit), hit.start()));
-        hits.dedup_by_key(|hit| hit.sign());
-        hits
+        hits.sort_by_key(|hit| (hit.entry, !in_product_position(header, *hit), hit.start));
+        hits.dedup_by_key(|hit| hit.entry);
+        let token = |hit: SignHit| {
+            let token =
+                self.tokens.get(hit.entry).filter(|token| answers_to(identity, token, header, hit))?;
+            Some((&**token, in_product_position(header, hit)))
+        };
+        hits.into_iter().filter_map(token).collect()
     }
 }
 
-fn is_name(identity: &Identity, token: &str) -> bool {
-    identity.crawler.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(token))
-}
-
-/// Whether the client can be meant by a token of its own name. A control token, which governs use, gives a name and no
-/// token: no header makes a crawler answer to it.
-fn answers_to(identity: &Identity, token: &str) -> bool {
-    identity.basis == Basis::Catalogue || !identity.tokens.is_empty() || !is_name(identity, token)
-}
-
-fn has_token(identity: &Identity, token: &str) -> bool {
-    identity.tokens.iter().any(|known| known.eq_ignore_ascii_case(token))
-}
-
-/// Its own tokens, and those of the file behind them.
-fn joined(identity: &Identity, found: Vec<Box<str>>) -> Arc<[Box<str>]> {
-    let added = found.into_iter().filter(|token| !has_token(identity, token));
-    identity.tokens.iter().cloned().chain(added).collect()
-}
-
-/// The crawler that a file makes of a client. Its name, and on what that rests, stay what they are without the file, so that
-/// no version calls it otherwise; one that has none is called by the token.
-fn named_crawler(identity: &Identity, token: &str, found: Vec<Box<str>>) -> Identity {
-    let (crawler, basis) = match &identity.crawler {
-        Some(name) => (Arc::clone(name), identity.basis),
-        None => (token.into(), Basis::OperatorToken),
-    };
-    Identity {
-        client: ClientKind::Crawler,
-        crawler: Some(crawler),
-        tokens: joined(identity, found),
-        star: true,
-        basis,
-        purpose: identity.purpose,
+/// Whether the client is meant by a token that stands in its header. A crawler of the catalogue answers to whole words
+/// only, `AdsBot-Google` is not `AdsBot`, and to the name it goes by here, which is shown to operators whatever its own
+/// tokens are. Another may be meant by what opens its word, `FooBot-News` by `FooBot`, but not by a name without a token: a
+/// control token, which governs use, to which no header makes a crawler answer.
+fn answers_to(identity: &Identity, token: &str, header: &[u8], hit: SignHit) -> bool {
+    let is_name = identity.crawler.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(token));
+    let word = header::word_range(header, hit);
+    match identity.basis {
+        Basis::Catalogue => is_name || word == (hit.start..hit.end),
+        _ => word.start == hit.start && !(is_name && identity.tokens.is_empty()),
     }
 }
 
 /// Whether a product stands there: first of all, with a version (`; Tok/1`, ` Tok/v1.0`), or after `compatible;`.
 fn in_product_position(header: &[u8], hit: SignHit) -> bool {
-    let before = header.get(..hit.start()).unwrap_or_default();
+    let before = header.get(..hit.start).unwrap_or_default();
     let is_opened = before.last().is_none_or(|b| matches!(b, b' ' | b';' | b'('));
-    is_opened && header::has_version(header, hit.end()) || super::sign::opens(header, hit.start())
+    is_opened && header::has_version(header, hit.end) || super::sign::opens(header, hit.start)
 }
 
 #[cfg(test)]

@@ -17,21 +17,19 @@ impl Rules<'_> {
     /// The mark of an app or of a handheld, outside the word of `hit`, in a
     /// header that does not present itself as a crawler.
     pub(super) fn app_or_handheld_beside(&self, hit: SignHit) -> Option<SignHit> {
-        let beside = |mark: &SignHit| !self.same_word(hit, *mark);
-        let first = self.app().filter(beside).or_else(|| self.first(Mark::Handhelds).filter(beside));
+        let marks = || [self.app(), self.first(Mark::Handhelds)].into_iter().flatten();
+        let beside = marks().find(|mark| !self.same_word(hit, *mark));
         // Only the first mark of each kind is kept: `com.robot.app/3 (Android 14)`.
-        let mark = match first {
-            None if self.app().or_else(|| self.first(Mark::Handhelds)).is_some() => self.mark_behind(hit)?,
-            first => first?,
-        };
+        let mark = beside.or_else(|| marks().next().and_then(|_| self.mark_behind(hit)))?;
         (!self.presents_itself()).then_some(mark)
     }
 
     /// The mark of an app or of a handheld behind the word of `hit`.
     fn mark_behind(&self, hit: SignHit) -> Option<SignHit> {
         let end = header::word_range(self.header, hit).end;
-        let behind = self.scanner.scan(self.header.get(end..).unwrap_or_default());
-        Some(behind.first(Mark::AppMarks).or_else(|| behind.first(Mark::Handhelds))?.shifted(end))
+        let behind = self.scanner.scan(header::after(self.header, end));
+        let mark = behind.first(Mark::AppMarks).or_else(|| behind.first(Mark::Handhelds))?;
+        Some(SignHit { start: mark.start + end, end: mark.end + end, ..mark })
     }
 
     /// Whether the header gives a link, an address, or a name where crawlers put
@@ -57,7 +55,7 @@ impl Rules<'_> {
             // `curl/8 (x86_64-apple-darwin22)` is curl: servers and shells run that system, too.
             ClientKind::Tool if self.quote(mark).to_ascii_lowercase().starts_with("darwin") => false,
             // What people ask for: behind the header of a whole browser too.
-            ClientKind::Fetcher if self.app().is_some() || at.start() > 0 => true,
+            ClientKind::Fetcher if self.app().is_some() || at.start > 0 => true,
             ClientKind::Fetcher | ClientKind::Monitor | ClientKind::Tool => {
                 !self.is_browser_shaped() || self.is_view()
             }
@@ -75,76 +73,63 @@ impl Rules<'_> {
     }
 
     fn holds_crawler_sign(&self, at: SignHit) -> bool {
-        self.found.words.iter().any(|sign| self.scanner.is_crawler_word(*sign) && self.same_word(at, *sign))
+        self.found.words().any(|word| word.is_crawlers() && self.same_word(at, word))
     }
 
     /// Whether a generic word at `hit` is one that people's headers hold too, and
-    /// says nothing here; the reason, if so.
+    /// says nothing here; the reason, if so. Who presents himself means the word.
     pub(super) fn outweighed(&self, hit: SignHit) -> Option<&'static str> {
-        if self.scanner.is_crawler_word(hit) && self.app_or_handheld_beside(hit).is_some() {
-            return Some("people's apps use the word too, and no link or address supports it");
+        let end = || header::word_range(self.header, hit).end;
+        if self.presents_itself() {
+            None
+        } else if hit.is_crawlers() && self.app_or_handheld_beside(hit).is_some() {
+            Some("people's apps use the word too, and no link or address supports it")
+        } else if self.is_desktop_program() || self.is_mac_view() {
+            Some("desktop programs use the word too, and no link or address supports it")
+        } else if self.is_toolbar(hit) {
+            Some("programs add words to the comment of Internet Explorer")
+        } else if !hit.is_crawlers() && self.is_full_desktop() && !header::has_version(self.header, end()) {
+            Some("in the full header of a desktop browser a word needs a version")
+        } else {
+            None
         }
-        if self.is_desktop_program() || self.is_mac_view() {
-            return Some("desktop programs use the word too, and no link or address supports it");
-        }
-        if self.is_toolbar(hit) {
-            return Some("programs add words to the comment of Internet Explorer");
-        }
-        let tool = !self.scanner.is_crawler_word(hit) && !self.presents_itself();
-        if tool
-            && self.is_full_desktop()
-            && !header::has_version(self.header, header::word_range(self.header, hit).end)
-        {
-            return Some("in the full header of a desktop browser a word needs a version");
-        }
-        None
     }
 
     /// Whether the header is that of a program on a person's computer: it opens
-    /// with a product, has a desktop system in a comment, and does not present
-    /// itself: `Harvest/2.4 (Macintosh; Intel Mac OS X 14.4)`. Servers that crawl
+    /// with a product, and has a desktop system in a comment:
+    /// `Harvest/2.4 (Macintosh; Intel Mac OS X 14.4)`. Servers that crawl
     /// run none of these systems, or add a link.
     fn is_desktop_program(&self) -> bool {
-        let in_comment = |mark: SignHit| header::comment_around(self.header, mark.start()).is_some();
-        !self.is_browser_shaped()
-            && self.first(Mark::Desktops).is_some_and(in_comment)
-            && !self.presents_itself()
+        let in_comment = |mark: SignHit| header::comment_around(self.header, mark.start).is_some();
+        !self.is_browser_shaped() && self.first(Mark::Desktops).is_some_and(in_comment)
     }
 
     /// Whether this is the browser that a program on a Mac has inside: `WebKit`'s
     /// header without the `Safari/` of a whole browser, `… (KHTML, like Gecko) Scrapbook/3.2`.
     fn is_mac_view(&self) -> bool {
-        let holds = |part| memchr::memmem::find(self.header, part).is_some();
-        self.first(Mark::Macintosh).is_some()
-            && holds(b"AppleWebKit/")
-            && !holds(b"Safari/")
-            && !holds(b"Chrome/")
-            && !self.presents_itself()
+        let holds = |part: &str| memchr::memmem::find(self.header, part.as_bytes()).is_some();
+        let is_whole = holds("Safari/") || holds("Chrome/");
+        self.first(Mark::Macintosh).is_some() && holds("AppleWebKit/") && !is_whole
     }
 
     /// Whether `hit` stands in the comment of an Internet Explorer, where
     /// toolbars and components leave their names. What ends in a crawler's word is none of them: `; dbot)`.
     fn is_toolbar(&self, hit: SignHit) -> bool {
-        let is_crawler = self.scanner.is_crawler_word(hit) && header::ends_field(self.header, hit.end());
-        self.first(Mark::Mozilla).is_some()
-            && !is_crawler
-            && !self.presents_itself()
-            && self.is_in_internet_explorer(hit)
+        let is_crawler = hit.is_crawlers() && header::ends_field(self.header, hit.end);
+        self.first(Mark::Mozilla).is_some() && !is_crawler && self.is_in_internet_explorer(hit)
     }
 
     /// Whether `hit` stands in the comment of an Internet Explorer.
     pub(super) fn is_in_internet_explorer(&self, hit: SignHit) -> bool {
-        let comment = header::comment_around(self.header, hit.start());
+        let comment = header::comment_around(self.header, hit.start);
         comment.and_then(|range| self.header.get(range)).is_some_and(header::is_internet_explorer)
     }
 
     /// Whether the link at `hit` is only a host name, `www.example.org`, in the
     /// full header of a desktop browser: shops and schools put theirs there.
     pub(super) fn is_bare_host_of_browser(&self, hit: SignHit) -> bool {
-        let text = |range| self.header.get::<std::ops::Range<usize>>(range).unwrap_or_default();
-        let before = text(0..hit.start());
-        !text(hit.start()..hit.end()).contains(&b':')
-            && !text(hit.start()..hit.end()).contains(&b'@')
+        let before = header::before(self.header, hit.start);
+        !self.quote(hit).contains([':', '@'])
             && !before.ends_with(b"://")
             && !before.ends_with(b"+")
             && self.is_full_desktop()
@@ -182,12 +167,11 @@ mod tests {
             .with(Mark::Compatible, &["MSIE*"]);
         let knowledge = RecognitionData { words, ..RecognitionData::default() };
         let scanner = Scanner::new(&knowledge).unwrap();
-        let found = scanner.scan(header.as_bytes());
-        ask(&Rules::new(&knowledge, &scanner, header.as_bytes(), &found))
+        ask(&Rules::new(&knowledge, &scanner, header.as_bytes()))
     }
 
     fn convicts(header: &str) -> bool {
-        ask(header, |rules| rules.outweighed(rules.found.words[0]).is_none())
+        ask(header, |rules| rules.outweighed(rules.found.words().next().unwrap()).is_none())
     }
 
     #[test]
@@ -245,7 +229,7 @@ mod tests {
         let is_app = |client, header: &str| {
             ask(header, |rules| {
                 let at = header.find("Name").unwrap();
-                rules.is_app_of(client, SignHit::new(0, at, at + 4))
+                rules.is_app_of(client, SignHit { mark: Mark::Named, entry: 0, start: at, end: at + 4 })
             })
         };
         assert!(!is_app(ClientKind::Tool, "Name/1 (x86-apple-Darwin)"));

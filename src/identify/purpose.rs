@@ -55,13 +55,8 @@ impl FromStr for Purpose {
     type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        let found = Self::VARIANTS.iter().find(|purpose| purpose.as_str() == word);
-        found.copied().ok_or_else(|| UnknownWord::among("purpose", word, purposes()))
+        known_word("purpose", word, Self::VARIANTS)
     }
-}
-
-fn purposes() -> impl Iterator<Item = &'static str> {
-    Purpose::VARIANTS.iter().map(|purpose| purpose.as_str())
 }
 
 /// One purpose, or all of them that are AI's.
@@ -92,7 +87,7 @@ impl PurposeSet {
 
     /// The purposes that it holds.
     pub fn purposes(self) -> impl Iterator<Item = Purpose> {
-        Purpose::VARIANTS.iter().copied().filter(move |purpose| self.contains(*purpose))
+        Self::all_of(&[self]).into_iter()
     }
 }
 
@@ -112,25 +107,33 @@ impl FromStr for PurposeSet {
         if word == Self::AI {
             return Ok(Self::Ai);
         }
-        let all = || purposes().chain([Self::AI]);
-        word.parse().map(Self::One).map_err(|_| UnknownWord::among("purpose", word, all()))
+        let all = Purpose::VARIANTS.iter().map(|purpose| purpose.as_str()).chain([Self::AI]);
+        word.parse().map(Self::One).map_err(|_| UnknownWord::among("purpose", word, all))
     }
 }
 
 /// A word that is none of those there are, with these, the nearest first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid {what} `{word}`: expected one of {known}")]
-pub struct UnknownWord {
-    what: &'static str,
-    word: String,
-    known: String,
-}
+#[error("{0}")]
+pub struct UnknownWord(String);
 
 impl UnknownWord {
     /// `word`, which is none of `all`.
-    pub fn among<'a>(what: &'static str, word: &str, all: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { what, word: word.to_owned(), known: nearest_first(word, all) }
+    pub fn among<'a>(what: &str, word: &str, all: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(format!("invalid {what} `{word}`: expected one of {}", nearest_first(word, all)))
     }
+}
+
+/// The one of `all` that is written as `word`.
+///
+/// # Errors
+/// When there is none.
+pub fn known_word<T>(what: &str, word: &str, all: &[T]) -> Result<T, UnknownWord>
+where
+    T: Copy + Into<&'static str>,
+{
+    let found = all.iter().copied().find(|value| Into::<&str>::into(*value) == word);
+    found.ok_or_else(|| UnknownWord::among(what, word, all.iter().map(|value| (*value).into())))
 }
 
 /// Words as a list, the one that is most like `word` first.

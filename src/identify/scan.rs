@@ -3,7 +3,7 @@
 //! Fixed places, no allocation: a header stuffed with signs costs no memory. Not here: what the finds mean together
 //! (`classify`).
 
-use super::sign::{LiteralBounds, Sign};
+use super::sign::Sign;
 use super::words::{Mark, RecognitionData, Words};
 use aho_corasick::Anchored;
 use aho_corasick::automaton::{Automaton as _, StateID};
@@ -11,10 +11,8 @@ use aho_corasick::dfa::DFA;
 use arrayvec::ArrayVec;
 use strum::EnumCount as _;
 
-/// The automaton could not be built.
-#[derive(Debug, Clone, thiserror::Error)]
-#[error("the catalogue has too many signs")]
-pub struct BuildError;
+/// Why no automaton could be built.
+const TOO_MANY: &str = "the catalogue has too many signs";
 
 /// What the rules of `classify` look for, whatever the lists say.
 const FIXED: [(Mark, &[&str]); 8] = [
@@ -31,40 +29,20 @@ const FIXED: [(Mark, &[&str]); 8] = [
     (Mark::Macintosh, &["*(macintosh;*"]),
 ];
 
-/// Where a sign was found. Small, because a pass fills dozens of places; a header of at most 4,097 bytes fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Where a sign was found, and what it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SignHit {
-    sign: u32,
-    start: u16,
-    end: u16,
+    pub(super) mark: Mark,
+    /// Which entry of the catalogue it names; of a token of robots.txt, which token.
+    pub(super) entry: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
 }
 
 impl SignHit {
-    #[inline]
-    pub(super) fn new(sign: usize, start: usize, end: usize) -> Self {
-        let narrow = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
-        Self { sign: u32::try_from(sign).unwrap_or(u32::MAX), start: narrow(start), end: narrow(end) }
-    }
-
-    /// The index of the sign.
-    #[inline]
-    pub(super) fn sign(self) -> usize {
-        self.sign as usize
-    }
-
-    #[inline]
-    pub(super) fn start(self) -> usize {
-        usize::from(self.start)
-    }
-
-    #[inline]
-    pub(super) fn end(self) -> usize {
-        usize::from(self.end)
-    }
-
-    /// The same hit in a text that stands at `offset` of the header.
-    pub(super) fn shifted(self, offset: usize) -> Self {
-        Self::new(self.sign(), self.start() + offset, self.end() + offset)
+    /// Whether it is a word of crawlers.
+    pub(super) fn is_crawlers(self) -> bool {
+        self.mark == Mark::CrawlerSigns
     }
 }
 
@@ -72,13 +50,7 @@ impl SignHit {
 #[derive(Debug, Default)]
 pub(super) struct SignFinds {
     first: [Option<SignHit>; Mark::COUNT],
-    pub(super) named: ArrayVec<SignHit, 8>,
-    /// Words of crawlers and of tools.
-    pub(super) words: ArrayVec<SignHit, 8>,
-    pub(super) guards: ArrayVec<SignHit, 4>,
-    pub(super) links: ArrayVec<SignHit, 3>,
-    pub(super) mails: ArrayVec<SignHit, 3>,
-    pub(super) hosts: ArrayVec<SignHit, 3>,
+    many: ArrayVec<SignHit, 40>,
 }
 
 impl SignFinds {
@@ -88,29 +60,29 @@ impl SignFinds {
         self.first.get(mark as usize).copied().flatten()
     }
 
-    /// Where more than one of this kind may count, and there is a place left.
-    #[inline]
-    fn more(&mut self, mark: Mark, hit: SignHit) {
-        let _ = match mark {
-            Mark::Named => self.named.try_push(hit).is_ok(),
-            Mark::CrawlerSigns | Mark::ToolSigns => self.words.try_push(hit).is_ok(),
-            Mark::Guards => self.guards.try_push(hit).is_ok(),
-            Mark::Link => self.links.try_push(hit).is_ok(),
-            Mark::Mail => self.mails.try_push(hit).is_ok(),
-            Mark::Host => self.hosts.try_push(hit).is_ok(),
-            _ => false,
-        };
+    /// The finds of these kinds, of which more than one may count.
+    pub(super) fn all(&self, kinds: &'static [Mark]) -> impl Iterator<Item = SignHit> {
+        self.many.iter().copied().filter(move |hit| kinds.contains(&hit.mark))
+    }
+
+    /// Words of crawlers and of tools.
+    pub(super) fn words(&self) -> impl Iterator<Item = SignHit> {
+        self.all(&[Mark::CrawlerSigns, Mark::ToolSigns])
     }
 }
 
-/// What a literal of the automaton stands for. Small, so that all of them stay near.
-#[derive(Debug)]
-struct SignLiteral {
-    mark: Mark,
-    /// Whether all of its finds may count, and not the first alone.
-    is_many: bool,
-    bounds: LiteralBounds,
+/// How many finds of a kind may count.
+const fn most(mark: Mark) -> usize {
+    match mark {
+        Mark::Named | Mark::CrawlerSigns | Mark::ToolSigns => 8,
+        Mark::Guards => 4,
+        Mark::Link | Mark::Mail | Mark::Host => 3,
+        _ => 1,
+    }
 }
+
+/// What is looked for: what it stands for, which entry of the catalogue it names, and how it is written.
+type SoughtSign = (Mark, usize, Sign);
 
 /// The signs of all lists, compiled.
 #[derive(Debug)]
@@ -118,68 +90,34 @@ pub(super) struct Scanner {
     /// A table of all transitions, of small letters alone: a step is one look-up, and the table half as large.
     automaton: DFA,
     start: StateID,
-    literals: Box<[SignLiteral]>,
-    signs: Box<[Sign]>,
-    /// The entry of the catalogue behind each of the first signs.
-    entries: Box<[usize]>,
-    /// What people's browsers put after `compatible;`, sorted.
+    signs: Box<[SoughtSign]>,
+    /// What people's browsers put after `compatible;`.
     compatible: Box<[Sign]>,
 }
 
 impl Scanner {
-    pub(super) fn new(knowledge: &RecognitionData) -> Result<Self, BuildError> {
-        let mut all: Vec<(Mark, Sign)> = Vec::new();
-        let mut entries = Vec::new();
-        for (entry, crawler) in knowledge.catalogue.crawlers().iter().enumerate() {
-            all.extend(crawler.signs.iter().map(|sign| (Mark::Named, sign.clone())));
-            entries.resize(all.len(), entry);
-        }
-        for list in Mark::LISTS.into_iter().filter(|list| *list != Mark::Compatible) {
-            all.extend(knowledge.words.of(list).iter().map(|sign| (list, sign.clone())));
-        }
-        for (mark, written) in FIXED {
-            all.extend(written.iter().filter_map(|sign| Some((mark, Sign::parse(sign).ok()?))));
-        }
-        all.push((Mark::Mail, Sign::at_sign()));
+    pub(super) fn new(knowledge: &RecognitionData) -> Result<Self, &'static str> {
+        let crawlers = knowledge.catalogue.crawlers().iter().enumerate();
+        let named = crawlers.flat_map(|(entry, crawler)| {
+            crawler.signs.iter().map(move |sign| (Mark::Named, entry, sign.clone()))
+        });
+        let listed = knowledge.words.0.iter().filter(|(list, _)| *list != Mark::Compatible);
+        let listed = listed.map(|(list, sign)| (*list, 0, sign.clone()));
+        let fixed = FIXED.iter().flat_map(|(mark, written)| written.iter().map(move |sign| (*mark, sign)));
+        let fixed = fixed.filter_map(|(mark, written)| Some((mark, 0, Sign::parse(written).ok()?)));
+        let signs: Box<[SoughtSign]> =
+            named.chain(listed).chain(fixed).chain([(Mark::Mail, 0, Sign::at_sign())]).collect();
         let automaton = DFA::builder()
             .prefilter(false)
-            .build(all.iter().map(|(_, sign)| sign.text().to_ascii_lowercase()))
-            .map_err(|_| BuildError)?;
-        let literals = all.iter().map(|(mark, sign)| SignLiteral {
-            mark: *mark,
-            is_many: *mark == Mark::Named
-                || mark.is_convicting()
-                || matches!(mark, Mark::Guards | Mark::Link | Mark::Mail | Mark::Host),
-            bounds: sign.bounds(),
-        });
-        Ok(Self {
-            start: automaton.start_state(Anchored::No).map_err(|_| BuildError)?,
-            literals: literals.collect(),
-            signs: all.into_iter().map(|(_, sign)| sign).collect(),
-            entries: entries.into(),
-            compatible: compatible_words(&knowledge.words),
-            automaton,
-        })
+            .build(signs.iter().map(|(.., sign)| sign.text().to_ascii_lowercase()))
+            .map_err(|_| TOO_MANY)?;
+        let start = automaton.start_state(Anchored::No).map_err(|_| TOO_MANY)?;
+        Ok(Self { automaton, start, signs, compatible: compatible_words(&knowledge.words) })
     }
 
     /// The memory the automaton holds, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.automaton.memory_usage()
-    }
-
-    /// The entry of the catalogue that a hit names.
-    pub(super) fn entry(&self, hit: SignHit) -> Option<usize> {
-        self.entries.get(hit.sign()).copied()
-    }
-
-    /// Whether the sign behind a hit is a word of crawlers.
-    pub(super) fn is_crawler_word(&self, hit: SignHit) -> bool {
-        self.literals.get(hit.sign()).is_some_and(|literal| literal.mark == Mark::CrawlerSigns)
-    }
-
-    /// The sign behind a hit.
-    pub(super) fn sign(&self, hit: SignHit) -> Option<&Sign> {
-        self.signs.get(hit.sign())
     }
 
     /// Finds every sign in `header`, in the order of their ends, the longest of one end first.
@@ -201,23 +139,22 @@ impl Scanner {
     #[inline(never)]
     fn take_all(&self, found: &mut SignFinds, header: &[u8], state: StateID, end: usize) {
         for nth in 0..self.automaton.match_len(state) {
-            let sign = self.automaton.match_pattern(state, nth);
-            let start = end - self.automaton.pattern_len(sign);
-            self.take(found, header, SignHit::new(sign.as_usize(), start, end));
-        }
-    }
-
-    #[inline]
-    fn take(&self, found: &mut SignFinds, header: &[u8], hit: SignHit) {
-        let Some(literal) = self.literals.get(hit.sign()) else { return };
-        let Some(place) = found.first.get_mut(literal.mark as usize) else { return };
-        // Most finds in a browser's header are marks seen before.
-        if place.is_some() && !literal.is_many || !literal.bounds.holds(header, hit.start(), hit.end()) {
-            return;
-        }
-        place.get_or_insert(hit);
-        if literal.is_many {
-            found.more(literal.mark, hit);
+            let Some((mark, entry, sign)) =
+                self.signs.get(self.automaton.match_pattern(state, nth).as_usize())
+            else {
+                continue;
+            };
+            let hit = SignHit { mark: *mark, entry: *entry, start: end - sign.text().len(), end };
+            let Some(first) = found.first.get_mut(*mark as usize) else { continue };
+            // Most finds in a browser's header are marks seen before.
+            if first.is_some() && most(*mark) == 1 || !sign.holds(header, hit.start, end) {
+                continue;
+            }
+            first.get_or_insert(hit);
+            if most(*mark) > 1 && found.many.iter().filter(|own| own.mark == *mark).count() < most(*mark) {
+                // There is room for all that may count.
+                let _ = found.many.try_push(hit);
+            }
         }
     }
 
@@ -225,25 +162,15 @@ impl Scanner {
     pub(super) fn is_compatible_word(&self, header: &[u8], start: usize) -> bool {
         let rest = header.get(start..).unwrap_or_default();
         let start = start + rest.len() - rest.trim_ascii_start().len();
-        let first = header.get(start).map(u8::to_ascii_lowercase);
-        let from = self.compatible.partition_point(|sign| first_byte(sign) < first);
-        let same = self.compatible.iter().skip(from).take_while(|sign| first_byte(sign) == first);
-        same.into_iter().any(|sign| sign.stands_at(header, start))
+        self.compatible.iter().any(|sign| sign.stands_at(header, start))
     }
-}
-
-fn first_byte(sign: &Sign) -> Option<u8> {
-    sign.text().bytes().next().map(|byte| byte.to_ascii_lowercase())
 }
 
 /// The list of its own, and the systems, handhelds and engines as whole words.
 fn compatible_words(words: &Words) -> Box<[Sign]> {
     let lists = [Mark::Platforms, Mark::Desktops, Mark::Handhelds, Mark::Engines];
-    let others = lists.into_iter().flat_map(|list| words.of(list)).filter(|sign| !sign.is_opening());
-    let mut all: Vec<Sign> =
-        words.of(Mark::Compatible).iter().cloned().chain(others.map(Sign::whole)).collect();
-    all.sort_by_key(first_byte);
-    all.into()
+    let others = words.0.iter().filter(|(list, sign)| lists.contains(list) && !sign.opening);
+    words.of(Mark::Compatible).cloned().chain(others.map(|(_, sign)| sign.whole())).collect()
 }
 
 #[cfg(test)]
@@ -266,10 +193,9 @@ mod tests {
     #[test]
     fn finds_in_either_case_and_keeps_boundaries() {
         let found = scanner().scan(b"FooBOT/1 bottle windows (+HTTP://x y@z)");
-        assert_eq!(found.words.as_slice(), [SignHit::new(found.words[0].sign(), 3, 6)]);
-        assert_eq!(found.first(Mark::Platforms).unwrap().start(), 16);
-        assert_eq!((found.links.len(), found.mails.len()), (1, 1));
-        assert_eq!(SignHit::new(1, 2, 3).shifted(10), SignHit::new(1, 12, 13));
+        assert_eq!(found.words().map(|hit| (hit.start, hit.end)).collect::<Vec<_>>(), [(3, 6)]);
+        assert_eq!(found.first(Mark::Platforms).unwrap().start, 16);
+        assert_eq!((found.all(&[Mark::Link]).count(), found.all(&[Mark::Mail]).count()), (1, 1));
     }
 
     /// Every hit of the automaton against a search for one sign after the other.
@@ -296,7 +222,7 @@ mod tests {
             }
             expected.sort_unstable();
             let found = scanner.scan(header.as_bytes());
-            let found: Vec<(usize, usize)> = found.words.iter().map(|hit| (hit.end(), hit.start())).collect();
+            let found: Vec<(usize, usize)> = found.words().map(|hit| (hit.end, hit.start)).collect();
             assert_eq!(found, expected[..expected.len().min(8)], "{header}");
         }
     }
@@ -315,9 +241,6 @@ mod tests {
     #[test]
     fn a_stuffed_header_is_bounded() {
         let found = scanner().scan("bot ".repeat(500).as_bytes());
-        assert_eq!(
-            (found.words.len(), found.words.last()),
-            (8, Some(&SignHit::new(found.words[0].sign(), 28, 31)))
-        );
+        assert_eq!((found.words().count(), found.words().last().unwrap().start), (8, 28));
     }
 }

@@ -3,7 +3,8 @@
 //! What could be a person's browser or app is one, unless something stands in it
 //! that only crawlers write. Not here: names and generic words (`classify`).
 
-use super::classify::{Classification, Rules, Trace};
+use super::classify::Classification::{self, Kind};
+use super::classify::{Rules, Trace};
 use super::header;
 use super::identity::{Basis, ClientKind};
 use super::scan::SignHit;
@@ -20,9 +21,6 @@ impl Rules<'_> {
     }
 
     pub(super) fn browser_shaped(&self, weak: Option<SignHit>, trace: &mut impl Trace) -> Classification {
-        if let Some(outcome) = self.stranger(trace) {
-            return outcome;
-        }
         if let Some(mark) = self.app() {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark)));
             let has_stack = self.first(Mark::AppMarks).is_some();
@@ -35,11 +33,7 @@ impl Rules<'_> {
         }
         if let Some(hit) = self.opening_product().filter(|_| carried.is_none()) {
             trace.note(|| "a product before the header of a browser, as those write who borrow it".into());
-            return Classification::Kind(
-                ClientKind::Tool,
-                header::name_at(self.header, hit),
-                Basis::Structure,
-            );
+            return Kind(ClientKind::Tool, header::name_at(self.header, hit), Basis::Structure);
         }
         self.linked(trace).unwrap_or_else(|| self.platform_or_tool(trace))
     }
@@ -61,18 +55,21 @@ impl Rules<'_> {
         }
         let kind = if is_browser { ClientKind::Tool } else { ClientKind::Crawler };
         trace.note(|| "people's browsers send no link and no address".into());
-        Some(Classification::Kind(kind, self.neighbour(), Basis::Sign))
+        Some(Kind(kind, self.neighbour(), Basis::Sign))
     }
 
     /// The product that stands alone before `Mozilla/`: `Foo/1.0 Mozilla/5.0 (Windows …`.
     fn opening_product(&self) -> Option<SignHit> {
         let browser = self.first(Mark::Mozilla)?;
-        let before = self.header.get(..browser.start())?.strip_suffix(b" ")?;
+        let before = header::before(self.header, browser.start).strip_suffix(b" ")?;
         let slash = memchr::memchr(b'/', before)?;
         let is_version = |b: &u8| b.is_ascii_digit() || *b == b'.';
         let version = before.get(slash + 1..)?;
-        (slash > 1 && !version.is_empty() && version.iter().all(is_version))
-            .then(|| SignHit::new(browser.sign(), 0, slash))
+        (slash > 1 && !version.is_empty() && version.iter().all(is_version)).then_some(SignHit {
+            start: 0,
+            end: slash,
+            ..browser
+        })
     }
 
     fn platform_or_tool(&self, trace: &mut impl Trace) -> Classification {
@@ -88,8 +85,7 @@ impl Rules<'_> {
                 .note(|| format!("a browser's shape, and `{}` is a platform or an engine", self.quote(mark)));
             return shape(ClientKind::Browser);
         }
-        let rest = |hit: SignHit| self.header.get(hit.end()..).unwrap_or_default();
-        if compatible.is_some_and(|hit| header::is_blank(rest(hit))) {
+        if compatible.is_some_and(|hit| header::is_blank(header::after(self.header, hit.end))) {
             trace.note(|| {
                 "a header stripped to `compatible;`, as proxies in front of people and crawlers send it"
                     .into()
@@ -97,32 +93,31 @@ impl Rules<'_> {
             return shape(ClientKind::Unnamed);
         }
         trace.note(|| "a browser's shape, but no platform".into());
-        Classification::Kind(ClientKind::Tool, None, Basis::Structure)
+        Kind(ClientKind::Tool, None, Basis::Structure)
     }
 
     /// What stands where only crawlers put their name: after `compatible;`,
     /// unless browsers put it there, or after `like Gecko;`.
-    fn stranger(&self, trace: &mut impl Trace) -> Option<Classification> {
+    pub(super) fn stranger(&self, trace: &mut impl Trace) -> Option<Classification> {
         let compatible = self.first(Mark::CompatibleTail).filter(|hit| self.is_strangers(*hit));
         let tail = self.first(Mark::GeckoTail).filter(|hit| {
             let person = self.first(Mark::DeviceMarks).or_else(|| self.app());
-            let is_persons = self.scanner.is_compatible_word(self.header, hit.end());
+            let is_persons = self.scanner.is_compatible_word(self.header, hit.end);
             // Programs that have the browser of Windows inside add their names to its header.
-            person.is_none() && !is_persons && !header::is_internet_explorer(self.before(*hit))
+            person.is_none()
+                && !is_persons
+                && !header::is_internet_explorer(header::before(self.header, hit.start))
         });
-        for hit in [compatible, tail].into_iter().flatten() {
-            let field = header::field_from(self.header, hit.end());
-            if !header::is_blank(field) && self.first(Mark::WholeGuards).is_none() {
-                trace.note(|| {
-                    format!("`{}` stands where crawlers put their name", String::from_utf8_lossy(field))
-                });
-                let name = header::name_from(self.header, hit.end());
-                let is_programs = self.is_of_an_old_browser() && self.link().is_none();
-                let client = if is_programs { ClientKind::Tool } else { ClientKind::Crawler };
-                return Some(Classification::Kind(client, name, Basis::Structure));
-            }
+        let field = |hit: SignHit| header::field_from(self.header, hit.end);
+        let hit = [compatible, tail].into_iter().flatten().find(|hit| !header::is_blank(field(*hit)))?;
+        if self.first(Mark::WholeGuards).is_some() {
+            return None;
         }
-        None
+        let quote = || String::from_utf8_lossy(field(hit));
+        trace.note(|| format!("`{}` stands where crawlers put their name", quote()));
+        let is_programs = self.is_of_an_old_browser() && self.link().is_none();
+        let client = if is_programs { ClientKind::Tool } else { ClientKind::Crawler };
+        Some(Kind(client, header::name_from(self.header, hit.end), Basis::Structure))
     }
 
     /// Whether the header opens as browsers did before Mozilla 5. Programs on people's computers wrote that, too:
@@ -132,34 +127,20 @@ impl Rules<'_> {
         version.is_some_and(|digit| (b'1'..b'5').contains(digit))
     }
 
-    fn before(&self, hit: SignHit) -> &[u8] {
-        self.header.get(..hit.start()).unwrap_or_default()
-    }
-
     /// Whether a crawler put its name behind this `compatible;`: no word of people's browsers stands there, and none of
     /// their marks behind it, unless a link follows; a `+http` link is the custom of crawlers, and of nobody else.
     fn is_strangers(&self, compatible: SignHit) -> bool {
-        let follows = |link: &&SignHit| link.start() > compatible.end();
-        if self.has_compatible_word() {
-            return false;
-        }
-        if self.own_link().as_ref().as_ref().is_some_and(follows) {
-            return true;
-        }
-        let opening = self.first(Mark::Handhelds).filter(|mark| mark.start() == 0);
+        let follows = |link: SignHit| link.start > compatible.end;
+        let opening = self.first(Mark::Handhelds).filter(|mark| mark.start == 0);
         let person = self.first(Mark::DeviceMarks).or_else(|| self.app()).or(opening);
-        let rest = self.header.get(compatible.end()..).unwrap_or_default();
-        let is_linked = || self.link().as_ref().as_ref().is_some_and(follows);
-        person.is_none()
-            && !header::opens_with_locale(rest)
-            && !header::is_internet_explorer(rest)
-            && (!header::names_a_browser(rest) || is_linked())
+        let rest = header::after(self.header, compatible.end);
+        let is_free =
+            || person.is_none() && !header::opens_with_locale(rest) && !header::is_internet_explorer(rest);
+        let is_linked = || !header::names_a_browser(rest) || self.link().is_some_and(follows);
+        !self.has_compatible_word() && (self.own_link().is_some_and(follows) || is_free() && is_linked())
     }
 
     pub(super) fn product_shaped(&self, weak: Option<SignHit>, trace: &mut impl Trace) -> Classification {
-        if let Some(outcome) = self.stranger(trace) {
-            return outcome;
-        }
         let handheld = self.first(Mark::Handhelds).filter(|_| self.first(Mark::DeviceMarks).is_none());
         if let Some(mark) = self.app().or(handheld) {
             trace.note(|| format!("`{}` is the mark of an app", self.quote(mark)));
@@ -168,7 +149,7 @@ impl Rules<'_> {
         // Phones send the address of their maker's page, and of the page that describes them.
         let in_comment = |link: SignHit| header::opens_comment(self.header, link);
         let is_crawlers = || self.own_link().is_some() || self.link().is_some_and(in_comment);
-        let is_ahead = |mark: &SignHit| !self.before(*mark).contains(&b'(');
+        let is_ahead = |mark: &SignHit| !header::before(self.header, mark.start).contains(&b'(');
         let is_persons = |mark: &SignHit| self.own_link().is_none() && is_ahead(mark) || !is_crawlers();
         let device = self.first(Mark::DeviceMarks).filter(is_persons);
         if let Some(mark) = device.or_else(|| self.first(Mark::WholeGuards)) {
@@ -181,11 +162,10 @@ impl Rules<'_> {
         if let Some(link) = self.link() {
             trace.note(|| "an unknown product with a link or an address".into());
             // Proxies in front of people, and those who advertise, send a link in the place of a product.
-            let is_all =
-                header::link_range(self.header, link).start == 0 && !self.found.mails.contains(&link);
+            let is_all = header::segment_range(self.header, link).start == 0 && link.mark != Mark::Mail;
             let is_named = !is_all || self.own_link().is_some();
             let client = if is_named { ClientKind::Crawler } else { ClientKind::Tool };
-            return Classification::Kind(client, self.neighbour(), Basis::Sign);
+            return Kind(client, self.neighbour(), Basis::Sign);
         }
         if let Some(mark) = self.first(Mark::Desktops) {
             trace.note(|| format!("an unknown product on `{}`, a person's system", self.quote(mark)));
@@ -193,11 +173,7 @@ impl Rules<'_> {
         }
         if header::names_a_program(self.header) {
             trace.note(|| "an unknown product that names no platform of people".into());
-            return Classification::Kind(
-                ClientKind::Tool,
-                header::name_from(self.header, 0),
-                Basis::Structure,
-            );
+            return Kind(ClientKind::Tool, header::name_from(self.header, 0), Basis::Structure);
         }
         trace.note(|| "free text: says nothing about its sender".into());
         shape(ClientKind::Unnamed)
@@ -208,29 +184,25 @@ impl Rules<'_> {
         if self.first(Mark::WholeGuards).is_some() {
             return None;
         }
-        let mail = |hit: &&SignHit| header::is_mail_address(self.header, hit.start());
-        let links = self.found.links.iter();
-        links
-            .chain(self.found.mails.iter().filter(mail))
-            .filter(|hit| !self.is_among_models(**hit) && !self.is_bare_host_of_browser(**hit))
-            .min_by_key(|hit| hit.start())
-            .copied()
+        let counts = |hit: &SignHit| {
+            (hit.mark == Mark::Link || header::is_mail_address(self.header, hit.start))
+                && !self.is_among_models(*hit)
+                && !self.is_bare_host_of_browser(*hit)
+        };
+        self.found.all(&[Mark::Link, Mark::Mail]).filter(counts).min_by_key(|hit| hit.start)
     }
 
     /// A host name outside the names of models.
     fn host(&self) -> Option<SignHit> {
-        let counts =
-            |hit: &&SignHit| header::is_host_name(self.header, **hit) && !self.is_among_models(**hit);
-        self.found.hosts.iter().find(counts).filter(|_| self.first(Mark::WholeGuards).is_none()).copied()
+        let counts = |hit: &SignHit| header::is_host_name(self.header, *hit) && !self.is_among_models(*hit);
+        self.found.all(&[Mark::Host]).find(counts).filter(|_| self.first(Mark::WholeGuards).is_none())
     }
 
     /// The name next to a link: what stands after `compatible;`, or what opens
     /// the header, or nothing.
     fn neighbour(&self) -> Option<Arc<str>> {
         if let Some(hit) = self.first(Mark::CompatibleTail) {
-            return (!self.has_compatible_word())
-                .then(|| header::name_from(self.header, hit.end()))
-                .flatten();
+            return (!self.has_compatible_word()).then(|| header::name_from(self.header, hit.end)).flatten();
         }
         (!header::opens_as_browser(self.header)).then(|| header::name_from(self.header, 0)).flatten()
     }
@@ -238,7 +210,7 @@ impl Rules<'_> {
 
 /// A kind that the shape alone gives: nobody is named.
 pub(super) fn shape(client: ClientKind) -> Classification {
-    Classification::Kind(client, None, Basis::Shape)
+    Kind(client, None, Basis::Shape)
 }
 
 /// What a browser's header says it is, for a person to read. Each of these has the words of those below it.
@@ -274,9 +246,8 @@ mod tests {
             .with(Mark::Compatible, &["MSIE"]);
         let knowledge = RecognitionData { words, ..RecognitionData::default() };
         let scanner = Scanner::new(&knowledge).unwrap();
-        let found = scanner.scan(header.as_bytes());
-        match Rules::new(&knowledge, &scanner, header.as_bytes(), &found).classify(&mut NoTrace) {
-            Classification::Kind(client, name, _) => (client, name.as_deref().map(str::to_owned)),
+        match Rules::new(&knowledge, &scanner, header.as_bytes()).classify(&mut NoTrace) {
+            Kind(client, name, _) => (client, name.as_deref().map(str::to_owned)),
             Classification::Entry(_) => unreachable!("there is no entry"),
         }
     }

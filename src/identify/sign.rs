@@ -16,41 +16,18 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Sign {
     text: Box<str>,
-    bounds: LiteralBounds,
-}
-
-/// Where a literal may stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct LiteralBounds {
-    opening: bool,
+    /// Whether it only stands where a product can open a header.
+    pub(super) opening: bool,
     left: bool,
     right: bool,
-}
-
-/// Why a sign cannot be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SignError {
-    /// Fewer than two characters: would be found nearly everywhere.
-    #[error("a sign needs at least two characters")]
-    TooShort,
-    /// More than 120 characters.
-    #[error("a sign has at most 120 characters")]
-    TooLong,
-    /// A character outside printable ASCII, which no header name holds.
-    #[error("a sign may contain only printable ASCII characters")]
-    NotPrintable,
-    /// `*` or `^` anywhere but at the ends.
-    #[error("`^` may only open a sign, `*` only open or close it")]
-    StrayMark,
 }
 
 impl Sign {
     /// Reads the written form.
     ///
     /// # Errors
-    /// When the literal is too short, too long, not printable ASCII, or has a
-    /// mark inside.
-    pub fn parse(written: &str) -> Result<Self, SignError> {
+    /// Why it cannot be used: what is too short would be found nearly everywhere, and no header holds what is not printable.
+    pub fn parse(written: &str) -> Result<Self, &'static str> {
         let opened = written.strip_prefix('^');
         let rest = opened.unwrap_or(written);
         let inner = rest.strip_prefix('*');
@@ -58,34 +35,26 @@ impl Sign {
         let text = rest.strip_suffix('*').unwrap_or(rest);
         let (opening, left, right) = (opened.is_some(), inner.is_none(), text.len() == rest.len());
         if text.contains(['*', '^']) || (opening && !left) {
-            return Err(SignError::StrayMark);
+            return Err("`^` may only open a sign, `*` only open or close it");
         }
         if !text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) {
-            return Err(SignError::NotPrintable);
+            return Err("a sign may contain only printable ASCII characters");
         }
         match text.trim().len() {
-            0 | 1 => Err(SignError::TooShort),
-            2..=120 => Ok(Self { text: text.into(), bounds: LiteralBounds { opening, left, right } }),
-            _ => Err(SignError::TooLong),
+            0 | 1 => Err("a sign needs at least two characters"),
+            2..=120 => Ok(Self { text: text.into(), opening, left, right }),
+            _ => Err("a sign has at most 120 characters"),
         }
     }
 
     /// The sign of a mail address, shorter than a file may write.
     pub(super) fn at_sign() -> Self {
-        Self { text: "@".into(), bounds: LiteralBounds { opening: false, left: false, right: false } }
-    }
-
-    /// Whether it only stands where a product can open a header.
-    pub(super) fn is_opening(&self) -> bool {
-        self.bounds.opening
+        Self { text: "@".into(), opening: false, left: false, right: false }
     }
 
     /// The same literal as a whole word, blanks at its ends dropped.
     pub(super) fn whole(&self) -> Self {
-        Self {
-            text: self.text.trim().into(),
-            bounds: LiteralBounds { opening: false, left: true, right: true },
-        }
+        Self { text: self.text.trim().into(), opening: false, left: true, right: true }
     }
 
     /// The literal, as written.
@@ -98,7 +67,7 @@ impl Sign {
     pub(super) fn stands_at(&self, header: &[u8], start: usize) -> bool {
         let text = self.text.as_bytes();
         header.get(start..start + text.len()).is_some_and(|part| part.eq_ignore_ascii_case(text))
-            && self.bounds.holds(header, start, start + text.len())
+            && self.holds(header, start, start + text.len())
     }
 
     /// Whether the sign is found in `header`.
@@ -106,45 +75,26 @@ impl Sign {
         (0..header.len()).any(|start| self.stands_at(header, start))
     }
 
+    /// Whether the literal, found at `start..end` of `header`, keeps its boundaries.
     #[inline]
-    pub(super) fn bounds(&self) -> LiteralBounds {
-        self.bounds
-    }
-}
-
-impl LiteralBounds {
-    /// Whether a literal found at `start..end` of `header` keeps them.
-    #[inline]
-    pub(super) fn holds(self, header: &[u8], start: usize, end: usize) -> bool {
-        let before = start.checked_sub(1).and_then(|i| header.get(i)).copied();
-        let after = header.get(end).copied();
-        (!self.left || left_boundary(before, header.get(start).copied()))
-            && (!self.right || right_boundary(end.checked_sub(1).and_then(|i| header.get(i)).copied(), after))
+    pub(super) fn holds(&self, header: &[u8], start: usize, end: usize) -> bool {
+        let goes_on = |from: usize, is: fn(&u8) -> bool| {
+            let [before, after] = [from.wrapping_sub(1), from].map(|at| header.get(at).is_some_and(is));
+            before && after
+        };
+        (!self.left || !goes_on(start, u8::is_ascii_alphanumeric))
+            && (!self.right || !goes_on(end, u8::is_ascii_alphabetic) && !goes_on(end, u8::is_ascii_digit))
             && (!self.opening || opens(header, start))
     }
 }
 
 impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.bounds.opening { "^" } else { "" })?;
-        f.write_str(if self.bounds.left { "" } else { "*" })?;
+        f.write_str(if self.opening { "^" } else { "" })?;
+        f.write_str(if self.left { "" } else { "*" })?;
         f.write_str(&self.text)?;
-        f.write_str(if self.bounds.right { "" } else { "*" })
+        f.write_str(if self.right { "" } else { "*" })
     }
-}
-
-#[inline]
-fn left_boundary(before: Option<u8>, first: Option<u8>) -> bool {
-    !(before.is_some_and(|b| b.is_ascii_alphanumeric()) && first.is_some_and(|b| b.is_ascii_alphanumeric()))
-}
-
-#[inline]
-fn right_boundary(last: Option<u8>, after: Option<u8>) -> bool {
-    let (Some(last), Some(after)) = (last, after) else {
-        return true;
-    };
-    !(last.is_ascii_alphabetic() && after.is_ascii_alphabetic()
-        || last.is_ascii_digit() && after.is_ascii_digit())
 }
 
 /// Whether a product can open the header at `start`.
@@ -172,7 +122,7 @@ mod tests {
         header
             .to_ascii_lowercase()
             .match_indices(&text)
-            .any(|(at, _)| sign.bounds().holds(header.as_bytes(), at, at + text.len()))
+            .any(|(at, _)| sign.holds(header.as_bytes(), at, at + text.len()))
     }
 
     #[test]
@@ -205,10 +155,14 @@ mod tests {
         for written in ["FooBot", "*bot", "crawl*", "^got", "*x y*"] {
             assert_eq!(Sign::parse(written).unwrap().to_string(), written);
         }
-        assert_eq!(Sign::parse("*a*"), Err(SignError::TooShort));
-        assert_eq!(Sign::parse("a*b"), Err(SignError::StrayMark));
-        assert_eq!(Sign::parse("^*ab"), Err(SignError::StrayMark));
-        assert_eq!(Sign::parse("Spïder"), Err(SignError::NotPrintable));
-        assert_eq!(Sign::parse(&"a".repeat(121)), Err(SignError::TooLong));
+        for (written, part) in [
+            ("*a*", "at least two"),
+            ("a*b", "only open or close"),
+            ("^*ab", "only open or close"),
+            ("Sp\u{ef}der", "printable"),
+            (&*"a".repeat(121), "at most 120"),
+        ] {
+            assert!(Sign::parse(written).unwrap_err().contains(part), "{written}");
+        }
     }
 }

@@ -5,11 +5,12 @@
 //! Plain data, from `rules/words.toml` and an operator's own file; `config::catalogue` reads both.
 
 use super::sign::Sign;
-use strum::EnumCount as _;
+use strum::VariantArray as _;
 
-/// What a sign that is found in a header stands for. Those of [`Mark::LISTS`] are lists of words, by their keys in the
-/// files; the others the rules look for, whatever the files say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::EnumCount, strum::IntoStaticStr)]
+/// What a sign that is found in a header stands for. Those before `Named` are lists of words, by their keys in the files;
+/// the others the rules look for, whatever the files say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Mark {
     /// Words that crawlers use and people's headers do not: `bot`, `crawl`, …
@@ -60,21 +61,7 @@ pub enum Mark {
 
 impl Mark {
     /// The lists of words in the files.
-    pub const LISTS: [Self; 13] = [
-        Self::CrawlerSigns,
-        Self::ToolSigns,
-        Self::ServerWords,
-        Self::Guards,
-        Self::WholeGuards,
-        Self::AppMarks,
-        Self::AppWords,
-        Self::DeviceMarks,
-        Self::Handhelds,
-        Self::Desktops,
-        Self::Platforms,
-        Self::Engines,
-        Self::Compatible,
-    ];
+    pub const LISTS: &[Self] = Self::VARIANTS.split_at(Self::Named as usize).0;
 
     /// Whether its words turn a header into that of an automated client.
     pub fn is_convicting(self) -> bool {
@@ -82,30 +69,14 @@ impl Mark {
     }
 }
 
-/// The word lists. None of them cancels a name of the catalogue.
+/// The words of all lists. None of them cancels a name of the catalogue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words([Vec<Sign>; Mark::COUNT]);
+pub struct Words(pub Vec<(Mark, Sign)>);
 
 impl Words {
     /// The words of one list.
-    pub fn of(&self, list: Mark) -> &[Sign] {
-        self.0.get(list as usize).map_or(&[], Vec::as_slice)
-    }
-
-    /// Adds a word to a list.
-    pub fn add(&mut self, list: Mark, word: Sign) {
-        if let Some(words) = self.0.get_mut(list as usize) {
-            words.push(word);
-        }
-    }
-
-    /// The lists with these words as well, as they are written in the files.
-    #[cfg(test)]
-    pub(super) fn with(mut self, list: Mark, words: &[&str]) -> Self {
-        for word in words {
-            self.add(list, Sign::parse(word).unwrap());
-        }
-        self
+    pub fn of(&self, list: Mark) -> impl Iterator<Item = &Sign> {
+        self.0.iter().filter(move |(own, _)| *own == list).map(|(_, word)| word)
     }
 }
 
@@ -116,4 +87,13 @@ pub struct RecognitionData {
     pub catalogue: super::catalogue::Catalogue,
     /// The word lists.
     pub words: Words,
+}
+
+#[cfg(test)]
+impl Words {
+    /// The lists with these words as well, as they are written in the files.
+    pub(super) fn with(mut self, list: Mark, words: &[&str]) -> Self {
+        self.0.extend(words.iter().map(|word| (list, Sign::parse(word).unwrap())));
+        self
+    }
 }

@@ -2,7 +2,6 @@
 //! `[purposes.NAME]`.
 
 use super::Upstreams;
-use super::load::OriginNames;
 use crate::config::{ActionConfig, Config, ConfigError, Origin, Timeouts, reading};
 use crate::enforce::{Action, RefusalPolicy, SetByName};
 use crate::http::Response;
@@ -55,7 +54,6 @@ impl SetAction {
         config: &ActionConfig,
         timeouts: &Timeouts,
         former: Option<&SetByName<Arc<Self>>>,
-        names: OriginNames,
     ) -> Result<Self, ConfigError> {
         let refusal = |status| RefusalPolicy { status, ..RefusalPolicy::default() };
         Ok(match config {
@@ -76,9 +74,7 @@ impl SetAction {
                 let mut former =
                     former.into_iter().flat_map(SetByName::values).filter_map(|set| set.servers());
                 let former = former.find(|servers| servers.are(&origin));
-                let servers = Upstreams::new(&origin, timeouts, former)?;
-                servers.look_up(names, "action");
-                Self::Upstream(servers)
+                Self::Upstream(Upstreams::new(&origin, timeouts, former)?)
             }
         })
     }
@@ -91,11 +87,10 @@ impl SetAction {
 pub(super) fn load(
     config: &Config,
     former: Option<&SetByName<Arc<SetAction>>>,
-    names: OriginNames,
 ) -> Result<SetByName<Arc<SetAction>>, ConfigError> {
     config
         .named(|set| set.action.as_ref())
-        .try_map(|set| SetAction::of(set, &config.timeouts, former, names).map(Arc::new))
+        .try_map(|set| SetAction::of(set, &config.timeouts, former).map(Arc::new))
 }
 
 fn content_type(path: &Path) -> &'static str {

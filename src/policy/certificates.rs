@@ -33,12 +33,6 @@ pub struct ShownCertificate {
     pub validity: Option<Validity>,
 }
 
-impl ShownCertificate {
-    fn new(config: &CertificateConfig, key: CertifiedKey) -> Self {
-        Self { config: config.clone(), validity: Validity::of(&key.cert), key: Arc::new(key) }
-    }
-}
-
 impl fmt::Debug for ShownCertificate {
     /// Keys are nobody's business.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -58,7 +52,10 @@ impl Certificates {
             let kept = former.and_then(|former| former.shown.iter().find(|pair| pair.config == *config));
             match (read(config), kept) {
                 (Ok(key), Some(kept)) if kept.key.cert == key.cert => pairs.push(kept.clone()),
-                (Ok(key), _) => pairs.push(ShownCertificate::new(config, key)),
+                (Ok(key), _) => {
+                    let validity = Validity::of(&key.cert);
+                    pairs.push(ShownCertificate { config: config.clone(), validity, key: Arc::new(key) });
+                }
                 (Err(error), Some(kept)) => {
                     pairs.push(kept.clone());
                     unfit.push(error.with_hint("the former certificate is shown until this is mended"));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 /// What came of a reload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[derive(strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -58,16 +58,12 @@ impl ReloadReport {
             tracing::info!(?keys, ?at_the_next_start, "the configuration changed");
         }
         match self.result {
-            ReloadResult::Refused if !repeated => {
-                for fault in &self.errors {
-                    tracing::error!(
-                        ?trigger,
-                        "reload refused, the last good policy is kept: {}",
-                        fault.in_one_line()
-                    );
+            ReloadResult::Refused => {
+                for fault in self.errors.iter().filter(|_| !repeated) {
+                    let fault = fault.in_one_line();
+                    tracing::error!(?trigger, "reload refused, the last good policy is kept: {fault}");
                 }
             }
-            ReloadResult::Refused => {}
             ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
             ReloadResult::Unchanged => {
                 tracing::info!(?trigger, "nothing changed: the files are what is in force");
@@ -97,7 +93,7 @@ pub struct SiteChange {
 
 impl From<RowsError> for ConfigError {
     fn from(error: RowsError) -> Self {
-        Self::whole(error.path(), error.reason())
+        Self::whole(&error.path, error.reason())
     }
 }
 

@@ -2,16 +2,13 @@
 //!
 //! How parts are put together without one changing another is `robots::Composed`'s; where they come from is here.
 
-use super::robots_file::{RobotsFile, Unfit, fitness};
+use super::robots_file::{RobotsFile, Unfit};
 use super::site::SiteRobots;
 use super::{Policy, Site};
 use crate::config::RobotsConfig;
-use crate::decide::RobotsVersion;
 use crate::identify::{Catalogue, Purpose};
 use crate::record::printable;
-use crate::robots::{
-    BlockedTokens, Composed, Finding, LineSource, ParseLimits, Robots, Void, generated_from,
-};
+use crate::robots::{BlockedTokens, Composed, LineSource, ParseLimits, Void};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -33,10 +30,10 @@ pub(super) fn compose(
     if !robots.is_composed() {
         return Ok(own);
     }
-    let additions = robots.additions.as_deref().map(|path| {
-        let file = RobotsFile::read(path).and_then(|file| fitness(&file.bytes).map(|()| file));
-        file.map_err(|unfit| (path.to_owned(), unfit.of_additions()))
-    });
+    let additions = robots
+        .additions
+        .as_deref()
+        .map(|path| RobotsFile::read(path).map_err(|unfit| (path.to_owned(), unfit.of_additions())));
     let additions = additions.transpose()?;
     let of_purpose = |purpose: &Purpose| BlockedTokens {
         purpose: purpose.as_str().into(),
@@ -62,20 +59,8 @@ pub(super) fn compose(
             Unfit::new(message, "shorten the file or what is added to it, or raise `robots_max_size`");
         return Err((at(own.as_ref().or(additions.as_ref())), unfit));
     }
-    let modified = own.as_ref().and_then(|own| own.modified);
     let file = RobotsFile::of(&at(own.as_ref()), composed.bytes);
-    Ok(Some(RobotsFile { modified, sections: composed.sections, ..file }))
-}
-
-/// A file compiled, and what is odd about those of its lines that somebody wrote.
-pub(super) fn compiled(
-    file: &RobotsFile,
-    catalogue: &Catalogue,
-    limits: ParseLimits,
-) -> (RobotsVersion, Vec<Finding>) {
-    let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
-    parsed.compare_names(catalogue.names(), catalogue.control_names());
-    (RobotsVersion::new(Some(file.id), Arc::new(parsed.robots)), parsed.findings)
+    Ok(Some(RobotsFile { sections: composed.sections, ..file }))
 }
 
 /// One line of a robots.txt as it is served; field names are public API.

@@ -8,7 +8,6 @@ use crate::record::publish_file;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
 
 /// Their folder, in the state folder.
 pub const COPIES: &str = "robots";
@@ -42,20 +41,18 @@ fn write(policy: &Policy) -> io::Result<()> {
     for (name, bytes) in &copies {
         let path = folder.join(name);
         if fs::read(&path).ok().as_deref() != Some(*bytes) {
-            publish_file(&path, bytes).map_err(|error| named(&path, &error))?;
+            publish_file(&path, bytes)?;
         }
     }
-    let left = match fs::read_dir(&folder) {
-        Ok(entries) => entries.collect::<io::Result<Vec<_>>>().map_err(|error| named(&folder, &error))?,
-        // There has never been a copy.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(named(&folder, &error)),
-    };
-    for path in left.into_iter().map(|entry| entry.path()) {
+    if !folder.exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&folder)? {
+        let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // Another process of an upgrade may be about to give a new file its name.
         if path.extension().is_some_and(|end| end == "txt") && !copies.contains_key(name) {
-            fs::remove_file(&path).map_err(|error| named(&path, &error))?;
+            fs::remove_file(&path)?;
         }
     }
     Ok(())
@@ -66,18 +63,13 @@ fn copies(policy: &Policy) -> BTreeMap<String, &[u8]> {
     let mut copies = BTreeMap::new();
     for site in policy.sites().iter().filter(|site| !site.is_unknown) {
         let bytes = site.robots.as_ref().map_or(NONE, |file| &file.bytes);
-        let hosts = site.config.hosts.iter().map(ToString::to_string);
-        let default = site.config.hosts.is_empty().then(|| DEFAULT.to_owned());
         // What stands in brackets need not be an address.
-        for host in hosts.chain(default).filter(|host| !host.contains('/')) {
-            copies.insert(format!("{host}.txt"), bytes);
+        for host in site.config.patterns().filter(|host| !host.contains('/')) {
+            let name: &str = if site.config.hosts.is_empty() { DEFAULT } else { &host };
+            copies.insert(format!("{name}.txt"), bytes);
         }
     }
     copies
-}
-
-fn named(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::time::SystemTime;
 
 /// The exceptions that hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exceptions {
     everybody: Prefixes,
     named: SetByName<Excepted>,

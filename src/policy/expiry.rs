@@ -54,15 +54,10 @@ impl Validity {
     }
 }
 
-/// A time of X.509, which may lie before 1970.
+/// A time of X.509. One before 1970 is long past, whatever it is.
 fn time(time: ASN1Time) -> Option<SystemTime> {
-    let seconds = time.timestamp();
-    let span = Duration::from_secs(seconds.unsigned_abs());
-    if seconds < 0 {
-        SystemTime::UNIX_EPOCH.checked_sub(span)
-    } else {
-        SystemTime::UNIX_EPOCH.checked_add(span)
-    }
+    let seconds = u64::try_from(time.timestamp()).unwrap_or_default();
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
-use super::history::{NoticeHistory, served, served_by};
+use super::history::{served, version_of};
 use super::hosts::Hosts;
 use super::site::SiteRobots;
 use super::standing::{FleetNews, OwnWord};
@@ -19,8 +19,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 /// Waits a little until the others know what a gateway that starts serves. Where they cannot be asked, it is served all the
 /// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
 pub fn offer_first(reloader: &Arc<Reloader>) {
-    let policy = reloader.current();
-    if let Err(behind) = reloader.standing.wait(&served(&policy), PATIENCE) {
+    let (policy, opened) = (reloader.current(), reloader.history.lock().opened);
+    if let Err(behind) = reloader.standing.wait(opened, PATIENCE) {
         tracing::warn!(
             behind = behind.join(", "),
             "robots.txt is served before every member of the fleet knows of it: they did not answer"
@@ -50,32 +50,28 @@ impl Reloader {
         if !standing.has_begun() {
             return Ok(None);
         }
-        self.history.announce(next)?;
-        let in_force = served(previous);
-        let waits = |site: &Site| {
-            let files = served_by(site);
-            // The other members need not hear of a file that says the same as the one in force.
-            let is_old = |host: &str, file| in_force.at.get(host).is_some_and(|one| one.is_same(file));
-            !files.at.iter().all(|(host, file)| is_old(host, file)) && !standing.may_serve(&files)
+        while self.history.lock().announce(next)? {
+            self.wait_for_others();
+        }
+        let (in_force, opened) = (served(previous), self.history.lock().opened);
+        // The other members need not hear of a file that says the same as the one in force, nor of one that is not known yet.
+        let is_news = |site: &Site| {
+            let version = version_of(site);
+            let is_old = |host: Box<str>| in_force.at.get(&host).is_some_and(|one| one.is_same(&version));
+            !site.is_unknown && !site.config.patterns().all(is_old)
         };
-        if is_forced || !next.sites().iter().any(|site| waits(site)) {
+        if is_forced || !next.sites().iter().any(|site| is_news(site)) {
             return Ok(None);
         }
-        let behind = standing.wait(&served(next), Duration::ZERO).err().unwrap_or_default();
+        let Err(behind) = standing.wait(opened, Duration::ZERO) else { return Ok(None) };
         let fault = waits_for(next, &behind);
-        next.keep_files(previous, waits, &fault.message);
-        if next.sites().iter().any(|site| waits(site)) { Err(fault) } else { Ok(Some(fault)) }
-    }
-
-    /// What was served, as the exchange tells it.
-    pub fn history(&self) -> &NoticeHistory {
-        &self.history
+        next.keep_files(previous, is_news, &fault.message);
+        if next.sites().iter().any(|site| is_news(site)) { Err(fault) } else { Ok(Some(fault)) }
     }
 
     /// Whether what waits for the others need not any more.
     pub fn may_go_on(&self) -> bool {
-        let announced = self.history.announced();
-        !announced.at.is_empty() && self.standing.may_serve(&announced)
+        self.history.lock().announced().is_some_and(|opened| self.standing.may_serve(opened))
     }
 }
 
@@ -115,13 +111,13 @@ impl Reloader {
         let version = |site: &Site| site.version().map(|id| id.to_string());
         let serving = policy.sites().iter().map(|site| (site.config.name.clone(), version(site))).collect();
         let error = self.last().and_then(|last| last.errors.first().map(ConfigError::in_one_line));
-        OwnWord { serving, error, ..self.history.word(&policy, &self.standing) }
+        OwnWord { serving, error, ..self.history.lock().word(&policy) }
     }
 
     /// Notes news, on the disk and in the policy in force; `false` where they cannot be written.
     pub fn learn(&self, news: FleetNews) -> bool {
         let _serving = self.serving.lock();
-        let is_learnt = self.history.learn(&self.current(), news);
+        let is_learnt = self.history.lock().learn(&self.current(), news).is_ok();
         if is_learnt {
             self.apply_history();
         }
@@ -132,8 +128,9 @@ impl Reloader {
     pub fn learn_reads(&self, reads: Vec<(u64, ReadTotal)>) {
         // It counts from `settle` after it is known here, which is later than it was.
         let at = self.current().clock.now();
+        let history = self.history.lock();
         let place = |(stamp, read): (u64, ReadTotal)| {
-            let placed = Read { as_of: self.history.time_before(stamp), at, ..read.read() };
+            let placed = Read { as_of: history.time_before(stamp), at, ..read.read() };
             ReadTotal { sum: ReadSum::of(placed, read.sum.seen), ..read }
         };
         self.reads.restore(&reads.into_iter().map(place).collect::<Vec<_>>());
@@ -173,7 +170,7 @@ impl Reloader {
             && self.may_go_on()
         {
             // It is told by the reload itself. What it is refused for has nothing to do with the fleet, which knows of it.
-            self.history.withdraw();
+            self.history.lock().withdraw();
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::Site;
 use crate::decide::{RobotsVersion, SiteRules};
-use crate::record::patterns;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::sync::Arc;
 
 /// Hosts that share a site and a past.
@@ -39,21 +38,21 @@ impl Hosts {
         others: Vec<String>,
         mut rules: impl FnMut(&str, Option<&Site>) -> SiteRules,
     ) -> Self {
-        let mut own: HashMap<String, usize> = HashMap::new();
-        for (index, site) in sites.iter().enumerate() {
-            for name in site.config.patterns() {
-                own.insert(name.into(), index);
-            }
-        }
-        let mut names: Vec<String> = own.keys().cloned().chain(others).collect();
+        let own = || {
+            let all = sites.iter().zip(0..);
+            all.flat_map(|(site, index)| site.config.patterns().map(move |pattern| (pattern, index)))
+        };
+        let by_site = HostTable::new(own());
+        let mut names: Vec<Box<str>> =
+            own().map(|(pattern, _)| pattern).chain(others.into_iter().map(Into::into)).collect();
         names.sort_unstable();
         names.dedup();
         let slots: Vec<HostSlot> = names
             .into_iter()
             .map(|name| {
-                let site = patterns(&name).find_map(|pattern| own.get(&pattern)).copied();
+                let site = by_site.find(&name);
                 let rules = rules(&name, site.and_then(|index| sites.get(index)).map(|site| &**site));
-                HostSlot { pattern: name.into(), site, rules }
+                HostSlot { pattern: name, site, rules }
             })
             .collect();
         Self { table: HostTable::new(slots.iter().map(|slot| &*slot.pattern).zip(0..)), slots }
@@ -66,50 +65,28 @@ impl Hosts {
     }
 }
 
-/// Patterns of hosts → their index.
+/// What hosts end in → an index: `example.org` itself, `.example.org` for all below it, and nothing for every other host.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HostTable {
-    exact: HashMap<Box<str>, usize>,
-    below: HashMap<Box<str>, usize>,
-    default: Option<usize>,
-}
+pub(super) struct HostTable(HashMap<Box<str>, usize>);
 
 impl HostTable {
     /// A table of these patterns and their indexes; `*` is every other host.
     pub(super) fn new(patterns: impl IntoIterator<Item = (impl AsRef<str>, usize)>) -> Self {
-        let mut table = Self::default();
-        for (pattern, index) in patterns {
-            let pattern = pattern.as_ref();
-            match pattern.strip_prefix("*.") {
-                Some(domain) => table.below.insert(domain.into(), index),
-                None if pattern == "*" => table.default.replace(index),
-                None => table.exact.insert(pattern.into(), index),
-            };
-        }
-        table
+        let end = |pattern: &str| pattern.strip_prefix('*').unwrap_or(pattern).into();
+        Self(patterns.into_iter().map(|(pattern, index)| (end(pattern.as_ref()), index)).collect())
     }
 
     /// The index of `host`: exact, then the longest wildcard, then every other host's.
     pub(super) fn find(&self, host: &str) -> Option<usize> {
-        if let Some(index) = self.exact.get(host) {
-            return Some(*index);
-        }
-        if !self.below.is_empty() {
-            let mut rest = host;
-            while let Some((_, domain)) = rest.split_once('.') {
-                if let Some(index) = self.below.get(domain) {
-                    return Some(*index);
-                }
-                rest = domain;
-            }
-        }
-        self.default
+        let below = host.match_indices('.').filter_map(|(at, _)| host.get(at..));
+        [host].into_iter().chain(below).chain([""]).find_map(|end| self.0.get(end)).copied()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::patterns;
 
     #[test]
     fn exact_wins_over_wildcard_and_wildcard_over_default() {

@@ -143,27 +143,25 @@ impl Modes {
 
 /// The configured modes of a site, with those that were set by hand over them.
 pub(super) fn in_force(config: &Config, site: &SiteConfig, by_hand: &[Override]) -> Modes {
-    let crawlers = config
-        .crawlers
-        .iter()
-        .filter_map(|(name, set)| Some((ModeScope::Crawler(name.clone()), set.mode?, ModeSource::Crawlers)));
-    let purposes = config
-        .purposes
-        .iter()
-        .filter_map(|(purpose, set)| Some((ModeScope::Purpose(*purpose), set.mode?, ModeSource::Purposes)));
+    let mut found: BTreeMap<ModeScope, (Mode, ModeSource, Option<bool>)> = BTreeMap::new();
+    let mut put = |whom, mode: Option<Mode>, because, persists| {
+        found.extend(mode.map(|mode| (whom, (mode, because, persists))));
+    };
+    for (name, set) in &config.crawlers {
+        put(ModeScope::Crawler(name.clone()), set.mode, ModeSource::Crawlers, None);
+    }
+    for (purpose, set) in config.of_purposes() {
+        put(ModeScope::Purpose(purpose), set.mode, ModeSource::Purposes, None);
+    }
     let defaults = ClientModes::default();
-    let judged = ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged());
-    let clients = judged.filter_map(|client| {
-        let mode = config.clients.of(client)?;
-        let is_default = defaults.of(client) == Some(mode);
+    for client in ClientKind::VARIANTS.iter().copied().filter(|client| client.is_judged()) {
+        let mode = config.clients.of(client);
+        let is_default = defaults.of(client) == mode;
         let because = if is_default { ModeSource::Default } else { ModeSource::Clients };
-        Some((ModeScope::Client(client), mode, because))
-    });
-    let of_site = site.mode.map(|mode| (ModeScope::Others, mode, ModeSource::Site));
-    let others = of_site.unwrap_or((ModeScope::Others, config.mode, ModeSource::Global));
-    let configured = |(whom, mode, because)| ModeInForce { whom, mode, because, persists: None };
-    let all = crawlers.chain(purposes).chain(clients).chain([others]).map(configured);
-    let mut found: BTreeMap<ModeScope, ModeInForce> = all.map(|one| (one.whom.clone(), one)).collect();
+        put(ModeScope::Client(client), mode, because, None);
+    }
+    put(ModeScope::Others, Some(config.mode), ModeSource::Global, None);
+    put(ModeScope::Others, site.mode, ModeSource::Site, None);
     // Of those for the same clients the ones of all sites come first.
     for set in by_hand {
         let whom = set.scope.whom();
@@ -172,18 +170,11 @@ pub(super) fn in_force(config: &Config, site: &SiteConfig, by_hand: &[Override])
             // A mode of all sites leaves a site that has one of its own.
             None => whom != ModeScope::Others || site.mode.is_none(),
         };
-        if is_meant {
-            found.insert(whom.clone(), set.in_force(whom));
-        }
+        let because = if set.fleet { ModeSource::Fleet } else { ModeSource::ByHand };
+        put(whom, Some(set.mode).filter(|_| is_meant), because, Some(set.persists));
     }
-    Modes(found.into_values().collect())
-}
-
-impl Override {
-    const fn in_force(&self, whom: ModeScope) -> ModeInForce {
-        let because = if self.fleet { ModeSource::Fleet } else { ModeSource::ByHand };
-        ModeInForce { whom, mode: self.mode, because, persists: Some(self.persists) }
-    }
+    let one = |(whom, (mode, because, persists))| ModeInForce { whom, mode, because, persists };
+    Modes(found.into_iter().map(one).collect())
 }
 
 #[cfg(test)]

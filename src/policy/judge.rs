@@ -81,11 +81,11 @@ pub fn judge<'p>(
     now: NoticeTime,
 ) -> JudgedRequest<'p> {
     let mut recognised = site.recognise(policy, facts.user_agent.as_deref());
-    let Some(signature) = signature else {
-        return JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads);
-    };
-    recognised = policy.evidence.directories.signer(signature, recognised);
+    if let Some(signature) = signature {
+        recognised = policy.evidence.signer(signature, recognised);
+    }
     let proof = |identity: &Identity| {
+        let Some(signature) = signature else { return proof(identity) };
         let by = Some(ProofMethod::Signature);
         // At a host that nobody named here, it could be one for a host of somebody else, who sent it on.
         if signature.covers_target && site.config.names(&facts.host) {
@@ -100,30 +100,22 @@ pub fn judge<'p>(
     JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads)
 }
 
-/// The pace of a client that is judged: the rate that the operator set, else what its group asks for. A client that no
-/// group is meant for keeps its own, and so does the check of a certificate.
-fn pace<'p>(policy: &Policy, rules: &'p SiteRules, case: &VerdictInput<'_>) -> Option<DeclaredPace<'p>> {
-    if case.target.is_acme_challenge() {
-        return None;
-    }
-    let declared = || declared_pace(rules, policy.config.period(), case);
-    pace_or(declared, policy, rules, case.identity)
-}
-
 /// The pace of a client under the version in force, whatever it could hold beside that.
 pub fn pace_in_force<'p>(
     policy: &Policy,
     rules: &'p SiteRules,
     identity: &Identity,
 ) -> Option<DeclaredPace<'p>> {
-    pace_or(|| rules.current().pace(identity), policy, rules, identity)
+    pace_of(policy, rules, identity, || rules.current().pace(identity))
 }
 
-fn pace_or<'p>(
-    declared: impl FnOnce() -> Option<DeclaredPace<'p>>,
+/// The pace of a client: the rate that the operator set, else what is `declared`. A client that no group is meant for keeps its
+/// own.
+fn pace_of<'p>(
     policy: &Policy,
     rules: &'p SiteRules,
     identity: &Identity,
+    declared: impl FnOnce() -> Option<DeclaredPace<'p>>,
 ) -> Option<DeclaredPace<'p>> {
     let Some(rate) = policy.rates.of(identity).copied() else { return declared() };
     let is_meant = identity.star || rules.current().robots.group(&identity.tokens, false).is_some();
@@ -199,7 +191,7 @@ impl<'p> JudgedClient<'p, '_> {
         let case = VerdictInput {
             target,
             user_agent: facts.user_agent.as_deref(),
-            recognised: recognised.at_first(),
+            recognised: &recognised.at_first,
             identity,
             exempt,
             reads: &reads,
@@ -217,8 +209,11 @@ impl<'p> JudgedClient<'p, '_> {
         if let Some(set) = set {
             action = set.action();
         }
-        let has_pace = mode != Mode::Off && action == Action::Forward && verdict.is_judged();
-        let pace = has_pace.then(|| pace(policy, rules, &case)).flatten();
+        // The check of a certificate has none.
+        let is_free = mode == Mode::Off || !verdict.is_judged() || target.is_acme_challenge();
+        let declared = || declared_pace(rules, policy.config.period(), &case);
+        let is_paced = action == Action::Forward && !is_free;
+        let pace = is_paced.then(|| pace_of(policy, rules, identity, declared)).flatten();
         JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action, set, pace }
     }
 }

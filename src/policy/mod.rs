@@ -41,40 +41,38 @@ pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::COPIES;
 pub use exceptions::Exceptions;
 pub use expiry::Validity;
-pub use fetched::{FetchAnswer, FetchedFile, Validators, retry_after};
+pub use fetched::{FetchAnswer, Validators, retry_after};
 pub use fleet::offer_first;
-pub use history::{BindNowError, NoticeHistory, SiteNotice, UnknownSpan, take_up_reads};
+pub use history::{NoticeHistory, SiteNotice, UnknownSpan};
 pub use hosts::{HostSlot, Hosts};
 pub use in_force::{ModeInForce, ModeScope, ModeSource, Modes, SiteModes};
 pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};
-pub use load::{LoadError, check, recogniser, trial};
-pub use origin_file::{FETCH_MARKER, FetchReport, OriginFiles, OriginState};
-pub use overrides::{ModeError, Override, Scope};
+pub use load::{check, recogniser, trial};
+pub use origin_file::{FETCH_MARKER, FetchReport, OWN_FETCH, OriginFiles, OriginState};
+pub use overrides::{Override, Overrides, Scope};
 pub use proof::{
-    Claim, Evidence, KeyDirectories, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts,
-    RangeList, RangeSource, explain_proof, name_server_doubt,
+    Claim, Evidence, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts, RangeList,
+    RangeSource, explain_proof, name_server_doubt,
 };
 pub use publications::{
     PublicationClient, PublishedFile, PublishedKind, Refreshed, refresh_regularly, root_certs,
 };
 pub use published::FleetGeneration;
-pub use reload::{LastReload, ReloadCounts, ReloadError, Reloader, Trigger};
+pub use reload::{LastReload, ReloadError, Reloader, Trigger};
 pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secrets::{Secret, Webhook};
 pub use site::Site;
-pub use standing::{FleetDoubt, FleetNews, FleetStanding, OwnWord, SaidRows};
-pub use upstream::{OriginFailures, Upstream, Upstreams, detached};
+pub use standing::{FleetDoubt, FleetNews, FleetStanding, OwnWord};
+pub use upstream::{OriginFailures, Upstream, Upstreams};
 pub use watch::watch;
 
 use crate::config::{Config, HostPattern, SiteConfig};
 use crate::decide::{NoticeTime, PaceLimit, SiteRules};
 use crate::enforce::SetByName;
-use crate::identify::{Card, Catalogue, Identifier};
+use crate::identify::{Card, Identifier};
 use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
-use std::cell::RefCell;
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -90,7 +88,7 @@ pub struct Policy {
     /// What the operator chose, and is in force.
     pub config: Arc<Config>,
     /// The keys that the operator chose otherwise, and that wait for the next start.
-    waiting: Vec<String>,
+    pub waiting: Vec<String>,
     /// Recognises clients.
     pub identifier: Arc<Identifier>,
     /// What TLS shows.
@@ -107,14 +105,12 @@ pub struct Policy {
     pub secret: Option<Secret>,
     /// Where alerts are sent.
     pub webhook: Option<Webhook>,
-    /// The operator's own catalogue as last read, to tell whether it changed.
+    /// The catalogues beside the bundled one as last read, to tell whether they changed.
     catalogue: load::CatalogueTexts,
     /// The clock that notice runs by.
     pub clock: NoticeClock,
     /// Until when what it knows of other processes is all that they serve, in microseconds of that clock.
     known_until: Arc<AtomicU64>,
-    /// What tells this gateway's own question for robots.txt from everybody else's.
-    pub fetch_marker: Arc<str>,
     /// What the fleet published.
     published: Arc<FleetGeneration>,
     sites: Vec<Arc<Site>>,
@@ -126,11 +122,6 @@ pub struct Policy {
 
 /// A catalogue that nobody has compared with documentation for so long knows many of today's crawlers by sight only.
 const STALE_DAYS: i32 = 180;
-
-/// The latest day on which an entry was compared with documentation, `YYYY-MM-DD`.
-fn checked(catalogue: &Catalogue) -> Option<&str> {
-    catalogue.crawlers().iter().filter_map(|crawler| crawler.checked.as_deref()).max()
-}
 
 /// What is to be told of a catalogue that was last compared with documentation on the day `checked`, where that is long
 /// ago.
@@ -164,7 +155,8 @@ impl Policy {
 
     /// What is to be told of a catalogue that is old.
     pub fn stale_catalogue(&self, now: SystemTime) -> Option<String> {
-        staleness(checked(self.identifier.catalogue())?, now)
+        let entries = self.identifier.catalogue().crawlers().iter();
+        staleness(entries.filter_map(|crawler| crawler.checked.as_deref()).max()?, now)
     }
 
     /// The site that serves `host`, which is in normal form: exact, then the longest wildcard, then the
@@ -199,10 +191,23 @@ impl Policy {
 
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let published = publications::catalogue_path(&self.config);
+        let published = PublishedFile::catalogue(&self.config).map(|publication| publication.path);
         let cards = self.cards().map(|card| card.path.clone());
         let fetched = published.into_iter().chain(cards).chain(self.evidence.files());
         self.config.files.iter().cloned().chain(fetched)
+    }
+
+    /// The servers of all sites, and those that answer in place of refusals.
+    pub fn origins(&self) -> impl Iterator<Item = (Option<&Arc<Site>>, &Upstreams)> {
+        let of_sites = self.sites.iter().map(|site| (Some(site), &site.origin));
+        of_sites.chain(self.actions.values().filter_map(|set| Some((None, set.servers()?))))
+    }
+
+    /// Looks up names of origins whose addresses are not known yet.
+    fn look_up_origins(&self) {
+        for (site, origin) in self.origins() {
+            origin.look_up(site.map_or("action", |site| &site.config.name));
+        }
     }
 
     /// What agents say of themselves.
@@ -210,27 +215,10 @@ impl Policy {
         self.identifier.catalogue().crawlers().iter().filter_map(|crawler| crawler.card.as_ref())
     }
 
-    fn named(&self, name: &str) -> Option<&Arc<Site>> {
+    /// The site of this name.
+    pub fn named(&self, name: &str) -> Option<&Arc<Site>> {
         self.sites.iter().find(|site| site.config.name == name)
     }
-}
-
-/// A policy as the requests of one thread hold it: they are counted in memory that no other thread writes. A count that
-/// all threads had in common would go to and fro between their processors with every request.
-#[derive(Debug)]
-pub struct HeldPolicy(Arc<Policy>);
-
-impl Deref for HeldPolicy {
-    type Target = Policy;
-
-    fn deref(&self) -> &Policy {
-        &self.0
-    }
-}
-
-thread_local! {
-    /// What this thread took last. It stays until the thread takes another.
-    static HELD: RefCell<Option<Arc<HeldPolicy>>> = const { RefCell::new(None) };
 }
 
 /// The single place where a policy is replaced.
@@ -245,24 +233,9 @@ impl CurrentPolicy {
         Self { policy: ArcSwap::from_pointee(policy) }
     }
 
-    /// The policy in force.
+    /// The policy in force, which a request takes once and keeps to its end.
     pub fn get(&self) -> Arc<Policy> {
         self.policy.load_full()
-    }
-
-    /// The policy in force, for a request on this thread, which takes it once and keeps it.
-    pub fn held(&self) -> Arc<HeldPolicy> {
-        let current = self.policy.load();
-        let is_current = |held: &Arc<HeldPolicy>| Arc::ptr_eq(&held.0, &current);
-        // A thread that is ending holds nothing any more.
-        let known = HELD.try_with(|held| held.borrow().clone().filter(is_current));
-        if let Ok(Some(known)) = known {
-            return known;
-        }
-        let next = Arc::new(HeldPolicy(Arc::clone(&current)));
-        let former = HELD.try_with(|held| held.replace(Some(Arc::clone(&next))));
-        drop(former);
-        next
     }
 
     fn replace(&self, next: Policy) {
@@ -286,31 +259,25 @@ mod tests {
         assert_eq!(staleness("1970-01-01", day(0)), None);
         assert_eq!(staleness("soon", day(999)), None);
         let bundled = crate::config::catalogue::bundled().catalogue;
-        assert!(checked(&bundled).is_some_and(|checked| checked >= "2026-11-23"));
+        assert!(bundled.crawlers().iter().any(|crawler| crawler.checked.as_deref() >= Some("2026-11-23")));
     }
 
     #[test]
-    fn each_thread_holds_the_policy_in_force_for_itself_and_no_other_for_long() {
+    fn a_request_keeps_the_policy_that_it_took_and_nobody_else_does() {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let first = check(Config::load(&arguments).unwrap(), SystemTime::now()).unwrap();
         let second = first.next(SystemTime::now());
         let current = CurrentPolicy::new(first);
-        let request = current.held();
-        assert!(Arc::ptr_eq(&request, &current.held()));
-        let elsewhere = std::thread::scope(|scope| scope.spawn(|| current.held()).join().unwrap());
-        assert!(!Arc::ptr_eq(&request, &elsewhere) && Arc::ptr_eq(&request.0, &elsewhere.0));
-        drop(elsewhere);
-
-        let former = Arc::downgrade(&request.0);
+        let request = current.get();
+        let former = Arc::downgrade(&request);
         current.replace(second);
-        assert_eq!(current.held().generation, request.generation + 1);
-        assert!(former.upgrade().is_some(), "a request keeps its policy to its end");
+        assert_eq!(current.get().generation, request.generation + 1);
         let ended = current.get().in_force();
         assert!(
             request.in_force() <= ended,
             "what it serves is replaced, and a read of that releases nobody from it"
         );
         drop(request);
-        assert!(former.upgrade().is_none(), "nobody else does");
+        assert!(former.upgrade().is_none());
     }
 }

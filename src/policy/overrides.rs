@@ -12,6 +12,7 @@ use crate::enforce::Mode;
 use crate::identify::{Purpose, PurposeSet};
 use crate::record::{replace_file, word};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -60,8 +61,8 @@ pub struct Override {
 }
 
 /// All modes that were set, in order: the general ones first, and of those for the same scope the one that is in force.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Overrides(Vec<Override>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overrides(pub Vec<Override>);
 
 impl Scope {
     /// The clients that are meant, at whatever site.
@@ -75,14 +76,14 @@ impl Scope {
     }
 
     /// The same with the crawler's name in the one spelling that is compared.
-    pub(super) fn normalised(mut self) -> Self {
+    fn normalised(mut self) -> Self {
         self.crawler = self.crawler.map(|name| name.to_ascii_lowercase());
         self
     }
 
     /// Whether to clear what was set for this clears what was set for `other`, too. What was set for everybody goes with what
     /// was set for nobody in particular.
-    pub(super) fn clears(&self, other: &Self) -> bool {
+    fn clears(&self, other: &Self) -> bool {
         other == self || other.all && *self == Self::default()
     }
 }
@@ -91,6 +92,11 @@ impl Override {
     /// The same with its scope as scopes are compared, kept or of the fleet.
     fn normalised(self, persists: bool, fleet: bool) -> Self {
         Self { scope: self.scope.normalised(), persists, fleet, ..self }
+    }
+
+    /// Where it stands among others: those of all crawlers, purposes and sites come first, and what beats them all last.
+    const fn place(&self) -> (bool, &Scope, bool, bool) {
+        (self.scope.all, &self.scope, self.fleet, self.persists)
     }
 }
 
@@ -124,16 +130,16 @@ impl Overrides {
     }
 
     /// These with one more, which takes the place of an older one for the same scope.
-    pub(super) fn with(mut self, set: Override) -> Self {
+    pub fn with(mut self, set: Override) -> Self {
         let set = Override { scope: set.scope.normalised(), fleet: false, ..set };
         self.0.retain(|other| other.scope != set.scope || other.persists && !set.persists);
         self.0.push(set);
-        self.0.sort_by(|one, other| (&one.scope, one.persists).cmp(&(&other.scope, other.persists)));
+        self.0.sort_by(|one, other| one.place().cmp(&other.place()));
         self
     }
 
     /// These without those for a scope.
-    pub(super) fn without(mut self, scope: &Scope) -> Self {
+    pub fn without(mut self, scope: &Scope) -> Self {
         let scope = scope.clone().normalised();
         self.0.retain(|other| !scope.clears(&other.scope));
         self
@@ -144,10 +150,7 @@ impl Overrides {
     pub(super) fn in_force(&self, published: &[Override]) -> Vec<Override> {
         let of_fleet = published.iter().map(|set| set.clone().normalised(true, true));
         let mut modes: Vec<Override> = self.0.iter().cloned().chain(of_fleet).collect();
-        modes.sort_by_cached_key(|Override { scope, fleet, persists, .. }| {
-            let general = (scope.all, scope.crawler.is_some(), scope.purpose.is_some(), scope.site.is_some());
-            (general, scope.clone(), *fleet, *persists)
-        });
+        modes.sort_by(|one, other| one.place().cmp(&other.place()));
         modes.dedup_by(|hidden, shown| hidden.scope == shown.scope);
         modes
     }
@@ -161,7 +164,7 @@ impl Overrides {
 impl Policy {
     /// This policy with these modes over the configured ones.
     pub(super) fn overridden(mut self, overrides: &Overrides) -> Self {
-        let by_hand = overrides.in_force(&self.published.modes);
+        let by_hand = overrides.in_force(&self.published.modes.0);
         for site in &mut self.sites {
             let modes = in_force(&self.config, &site.config, &by_hand);
             if modes != site.modes {
@@ -181,24 +184,11 @@ impl Policy {
 /// How long a mode that is to be kept waits for another one to be written.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a mode could not be set.
-#[derive(Debug, thiserror::Error)]
-pub enum ModeError {
-    /// No site has this name.
-    #[error("no site is called `{0}`; `gatewayctl status` shows their names")]
-    NoSite(String),
-    /// It cannot be kept for the next start.
-    #[error(
-        "the mode cannot be kept in the state folder: {0}; it is not in force, and without --persist no file is needed"
-    )]
-    NotKept(io::Error),
-}
-
 impl Reloader {
     /// The modes that were set while the gateway ran, and are in force; the general ones first.
     pub fn overrides(&self) -> Vec<Override> {
         let policy = self.current();
-        let mut overrides = self.known.lock().overrides.in_force(&policy.published.modes);
+        let mut overrides = self.known.lock().overrides.in_force(&policy.published.modes.0);
         for name in overrides.iter_mut().filter_map(|set| set.scope.crawler.as_mut()) {
             *name = policy.identifier.catalogue().spelt(name).to_owned();
         }
@@ -209,34 +199,23 @@ impl Reloader {
     ///
     /// # Errors
     /// When there is no such site, or the mode is to be kept and cannot be. Then nothing has changed.
-    pub fn set_mode(&self, set: &Override) -> Result<bool, ModeError> {
+    pub fn set_mode(&self, set: &Override) -> Result<bool, String> {
         self.change_modes(&set.scope, |overrides| overrides.with(set.clone()))
     }
 
-    /// Goes back to what the configuration says for a scope; `true` when that changes something.
+    /// Goes back to what the configuration says for a scope, or for every one if that is all; `true` when that changes something.
     ///
     /// # Errors
     /// As [`Self::set_mode`].
-    pub fn clear_mode(&self, scope: &Scope) -> Result<bool, ModeError> {
-        self.change_modes(scope, |overrides| overrides.without(scope))
+    pub fn clear_mode(&self, scope: &Scope) -> Result<bool, String> {
+        let cleared = |set: Overrides| if scope.all { Overrides::default() } else { set.without(scope) };
+        self.change_modes(scope, cleared)
     }
 
-    /// Goes back to what the configuration says for everybody; `true` when that changes something.
-    ///
-    /// # Errors
-    /// When a mode was to outlive a restart, and cannot be forgotten. Then nothing has changed.
-    pub fn clear_modes(&self) -> Result<bool, ModeError> {
-        self.change_modes(&Scope::default(), |_| Overrides::default())
-    }
-
-    fn change_modes(
-        &self,
-        scope: &Scope,
-        change: impl Fn(Overrides) -> Overrides,
-    ) -> Result<bool, ModeError> {
+    fn change_modes(&self, scope: &Scope, change: impl Fn(Overrides) -> Overrides) -> Result<bool, String> {
         let policy = self.current();
         if let Some(name) = scope.site.as_deref().filter(|name| policy.named(name).is_none()) {
-            return Err(ModeError::NoSite(name.to_owned()));
+            return Err(no_such_site(name));
         }
         let mut known = self.known.lock();
         let next = change(known.overrides.clone());
@@ -249,11 +228,17 @@ impl Reloader {
         }
         // A disk may take its time, and nobody who sets another mode waits for it.
         drop(known);
-        let _turn = self.keeping.try_lock_for(PATIENCE).ok_or_else(|| ModeError::NotKept(busy()))?;
+        let unkept = |error: &dyn Display| {
+            format!(
+                "the mode cannot be kept in the state folder: {error}; it is not in force, and without --persist no file is needed"
+            )
+        };
+        let busy = || unkept(&"another mode is still being written");
+        let _turn = self.keeping.try_lock_for(PATIENCE).ok_or_else(busy)?;
         let next = change(self.known.lock().overrides.clone());
         let folder = policy.config.state_dir.clone();
         let saved = reading::with_timeout(&policy.config.state_dir, move || next.save(&folder));
-        saved.and_then(|saved| saved).map_err(ModeError::NotKept)?;
+        saved.and_then(|saved| saved).map_err(|error| unkept(&error))?;
         let mut known = self.known.lock();
         // What was set meanwhile is none of the kept ones, for their turn is ours: it stays.
         let next = change(known.overrides.clone());
@@ -265,8 +250,9 @@ impl Reloader {
         let (crawler, site) = (scope.crawler.as_deref(), scope.site.as_deref());
         let purpose = scope.purpose.map(Purpose::as_str);
         let current = self.current.get();
-        let in_force = next.in_force(&current.published.modes);
-        let set = in_force.iter().find(|one| one.scope == *scope).map(|one| one.mode.as_str());
+        let in_force = next.in_force(&current.published.modes.0);
+        let own = scope.clone().normalised();
+        let set = in_force.iter().find(|one| one.scope == own).map(|one| one.mode.as_str());
         let mode = set.unwrap_or("as configured");
         tracing::info!(crawler, purpose, site, everybody = scope.all, mode, "a mode was set by hand");
         known.overrides = next;
@@ -277,8 +263,9 @@ impl Reloader {
     }
 }
 
-fn busy() -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "another mode is still being written")
+/// What is said where no site has this name.
+pub(super) fn no_such_site(name: &str) -> String {
+    format!("no site is called `{name}`; `gatewayctl status` shows their names")
 }
 
 #[cfg(test)]

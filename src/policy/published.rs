@@ -4,7 +4,7 @@
 //! the same files. A robots.txt in it stands in the place of the site's own; what is put beside that is the
 //! configuration's affair.
 
-use super::overrides::{Override, Scope};
+use super::overrides::Overrides;
 use super::robots_file::fitness;
 use crate::config::reading;
 use crate::record::replace_file;
@@ -32,7 +32,7 @@ pub struct FleetGeneration {
     robots: BTreeMap<String, String>,
     /// The modes that it sets.
     #[serde(default)]
-    pub modes: Vec<Override>,
+    pub modes: Overrides,
 }
 
 impl FleetGeneration {
@@ -98,19 +98,6 @@ impl FleetGeneration {
             None => drop(self.robots.remove(site)),
         }
     }
-
-    /// Has it set a mode, in the place of an older one for the same scope.
-    pub fn set_mode(&mut self, set: Override) {
-        let set = Override { scope: set.scope.normalised(), persists: true, ..set };
-        self.modes.retain(|other| other.scope != set.scope);
-        self.modes.push(set);
-    }
-
-    /// Has it set none for a scope.
-    pub fn clear_mode(&mut self, scope: &Scope) {
-        let scope = scope.clone().normalised();
-        self.modes.retain(|other| !scope.clears(&other.scope));
-    }
 }
 
 #[cfg(test)]
@@ -118,7 +105,7 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::enforce::Mode;
-    use crate::policy::check;
+    use crate::policy::{Override, Scope, check};
     use std::time::SystemTime;
 
     #[test]
@@ -155,16 +142,14 @@ mod tests {
         one.set_robots("a.example", Some(b"User-agent: *\nDisallow: /x\n"));
         one.set_robots("b.example", Some(b"# nothing\n"));
         one.set_robots("b.example", None);
-        let set = |mode| Override { scope: Scope::default(), mode, persists: false, fleet: false };
-        one.set_mode(set(Mode::Audit));
-        one.set_mode(set(Mode::Enforce));
+        let set = |mode| Override { scope: Scope::default(), mode, persists: true, fleet: false };
+        one.modes = one.modes.with(set(Mode::Audit)).with(set(Mode::Enforce));
         let read = FleetGeneration::parse(&one.document()).unwrap();
         assert_eq!(read, one);
         assert_eq!(read.robots("a.example").unwrap(), b"User-agent: *\nDisallow: /x\n");
         assert_eq!(read.robots("b.example"), None);
-        assert_eq!(read.modes.iter().map(|set| set.mode).collect::<Vec<_>>(), [Mode::Enforce]);
-        one.clear_mode(&Scope::default());
-        assert!(one.modes.is_empty());
+        assert_eq!(read.modes.0.iter().map(|set| set.mode).collect::<Vec<_>>(), [Mode::Enforce]);
+        assert_eq!(one.modes.without(&Scope::default()), Overrides::default());
         for (document, told) in [
             ("{", "not what this version"),
             (r#"{"number":1,"origin":"http://evil"}"#, "unknown field `origin`"),

@@ -5,7 +5,7 @@
 
 use super::changes::{ReloadReport, ReloadResult, SiteChange, hold_back};
 use super::fetched::Teller;
-use super::load::{LoadOptions, LoadedPolicy, OriginNames, load};
+use super::load::{LoadOptions, load};
 use super::overrides::Overrides;
 use super::robots_file::RobotsFile;
 use super::{CurrentPolicy, FleetStanding, NoticeHistory, OriginFiles, Policy, Site, fleet};
@@ -13,6 +13,7 @@ use crate::config::{Arguments, Config, ConfigError, ConfigErrors};
 use crate::record::{ReadBook, Recorder, RowsError, timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -59,7 +60,8 @@ pub struct Reloader {
     /// How far a fleet lets this gateway go.
     pub standing: Arc<FleetStanding>,
     pub(super) recorder: Arc<Recorder>,
-    pub(super) history: Arc<NoticeHistory>,
+    /// What was served. Its lock is held for as long as a disk takes.
+    pub(crate) history: Mutex<NoticeHistory>,
     /// The robots.txt of origins.
     pub origin_files: Arc<OriginFiles>,
     /// Whose turn it is to read files and to look names up, which may take its time.
@@ -76,7 +78,7 @@ pub struct Reloader {
 #[derive(Debug, Default)]
 pub(super) struct ReloadState {
     last: Option<LastReload>,
-    counts: ReloadCounts,
+    counts: BTreeMap<ReloadResult, u64>,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
     pub(super) told: Option<Arc<Policy>>,
@@ -102,26 +104,8 @@ pub enum ReloadError {
     FileChanged,
 }
 
-/// How many reloads there were, by what came of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReloadCounts {
-    /// A new policy came into force.
-    pub changed: u64,
-    /// The files said what was in force already.
-    pub unchanged: u64,
-    /// Something was refused.
-    pub refused: u64,
-}
-
-impl ReloadCounts {
-    const fn count(&mut self, result: ReloadResult) {
-        *match result {
-            ReloadResult::Changed => &mut self.changed,
-            ReloadResult::Unchanged => &mut self.unchanged,
-            ReloadResult::Refused => &mut self.refused,
-        } += 1;
-    }
-}
+/// The policy that was in force, and the one that is; twice the same where nothing changed.
+type PolicySwap = (Arc<Policy>, Arc<Policy>);
 
 impl Reloader {
     /// A reloader for the policy that `arguments` led to.
@@ -130,7 +114,7 @@ impl Reloader {
         arguments: Arguments,
         reads: Arc<ReadBook>,
         recorder: Arc<Recorder>,
-        history: Arc<NoticeHistory>,
+        history: NoticeHistory,
         origin_files: Arc<OriginFiles>,
     ) -> Self {
         let policy = current.get();
@@ -140,9 +124,10 @@ impl Reloader {
             );
             Overrides::default()
         });
-        if !overrides.in_force(&policy.published.modes).is_empty() {
+        if !overrides.in_force(&policy.published.modes.0).is_empty() {
             current.replace(policy.next(SystemTime::now()).overridden(&overrides));
         }
+        reads.robots_seen.restore(&history.own.robots_seen, history.own.clock.now());
         let known =
             Mutex::new(ReloadState { told: Some(current.get()), overrides, ..ReloadState::default() });
         let reloader = Self {
@@ -152,7 +137,7 @@ impl Reloader {
             reads,
             standing: Arc::default(),
             recorder,
-            history,
+            history: Mutex::new(history),
             origin_files,
             turn: Mutex::default(),
             serving: Mutex::default(),
@@ -173,19 +158,14 @@ impl Reloader {
         self.known.lock().last.clone()
     }
 
-    /// The keys of the configuration that changed since the start and take effect at the next one.
-    pub fn waiting(&self) -> Vec<String> {
-        self.current().waiting.clone()
-    }
-
     /// Why changes of files are found by looking, where not all of them can be watched.
     pub fn unwatched(&self) -> Option<String> {
         self.known.lock().unwatched.clone()
     }
 
-    /// How many reloads there were since the start.
-    pub fn counts(&self) -> ReloadCounts {
-        self.known.lock().counts
+    /// How many reloads there were since the start that had this result.
+    pub fn count(&self, result: ReloadResult) -> u64 {
+        self.known.lock().counts.get(&result).copied().unwrap_or_default()
     }
 
     /// Reads every file again and, if anything changed, puts one new policy in force.
@@ -211,27 +191,26 @@ impl Reloader {
     ) -> Result<ReloadReport, ReloadError> {
         let mut turn = Some(self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?);
         let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
-        let names = if by_itself { OriginNames::LookUnknown } else { OriginNames::Look };
-        let options = LoadOptions { accept_empty, names };
-        let (mut swap, mut errors) = self.attempt(options, is_forced, are_unchanged)?;
-        let announced = self.history.announced();
-        if !announced.at.is_empty() {
+        let options = LoadOptions { accept_empty, is_to_serve: true };
+        let ((former, mut current), mut errors) = self.attempt(options, is_forced, are_unchanged)?;
+        let announced = self.history.lock().announced();
+        if let Some(announced) = announced {
             // What the others answer is taken up in a turn of its own, and whether they do is seen then.
             drop(turn.take());
-            let _ = self.standing.wait(&announced, fleet::PATIENCE);
+            let _ = self.standing.wait(announced, fleet::PATIENCE);
             turn = self.turn.try_lock_for(PATIENCE);
             // Where this attempt comes to nothing, what came of the first one stands and is told.
             if turn.is_some()
-                && let Ok(waited) = self.attempt(options, is_forced, are_unchanged)
+                && let Ok(((_, waited), faults)) = self.attempt(options, is_forced, are_unchanged)
             {
-                (swap.current, errors) = (waited.0.current, waited.1);
+                (current, errors) = (waited, faults);
             }
         }
         let _turn = turn;
         self.write_copies();
-        let report = self.report(&swap.former, &swap.current, &errors);
+        let report = self.report(&former, &current, &errors);
         let mut known = self.known.lock();
-        known.counts.count(report.result);
+        *known.counts.entry(report.result).or_default() += 1;
         let mended = known.last.as_ref().is_some_and(|last| !last.errors.is_empty());
         let repeated = known.last.as_ref().is_some_and(|last| last.errors == report.errors);
         if !by_itself || report.result != ReloadResult::Unchanged || mended {
@@ -244,7 +223,7 @@ impl Reloader {
         }
         // A mode may have been set since the swap. It stands in both of these.
         let current = self.current.get();
-        let told = known.told.replace(Arc::clone(&current)).unwrap_or(swap.former);
+        let told = known.told.replace(Arc::clone(&current)).unwrap_or(former);
         drop(known);
         Ok(self.report(&told, &current, &errors))
     }
@@ -257,8 +236,7 @@ impl Reloader {
         self.reload_if(Trigger::Control, accept_empty, true, &|| true)
     }
 
-    /// Builds and adopts the next policy; every fault that keeps something from coming into force. One that `is_forced` waits
-    /// for nobody of a fleet.
+    /// Builds and adopts the next policy; every fault that keeps something from coming into force. One that `is_forced` waits for nobody of a fleet.
     fn attempt(
         &self,
         options: LoadOptions,
@@ -268,42 +246,39 @@ impl Reloader {
         let (previous, now) = (self.current.get(), SystemTime::now());
         let loaded = Config::load(&self.arguments).and_then(|mut config| {
             let waiting = hold_back(&self.started, &mut config);
-            let mut loaded = load(config, Some(&previous), &self.origin_files, options, now)?;
-            loaded.policy.waiting = waiting;
-            Ok(loaded)
+            let (policy, unfit) = load(config, Some(&previous), &self.origin_files, options, now)?;
+            policy.look_up_origins();
+            Ok((Policy { waiting, ..policy }, unfit))
         });
         if !are_unchanged() {
             return Err(ReloadError::FileChanged);
         }
-        Ok(match loaded {
-            Ok(LoadedPolicy { mut policy, unfit }) => {
-                let mut errors = unfit;
-                errors.extend_from_slice(&policy.evidence.faults);
-                let adopted = self.offered(&mut policy, &previous, is_forced).and_then(|waits| {
-                    errors.extend(waits);
-                    Ok(self.adopt(policy)?)
-                });
-                let swap = adopted.unwrap_or_else(|fault| {
-                    errors.push(fault);
-                    PolicySwap { former: Arc::clone(&previous), current: previous }
-                });
-                (swap, errors)
-            }
+        let (mut policy, mut errors) = match loaded {
+            Ok(loaded) => loaded,
             Err(ConfigErrors(mut errors)) => {
                 let held_back = changes_held_back(&previous, errors.first());
                 errors.extend(held_back);
-                (PolicySwap { former: Arc::clone(&previous), current: previous }, errors)
+                return Ok(((Arc::clone(&previous), previous), errors));
             }
-        })
+        };
+        errors.extend_from_slice(&policy.evidence.faults);
+        let adopted = self.offered(&mut policy, &previous, is_forced).and_then(|waits| {
+            errors.extend(waits);
+            Ok(self.adopt(policy)?)
+        });
+        let swap = adopted.unwrap_or_else(|fault| {
+            errors.push(fault);
+            (Arc::clone(&previous), previous)
+        });
+        Ok((swap, errors))
     }
 
-    /// Puts a policy in force, if it differs from the one that is, once rows say what it serves. A mode that was
-    /// set while it was built is in it.
+    /// Puts a policy in force, if it differs from the one that is, once rows say what it serves. A mode that was set while it was built is in it.
     fn adopt(&self, mut next: Policy) -> Result<PolicySwap, RowsError> {
         let _serving = self.serving.lock();
         let previous = self.current.get();
         // It stands written for as long as others may judge by what they knew.
-        while self.history.adopt(&mut next, Some(&previous))? {
+        while self.history.lock().adopt(&mut next, Some(&previous))? {
             self.wait_for_others();
         }
         // It may wait for the store. The files in force are the same after a mode was set.
@@ -316,10 +291,10 @@ impl Reloader {
             self.origin_files.track_sites(&self.current.get().config);
         }
         drop(known);
-        if self.history.end_former(&self.current.get()) {
+        if self.history.lock().end_former(&self.current.get()) {
             self.apply_history();
         }
-        Ok(PolicySwap { former, current: self.current.get() })
+        Ok((former, self.current.get()))
     }
 
     fn report(&self, previous: &Policy, current: &Policy, errors: &[ConfigError]) -> ReloadReport {
@@ -343,7 +318,7 @@ impl Reloader {
 fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ConfigError> {
     let Some(error) = error else { return Vec::new() };
     let changed = |site: &Arc<Site>| {
-        let path = site.config.robots.file().filter(|_| !site.config.robots.is_composed())?;
+        let path = site.config.robots.file.as_deref().filter(|_| !site.config.robots.is_composed())?;
         let file = RobotsFile::read(path).ok().filter(|file| Some(file.id) != site.version())?;
         let message = format!(
             "this robots.txt changed to {}, which is not in force: {} has a fault; mend that first",
@@ -353,12 +328,6 @@ fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<Conf
         Some(ConfigError::whole(path, message))
     };
     previous.sites().iter().filter_map(changed).collect()
-}
-
-/// The policy that was in force, and the one that is; twice the same where nothing changed.
-struct PolicySwap {
-    former: Arc<Policy>,
-    current: Arc<Policy>,
 }
 
 /// Whether a request could be treated differently under `next`.

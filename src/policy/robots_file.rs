@@ -3,20 +3,18 @@
 //! Nearly every sequence of bytes parses as a robots.txt, and most accidents parse as "allow
 //! everything". So what is plainly an accident may not replace a good version.
 
-use crate::config::reading::{self, FileContents};
+use crate::config::reading;
 use crate::decide::VersionId;
 use crate::record::hexadecimal;
 use crate::robots::{LineSource, ParseLimits, Robots, Section};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// More than any site needs, and little enough to be kept in memory and sent to every crawler.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+pub(super) const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The bytes that are served and enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +27,6 @@ pub struct RobotsFile {
     pub id: VersionId,
     /// Their SHA-256 in hexadecimal digits.
     pub digest: Box<str>,
-    /// When the file was last changed, as its folder says.
-    pub modified: Option<SystemTime>,
     /// Where its lines come from, in order; none where all are the site's own.
     pub sections: Vec<Section>,
 }
@@ -99,19 +95,19 @@ impl From<io::Error> for Unfit {
 }
 
 impl RobotsFile {
-    /// Reads the regular file at `path`. Whether it is fit to come into force is another question: see [`fitness`].
+    /// Reads the regular file at `path`, if it may replace a good version: see [`fitness`].
     ///
     /// # Errors
-    /// When it is missing, no regular file, unreadable or far too large.
-    pub fn read(path: &Path) -> Result<Self, Unfit> {
-        let FileContents { bytes, metadata } = reading::read(path, MOST_BYTES)?;
-        Ok(Self { modified: Some(last_change(&metadata)), ..Self::of(path, bytes) })
+    /// When it is missing, no regular file, unreadable, far too large or plainly an accident.
+    pub(super) fn read(path: &Path) -> Result<Self, Unfit> {
+        let bytes = reading::read(path, MOST_BYTES)?.bytes;
+        fitness(&bytes).map(|()| Self::of(path, bytes))
     }
 
     /// Reads one that somebody named on a command line, which may be a pipe: `<(curl …)`.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// When it cannot be read, or is far too large.
     pub fn named(path: &Path) -> Result<Self, Unfit> {
         Self::take(path, File::open(path)?)
     }
@@ -155,7 +151,7 @@ impl RobotsFile {
     pub fn of(path: &Path, bytes: Vec<u8>) -> Self {
         let sha256 = Sha256::digest(&bytes).into();
         let (id, digest) = (VersionId::of_digest(sha256), hexadecimal(&sha256).into());
-        Self { path: path.to_owned(), id, digest, bytes, modified: None, sections: Vec::new() }
+        Self { path: path.to_owned(), id, digest, bytes, sections: Vec::new() }
     }
 }
 
@@ -185,16 +181,6 @@ pub fn fitness(bytes: &[u8]) -> Result<(), Unfit> {
         return Err(Unfit::new(what, hint));
     }
     Ok(())
-}
-
-/// The later of the two times that a file system keeps. Tools that copy a file may keep the time its content
-/// was written, but not the time it was put here; a date that goes back would make a cached copy look
-/// current.
-fn last_change(metadata: &Metadata) -> SystemTime {
-    let (seconds, nanoseconds) =
-        (metadata.mtime(), metadata.mtime_nsec()).max((metadata.ctime(), metadata.ctime_nsec()));
-    let whole = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-    SystemTime::UNIX_EPOCH + whole + Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or_default())
 }
 
 #[cfg(test)]

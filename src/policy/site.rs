@@ -1,7 +1,6 @@
 //! One site, ready to serve and to judge.
 
 use super::Policy;
-use super::composition::compiled;
 use super::in_force::Modes;
 use super::replies::Replies;
 use super::robots_file::RobotsFile;
@@ -9,7 +8,7 @@ use super::upstream::Upstreams;
 use crate::config::SiteConfig;
 use crate::decide::{RobotsVersion, SiteRules, VersionId};
 use crate::identify::{Catalogue, Recognised};
-use crate::robots::{Finding, LineSource, ParseLimits, Robots, Severity};
+use crate::robots::{Finding, LineSource, ParseLimits, Robots, Severity, generated_from};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -55,9 +54,10 @@ impl SiteRobots {
             let version = RobotsVersion::allowing_everything();
             return Self { file: None, version, findings: Arc::new([]), is_unknown: false };
         };
-        let (version, findings) = compiled(&file, catalogue, limits);
-        let (file, version) = (Some(Arc::new(file)), Arc::new(version));
-        Self { file, version, findings: findings.into(), is_unknown: false }
+        let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
+        parsed.compare_names(catalogue.names(), catalogue.control_names());
+        let version = Arc::new(RobotsVersion::new(Some(file.id), Arc::new(parsed.robots)));
+        Self { file: Some(Arc::new(file)), version, findings: parsed.findings.into(), is_unknown: false }
     }
 
     /// What a site serves.
@@ -92,7 +92,7 @@ impl Site {
     pub fn recognise(&self, policy: &Policy, user_agent: Option<&[u8]>) -> Recognised {
         let at_first = policy.identifier.recognise(user_agent);
         let identity = self.rules.current().tokens.applied(&at_first, user_agent);
-        Recognised::new(at_first, identity)
+        Recognised { at_first, identity }
     }
 
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what
@@ -112,7 +112,7 @@ impl Site {
     /// The part of its robots.txt that a finding stands in, and its line there: none in what nobody wrote.
     pub fn place_of(&self, finding: &Finding) -> (&Path, Option<u32>) {
         let robots = &self.config.robots;
-        let own = robots.file().unwrap_or_else(|| Path::new("robots.txt of the origin"));
+        let own = robots.file.as_deref().unwrap_or_else(|| Path::new("robots.txt of the origin"));
         match self.robots.as_ref().map(|file| file.place(finding.line)) {
             None => (own, Some(finding.line)),
             Some((LineSource::Own, line)) => (own, Some(line)),

@@ -3,17 +3,13 @@
 //! How far this gateway may go at the moment is in its [`FleetStanding`].
 
 use crate::decide::NoticeTime;
-use crate::record::{FleetWaiver, RowVersion, ServedVersions, uptime, whole_micros};
+use crate::record::{FleetWaiver, PastRows, uptime, whole_micros};
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
-
-/// Rows as members tell each other: by host, what was served (a version, or a doubt), and how many seconds ago that ended;
-/// nothing while it is served, or about to be.
-pub type SaidRows = BTreeMap<Box<str>, BTreeMap<Box<str>, Option<u64>>>;
 
 /// What of other members is new.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +20,8 @@ pub struct FleetNews {
     pub is_own: bool,
     /// All that was replaced here by this time others could know of by then.
     pub covers: NoticeTime,
-    /// The rows of members by the ids of their stores.
-    pub members: BTreeMap<Box<str>, SaidRows>,
+    /// The rows of members by the ids of their stores, and how long ago each ended.
+    pub members: BTreeMap<Box<str>, PastRows>,
     /// For how long those tell of what they served, where this gateway joins them: nothing of the time before is known.
     pub known_for: Option<Duration>,
     /// The files that these name, as far as they were not known.
@@ -40,8 +36,11 @@ pub struct OwnWord {
     /// When anything here was replaced last: this covers it.
     #[serde(skip)]
     pub covers: NoticeTime,
-    /// What is served, or about to be, and what was.
-    pub rows: SaidRows,
+    /// How often something has come to be served here, or to be announced.
+    #[serde(skip)]
+    pub opened: u64,
+    /// What is served, or about to be, and what was until how long ago.
+    pub rows: PastRows,
     /// For how many seconds a version that was replaced may be held.
     pub notice: f64,
     /// What the operator said of notice here, while notice lasts.
@@ -79,15 +78,10 @@ pub struct FleetStanding {
 
 #[derive(Debug, Default)]
 struct StandingState {
-    /// What every other member has acknowledged that this one may serve.
-    acknowledged: SaidRows,
+    /// How often something had come to be served here when every other member knew of all that; 0 of none.
+    acknowledged: u64,
     /// Whom the rest waits for.
     behind: Vec<String>,
-}
-
-/// Whether rows say that a version is served, or about to be.
-fn is_open(rows: &SaidRows, host: &str, word: &str) -> bool {
-    rows.get(host).and_then(|host| host.get(word)) == Some(&None)
 }
 
 impl FleetStanding {
@@ -116,40 +110,33 @@ impl FleetStanding {
     /// What the others serve is not known any more. They need not wait for it, and what it said may be forgotten.
     pub fn leave(&self) {
         self.until.store(0, Ordering::Release);
-        self.state.lock().acknowledged.clear();
+        self.state.lock().acknowledged = 0;
     }
 
-    /// This is what the member is about to say. The others may forget what it no longer says as soon as that is on its way.
-    pub fn says(&self, rows: &SaidRows) {
-        for (host, words) in &mut self.state.lock().acknowledged {
-            words.retain(|word, _| is_open(rows, host, word));
-        }
-    }
-
-    /// Every other member knows of these rows, or these are behind.
-    pub fn acknowledge(&self, rows: &SaidRows, behind: Vec<String>, is_acknowledged: bool) {
+    /// Every other member knows of all that had come to be served so often, or these are behind.
+    pub fn acknowledge(&self, opened: u64, behind: Vec<String>, is_acknowledged: bool) {
         let mut state = self.state.lock();
         if is_acknowledged {
-            state.acknowledged.clone_from(rows);
+            state.acknowledged = opened;
         }
         state.behind = behind;
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Has the exchange say what is new, and waits a little until every other member knows that this one may serve these
-    /// versions.
+    /// Has the exchange say what is new, and waits a little until every other member knows of all that had come to be served so
+    /// often.
     ///
     /// # Errors
     /// Whom that waits for, where it takes longer.
-    pub fn wait(&self, files: &ServedVersions, patience: Duration) -> Result<(), Vec<String>> {
+    pub fn wait(&self, opened: u64, patience: Duration) -> Result<(), Vec<String>> {
         self.wake.notify_one();
         let waits = |state: &mut StandingState| {
-            !self.are_known(files, state) && !self.is_cut_off.load(Ordering::Acquire)
+            !self.is_known(opened, state) && !self.is_cut_off.load(Ordering::Acquire)
         };
         let mut state = self.state.lock();
         self.changed.wait_while_for(&mut state, waits, patience);
-        if self.are_known(files, &state) { Ok(()) } else { Err(state.behind.clone()) }
+        if self.is_known(opened, &state) { Ok(()) } else { Err(state.behind.clone()) }
     }
 
     /// Whether the others can be asked: nobody waits for them while they cannot.
@@ -158,18 +145,15 @@ impl FleetStanding {
         self.changed.notify_all();
     }
 
-    /// Whether the others know that this member may serve these versions.
-    pub fn may_serve(&self, files: &ServedVersions) -> bool {
-        self.are_known(files, &self.state.lock())
+    /// Whether the others know of all that had come to be served so often, so that this member may serve it.
+    pub fn may_serve(&self, opened: u64) -> bool {
+        self.is_known(opened, &self.state.lock())
     }
 
-    /// After its lease a member's word may be forgotten. What is not known itself is nothing to wait for.
-    fn are_known(&self, files: &ServedVersions, state: &StandingState) -> bool {
-        let is_known = |host: &str, one: &RowVersion| {
-            one.doubt().is_some() || is_open(&state.acknowledged, host, one.word())
-        };
+    /// After its lease a member's word may be forgotten.
+    fn is_known(&self, opened: u64, state: &StandingState) -> bool {
         let is_isolated = self.doubt() == Some(FleetDoubt::Isolated);
-        !self.has_begun() || !is_isolated && files.at.iter().all(|(host, one)| is_known(host, one))
+        !self.has_begun() || !is_isolated && state.acknowledged >= opened
     }
 
     /// Whether the gateway is a member of a fleet.
@@ -181,17 +165,6 @@ impl FleetStanding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::RobotsVersion;
-
-    fn files(host: &str, file: &str) -> ServedVersions {
-        let rules = RobotsVersion::allowing_everything().rules;
-        let version = RowVersion::known(rules, Some(file.into()));
-        ServedVersions { at: [(host.into(), version)].into(), elsewhere: None }
-    }
-
-    fn rows(host: &str, files: &[&str]) -> SaidRows {
-        [(host.into(), files.iter().map(|file| ((*file).into(), None)).collect())].into()
-    }
 
     fn member() -> FleetStanding {
         let standing = FleetStanding::default();
@@ -204,7 +177,7 @@ mod tests {
     fn who_is_in_no_fleet_is_never_in_doubt() {
         let standing = FleetStanding::default();
         assert_eq!(standing.doubt(), None);
-        assert_eq!(standing.wait(&files("*", "a"), Duration::ZERO), Ok(()));
+        assert_eq!(standing.wait(1, Duration::ZERO), Ok(()));
     }
 
     #[test]
@@ -225,24 +198,20 @@ mod tests {
     #[test]
     fn what_is_about_to_be_served_waits_until_all_know_of_it() {
         let standing = member();
-        standing.acknowledge(&rows("*", &["a"]), vec!["b".to_owned()], true);
-        assert_eq!(standing.wait(&files("*", "a"), Duration::ZERO), Ok(()));
-        assert_eq!(standing.wait(&files("*", "b"), Duration::ZERO), Err(vec!["b".to_owned()]));
-        standing.acknowledge(&rows("*", &["a", "b"]), Vec::new(), false);
-        assert!(!standing.may_serve(&files("*", "b")));
-        standing.acknowledge(&rows("*", &["a", "b"]), Vec::new(), true);
-        assert!(standing.may_serve(&files("*", "b")) && !standing.may_serve(&files("a.example", "b")));
-        let ended = [("*".into(), [("b".into(), Some(1))].into())].into();
-        standing.acknowledge(&ended, Vec::new(), true);
-        assert!(!standing.may_serve(&files("*", "b")), "it is over");
+        standing.acknowledge(1, vec!["b".to_owned()], true);
+        assert_eq!(standing.wait(1, Duration::ZERO), Ok(()));
+        assert_eq!(standing.wait(2, Duration::ZERO), Err(vec!["b".to_owned()]));
+        standing.acknowledge(2, Vec::new(), false);
+        assert!(!standing.may_serve(2));
+        standing.acknowledge(2, Vec::new(), true);
+        assert!(standing.may_serve(2) && standing.may_serve(1) && !standing.may_serve(3));
     }
 
     #[test]
-    fn what_others_are_told_to_be_over_has_to_be_said_anew() {
+    fn what_a_member_said_before_it_left_is_said_anew() {
         let standing = member();
-        standing.acknowledge(&rows("*", &["a", "b"]), Vec::new(), true);
-        // It is on its way that "a" is over, and the answer is not here yet.
-        standing.says(&rows("*", &["b"]));
-        assert!(!standing.may_serve(&files("*", "a")) && standing.may_serve(&files("*", "b")));
+        standing.acknowledge(1, Vec::new(), true);
+        standing.leave();
+        assert!(!standing.may_serve(1));
     }
 }

@@ -4,19 +4,19 @@
 //! Asking is `proxy`'s affair, and noting the answers is done here, without a lock that a request waits for.
 
 use super::certificates::read_certificates;
-use super::load::OriginNames;
 use crate::config::{
-    BoundedThreads, ConfigError, HealthCheck, Origin, OriginServer, OriginUrl, TimedOut, Timeouts,
+    BoundedThreads, ConfigError, HealthCheck, Origin, OriginServer, OriginUrl, Timeouts, defaults,
 };
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use rustls::RootCertStore;
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long the reload of a policy waits for a name. It is looked up again beside the requests in any case.
 const NAME_PATIENCE: Duration = Duration::from_secs(2);
@@ -43,13 +43,15 @@ pub struct Upstreams {
 pub struct Upstream {
     /// What the operator wrote.
     pub server: OriginServer,
-    addresses: ArcSwap<Vec<SocketAddr>>,
+    /// Its addresses as last resolved; none for a socket, and for a name that has not been resolved yet.
+    pub addresses: ArcSwap<Vec<SocketAddr>>,
     is_down: AtomicBool,
     /// Answers in a row that say otherwise than what is believed.
     doubts: AtomicU32,
-    /// Whether there is a failure, so that an answer costs one look.
-    is_failing: AtomicBool,
-    failure: Mutex<Option<OriginFailures>>,
+    /// When its name is resolved again, and when it is asked again whether it is well.
+    pub due: Mutex<(Instant, Instant)>,
+    /// What failed since it last answered.
+    pub failure: ArcSwapOption<OriginFailures>,
 }
 
 /// Requests that failed at a server since it last answered one.
@@ -65,27 +67,23 @@ pub struct OriginFailures {
     pub cause: &'static str,
 }
 
+/// The address of a server whose place is no name.
+fn literal(url: &OriginUrl) -> Option<SocketAddr> {
+    let OriginUrl::Tcp { host, port, .. } = url else { return None };
+    Some((host.parse::<IpAddr>().ok()?, *port).into())
+}
+
 impl Upstream {
     fn new(server: &OriginServer) -> Self {
-        let literal = match &server.url {
-            OriginUrl::Tcp { host, port, .. } => {
-                host.parse::<IpAddr>().map_or_else(|_| Vec::new(), |address| vec![(address, *port).into()])
-            }
-            OriginUrl::Socket(_) => Vec::new(),
-        };
+        let now = Instant::now();
         Self {
             server: server.clone(),
-            addresses: ArcSwap::from_pointee(literal),
+            addresses: ArcSwap::from_pointee(literal(&server.url).into_iter().collect()),
             is_down: AtomicBool::new(false),
             doubts: AtomicU32::new(0),
-            is_failing: AtomicBool::new(false),
-            failure: Mutex::default(),
+            due: Mutex::new((now + defaults::RESOLVE_INTERVAL, now)),
+            failure: ArcSwapOption::empty(),
         }
-    }
-
-    /// Its addresses as last resolved; none for a socket, and for a name that has not been resolved yet.
-    pub fn addresses(&self) -> Guard<Arc<Vec<SocketAddr>>> {
-        self.addresses.load()
     }
 
     /// Whether it is taken to be well.
@@ -95,7 +93,7 @@ impl Upstream {
 
     /// Whether its place is a name, which may move.
     pub fn has_name(&self) -> bool {
-        matches!(&self.server.url, OriginUrl::Tcp { host, .. } if host.parse::<IpAddr>().is_err())
+        matches!(self.server.url, OriginUrl::Tcp { .. }) && literal(&self.server.url).is_none()
     }
 
     /// Whether nobody knows yet where it is.
@@ -107,11 +105,11 @@ impl Upstream {
     ///
     /// # Errors
     /// What the system's resolver says, or that it says nothing.
-    pub(super) fn resolve_soon(self: &Arc<Self>) -> io::Result<bool> {
-        let server = Arc::clone(self);
-        NAMES
-            .run(&self.server.url.authority(), move || server.resolve())
-            .unwrap_or_else(|TimedOut| Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers")))
+    fn resolve_soon(self: &Arc<Self>) -> Result<(), String> {
+        let (server, url) = (Arc::clone(self), &self.server.url);
+        let silent = || Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers"));
+        let resolved = NAMES.run(&url.authority(), move || server.resolve()).unwrap_or_else(silent);
+        resolved.map(drop).map_err(|error| format!("the name of origin {url} cannot be resolved: {error}"))
     }
 
     /// Resolves its name; the last good addresses are kept where that fails. Whether they changed.
@@ -120,10 +118,9 @@ impl Upstream {
     /// What the system's resolver says.
     pub fn resolve(&self) -> io::Result<bool> {
         let OriginUrl::Tcp { host, port, .. } = &self.server.url else { return Ok(false) };
-        let mut addresses: Vec<SocketAddr> = (&**host, *port).to_socket_addrs()?.collect();
         // A name server may turn its answers round; that alone is no change.
-        addresses.sort_unstable();
-        addresses.dedup();
+        let addresses: BTreeSet<SocketAddr> = (&**host, *port).to_socket_addrs()?.collect();
+        let addresses = Vec::from_iter(addresses);
         if addresses.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
         }
@@ -136,24 +133,17 @@ impl Upstream {
 
     /// Notes that a request failed here.
     pub fn failed(&self, cause: &'static str, now: SystemTime) {
-        let mut failure = self.failure.lock();
-        let failure = failure.get_or_insert(OriginFailures { since: now, last: now, errors: 0, cause });
-        (failure.errors, failure.last, failure.cause) = (failure.errors.saturating_add(1), now, cause);
-        self.is_failing.store(true, Ordering::Relaxed);
+        self.failure.rcu(|former| {
+            let (since, errors) = former.as_ref().map_or((now, 0), |former| (former.since, former.errors));
+            Some(Arc::new(OriginFailures { since, last: now, errors: errors.saturating_add(1), cause }))
+        });
     }
 
     /// Notes that a request was answered, whatever the answer was.
     pub fn answered(&self) {
-        if self.is_failing.load(Ordering::Relaxed) {
-            let mut failure = self.failure.lock();
-            *failure = None;
-            self.is_failing.store(false, Ordering::Relaxed);
+        if self.failure.load().is_some() {
+            self.failure.store(None);
         }
-    }
-
-    /// What failed since it last answered.
-    pub fn failure(&self) -> Option<OriginFailures> {
-        self.failure.lock().clone()
     }
 
     /// Notes an answer to "are you well?"; what is believed from here on, where that changed.
@@ -170,18 +160,6 @@ impl Upstream {
         self.is_down.store(!is_well, Ordering::Relaxed);
         Some(is_well)
     }
-}
-
-/// A server that belongs to no site, resolved.
-///
-/// # Errors
-/// What the system's resolver says, or that it says nothing.
-pub fn detached(url: &OriginUrl) -> io::Result<Arc<Upstream>> {
-    let server = Arc::new(Upstream::new(&OriginServer::new(url.clone())));
-    if server.is_unresolved() {
-        server.resolve_soon()?;
-    }
-    Ok(server)
 }
 
 impl Upstreams {
@@ -211,30 +189,26 @@ impl Upstreams {
         self.servers.iter().map(|upstream| &upstream.server).eq(&origin.servers)
     }
 
-    /// Looks their names up. One without an address is no fault: a site whose origin has none yet is served, its
-    /// robots.txt above all, and the address is looked for again.
-    pub(super) fn look_up(&self, names: OriginNames, site: &str) {
-        for server in self.servers.iter().filter(|server| server.has_name()) {
-            let asks = match names {
-                OriginNames::Leave => false,
-                OriginNames::LookUnknown => server.is_unresolved(),
-                OriginNames::Look => true,
-            };
-            if asks && let Err(error) = server.resolve_soon() {
-                let url = &server.server.url;
-                tracing::warn!(site, "the name of origin {url} cannot be resolved: {error}");
+    /// A server that belongs to no site, and is trusted by whom the system trusts.
+    ///
+    /// # Errors
+    /// When its name cannot be resolved.
+    pub fn resolved(url: &OriginUrl, timeouts: &Timeouts) -> Result<Self, String> {
+        let server = Arc::new(Upstream::new(&OriginServer::new(url.clone())));
+        if server.is_unresolved() {
+            server.resolve_soon()?;
+        }
+        Ok(Self { servers: vec![server], ca: None, timeouts: *timeouts, turn: Arc::default() })
+    }
+
+    /// Looks up the names of those whose addresses are not known yet. One without an address is no fault: a site whose origin
+    /// has none yet is served, its robots.txt above all, and the address is looked for again.
+    pub(super) fn look_up(&self, site: &str) {
+        for server in self.servers.iter().filter(|server| server.is_unresolved()) {
+            if let Err(error) = server.resolve_soon() {
+                tracing::warn!(site, "{error}");
             }
         }
-    }
-
-    /// The same servers, trusted by whom the system trusts.
-    pub fn without_ca(&self) -> Self {
-        Self { ca: None, ..self.clone() }
-    }
-
-    /// Whether nobody knows yet where some server is.
-    pub fn has_unresolved(&self) -> bool {
-        self.servers.iter().any(|server| server.is_unresolved())
     }
 
     /// The server whose turn it is, by weight, among those that are well and not `tried`; where none is well
@@ -245,15 +219,17 @@ impl Upstreams {
             return Some(0);
         }
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let candidates = |is_fit: fn(&Upstream) -> bool| {
-            let all = self.servers.iter().enumerate();
-            let fit = all.filter(|(index, server)| !tried.contains(index) && is_fit(server));
+        let fit = |is_well: bool| {
+            let fit = self.servers.iter().enumerate().filter(|(index, server)| {
+                server.server.weight > 0 && (server.is_up() || !is_well) && !tried.contains(index)
+            });
             fit.map(|(index, server)| (index, server.server.weight as usize)).collect::<Vec<_>>()
         };
-        let sets: [fn(&Upstream) -> bool; 2] =
-            [|server| server.server.weight > 0 && server.is_up(), |server| server.server.weight > 0];
-        let chosen = sets.into_iter().map(candidates).find(|set| !set.is_empty());
-        let Some(chosen) = chosen else { return tried.first().copied() };
+        let well = fit(true);
+        let chosen = if well.is_empty() { fit(false) } else { well };
+        if chosen.is_empty() {
+            return tried.first().copied();
+        }
         let total: usize = chosen.iter().map(|(_, weight)| weight).sum();
         // A step that shares no factor with most totals spreads a heavy server's requests.
         let mut place = turn.wrapping_mul(7_919) % total;
@@ -343,16 +319,19 @@ mod tests {
         let upstreams = upstreams(&[1]);
         let server = &upstreams.servers[0];
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        assert_eq!(server.failure(), None);
+        assert_eq!(server.failure.load_full(), None);
         server.failed("it refuses connections", at(1));
         server.failed("it does not answer in time", at(2));
         let failure =
             OriginFailures { since: at(1), last: at(2), errors: 2, cause: "it does not answer in time" };
-        assert_eq!(server.failure(), Some(failure));
+        assert_eq!(server.failure.load_full().as_deref(), Some(&failure));
         server.answered();
-        assert_eq!(server.failure(), None);
+        assert_eq!(server.failure.load_full(), None);
         server.failed("it refuses connections", at(3));
-        assert_eq!(server.failure().map(|failure| (failure.since, failure.errors)), Some((at(3), 1)));
+        assert_eq!(
+            server.failure.load_full().map(|failure| (failure.since, failure.errors)),
+            Some((at(3), 1))
+        );
     }
 
     #[test]
@@ -368,7 +347,7 @@ mod tests {
     #[test]
     fn addresses_need_no_resolver() {
         let server = Upstream::new(&upstreams(&[1]).servers[0].server);
-        assert_eq!(server.addresses().len(), 1);
+        assert_eq!(server.addresses.load().len(), 1);
         assert!(!server.has_name() && !server.is_unresolved());
     }
 }

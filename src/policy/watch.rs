@@ -4,9 +4,10 @@
 //! what the system tells of a folder only has the next one come at once. So links that are swapped, files that return and
 //! file systems that tell nothing need no care of their own.
 
+use super::Policy;
 use super::fetched::Teller;
 use super::reload::{ReloadError, Reloader, Trigger};
-use crate::config::reading::{self, FileMarks, MarkFound, marks_of};
+use crate::config::reading::{self, FileMarks, marks_of};
 use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
 use notify::{ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
@@ -62,8 +63,9 @@ struct Watch {
     /// gateway started is found at the first look.
     read: FileMarks,
     read_at: Instant,
-    /// What they looked like at the last look, and since when.
-    seen: BTreeMap<PathBuf, (MarkFound, Instant)>,
+    /// What they looked like at the last look, and since when they have.
+    seen: FileMarks,
+    rested_since: Instant,
     /// Since when there is a change that was not read, because files were not left alone.
     restless_since: Option<Instant>,
     /// How often a file system had not answered before the files were last read.
@@ -72,10 +74,11 @@ struct Watch {
     nudge: SyncSender<()>,
     /// Files that were put in place whole, or closed by their writer, since the last look.
     finished: Arc<Mutex<BTreeSet<PathBuf>>>,
+    /// `None` where not all folders can be watched.
     watcher: Option<RecommendedWatcher>,
     watched: Folders,
     teller: Teller,
-    /// When the folders were last chosen; `None` once other files may be meant.
+    /// When the folders were last chosen; `None` once other files, or other folders of the same names, may be meant.
     listened: Option<Instant>,
     /// How long the last look took.
     took: Duration,
@@ -87,7 +90,8 @@ impl Watch {
         Self {
             read: FileMarks::new(),
             read_at: Instant::now(),
-            seen: BTreeMap::new(),
+            seen: FileMarks::new(),
+            rested_since: Instant::now(),
             restless_since: None,
             unanswered: 0,
             nudge,
@@ -107,7 +111,7 @@ impl Watch {
             std::thread::sleep(GATHER.max(self.took * BRIEF_REST).min(QUIET));
             let Some(reloader) = self.reloader.upgrade() else { return };
             pause = self.look(&reloader).unwrap_or_else(|| LOOK.max(self.took * REST));
-            if self.listened.is_none_or(|at| self.watched.is_empty() && at.elapsed() >= AGAIN) {
+            if self.listened.is_none_or(|at| self.watcher.is_none() && at.elapsed() >= AGAIN) {
                 self.listen(&reloader);
             }
         }
@@ -122,21 +126,17 @@ impl Watch {
         let marks = marks_of(policy.files().map(|file| absolute(&file)));
         let now = Instant::now();
         self.took = now - begun;
-        if marks == self.read && !(now - self.read_at >= AGAIN && self.is_incomplete(reloader)) {
+        if marks == self.read && !(now - self.read_at >= AGAIN && self.is_incomplete(&policy)) {
             self.restless_since = None;
             return None;
         }
-        self.seen.retain(|file, _| marks.contains_key(file));
-        let mut wait = Duration::ZERO;
-        for (file, mark) in &marks {
-            let (seen, since) = self.seen.entry(file.clone()).or_insert((*mark, now));
-            if seen != mark {
-                (*seen, *since) = (*mark, now);
-            }
-            if self.read.get(file) != Some(mark) && !finished.contains(file) {
-                wait = wait.max(QUIET.saturating_sub(now - *since));
-            }
+        if marks != self.seen {
+            self.rested_since = now;
+            self.seen.clone_from(&marks);
         }
+        let mut changed = marks.iter().filter(|(file, mark)| self.read.get(*file) != Some(mark));
+        let is_finished = changed.all(|(file, _)| finished.contains(file));
+        let wait = if is_finished { Duration::ZERO } else { QUIET.saturating_sub(now - self.rested_since) };
         let restless = now - *self.restless_since.get_or_insert(now);
         if !wait.is_zero() && restless < PATIENCE {
             return Some(wait);
@@ -145,10 +145,10 @@ impl Watch {
     }
 
     /// Whether a file system did not answer, a name has no address yet, or an exception has ended.
-    fn is_incomplete(&self, reloader: &Reloader) -> bool {
+    fn is_incomplete(&self, policy: &Policy) -> bool {
         reading::unanswered() != self.unanswered
-            || reloader.current().sites().iter().any(|site| site.origin.has_unresolved())
-            || reloader.current().is_outlived(SystemTime::now())
+            || policy.origins().any(|(_, origin)| origin.servers.iter().any(|server| server.is_unresolved()))
+            || policy.is_outlived(SystemTime::now())
     }
 
     /// Reads the files, which looked like `marks`; `true` where nothing came of it. A panic there is a fault of ours, and
@@ -187,55 +187,51 @@ impl Watch {
             ours.extend(target.ok().and_then(Result::ok).map(|target| (target, file.clone())));
             ours.insert(file.clone(), file);
         }
-        let mut names: BTreeSet<&Path> = ours.keys().flat_map(|path| path.ancestors().skip(1)).collect();
+        let above = ours.keys().flat_map(|path| path.ancestors().skip(1));
+        let mut folders: BTreeSet<PathBuf> = above.map(Path::to_owned).collect();
         // The journal and the store are written there all the time, and each time would have the files looked at.
         let state = absolute(&policy.config.state_dir);
         if ours.keys().all(|path| path.parent() != Some(&state)) {
-            names.remove(&*state);
+            folders.remove(&state);
         }
-        let folder = |name: &Path| {
-            let metadata = reading::metadata(name)?;
-            Some((name.to_owned(), (metadata.dev(), metadata.ino())))
+        let told_apart = |folder: PathBuf| {
+            let metadata = reading::metadata(&folder)?;
+            Some((folder, (metadata.dev(), metadata.ino())))
         };
-        let folders: Folders = names.into_iter().filter_map(folder).collect();
+        let folders: Folders = folders.into_iter().filter_map(told_apart).collect();
         self.listened = Some(Instant::now());
-        if folders == self.watched {
+        // A new watch would lose what the former one has not told yet.
+        if folders == self.watched && self.watcher.is_some() {
             return;
         }
-        let events = EventForwarder { nudge: self.nudge.clone(), finished: Arc::clone(&self.finished), ours };
-        self.watcher = notify::recommended_watcher(events).ok();
-        let is_watched = self.watcher.as_mut().is_some_and(|watcher| {
+        let events = forwarder(self.nudge.clone(), Arc::clone(&self.finished), ours);
+        let watched = notify::recommended_watcher(events).and_then(|mut watcher| {
+            let watched = folders.keys().map(|folder| watcher.watch(folder, RecursiveMode::NonRecursive));
             // One that may not be read, or has just gone, is left to the looks.
-            let watched = |folder: &PathBuf| match watcher.watch(folder, RecursiveMode::NonRecursive) {
-                Ok(()) => true,
-                Err(error) => !matches!(error.kind, ErrorKind::MaxFilesWatch),
-            };
-            folders.keys().all(watched)
+            let mut failed = watched.filter_map(Result::err);
+            let trouble = failed.find(|error| matches!(error.kind, ErrorKind::MaxFilesWatch));
+            trouble.map_or(Ok(watcher), Err)
         });
-        let trouble = (!is_watched).then(|| UNWATCHED.to_owned());
+        let trouble = watched.is_err().then(|| UNWATCHED.to_owned());
         self.teller.tell("watching files", "inotify", trouble.clone());
         reloader.known.lock().unwatched = trouble;
         // With trouble it is tried again.
-        self.watched = if is_watched { folders } else { Folders::new() };
+        (self.watcher, self.watched) = (watched.ok(), folders);
         // What happened before there was a watch is found by the next look.
         let _ = self.nudge.try_send(());
     }
 }
 
-/// What has the next look come at once.
-struct EventForwarder {
+/// What has the next look come at once. `ours` are the files, also by where they lead.
+fn forwarder(
     nudge: SyncSender<()>,
     finished: Arc<Mutex<BTreeSet<PathBuf>>>,
-    /// The files, also by where they lead.
     ours: BTreeMap<PathBuf, PathBuf>,
-}
-
-impl notify::EventHandler for EventForwarder {
-    fn handle_event(&mut self, event: notify::Result<Event>) {
+) -> impl FnMut(notify::Result<Event>) {
+    move |event| {
         // An error means that events were lost: that is one more reason to look.
         let event = event.unwrap_or_else(|_| Event::new(EventKind::Any));
-        let files: Vec<PathBuf> =
-            event.paths.iter().filter_map(|path| self.ours.get(path).cloned()).collect();
+        let files: Vec<PathBuf> = event.paths.iter().filter_map(|path| ours.get(path).cloned()).collect();
         let is_closed = event.kind == EventKind::Access(AccessKind::Close(AccessMode::Write));
         let is_written = is_closed
             || matches!(event.kind, EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)));
@@ -248,10 +244,10 @@ impl notify::EventHandler for EventForwarder {
         let is_renamed =
             matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both)));
         if is_closed || is_renamed {
-            self.finished.lock().extend(files);
+            finished.lock().extend(files);
         }
         // One that waits already will do.
-        let _ = self.nudge.try_send(());
+        let _ = nudge.try_send(());
     }
 }
 
@@ -264,8 +260,7 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::policy::{CurrentPolicy, NoticeHistory, OriginFiles, check};
-    use crate::record::Recorder;
-    use notify::EventHandler as _;
+    use crate::record::{ReadBook, Recorder};
     use notify::event::{CreateKind, DataChange};
     use std::time::SystemTime;
 
@@ -274,7 +269,7 @@ mod tests {
         let (nudge, nudges) = sync_channel(1);
         let finished = Arc::<Mutex<BTreeSet<PathBuf>>>::default();
         let ours = BTreeMap::from([(PathBuf::from("/real/r"), PathBuf::from("/r"))]);
-        let mut events = EventForwarder { nudge, finished: Arc::clone(&finished), ours };
+        let mut events = forwarder(nudge, Arc::clone(&finished), ours);
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         for (kind, path, is_nudge, is_finished) in [
             (closed, "/real/r", true, true),
@@ -287,12 +282,12 @@ mod tests {
             (EventKind::Create(CreateKind::File), "/real/r", true, false),
             (EventKind::Access(AccessKind::Open(AccessMode::Read)), "/real/r", false, false),
         ] {
-            events.handle_event(Ok(Event::new(kind).add_path(path.into())));
+            events(Ok(Event::new(kind).add_path(path.into())));
             let found = std::mem::take(&mut *finished.lock());
             assert_eq!(found.contains(Path::new("/r")), is_finished, "{kind:?} {path}");
             assert_eq!(nudges.try_recv().is_ok(), is_nudge, "{kind:?} {path}");
         }
-        events.handle_event(Err(notify::Error::generic("lost")));
+        events(Err(notify::Error::generic("lost")));
         assert!(nudges.try_recv().is_ok(), "where events were lost it is looked");
     }
 
@@ -314,8 +309,8 @@ mod tests {
             let arguments = Arguments { config: Some(path), ..Arguments::default() };
             let config = Config::load(&arguments).unwrap();
             let recorder = Arc::new(Recorder::start(&config.store()).unwrap());
-            let (history, origins) =
-                (Arc::new(NoticeHistory::open(&config)), Arc::new(OriginFiles::open(&config)));
+            let history = NoticeHistory::open(&config, &ReadBook::default());
+            let origins = Arc::new(OriginFiles::open(&config));
             let current = Arc::new(CurrentPolicy::new(check(config, SystemTime::now()).unwrap()));
             let reloader =
                 Arc::new(Reloader::new(current, arguments, Arc::default(), recorder, history, origins));

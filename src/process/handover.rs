@@ -13,7 +13,7 @@ use rustix::net::{
 use std::io::{self, IoSlice, IoSliceMut, Write as _};
 use std::mem::MaybeUninit;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -94,14 +94,12 @@ pub(crate) struct Predecessor(UnixStream);
 impl Predecessor {
     /// Asks the gateway at `path` for its sockets; `None` where none is running.
     pub(super) fn ask(path: &Path) -> io::Result<Option<(Self, Vec<TcpListener>)>> {
+        let is_none = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+        };
         let stream = match UnixStream::connect(path) {
-            Ok(stream) => stream,
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
+            Err(error) if is_none(&error) => return Ok(None),
+            stream => stream?,
         };
         stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         let mut byte = [0];
@@ -116,9 +114,7 @@ impl Predecessor {
             RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
             _ => None,
         });
-        let sockets =
-            descriptors.flatten().map(|descriptor: OwnedFd| TcpListener::from(descriptor)).collect();
-        Ok(Some((Self(stream), sockets)))
+        Ok(Some((Self(stream), descriptors.flatten().map(TcpListener::from).collect())))
     }
 
     /// Says that we serve.

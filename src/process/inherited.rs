@@ -25,20 +25,15 @@ pub struct Inherited {
     pub(crate) predecessor: Option<Predecessor>,
 }
 
-/// Why sockets cannot be taken over.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct InheritError(&'static str, #[source] io::Error);
-
 impl Inherited {
     /// The sockets that there are: the service manager's and, where `upgrade` says so, those of the gateway
     /// whose control socket is at `control`.
     ///
     /// # Errors
     /// When there are some that cannot be taken.
-    pub fn take(control: &Path, upgrade: bool) -> Result<Self, InheritError> {
+    pub fn take(control: &Path, upgrade: bool) -> io::Result<Self> {
         let mut inherited = Self::default();
-        let unusable = |error| InheritError("a socket of the service manager cannot be used", error);
+        let unusable = failed("a socket of the service manager cannot be used");
         let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
         let mut names = names.split(':');
         let mut manager = ListenFd::from_env();
@@ -51,10 +46,10 @@ impl Inherited {
             }
         }
         if upgrade {
-            let failed = |error| InheritError("the running gateway does not hand over its sockets", error);
-            if let Some((predecessor, sockets)) = Predecessor::ask(&path_beside(control)).map_err(failed)? {
+            let refused = failed("the running gateway does not hand over its sockets");
+            if let Some((predecessor, sockets)) = Predecessor::ask(&path_beside(control)).map_err(refused)? {
                 for socket in sockets {
-                    inherited.add(socket).map_err(failed)?;
+                    inherited.add(socket).map_err(refused)?;
                 }
                 inherited.predecessor = Some(predecessor);
             } else {
@@ -104,6 +99,11 @@ impl Inherited {
             tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
         }
     }
+}
+
+/// Says what an error was the reason of.
+fn failed(what: &str) -> impl Fn(io::Error) -> io::Error + Copy {
+    move |error| io::Error::other(format!("{what}: {error}"))
 }
 
 /// Whether a socket on `own` is one for `address`, whose port may be any.

@@ -7,7 +7,7 @@ use sd_notify::NotifyState;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Once;
 use std::time::Duration;
 
 /// Everything listens, and requests are answered.
@@ -62,10 +62,8 @@ pub(super) fn kept_name(address: SocketAddr) -> String {
 
 /// Tells once that nobody can be told: the watchdog's word is sent all the time.
 fn told(sent: io::Result<()>) {
-    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
-    if let Err(error) = sent
-        && !HAS_WARNED.swap(true, Ordering::Relaxed)
-    {
-        tracing::warn!("cannot notify the service manager: {error}");
+    static WARNED: Once = Once::new();
+    if let Err(error) = sent {
+        WARNED.call_once(|| tracing::warn!("cannot notify the service manager: {error}"));
     }
 }

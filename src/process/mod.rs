@@ -7,7 +7,7 @@ mod manager;
 mod signals;
 mod sockets;
 
-pub use inherited::{InheritError, Inherited};
+pub use inherited::Inherited;
 pub use signals::terminate;
 pub use sockets::{ControlSocket, SocketError, bind};
 

@@ -2,9 +2,10 @@
 
 use crate::record::beside;
 use socket2::{Domain, Socket, Type};
+use std::fs::DirBuilder;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -97,11 +98,8 @@ impl ControlSocket {
         if std::fs::symlink_metadata(path).is_ok() {
             ensure_dead(path)?;
         }
-        if let Some(folder) =
-            path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
-        {
-            std::fs::create_dir_all(folder)?;
-            std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
+        if let Some(folder) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
         let unready = beside(path, &format!(".{}", std::process::id()));
         // What an earlier process of the same number left behind.

@@ -43,9 +43,9 @@ pub enum ExchangeFailure {
 /// Exchanges requests with origins, for one worker.
 #[derive(Debug)]
 pub struct Exchanger {
-    connections: OriginConnections,
-    faults: Arc<OriginFaults>,
-    totals: Arc<Totals>,
+    pub(crate) connections: OriginConnections,
+    pub(crate) faults: Arc<OriginFaults>,
+    pub(crate) totals: Arc<Totals>,
 }
 
 /// One request on its way to an origin.
@@ -61,17 +61,6 @@ struct ExchangeAttempt<'a> {
 }
 
 impl Exchanger {
-    /// One without a connection yet.
-    #[must_use]
-    pub const fn new(connections: OriginConnections, faults: Arc<OriginFaults>, totals: Arc<Totals>) -> Self {
-        Self { connections, faults, totals }
-    }
-
-    /// Closes connections that are not needed any more.
-    pub fn sweep(&self) {
-        self.connections.sweep();
-    }
-
     /// Sends a request to its origin and the answer to the client. Where there is a failure and the client was sent
     /// nothing yet, the answer is the caller's to give.
     pub async fn exchange<C: ExchangeClient>(
@@ -90,7 +79,7 @@ impl Exchanger {
         let (progress, failure) = self.attempts(&mut attempt, client, keeps_alive).await;
         if let Some(ExchangeFailure::Origin(fault)) = failure {
             attempt.blame(fault);
-            self.totals.origins.failed(fault as usize);
+            self.totals.origins.faults.count(fault);
             self.faults.note(&site.config.name, fault);
         }
         ExchangeOutcome { progress, server: attempt.tried.last().copied(), failure }
@@ -112,7 +101,7 @@ impl Exchanger {
             let head = attempt.head(&server);
             let relay = Relay::new(attempt.request(keeps_alive), head, client, &mut connection);
             let (progress, result) = relay.run().await;
-            progress.first_byte.into_iter().for_each(|took| self.totals.origins.answered(took));
+            progress.first_byte.into_iter().for_each(|took| self.totals.origins.first_byte.observe(took));
             if progress.status.is_some() {
                 server.answered();
             }
@@ -158,7 +147,7 @@ impl Exchanger {
                 Ok(connection) => return Ok((connection, Arc::clone(server))),
                 Err(fault) if attempt.tried.len() >= ATTEMPTS => return Err(fault),
                 Err(fault) => {
-                    self.totals.origins.failed(fault as usize);
+                    self.totals.origins.faults.count(fault);
                     attempt.blame(fault);
                 }
             }

@@ -126,7 +126,7 @@ impl OriginConnection {
 
     /// Whether the server is still where this connection leads.
     fn is_at_its_place(&self) -> bool {
-        self.address.is_none_or(|address| self.server.addresses().contains(&address))
+        self.address.is_none_or(|address| self.server.addresses.load().contains(&address))
     }
 
     /// Whether the origin has sent nothing unasked: neither its end of the connection nor an answer to no request.

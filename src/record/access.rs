@@ -5,21 +5,12 @@
 
 use super::bytes::{json_line, shown};
 use super::event::write_timestamp;
-use super::journal::{Journal, JournalError, JournalOptions};
+use super::journal::Journal;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
-
-/// How the access log is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessLogOptions {
-    /// Where it goes.
-    pub file: JournalOptions,
-    /// The form of its lines.
-    pub format: AccessFormat,
-}
 
 /// The form of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -91,18 +82,11 @@ fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::
 pub struct AccessLog {
     /// Its file.
     pub lines: Journal,
-    format: AccessFormat,
+    /// The form of its lines.
+    pub format: AccessFormat,
 }
 
 impl AccessLog {
-    /// Opens the log and starts its writer.
-    ///
-    /// # Errors
-    /// When no thread can be started.
-    pub fn open(options: &AccessLogOptions) -> Result<Self, JournalError> {
-        Ok(Self { lines: Journal::open(&options.file)?, format: options.format })
-    }
-
     /// Hands a line to the writer, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, access: &AccessRecord<'_>) {
         self.lines.record(&match self.format {

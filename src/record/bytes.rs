@@ -85,15 +85,10 @@ fn written_length(symbol: char) -> usize {
     }
 }
 
-/// Room for nearly every line, in bytes.
-const USUAL_LINE: usize = 1_024;
-
 /// A value as a line of JSON, its newline included, in which nothing is harmful to read.
 pub(super) fn json_line(value: &impl serde::Serialize) -> String {
-    let mut line = Vec::with_capacity(USUAL_LINE);
     // A value whose keys are texts has a form in JSON always.
-    let _ = serde_json::to_writer(&mut line, value);
-    let mut line = String::from_utf8(line).unwrap_or_default();
+    let mut line = serde_json::to_string(value).unwrap_or_default();
     if let Cow::Owned(escaped) = escaped_json(&line) {
         line = escaped;
     }

@@ -2,14 +2,14 @@
 //!
 //! What never became a request leaves no other trace: it has no host, no path and no client to name.
 
-use super::sharded::Sharded;
+use super::sharded::Counters;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use strum::{EnumCount as _, VariantArray as _};
+use strum::EnumCount as _;
 
 /// What happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[derive(strum::IntoStaticStr, strum::EnumCount, strum::VariantArray)]
+#[derive(strum::Display, strum::IntoStaticStr, strum::EnumCount, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ConnectionEvent {
     /// It was accepted.
@@ -53,8 +53,7 @@ pub enum ConnectionEvent {
 }
 
 /// Counters that any thread may raise.
-#[derive(Debug, Default)]
-pub struct ConnectionTotals(Sharded<{ ConnectionEvent::COUNT }>);
+pub type ConnectionTotals = Counters<ConnectionEvent, { ConnectionEvent::COUNT }>;
 
 /// The counters at one moment, by their words, which are public API; and how many are `open`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,19 +63,13 @@ pub struct ConnectionSnapshot(BTreeMap<String, u64>);
 const OPEN: &str = "open";
 
 impl ConnectionTotals {
-    /// Counts one event.
-    pub fn count(&self, event: ConnectionEvent) {
-        self.0.add(event as usize, 1);
-    }
-
     /// The counts now.
     pub fn snapshot(&self) -> ConnectionSnapshot {
         // Closed ones first: one that ends in between would make the difference negative.
-        let closed = self.0.get(ConnectionEvent::Closed as usize);
-        let all = self.0.of(ConnectionEvent::VARIANTS.iter().map(|event| <&str>::from(event).to_owned()));
-        let mut counts: BTreeMap<String, u64> = all.collect();
-        let accepted = self.0.get(ConnectionEvent::Accepted as usize);
-        counts.insert(OPEN.to_owned(), accepted.saturating_sub(closed));
+        let closed = self.of(ConnectionEvent::Closed);
+        let mut counts: BTreeMap<String, u64> =
+            self.all().map(|(event, count)| (event.to_string(), count)).collect();
+        counts.insert(OPEN.to_owned(), self.of(ConnectionEvent::Accepted).saturating_sub(closed));
         ConnectionSnapshot(counts)
     }
 }
@@ -90,13 +83,6 @@ impl ConnectionSnapshot {
     /// How many are open now.
     pub fn open(&self) -> u64 {
         self.0.get(OPEN).copied().unwrap_or_default()
-    }
-
-    /// What went wrong, as a word, and how often.
-    pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let plain = [ConnectionEvent::Accepted, ConnectionEvent::Closed];
-        let faults = ConnectionEvent::VARIANTS.iter().filter(move |event| !plain.contains(event));
-        faults.map(|event| (event.into(), self.of(*event)))
     }
 }
 
@@ -118,7 +104,6 @@ mod tests {
         assert!(names.iter().all(|name| counts[name] == 0) && counts.as_object().unwrap().len() == 20);
         totals.count(ConnectionEvent::Closed);
         assert_eq!(totals.snapshot().open(), 0);
-        assert!(totals.snapshot().faults().any(|fault| fault == ("h2-error", 1)));
         let told = serde_json::to_value(totals.snapshot()).unwrap();
         assert_eq!(serde_json::from_value::<ConnectionSnapshot>(told).unwrap(), totals.snapshot());
     }

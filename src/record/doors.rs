@@ -1,8 +1,8 @@
 //! What other proxies asked, and what was wrong with how they ask.
 
-use super::sharded::Sharded;
+use super::sharded::Counters;
 use std::sync::atomic::{AtomicU64, Ordering};
-use strum::{EnumCount as _, VariantArray as _};
+use strum::EnumCount as _;
 
 /// What is answered for other proxies, by the form of the question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,34 +49,21 @@ pub enum DoorFault {
 /// Counters of what other proxies ask.
 #[derive(Debug, Default)]
 pub struct DoorTotals {
-    asked: Sharded<{ ProxyDoor::COUNT }>,
-    faults: Sharded<{ DoorFault::COUNT }>,
+    /// Questions.
+    pub asked: Counters<ProxyDoor, { ProxyDoor::COUNT }>,
+    /// What was wrong with them.
+    pub faults: Counters<DoorFault, { DoorFault::COUNT }>,
     /// A bit for each place where the operator was told of a fault.
     told: [AtomicU64; DoorFault::COUNT],
 }
 
 impl DoorTotals {
-    /// Counts a question.
-    pub fn ask(&self, door: ProxyDoor) {
-        self.asked.add(door as usize, 1);
-    }
-
     /// Counts a fault; whether the operator is to be told of it. `place` tells faults of one kind apart, up to 64 of them.
     pub fn fault(&self, fault: DoorFault, place: usize) -> bool {
-        self.faults.add(fault as usize, 1);
+        self.faults.count(fault);
         let bit = 1 << place.min(63);
         let told = self.told.get(fault as usize);
         told.is_some_and(|told| told.fetch_or(bit, Ordering::Relaxed) & bit == 0)
-    }
-
-    /// Questions by door.
-    pub fn asked(&self) -> impl Iterator<Item = (ProxyDoor, u64)> {
-        self.asked.of(ProxyDoor::VARIANTS.iter().copied())
-    }
-
-    /// Faults by what is wrong.
-    pub fn faults(&self) -> impl Iterator<Item = (DoorFault, u64)> {
-        self.faults.of(DoorFault::VARIANTS.iter().copied())
     }
 }
 
@@ -89,9 +76,8 @@ mod tests {
         let doors = DoorTotals::default();
         assert!(doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Missing, 1));
         assert!(!doors.fault(DoorFault::Missing, 0) && doors.fault(DoorFault::Path, 0));
-        let count = |wanted| doors.faults().find(|(fault, _)| *fault == wanted).map(|(_, count)| count);
-        assert_eq!((count(DoorFault::Missing), count(DoorFault::Peer)), (Some(3), Some(0)));
-        doors.ask(ProxyDoor::Envoy);
-        assert_eq!(doors.asked().map(|(_, count)| count).collect::<Vec<_>>(), [0, 0, 1, 0]);
+        assert_eq!((doors.faults.of(DoorFault::Missing), doors.faults.of(DoorFault::Peer)), (3, 0));
+        doors.asked.count(ProxyDoor::Envoy);
+        assert_eq!(doors.asked.all().map(|(_, count)| count).collect::<Vec<_>>(), [0, 0, 1, 0]);
     }
 }

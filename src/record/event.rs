@@ -158,8 +158,13 @@ impl Event {
         let Occurrence { facts, identity, verdict, addresses, .. } = *occurrence;
         let ruling = verdict.ruling.as_ref();
         let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
-        let mut cut = Vec::new();
-        let mut text = |name, value: &[u8]| start_of_field(name, value, &mut cut);
+        let mut cut: Vec<&'static str> = Vec::new();
+        // What is UTF-8 stays so: no character is cut in two.
+        let mut text = |name, value: &[u8]| -> Box<str> {
+            let start = start_within(value, LONGEST);
+            cut.extend((start.len() < value.len()).then_some(name));
+            printable(start).into()
+        };
         Self {
             v: SCHEMA,
             time: occurrence.now,
@@ -205,15 +210,6 @@ impl Event {
 /// own. With all of it, a few requests would fill the disk and
 /// leave no room for what others did.
 const LONGEST: usize = 2_048;
-
-/// As much of a field as is written. What is UTF-8 stays so: no character is cut in two.
-fn start_of_field(name: &'static str, value: &[u8], cut: &mut Vec<&'static str>) -> Box<str> {
-    let start = start_within(value, LONGEST);
-    if start.len() < value.len() {
-        cut.push(name);
-    }
-    printable(start).into()
-}
 
 /// A time in UTC as it is written everywhere: RFC 3339, to the millisecond.
 pub fn timestamp(time: SystemTime) -> String {

@@ -9,13 +9,11 @@ use super::lines::{LineQueue, QueueRoom};
 use super::rate::{JournalRate, LineSender, RateTable};
 use super::rotation::RotatedFile;
 use crate::identify::{Identity, Proof};
-use parking_lot::Mutex;
 use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// How many events may wait for the disk: a few seconds of a heavy crawl.
@@ -27,9 +25,6 @@ const QUEUE_BYTES: usize = 64 * 1024 * 1024;
 /// How many bytes of lines are written at once: so many lines at most are counted as dropped for the sake of one.
 const BATCH_BYTES: u64 = 256 * 1024;
 
-/// A buffer that has grown beyond this, while the disk stood still, is given back. Lines of [`GATHERING`] take far less.
-const USUAL_BYTES: usize = 1024 * 1024;
-
 /// How long the writer gathers lines before it writes them. Under load a wake-up and a write for each line would
 /// cost more than judging; 20 ms is no wait for a reader, and the queue has room for far more.
 const GATHERING: Duration = Duration::from_millis(20);
@@ -37,22 +32,13 @@ const GATHERING: Duration = Duration::from_millis(20);
 /// How long closing waits for a disk, or for a reader of standard output, that has stopped.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where the journal goes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JournalTarget {
-    /// A file, rotated by size.
-    File(PathBuf),
-    /// Standard output.
-    Stdout,
-}
-
 /// How the journal is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalOptions {
     /// What it is called in messages.
     pub name: &'static str,
-    /// Where it goes.
-    pub target: JournalTarget,
+    /// The file that it goes to, rotated by size; `None` is standard output.
+    pub file: Option<PathBuf>,
     /// Size in bytes at which a file is rotated.
     pub max_bytes: u64,
     /// How many old files are kept.
@@ -60,11 +46,6 @@ pub struct JournalOptions {
     /// How many lines one sender may have; `None` bounds nobody.
     pub rate: Option<JournalRate>,
 }
-
-/// Why there can be no journal at all.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot start the journal's thread")]
-pub struct JournalError(#[source] io::Error);
 
 /// What the journal is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,27 +60,14 @@ pub struct JournalStatus {
     pub beyond_rate: u64,
 }
 
-#[derive(Debug)]
-struct SharedJournal {
-    lines: LineQueue,
-    dropped: AtomicU64,
-    may_rotate: AtomicBool,
-}
-
-impl SharedJournal {
-    fn lose(&self, count: usize) {
-        self.dropped.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-}
-
 /// The writing end; the thread behind it ends when this is closed.
 #[derive(Debug)]
 pub struct Journal {
     name: &'static str,
-    shared: Arc<SharedJournal>,
+    lines: Arc<LineQueue>,
+    may_rotate: Arc<AtomicBool>,
     rates: Option<RateTable>,
     beyond_rate: AtomicU64,
-    done: Mutex<Receiver<()>>,
 }
 
 impl Journal {
@@ -108,36 +76,22 @@ impl Journal {
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn open(options: &JournalOptions) -> Result<Self, JournalError> {
-        let (finished, done) = channel();
-        let lines = LineQueue::new(QueueRoom { lines: QUEUE, bytes: QUEUE_BYTES });
-        let shared =
-            Arc::new(SharedJournal { lines, dropped: AtomicU64::new(0), may_rotate: AtomicBool::new(false) });
-        let mut writer = JournalWriter {
+    pub fn open(options: &JournalOptions) -> io::Result<Self> {
+        let lines = Arc::new(LineQueue::new(QueueRoom { lines: QUEUE, bytes: QUEUE_BYTES }));
+        let may_rotate = Arc::new(AtomicBool::new(false));
+        let writer = JournalWriter {
             options: options.clone(),
-            sink: None,
-            shared: Arc::clone(&shared),
+            file: None,
+            lines: Arc::clone(&lines),
+            may_rotate: Arc::clone(&may_rotate),
             failing: false,
         };
-        std::thread::Builder::new()
-            .name(options.name.to_owned())
-            .spawn(move || {
-                // Not before: the file may lie on a mount that hangs, and the site is served all the same.
-                if let Err(error) = writer.reopened() {
-                    writer.complain(&error);
-                }
-                writer.run();
-                // Nobody waits any more when closing took too long.
-                let _ = finished.send(());
-            })
-            .map_err(JournalError)?;
-        Ok(Self {
-            name: options.name,
-            shared,
-            rates: options.rate.map(RateTable::new),
-            beyond_rate: AtomicU64::new(0),
-            done: Mutex::new(done),
-        })
+        let thread = std::thread::Builder::new().name(options.name.to_owned());
+        thread
+            .spawn(move || writer.run())
+            .map_err(|error| io::Error::other(format!("cannot start the journal's thread: {error}")))?;
+        let rates = options.rate.map(RateTable::new);
+        Ok(Self { name: options.name, lines, may_rotate, rates, beyond_rate: AtomicU64::new(0) })
     }
 
     /// Whether an event of this client may have a line `now`, by the machine's uptime; one that may not is counted as dropped. It is asked before the
@@ -160,70 +114,28 @@ impl Journal {
 
     /// Hands a line to the writer, its newline included, or counts it as dropped. Never waits for a disk.
     pub fn record(&self, line: &str) {
-        if !self.shared.lines.append(line.as_bytes()) {
-            self.shared.lose(1);
-        }
+        self.lines.append(line.as_bytes());
     }
 
     /// Says whether this process may rotate the file. Of two gateways that write one journal, as during an
     /// upgrade, only one may; the other follows. Until it is said, nothing is rotated.
     pub fn set_rotating(&self, may_rotate: bool) {
-        self.shared.may_rotate.store(may_rotate, Ordering::Relaxed);
+        self.may_rotate.store(may_rotate, Ordering::Relaxed);
     }
 
     /// What the journal is doing now.
     pub fn status(&self) -> JournalStatus {
-        let beyond_rate = self.beyond_rate.load(Ordering::Relaxed);
-        JournalStatus {
-            queue: self.shared.lines.len(),
-            capacity: QUEUE,
-            details_dropped: self.shared.dropped.load(Ordering::Relaxed).saturating_add(beyond_rate),
-            beyond_rate,
-        }
+        let (beyond_rate, (queue, lost)) = (self.beyond_rate.load(Ordering::Relaxed), self.lines.count());
+        let details_dropped = lost.saturating_add(beyond_rate);
+        JournalStatus { queue, capacity: QUEUE, details_dropped, beyond_rate }
     }
 
     /// Writes what is waiting and ends the writer, or gives it up after two seconds. Later events
     /// are counted as dropped.
     pub fn close(&self) {
-        self.shared.lines.close();
-        let done = self.done.lock();
-        if done.recv_timeout(CLOSE_PATIENCE).is_err() {
-            let lost = self.shared.lines.len();
+        let lost = self.lines.close(CLOSE_PATIENCE);
+        if lost > 0 {
             tracing::error!(lost, "the last lines of the {} could not be written", self.name);
-        }
-    }
-}
-
-impl JournalTarget {
-    fn path(&self) -> &Path {
-        match self {
-            Self::File(path) => path,
-            Self::Stdout => Path::new("-"),
-        }
-    }
-}
-
-enum Sink {
-    File(RotatedFile),
-    Stdout,
-}
-
-impl Sink {
-    fn open(options: &JournalOptions) -> io::Result<Self> {
-        let JournalTarget::File(path) = &options.target else { return Ok(Self::Stdout) };
-        if let Some(folder) = path.parent() {
-            make_folder(folder)?;
-        }
-        RotatedFile::open(path, options.max_bytes, options.keep).map(Self::File)
-    }
-
-    fn append(&mut self, lines: &[u8], may_rotate: bool) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.append(lines, may_rotate),
-            Self::Stdout => {
-                let mut output = io::stdout().lock();
-                output.write_all(lines).and_then(|()| output.flush())
-            }
         }
     }
 }
@@ -238,62 +150,62 @@ fn first_lines(lines: &[u8], room: u64) -> (&[u8], &[u8]) {
 
 struct JournalWriter {
     options: JournalOptions,
-    sink: Option<Sink>,
-    shared: Arc<SharedJournal>,
+    file: Option<RotatedFile>,
+    lines: Arc<LineQueue>,
+    may_rotate: Arc<AtomicBool>,
     failing: bool,
 }
 
 impl JournalWriter {
     fn run(mut self) {
-        let mut empty = Vec::new();
-        while let Some(mut lines) = self.shared.lines.take(empty, GATHERING) {
+        // Not before: the file may lie on a mount that hangs, and the site is served all the same.
+        self.write(b"");
+        while let Some(lines) = self.lines.take(GATHERING) {
             let mut rest = lines.as_slice();
             while !rest.is_empty() {
                 let (piece, after) = first_lines(rest, BATCH_BYTES.min(self.options.max_bytes));
                 self.write(piece);
                 rest = after;
             }
-            lines.clear();
-            empty = if lines.capacity() > USUAL_BYTES { Vec::new() } else { lines };
         }
     }
 
+    /// Writes lines, or counts them as dropped. That the journal fails is said once, until it has been written again.
     fn write(&mut self, lines: &[u8]) {
-        let may_rotate = self.shared.may_rotate.load(Ordering::Relaxed);
-        let result = self.reopened().and_then(|sink| sink.append(lines, may_rotate));
+        let result = self.append(lines);
         let count = memchr::memchr_iter(b'\n', lines).count();
-        self.shared.lines.release(count, lines.len());
+        self.lines
+            .release(QueueRoom { lines: count, bytes: lines.len() }, if result.is_err() { count } else { 0 });
+        let was_failing = std::mem::replace(&mut self.failing, result.is_err());
+        let (name, path) =
+            (self.options.name, self.options.file.as_deref().unwrap_or_else(|| Path::new("-")));
         match result {
-            Ok(()) if self.failing => {
-                self.failing = false;
-                let name = self.options.name;
-                tracing::info!(path = %self.options.target.path().display(), "the {name} is written again");
+            Ok(()) if was_failing => {
+                tracing::info!(path = %path.display(), "the {name} is written again");
             }
-            Ok(()) => {}
-            Err(error) => {
-                self.shared.lose(count);
-                self.sink = None;
-                self.complain(&error);
-            }
+            Err(error) if !was_failing => tracing::error!(
+                path = %path.display(),
+                "cannot write the {name}: {error}; its lines are counted as dropped until it can be written"
+            ),
+            _ => {}
+        }
+        if self.failing {
+            self.file = None;
         }
     }
 
-    fn reopened(&mut self) -> io::Result<&mut Sink> {
-        match &mut self.sink {
-            Some(sink) => Ok(sink),
-            empty => Ok(empty.insert(Sink::open(&self.options)?)),
-        }
-    }
-
-    /// Says once that the journal fails, until it has been written again.
-    fn complain(&mut self, error: &io::Error) {
-        if !self.failing {
-            self.failing = true;
-            tracing::error!(
-                path = %self.options.target.path().display(),
-                "cannot write the {}: {error}; its lines are counted as dropped until it can be written",
-                self.options.name
-            );
-        }
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        let Some(path) = &self.options.file else {
+            let mut output = io::stdout().lock();
+            return output.write_all(lines).and_then(|()| output.flush());
+        };
+        let file = match &mut self.file {
+            Some(file) => file,
+            empty => {
+                path.parent().map_or(Ok(()), make_folder)?;
+                empty.insert(RotatedFile::open(path, self.options.max_bytes, self.options.keep)?)
+            }
+        };
+        file.append(lines, self.may_rotate.load(Ordering::Relaxed))
     }
 }

@@ -3,11 +3,12 @@
 //! A line is copied once, into the very bytes that are written. In a queue of lines each would be an allocation of its
 //! own that another thread has to free. Appending never waits for a disk: what has no room is refused.
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::thread;
 use std::time::Duration;
 
-/// How many lines may wait, and bytes of them.
-#[derive(Clone, Copy, Debug)]
+/// How many lines wait, or may wait, and bytes of them.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueueRoom {
     pub(super) lines: usize,
     pub(super) bytes: usize,
@@ -18,18 +19,17 @@ pub(super) struct QueueRoom {
 pub(super) struct LineQueue {
     room: QueueRoom,
     state: Mutex<QueueState>,
-    /// Tells the writer of the first line, and of the end.
+    /// Tells the writer of a line and of the end, and whoever waits for that of lines that are written.
     news: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
     waiting: Vec<u8>,
-    /// Lines that wait or are being written, and their bytes.
-    lines: usize,
-    bytes: usize,
-    /// Whether the writer sleeps until there is a line.
-    is_idle: bool,
+    /// What waits or is being written.
+    taken: QueueRoom,
+    /// Lines that found no room, or could not be written.
+    lost: u64,
     is_closed: bool,
 }
 
@@ -38,52 +38,53 @@ impl LineQueue {
         Self { room, state: Mutex::default(), news: Condvar::new() }
     }
 
-    /// Appends a line, its newline included; `false` when the queue is full or the writer has ended.
-    pub(super) fn append(&self, line: &[u8]) -> bool {
+    /// Appends a line, its newline included. It is lost when the queue is full or closed.
+    pub(super) fn append(&self, line: &[u8]) {
         let mut state = self.state.lock();
-        let bytes = state.bytes.saturating_add(line.len());
-        if state.is_closed || state.lines >= self.room.lines || bytes > self.room.bytes {
-            return false;
+        let bytes = state.taken.bytes.saturating_add(line.len());
+        if state.is_closed || state.taken.lines >= self.room.lines || bytes > self.room.bytes {
+            state.lost += 1;
+            return;
         }
         state.waiting.extend_from_slice(line);
-        state.lines += 1;
-        state.bytes = bytes;
-        // A writer that is awake looks again by itself.
-        let is_awaited = std::mem::take(&mut state.is_idle);
+        state.taken = QueueRoom { lines: state.taken.lines + 1, bytes };
         drop(state);
-        if is_awaited {
-            self.news.notify_one();
-        }
-        true
-    }
-
-    /// Waits for a line, and for those that follow within `gathering`; then takes them all, in exchange for `empty`.
-    /// `None` when there are none left and there will be no more.
-    pub(super) fn take(&self, empty: Vec<u8>, gathering: Duration) -> Option<Vec<u8>> {
-        let mut state = self.state.lock();
-        state.is_idle = state.waiting.is_empty();
-        self.news.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_closed);
-        state.is_idle = false;
-        self.news.wait_while_for(&mut state, |state| !state.is_closed, gathering);
-        (!state.waiting.is_empty()).then(|| std::mem::replace(&mut state.waiting, empty))
-    }
-
-    /// Makes room again for lines that were taken, and are written or lost.
-    pub(super) fn release(&self, lines: usize, bytes: usize) {
-        let mut state = self.state.lock();
-        state.lines = state.lines.saturating_sub(lines);
-        state.bytes = state.bytes.saturating_sub(bytes);
-    }
-
-    /// How many lines are not written yet.
-    pub(super) fn len(&self) -> usize {
-        self.state.lock().lines
-    }
-
-    /// Lets the writer come to its end; later lines are refused.
-    pub(super) fn close(&self) {
-        self.state.lock().is_closed = true;
         self.news.notify_one();
+    }
+
+    /// Waits for a line, and a moment for those that follow; then takes them all. `None` when there are none left and there
+    /// will be no more.
+    pub(super) fn take(&self, gathering: Duration) -> Option<Vec<u8>> {
+        let mut state = self.state.lock();
+        self.news.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_closed);
+        if !state.is_closed {
+            MutexGuard::unlocked(&mut state, || thread::sleep(gathering));
+        }
+        Some(std::mem::take(&mut state.waiting)).filter(|lines| !lines.is_empty())
+    }
+
+    /// Makes room again for lines that were taken, of which so many could not be written.
+    pub(super) fn release(&self, QueueRoom { lines, bytes }: QueueRoom, lost: usize) {
+        let mut state = self.state.lock();
+        state.taken.lines = state.taken.lines.saturating_sub(lines);
+        state.taken.bytes = state.taken.bytes.saturating_sub(bytes);
+        state.lost = state.lost.saturating_add(lost as u64);
+        self.news.notify_all();
+    }
+
+    /// How many lines are not written yet, and how many are lost.
+    pub(super) fn count(&self) -> (usize, u64) {
+        let state = self.state.lock();
+        (state.taken.lines, state.lost)
+    }
+
+    /// Lets the writer come to its end, and waits for it for a while; later lines are lost. How many are not written then.
+    pub(super) fn close(&self, patience: Duration) -> usize {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        self.news.notify_all();
+        self.news.wait_while_for(&mut state, |state| state.taken.lines > 0, patience);
+        state.taken.lines
     }
 }
 
@@ -94,31 +95,42 @@ mod tests {
 
     const ROOM: QueueRoom = QueueRoom { lines: 1_000, bytes: 64 };
 
+    /// How many of these lines are taken in.
+    fn append(lines: &LineQueue, all: &[&[u8]]) -> usize {
+        let before = lines.count().0;
+        for line in all {
+            lines.append(line);
+        }
+        lines.count().0 - before
+    }
+
     #[test]
-    fn what_has_no_room_is_refused_until_there_is_some_again() {
+    fn what_has_no_room_is_lost_until_there_is_some_again() {
         let lines = LineQueue::new(QueueRoom { lines: 3, ..ROOM });
-        assert!(lines.append(b"a\n") && lines.append(&[b'b'; 60]));
-        assert!(!lines.append(b"ccc\n"), "66 bytes");
-        assert!(lines.append(b"c\n") && !lines.append(b""), "four lines");
-        let taken = lines.take(Vec::new(), Duration::ZERO).unwrap();
+        assert_eq!(append(&lines, &[b"a\n", &[b'b'; 60]]), 2);
+        assert_eq!(append(&lines, &[b"ccc\n"]), 0, "66 bytes");
+        assert_eq!(append(&lines, &[b"c\n", b""]), 1, "four lines");
+        let taken = lines.take(Duration::ZERO).unwrap();
         assert_eq!(taken.len(), 64);
-        assert!(!lines.append(b"d\n"), "what is being written takes room");
-        assert_eq!(lines.len(), 3);
-        lines.release(3, taken.len());
-        assert!(lines.append(b"d\n"));
-        assert_eq!(lines.len(), 1);
+        assert_eq!(append(&lines, &[b"d\n"]), 0, "what is being written takes room");
+        assert_eq!(lines.count(), (3, 3));
+        lines.release(QueueRoom { lines: 3, bytes: taken.len() }, 1);
+        assert_eq!(append(&lines, &[b"d\n"]), 1);
+        assert_eq!(lines.count(), (1, 4));
     }
 
     #[test]
     fn closing_leaves_what_waits_and_takes_no_more() {
         let lines = LineQueue::new(ROOM);
-        assert!(lines.append(b"a\n"));
-        lines.close();
-        assert!(!lines.append(b"b\n"));
+        lines.append(b"a\n");
+        assert_eq!(lines.close(Duration::ZERO), 1);
+        assert_eq!(append(&lines, &[b"b\n"]), 0);
         // Nobody who ends waits for lines to come.
         let long = Duration::from_secs(3_600);
-        assert_eq!(lines.take(Vec::new(), long).as_deref(), Some(&b"a\n"[..]));
-        assert_eq!(lines.take(Vec::new(), long), None);
+        assert_eq!(lines.take(long).as_deref(), Some(&b"a\n"[..]));
+        assert_eq!(lines.take(long), None);
+        lines.release(QueueRoom { lines: 1, bytes: 2 }, 0);
+        assert_eq!(lines.close(long), 0);
     }
 
     #[test]
@@ -126,27 +138,23 @@ mod tests {
         let lines = Arc::new(LineQueue::new(QueueRoom { lines: usize::MAX, bytes: usize::MAX }));
         let writer = {
             let lines = Arc::clone(&lines);
-            std::thread::spawn(move || {
-                let (mut all, mut empty) = (Vec::new(), Vec::new());
-                while let Some(mut taken) = lines.take(empty, Duration::from_micros(50)) {
+            thread::spawn(move || {
+                let mut all = Vec::new();
+                while let Some(taken) = lines.take(Duration::from_micros(50)) {
                     all.extend_from_slice(&taken);
-                    taken.clear();
-                    empty = taken;
                 }
                 all
             })
         };
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for thread in 0..4 {
                 let lines = &lines;
                 scope.spawn(move || {
-                    (0..1_000).for_each(|number| {
-                        assert!(lines.append(format!("{thread} {number}\n").as_bytes()));
-                    });
+                    (0..1_000).for_each(|number| lines.append(format!("{thread} {number}\n").as_bytes()));
                 });
             }
         });
-        lines.close();
+        assert_eq!(lines.close(Duration::ZERO), 4_000);
         let all = String::from_utf8(writer.join().unwrap()).unwrap();
         for thread in ["0 ", "1 ", "2 ", "3 "] {
             let own = all.lines().filter(|line| line.starts_with(thread)).enumerate();

@@ -22,11 +22,10 @@
 //! | `store.sqlite`, its log, and what is set aside beside it | `record::store` | `store` |
 //! | `store.sqlite.writer-*`: which processes write it | `record::store::processes` | `store` |
 //! | `rows/` | `record::rows`, through `policy::history` | reload, `history`, `fleet` |
-//! | `robots-seen` | `record::robots_seen` | `history` |
 //! | `modes.json` | `policy::overrides` | `bounded`, for the one that answers the control socket |
 //! | `generation.json` | `policy::published` | `fleet-reload` |
-//! | `origin-robots/` | `policy::origin_file::disk` | a task of `proxy::origin::fetch` |
-//! | `ranges/`, `keys/` | `policy::proof::refresh`, `policy::proof::directory` | `ranges`; `gatewayctl crawlers refresh` |
+//! | `origin-robots/` | `policy::origin_file` | a task of `proxy::origin::fetch` |
+//! | `ranges/`, `keys/` | `policy::publications` | `ranges`; `gatewayctl crawlers refresh` |
 //! | `alerts.json` | `alerts` | `alerts` |
 //! | the control socket, and that of a hand-over | `process::sockets` | `main` |
 //!
@@ -62,29 +61,30 @@ mod unknown_hosts;
 mod unseen;
 pub mod word;
 
-pub use access::{AccessFormat, AccessLog, AccessLogOptions, AccessRecord, ShownBytes};
+pub use access::{AccessFormat, AccessLog, AccessRecord, ShownBytes};
 pub use activity::{Activities, Activity, Stretch, top_paths};
 pub use bytes::{escaped_json, is_harmful, printable};
 pub use connections::{ConnectionEvent, ConnectionSnapshot, ConnectionTotals};
 pub use doors::{DoorFault, DoorTotals, ProxyDoor};
 pub use event::{AddressDetail, Event, EventKind, Occurrence, format_span, timestamp};
 pub use files::{at_once, beside, make_folder, private_folder, publish_file, replace_file};
-pub use journal::{Journal, JournalError, JournalOptions, JournalStatus, JournalTarget};
+pub use journal::{Journal, JournalOptions, JournalStatus};
 pub use latency::{JudgingLatency, Latency, LatencySnapshot, OriginLatency};
 pub use missing::{Missing, MissingWhat, NOT_WRITTEN, RETENTION, SIZE_CAP, UNCLEAN_END, write_missing};
 pub use of_log::LogTables;
 pub use operational::{LogFormat, LogOptions, start_log};
-pub use origins::{ORIGIN_FAULTS, OriginTotals};
+pub use origins::{OriginFault, OriginTotals};
 pub use pace::PaceBook;
 pub use rate::JournalRate;
 pub use reads::{ReadBook, ReaderId};
-pub use recorder::{CompleteRead, FullEvent, Recorder};
-pub use robots_seen::{RobotsTxtSpan, RobotsTxtSpans};
+pub use recorder::{CompleteRead, Recorder};
+pub use robots_seen::{KeptSpans, RobotsTxtSpan, RobotsTxtSpans};
 pub use rows::{
     FileDigest, FleetWaiver, HOLDS, HostRow, HostRows, NotedStamp, NotedWaiver, NoticeClock, PastRows,
     ROWS_FOLDER, ROWS_LOOK, RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions,
-    digest, file_bytes, hexadecimal, patterns, process_name, uptime, whole_micros,
+    digest, file_bytes, hexadecimal, kept_robots, patterns, process_name, uptime, whole_micros,
 };
+pub use sharded::Counters;
 pub use store::{
     CrawlerCounts, Filter, OTHER_PATHS, OutboxBatch, OutboxReader, OutboxState, ReadTotal, STORE_FILE,
     SampleEvent, StoreError, StoreErrorKind, StoreOptions, StoreReader, StoreStatus, VersionRecord, Window,
@@ -94,7 +94,7 @@ pub use tables::{
     PathRow, PresenceRow, ReadKey, ReadRow, ReadSum, RollupRow, RowId, SentRow, Tables, VersionRow,
 };
 pub use tally::{
-    CountSubject, CountedDecision, DecisionRef, OTHER_CRAWLERS, PathCounts, SeenInstants, instant, is_known,
+    CountSubject, CountedDecision, FullEvent, OTHER_CRAWLERS, PathCounts, SeenInstants, instant, is_known,
     micros,
 };
 pub use totals::{RequestClass, SiteTotals, Totals, TotalsSnapshot};

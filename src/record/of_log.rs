@@ -5,13 +5,14 @@
 //! longer.
 
 use super::activity::{Activities, Activity, Stretch};
+use super::bytes::printable;
 use super::event::{EventKind, Occurrence};
 use super::reads::ReaderId;
-use super::store::{OTHER_PATHS, ReadTotal, Window};
+use super::store::{ReadTotal, Window};
 use super::tables::{ReadKey, ReadSum};
 use super::tally::{
-    BatchLimits, CountBatch, CountSubject, CountedDecision, CountedRequest, Map, SeenInstants, SubjectCounts,
-    SubjectRef, instant, is_known,
+    BatchLimits, CountBatch, CountSubject, CountedDecision, SeenInstants, SubjectCounts, SubjectRef, Uses,
+    instant, is_known, micros,
 };
 use crate::decide::{RulesId, VersionId};
 use crate::identify::{Identity, Proof};
@@ -39,12 +40,11 @@ const ROOM: BatchLimits = BatchLimits {
 pub struct LogTables {
     batch: CountBatch,
     span: Option<SeenInstants>,
-    other_fetches: Map<CountSubject, i64>,
 }
 
 impl Default for LogTables {
     fn default() -> Self {
-        Self { batch: CountBatch::new(ROOM), span: None, other_fetches: Map::default() }
+        Self { batch: CountBatch::new(ROOM), span: None }
     }
 }
 
@@ -62,11 +62,11 @@ impl LogTables {
 
     /// Counts a request as an event of `kind`.
     pub fn count(&mut self, occurrence: &Occurrence<'_>, kind: EventKind, bytes: u64) {
-        let entry = CountedRequest::of(occurrence, kind);
         // No event of it is kept in full.
-        let _ = self.batch.count(&entry);
+        let _ = self.batch.count(occurrence, kind);
         if bytes > 0 {
-            self.batch.sent(entry.subject, entry.is_known, entry.at, bytes);
+            let subject = SubjectRef::of(occurrence.site, occurrence.identity, occurrence.proof);
+            self.batch.sent(subject, is_known(occurrence.identity), micros(occurrence.now), bytes);
         }
     }
 
@@ -80,16 +80,13 @@ impl LogTables {
     ) {
         let subject = SubjectRef::of(site, identity, Proof::Unchecked);
         let Some((version, rules)) = version else {
-            let subject = self.batch.seen(subject, is_known(identity), SeenInstants::once(at));
-            let last = self.other_fetches.entry(subject).or_insert(at);
-            *last = at.max(*last);
-            return;
+            return self.batch.other_fetch(subject, is_known(identity), at);
         };
         let key = ReadKey {
             version,
             in_force: 0,
-            host: reader.host().into(),
-            network: reader.network().map(|network| network.to_string().into()),
+            host: (*reader.host).into(),
+            network: reader.network.map(|network| network.to_string().into()),
             chosen: None,
         };
         let read = ReadSum { rules, seen: SeenInstants::once(at), as_of: 0, at: 0 };
@@ -98,48 +95,45 @@ impl LogTables {
 
     /// How many requests were decided so.
     pub fn count_of(&self, is_so: impl Fn(&CountedDecision) -> bool) -> u64 {
-        let decisions = self.batch.accounts.values().flat_map(|account| &account.decisions);
-        decisions.filter(|(decision, _)| is_so(decision)).map(|(_, uses)| uses.count()).sum()
+        let uses = self.batch.accounts.values().flat_map(|account| account.decisions.values());
+        uses.filter(|uses| is_so(&uses.decision)).filter_map(|uses| uses.seen).map(|seen| seen.count).sum()
     }
 
     /// What a report is made of. Rules that were not published at the time are `hypothetical`.
     pub fn counted(&self, is_hypothetical: bool) -> Activities {
-        let activity = |(subject, account): (&CountSubject, &SubjectCounts)| {
+        let of = |(subject, account): (&CountSubject, &SubjectCounts)| {
             let subject = Arc::new(subject.clone());
-            let activity = self.activity(&subject, account, is_hypothetical);
-            (subject, activity)
+            (Arc::clone(&subject), self.activity(&subject, account, is_hypothetical))
         };
-        self.batch.accounts.iter().map(activity).collect()
+        self.batch.accounts.iter().map(of).collect()
     }
 
     fn activity(&self, subject: &Arc<CountSubject>, of: &SubjectCounts, is_hypothetical: bool) -> Activity {
-        let other_fetch = self.other_fetches.get(&**subject).copied();
-        let mut found = Activity { other_fetch, is_hypothetical, ..Activity::default() };
+        let mut found = Activity { other_fetch: of.other_fetch, is_hypothetical, ..Activity::default() };
         of.presence.iter().for_each(|(_, seen)| seen.add_to(&mut found.seen));
-        for (decision, uses) in &of.decisions {
+        for Uses { decision, seen, periods, .. } in of.decisions.values() {
             // A violation of rules that nobody had published had no notice.
             let notice = decision.notice.filter(|_| !is_hypothetical);
-            let Some(seen) = uses.seen else { continue };
+            let Some(seen) = *seen else { continue };
             found.decide(Arc::new(CountedDecision { notice, ..decision.clone() }), seen);
-            found.stretches.extend(uses.periods.iter().map(|(start, requests)| Stretch {
+            found.stretches.extend(periods.iter().map(|(start, requests)| Stretch {
                 start: *start,
                 length: self.batch.length,
                 requests: *requests,
                 violations: if decision.kind == EventKind::Violation { *requests } else { 0 },
             }));
         }
-        let named = of.paths.iter().map(|(target, uses)| (super::printable(target), &uses.days));
-        for (target, days) in named.chain([(OTHER_PATHS.to_owned(), &of.other_paths)]) {
-            for (_, counts) in days {
-                found.paths.entry(target.clone()).or_default().add(counts);
-            }
+        for (target, uses) in &of.paths {
+            let sum = found.paths.entry(printable(target)).or_default();
+            uses.days.iter().for_each(|(_, counts)| sum.add(counts));
         }
         found.bytes = of.sent.iter().map(|(_, bytes)| *bytes).reduce(u64::saturating_add);
-        found.reads = of
-            .reads
-            .iter()
-            .map(|(key, sum)| ReadTotal { subject: Arc::clone(subject), key: key.clone(), sum: *sum })
-            .collect();
+        let read = |(key, sum): (&ReadKey, &ReadSum)| ReadTotal {
+            subject: Arc::clone(subject),
+            key: key.clone(),
+            sum: *sum,
+        };
+        found.reads = of.reads.iter().map(read).collect();
         found
     }
 }
@@ -147,33 +141,14 @@ impl LogTables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Verdict, VerdictOutcome, VerdictReason};
-    use crate::enforce::Action;
-    use crate::identify::ClientKind;
-    use crate::record::tally::DecisionRef;
+    use crate::decide::VerdictOutcome;
+    use crate::identify::Basis;
+    use crate::record::store::tests::SampleRequest;
 
     fn count(tables: &mut LogTables, crawler: &str, at: i64) {
-        let verdict = Verdict {
-            outcome: VerdictOutcome::Allow,
-            reason: VerdictReason::NoRule,
-            ruling: None,
-            version: None,
-        };
-        let subject = SubjectRef {
-            site: "example.org",
-            client: ClientKind::Crawler,
-            crawler: Some(crawler),
-            purpose: None,
-            proof: Proof::Unchecked,
-        };
-        let _ = tables.batch.count(&CountedRequest {
-            subject,
-            is_known: false,
-            decision: DecisionRef::new(EventKind::Allowed, Action::Forward, &verdict, None),
-            target: b"/",
-            at,
-            address: None,
-        });
+        let (basis, outcome, at) = (Basis::Sign, VerdictOutcome::Allow, instant(at));
+        SampleRequest { basis, outcome, at, ..SampleRequest::of(crawler, "/") }
+            .occur(|occurrence| tables.count(occurrence, EventKind::Allowed, 0));
     }
 
     fn stretches(tables: &LogTables) -> Vec<Stretch> {

@@ -1,29 +1,44 @@
 //! Counts of what is asked of origins, since the start of the process.
 
 use super::latency::OriginLatency;
-use super::sharded::Sharded;
-use std::time::Duration;
+use super::sharded::{Counters, Sharded};
+use strum::EnumCount as _;
 
-/// Why a request failed at its origin, in words for a label.
-pub const ORIGIN_FAULTS: [&str; 11] = [
-    "no-address",
-    "refused",
-    "connect-timeout",
-    "no-route",
-    "tls",
-    "certificate",
-    "timeout",
-    "closed",
-    "malformed",
-    "http2-only",
-    "other",
-];
+/// Why a request failed at its origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(strum::Display, strum::EnumCount, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum OriginFault {
+    /// No server, or none with an address.
+    NoAddress,
+    /// It refuses connections.
+    Refused,
+    /// It takes no connection in time.
+    ConnectTimeout,
+    /// There is no way to it.
+    NoRoute,
+    /// The TLS handshake failed.
+    Tls,
+    /// Its certificate is not one to trust.
+    Certificate,
+    /// It does not answer, or take the request, in time.
+    Timeout,
+    /// It closed the connection before it had answered.
+    Closed,
+    /// What it answers is no HTTP.
+    Malformed,
+    /// It speaks HTTP/2 alone.
+    Http2Only,
+    /// Anything else.
+    Other,
+}
 
 /// Counters that any thread may raise.
 #[derive(Debug, Default)]
 pub struct OriginTotals {
     attempts: Sharded<1>,
-    faults: Sharded<{ ORIGIN_FAULTS.len() }>,
+    /// Attempts that failed.
+    pub faults: Counters<OriginFault, { OriginFault::COUNT }>,
     /// From the moment that a request was sent to the first byte of its answer.
     pub first_byte: OriginLatency,
 }
@@ -34,40 +49,8 @@ impl OriginTotals {
         self.attempts.add(0, 1);
     }
 
-    /// Counts an answer that began so long after its request was sent.
-    pub fn answered(&self, took: Duration) {
-        self.first_byte.observe(took);
-    }
-
-    /// Counts a failure by its place in [`ORIGIN_FAULTS`].
-    pub fn failed(&self, fault: usize) {
-        self.faults.add(fault, 1);
-    }
-
     /// How many attempts there were.
     pub fn attempts(&self) -> u64 {
         self.attempts.get(0)
-    }
-
-    /// Failures by their words.
-    pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        self.faults.of(ORIGIN_FAULTS)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_failure_is_counted_under_its_own_word() {
-        let totals = OriginTotals::default();
-        totals.attempt();
-        totals.failed(1);
-        totals.failed(ORIGIN_FAULTS.len() - 1);
-        totals.answered(Duration::from_millis(2));
-        let failed: Vec<_> = totals.faults().filter(|(_, count)| *count > 0).collect();
-        assert_eq!((totals.attempts(), failed), (1, vec![("refused", 1), ("other", 1)]));
-        assert_eq!(totals.first_byte.snapshot().count, 1);
     }
 }

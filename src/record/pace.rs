@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Sets of places.
 const SETS: usize = 2_048;
 
-/// Places of a set. All windows together take 7 MB.
+/// Places of a set. All windows together take 10 MB.
 const PLACES: usize = 8;
 
 #[derive(Debug)]
@@ -66,8 +66,7 @@ impl PaceBook {
         let Some(set) = sets.get(place) else { return Ok(()) };
         let mut set = set.lock();
         let at = set.iter().position(|slot| slot.of == of).unwrap_or_else(|| {
-            let new = || PaceSlot { of, window: PaceWindow::new(limit, now), limit: *limit };
-            take_place(&mut set, now, new)
+            take_place(&mut set, now, PaceSlot { of, window: PaceWindow::new(limit, now), limit: *limit })
         });
         let Some(slot) = set.get_mut(at) else { return Ok(()) };
         if is_counted { slot.window.admit(limit, target, now) } else { slot.window.look(now) }
@@ -75,15 +74,15 @@ impl PaceBook {
 }
 
 /// A place for a new window, if need be that of the least full one.
-fn take_place(set: &mut Vec<PaceSlot>, now: Duration, new: impl FnOnce() -> PaceSlot) -> usize {
+fn take_place(set: &mut Vec<PaceSlot>, now: Duration, new: PaceSlot) -> usize {
     if set.len() < PLACES {
-        set.push(new());
+        set.push(new);
         return set.len() - 1;
     }
     let levels = set.iter_mut().map(|slot| slot.level(now)).enumerate();
     let least = levels.min_by_key(|(_, level)| *level).map_or(0, |(at, _)| at);
     if let Some(slot) = set.get_mut(least) {
-        *slot = new();
+        *slot = new;
     }
     least
 }

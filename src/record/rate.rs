@@ -1,15 +1,15 @@
 //! How many lines of the journal one sender may have: a crawler of one network whose name is confirmed, or all others there.
 //!
-//! Bounded: senders have places in a table, by a keyed hash. A place is free again once its sender could send a whole
-//! period's lines at once, so forgetting it changes nothing. Who finds no place shares one with others like that.
+//! Bounded: senders are kept by a keyed hash, in sets of so many. One is forgotten where its set is full, once it could send a
+//! whole period's lines at once: that changes nothing. Who finds no place shares one with others like that.
 
 use super::tally::network;
 use crate::identify::{Identity, Proof};
 use crate::request::address::Network;
-use hashbrown::DefaultHashBuilder;
+use hashbrown::{DefaultHashBuilder, HashMap};
+use parking_lot::Mutex;
 use std::hash::BuildHasher as _;
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// So many lines in a period, all at once or one after the other.
@@ -41,40 +41,17 @@ impl<'a> LineSender<'a> {
     }
 }
 
-/// Sets of places, by the low bits of the hash.
-const SETS: usize = 1_024;
+/// Sets of senders, by the low bits of the hash.
+const SETS: usize = 64;
 
 /// Places of a set.
-const PLACES: usize = 8;
+const PLACES: usize = 128;
 
-/// One sender: its hash, and when it will have had as many lines as it may by then, in nanoseconds of uptime.
-#[derive(Clone, Copy, Debug, Default)]
-struct RateSlot {
-    sender: u64,
-    paid_until: u64,
-}
+/// Where all have their place that found none, and whoever's hash that is.
+const OTHERS: u64 = 0;
 
-#[derive(Clone, Copy, Debug, Default)]
-struct RateSet {
-    places: [RateSlot; PLACES],
-    /// For all that found no place.
-    others: RateSlot,
-}
-
-impl RateSet {
-    fn place(&mut self, sender: u64, now: u64) -> &mut RateSlot {
-        let known = |place: &RateSlot| place.sender == sender;
-        let free = |place: &RateSlot| place.paid_until <= now;
-        let at = self.places.iter().position(known).or_else(|| self.places.iter().position(free));
-        match at.and_then(|at| self.places.get_mut(at)) {
-            Some(place) => {
-                place.sender = sender;
-                place
-            }
-            None => &mut self.others,
-        }
-    }
-}
+/// When who will have had as many lines as it may by then, in nanoseconds of uptime; by the hash of the sender.
+type RateSet = Mutex<HashMap<u64, u64>>;
 
 /// Who has had how many lines lately.
 #[derive(Debug)]
@@ -83,7 +60,7 @@ pub(super) struct RateTable {
     line: u64,
     period: u64,
     state: DefaultHashBuilder,
-    sets: Box<[Mutex<RateSet>]>,
+    sets: Box<[RateSet]>,
 }
 
 impl RateTable {
@@ -104,12 +81,17 @@ impl RateTable {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         let at = usize::try_from(hash).unwrap_or_default() % SETS;
         let Some(set) = self.sets.get(at) else { return true };
-        let mut set = set.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = set.place(hash, now);
-        let paid_until = place.paid_until.max(now).saturating_add(self.line);
+        let mut set = set.lock();
+        let is_known = set.contains_key(&hash);
+        if !is_known && set.len() >= PLACES {
+            set.retain(|_, paid_until| *paid_until > now);
+        }
+        let has_place = is_known || set.len() < PLACES;
+        let known = set.entry(if has_place { hash } else { OTHERS }).or_default();
+        let paid_until = (*known).max(now).saturating_add(self.line);
         let fits = paid_until - now <= self.period;
         if fits {
-            place.paid_until = paid_until;
+            *known = paid_until;
         }
         fits
     }

@@ -13,14 +13,10 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
 /// How many readers are remembered.
 const READERS: usize = 65_536;
-
-/// How many reads are taken up at once.
-const AT_ONCE: usize = 256;
 
 /// How many reads of one reader are remembered.
 const READS_PER_READER: usize = 32;
@@ -28,39 +24,19 @@ const READS_PER_READER: usize = 32;
 /// Who a read counts for: the same crawler on the same host with the same proof and, while nothing
 /// proves who it is, only in the same network. The host may move from site to site. A name is the same crawler whatever kind
 /// of client it comes as: an agent that signs may read robots.txt under its own header and fetch behind a browser's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReaderId<'a> {
-    host: Cow<'a, str>,
-    client: ClientKind,
+    /// The host.
+    pub host: Cow<'a, str>,
+    /// What tells clients without a name from each other.
+    client: Option<ClientKind>,
     crawler: Option<Cow<'a, str>>,
-    proof: Proof,
-    network: Option<Network>,
-}
-
-/// What makes two readers one.
-type ReaderKey<'r> = (&'r str, Option<ClientKind>, Option<&'r str>, Proof, Option<Network>);
-
-impl PartialEq for ReaderId<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for ReaderId<'_> {}
-
-impl Hash for ReaderId<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key().hash(state);
-    }
+    pub(super) proof: Proof,
+    /// The network that it is known by, where nothing proves its name.
+    pub network: Option<Network>,
 }
 
 impl<'a> ReaderId<'a> {
-    fn key(&self) -> ReaderKey<'_> {
-        let crawler = self.crawler.as_deref();
-        let client = Some(self.client).filter(|_| crawler.is_none());
-        (&self.host, client, crawler, self.proof, self.network)
-    }
-
     /// The reader that a request of `identity` to `host` belongs to.
     pub fn new(host: &'a str, identity: &'a Identity, proof: Proof, address: Option<IpAddr>) -> Self {
         let network = match (proof, &identity.crawler) {
@@ -74,33 +50,15 @@ impl<'a> ReaderId<'a> {
             }
         };
         let crawler = identity.crawler.as_deref().map(Cow::Borrowed);
-        Self { host: Cow::Borrowed(host), client: identity.client, crawler, proof, network }
+        let client = Some(identity.client).filter(|_| crawler.is_none());
+        Self { host: Cow::Borrowed(host), client, crawler, proof, network }
     }
 
     /// The same, to keep.
     pub fn into_owned(self) -> ReaderId<'static> {
         let owned = |name: Cow<'_, str>| Cow::Owned(name.into_owned());
-        ReaderId {
-            host: owned(self.host),
-            crawler: self.crawler.map(owned),
-            client: self.client,
-            proof: self.proof,
-            network: self.network,
-        }
-    }
-
-    /// The host.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    pub(super) const fn proof(&self) -> Proof {
-        self.proof
-    }
-
-    /// The network that it is known by, where nothing proves its name.
-    pub const fn network(&self) -> Option<Network> {
-        self.network
+        let Self { host, client, crawler, proof, network } = self;
+        ReaderId { host: owned(host), client, crawler: crawler.map(owned), proof, network }
     }
 
     /// The reader that the store remembers; `None` for the rest of many, whom nobody can be told from.
@@ -112,7 +70,7 @@ impl<'a> ReaderId<'a> {
         let is_anyone = subject.proof != Proof::Confirmed && network.is_none();
         (!is_rest && !is_anyone).then(|| Self {
             host: Cow::Borrowed(&read.key.host),
-            client: subject.client,
+            client: Some(subject.client).filter(|_| subject.crawler.is_none()),
             crawler: subject.crawler.as_deref().map(Cow::Borrowed),
             proof: subject.proof,
             network,
@@ -163,28 +121,25 @@ pub struct ReadBook {
 }
 
 impl ReadBook {
-    /// Notes a read, whose answer has just arrived. Where it took so long that the reader has read another file meanwhile,
-    /// the former one is what it has now: what it read since says nothing of that.
-    pub fn note(&self, reader: ReaderId<'_>, read: Read) {
+    /// Notes a read by this kind of client, whose answer has just arrived. Where it took so long that the reader has read
+    /// another file meanwhile, the former one is what it has now: what it read since says nothing of that.
+    pub fn note(&self, reader: ReaderId<'_>, client: ClientKind, read: Read) {
         let reader = reader.into_owned();
         let mut readers = self.readers.lock();
         if let Some(history) = readers.get_mut(&reader) {
             history.reads.retain(|known| known.as_of <= read.as_of || known.rules == read.rules);
         }
-        note(&mut readers, reader, read);
+        note(&mut readers, reader, client, read);
     }
 
     /// Takes up what was read before the gateway started.
     pub fn restore(&self, reads: &[ReadTotal]) {
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
         reads.sort_by_key(|read| read.sum.as_of);
-        let known = |read: &ReadTotal| Some((ReaderId::remembered(read)?.into_owned(), read.read()));
-        let known: Vec<_> = reads.into_iter().filter_map(known).collect();
-        // Requests that are judged meanwhile wait for no more than a few of them.
-        for some in known.chunks(AT_ONCE) {
-            let mut readers = self.readers.lock();
-            for (reader, read) in some {
-                note(&mut readers, reader.clone(), *read);
+        for read in reads {
+            if let Some(reader) = ReaderId::remembered(read) {
+                // Requests that are judged meanwhile wait for one of them at most.
+                note(&mut self.readers.lock(), reader.into_owned(), read.subject.client, read.read());
             }
         }
     }
@@ -213,14 +168,13 @@ impl ReadBook {
     }
 }
 
-fn note(readers: &mut ReaderMap, reader: ReaderId<'static>, read: Read) {
+fn note(readers: &mut ReaderMap, reader: ReaderId<'static>, client: ClientKind, read: Read) {
     if readers.len() >= READERS && !readers.contains_key(&reader) {
         // Any one: what is forgotten only excuses.
         let _ = readers.extract_if(|_, _| true).next();
     }
-    let is_crawler = matches!(reader.client, ClientKind::Crawler | ClientKind::SpecialCase);
     let history = readers.entry(reader).or_default();
-    history.is_crawler |= is_crawler;
+    history.is_crawler |= matches!(client, ClientKind::Crawler | ClientKind::SpecialCase);
     history.note(read);
 }
 
@@ -257,9 +211,9 @@ mod tests {
     fn repeated_reads_of_an_unchanged_file_keep_the_first_time_and_the_last() {
         let book = ReadBook::default();
         let who = reader("GPTBot", Proof::Unchecked, "192.0.2.1");
-        book.note(who.clone(), read(1, 10));
-        book.note(who.clone(), read(1, 20));
-        book.note(who.clone(), read(1, 30));
+        book.note(who.clone(), ClientKind::Crawler, read(1, 10));
+        book.note(who.clone(), ClientKind::Crawler, read(1, 20));
+        book.note(who.clone(), ClientKind::Crawler, read(1, 30));
         assert_eq!(book.of(&who), [read(1, 10), read(1, 30)]);
     }
 
@@ -267,8 +221,8 @@ mod tests {
     fn a_version_that_came_back_is_a_new_read() {
         let book = ReadBook::default();
         let who = reader("GPTBot", Proof::Unchecked, "192.0.2.1");
-        book.note(who.clone(), read(1, 10));
-        book.note(who.clone(), read(3, 20));
+        book.note(who.clone(), ClientKind::Crawler, read(1, 10));
+        book.note(who.clone(), ClientKind::Crawler, read(3, 20));
         assert_eq!(book.of(&who), [read(1, 10), read(3, 20)]);
     }
 
@@ -278,10 +232,10 @@ mod tests {
         let who = reader("GPTBot", Proof::Unchecked, "192.0.2.1");
         let new = Robots::parse(b"User-agent: *\nDisallow: /new\n", &ParseLimits::default()).robots;
         let new = Read { rules: RulesId::of(&new), ..read(3, 20) };
-        book.note(who.clone(), new);
-        book.note(who.clone(), read(1, 10));
+        book.note(who.clone(), ClientKind::Crawler, new);
+        book.note(who.clone(), ClientKind::Crawler, read(1, 10));
         assert_eq!(book.of(&who).iter().map(|read| read.as_of).max(), Some(read(1, 10).as_of));
-        book.note(who.clone(), new);
+        book.note(who.clone(), ClientKind::Crawler, new);
         assert_eq!(book.of(&who).last(), Some(&new), "until it reads the new one again");
     }
 
@@ -289,12 +243,12 @@ mod tests {
     fn a_read_that_nothing_proves_counts_for_its_network_only() {
         let book = ReadBook::default();
         for proof in [Proof::Unchecked, Proof::Contradicted] {
-            book.note(reader("GPTBot", proof, "192.0.2.1"), read(1, 10));
+            book.note(reader("GPTBot", proof, "192.0.2.1"), ClientKind::Crawler, read(1, 10));
             assert_eq!(book.of(&reader("GPTBot", proof, "192.0.2.200")).len(), 1);
             assert!(book.of(&reader("GPTBot", proof, "192.0.3.1")).is_empty());
         }
         assert!(book.of(&reader("GPTBot", Proof::Confirmed, "192.0.2.1")).is_empty());
-        book.note(reader("GPTBot", Proof::Confirmed, "192.0.2.1"), read(1, 10));
+        book.note(reader("GPTBot", Proof::Confirmed, "192.0.2.1"), ClientKind::Crawler, read(1, 10));
         assert_eq!(book.of(&reader("GPTBot", Proof::Confirmed, "203.0.113.1")).len(), 1);
     }
 
@@ -307,13 +261,13 @@ mod tests {
         };
         let (fetcher, crawler) =
             (of(ClientKind::Fetcher, Some("Signer")), of(ClientKind::Crawler, Some("Signer")));
-        book.note(fetcher.clone(), read(1, 10));
+        book.note(fetcher.clone(), ClientKind::Fetcher, read(1, 10));
         assert_eq!(book.readers_of(read(1, 10).rules, |_| true), 0);
-        book.note(crawler.clone(), read(1, 20));
+        book.note(crawler.clone(), ClientKind::Crawler, read(1, 20));
         assert_eq!((book.of(&fetcher).len(), book.of(&crawler).len()), (2, 2));
         assert_eq!(book.readers_of(read(1, 10).rules, |_| true), 1);
         // Without a name, the kind is all that there is.
-        book.note(of(ClientKind::Tool, None), read(1, 10));
+        book.note(of(ClientKind::Tool, None), ClientKind::Tool, read(1, 10));
         assert!(book.of(&of(ClientKind::Unnamed, None)).is_empty());
     }
 
@@ -321,11 +275,11 @@ mod tests {
     fn readers_are_counted_by_crawler() {
         let book = ReadBook::default();
         for address in ["192.0.2.1", "198.51.100.1"] {
-            book.note(reader("GPTBot", Proof::Unchecked, address), read(1, 10));
+            book.note(reader("GPTBot", Proof::Unchecked, address), ClientKind::Crawler, read(1, 10));
         }
-        book.note(reader("bingbot", Proof::Unchecked, "192.0.2.1"), read(1, 10));
+        book.note(reader("bingbot", Proof::Unchecked, "192.0.2.1"), ClientKind::Crawler, read(1, 10));
         let tool = identity(ClientKind::Tool, "curl");
-        book.note(ReaderId::new("example.org", &tool, Proof::Unchecked, None), read(1, 10));
+        book.note(ReaderId::new("example.org", &tool, Proof::Unchecked, None), ClientKind::Tool, read(1, 10));
         let rules = read(1, 10).rules;
         assert_eq!(book.readers_of(rules, |host| host == "example.org"), 2);
         assert_eq!(book.readers_of(rules, |_| false), 0);
@@ -335,7 +289,11 @@ mod tests {
     fn a_full_book_takes_up_what_is_new_and_keeps_the_most() {
         let book = ReadBook::default();
         for number in 0..READERS {
-            book.note(reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"), read(1, 10));
+            book.note(
+                reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"),
+                ClientKind::Crawler,
+                read(1, 10),
+            );
         }
         let subject = "{\"site\":\"example.org\",\"crawler\":\"GPTBot\",\"client\":\"crawler\",\"purpose\":null,\"proof\":\"confirmed\"}";
         let rules = read(1, 10).rules.to_string();
@@ -350,7 +308,11 @@ mod tests {
     fn the_book_is_bounded() {
         let book = ReadBook::default();
         for number in 0..(READERS as u64 + 10) {
-            book.note(reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"), read(1, number));
+            book.note(
+                reader(&number.to_string(), Proof::Confirmed, "192.0.2.1"),
+                ClientKind::Crawler,
+                read(1, number),
+            );
         }
         let readers = book.readers.lock();
         assert!(readers.len() <= READERS);

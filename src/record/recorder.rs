@@ -5,13 +5,10 @@
 use super::event::{AddressDetail, EventKind, Occurrence};
 use super::reads::ReaderId;
 use super::rows::whole_micros;
-use super::store::{
-    CrawlerCounts, Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter, spawn,
-};
+use super::store::{CrawlerCounts, Message, ShownState, StoreFile, StoreOptions, StoreStatus, StoreWriter};
 use super::tables::{ReadKey, ReadSum};
 use super::tally::{
-    CountSubject, CountedRequest, InForce, KeptEvent, SeenInstants, SubjectRef, Tally, is_known, micros,
-    network,
+    CountedDecision, FullEvent, InForce, SeenInstants, SubjectRef, Tally, is_known, micros, network,
 };
 use crate::decide::{NoticeTime, Read, VersionId};
 use crate::identify::{Identity, Proof};
@@ -33,15 +30,6 @@ pub struct Recorder {
     shown: Arc<ShownState>,
     messages: Sender<Message>,
     writer: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// An event that is wanted in full, once the request is over.
-#[derive(Clone, Debug)]
-pub struct FullEvent {
-    subject: CountSubject,
-    is_known: bool,
-    /// All but its line.
-    event: KeptEvent,
 }
 
 /// A complete read of robots.txt.
@@ -76,8 +64,8 @@ impl Recorder {
     pub fn start(options: &StoreOptions) -> io::Result<Self> {
         let tally = Arc::new(Tally::default());
         let writer = StoreWriter::new(StoreFile::new(options.path.clone()), options.clone());
-        let shown = writer.shown();
-        let (messages, thread) = spawn(writer, Arc::clone(&tally))?;
+        let shown = Arc::clone(&writer.shown);
+        let (messages, thread) = writer.start(Arc::clone(&tally))?;
         Ok(Self { tally, shown, messages, writer: Mutex::new(Some(thread)) })
     }
 
@@ -85,13 +73,15 @@ impl Recorder {
     /// [`Self::keep`] when its request is over.
     #[must_use = "an event that is wanted in full is kept by `keep`"]
     pub fn count(&self, occurrence: &Occurrence<'_>, kind: EventKind) -> Option<FullEvent> {
-        let entry = CountedRequest::of(occurrence, kind);
-        let CountedRequest { subject, is_known, decision, at, address, .. } = entry;
-        let is_wanted = self.tally.shard(subject).count(&entry);
-        is_wanted.then(|| {
-            let (decision, network) = ((&decision).into(), address.map(network));
-            let event = KeptEvent { decision, at, line: Box::default(), network };
-            FullEvent { subject: (&subject).into(), is_known, event }
+        let subject = SubjectRef::of(occurrence.site, occurrence.identity, occurrence.proof);
+        let is_wanted = self.tally.shard(subject).count(occurrence, kind);
+        is_wanted.then(|| FullEvent {
+            subject: (&subject).into(),
+            is_known: is_known(occurrence.identity),
+            decision: CountedDecision::of(occurrence, kind),
+            at: micros(occurrence.now),
+            line: Box::default(),
+            network: occurrence.facts.address.map(network),
         })
     }
 
@@ -103,19 +93,18 @@ impl Recorder {
 
     /// Keeps an event in full: its line of the journal.
     pub fn keep(&self, wanted: FullEvent, line: String) {
-        let kept = KeptEvent { line: line.into(), ..wanted.event };
-        let subject = wanted.subject.borrowed();
-        self.tally.shard(subject).keep(subject, wanted.is_known, kept);
+        let mut shard = self.tally.shard(wanted.subject.borrowed());
+        shard.keep(FullEvent { line: line.into(), ..wanted });
     }
 
     /// Notes a complete read of robots.txt.
     pub fn read(&self, read: &CompleteRead) {
-        let subject = SubjectRef::of(&read.site, &read.identity, read.reader.proof());
-        let network = read.reader.network().filter(|_| read.addresses != AddressDetail::None);
+        let subject = SubjectRef::of(&read.site, &read.identity, read.reader.proof);
+        let network = read.reader.network.filter(|_| read.addresses != AddressDetail::None);
         let key = ReadKey {
             version: read.version,
             in_force: micros(read.in_force),
-            host: read.reader.host().into(),
+            host: (*read.reader.host).into(),
             network: network.map(|network| network.to_string().into()),
             chosen: Some(read.chosen.clone()),
         };
@@ -127,13 +116,13 @@ impl Recorder {
     /// again what is in force already changes nothing.
     pub fn in_force(&self, site: &str, bytes: Option<&[u8]>, since: SystemTime) {
         let (site, bytes) = (site.into(), bytes.map(Arc::from));
-        self.tally.versions().in_force(InForce { site, bytes, since: micros(since) });
+        self.tally.common().in_force(InForce { site, bytes, since: micros(since) });
     }
 
     /// Notes that someone else, such as a cache in front of the gateway, may answer requests for a site's robots.txt, and
     /// what shows it: then a crawler that was not seen to read it may have read it all the same.
     pub fn reads_go_unseen(&self, site: &str, reason: &'static str, at: SystemTime) {
-        self.tally.unseen.note(site, reason, micros(at));
+        self.tally.reads_go_unseen(site, reason, micros(at));
     }
 
     /// The name that came in the last day in place of those of a site's visitors.
@@ -144,7 +133,8 @@ impl Recorder {
     /// Notes when rows of what is served were written last. The store remembers it, so that rows that are lost, or older
     /// ones, are told from a first start.
     pub fn set_rows_noted(&self, noted: NoticeTime) {
-        self.tally.rows_noted.fetch_max(whole_micros(noted.0), Ordering::Relaxed);
+        let mut common = self.tally.common();
+        common.rows_noted = common.rows_noted.max(whole_micros(noted.0));
     }
 
     /// Whether a store was begun since this was asked last: it does not know yet what is in force.
@@ -154,7 +144,7 @@ impl Recorder {
 
     /// Notes that the fleet has everything up to this piece of the outbox.
     pub fn fleet_has(&self, mark: i64) {
-        // A writer that has ended notes it when the fleet says it again.
+        // What is not noted is noted with what the fleet has next.
         let _ = self.messages.send(Message::Taken(mark));
     }
 

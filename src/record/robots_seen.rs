@@ -1,18 +1,14 @@
 //! When requests for robots.txt came through other proxies, by host: for which hosts these pass them on, and since when.
 //!
-//! Kept in a file of the state folder, since a proxy goes on passing them on while the gateway is started anew. Without one
-//! that can be read nobody is accused at a host until the next such request.
+//! Kept beside the rows, since a proxy goes on passing them on while the gateway is started anew. Where they are lost nobody is
+//! accused at a host until the next such request.
 
-use super::files::replace_file;
 use super::rows::WrittenTime;
 use crate::decide::NoticeTime;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::Path;
 use std::time::Duration;
 
 /// How long robots.txt is taken to come through after it last did.
@@ -20,12 +16,6 @@ const SEEN_FOR: Duration = Duration::from_secs(24 * 3_600);
 
 /// How many hosts are kept that the configuration does not name: with a wildcard or a default site clients make them up.
 const HOSTS: usize = 4_096;
-
-/// The file, in the state folder.
-const FILE: &str = "robots-seen";
-
-/// More than the file can have: a host has 255 bytes at most.
-const MOST_BYTES: u64 = 2 * 1024 * 1024;
 
 /// A span of requests for the robots.txt of a host, with less than a day between one and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -36,6 +26,9 @@ pub struct RobotsTxtSpan {
     /// When the last one did.
     #[serde(with = "WrittenTime")]
     pub last: NoticeTime,
+    /// Whether the configuration names the host.
+    #[serde(skip)]
+    is_named: bool,
 }
 
 impl RobotsTxtSpan {
@@ -44,15 +37,10 @@ impl RobotsTxtSpan {
     }
 }
 
-/// What was seen of a host.
-#[derive(Clone, Copy, Debug)]
-struct SeenHost {
-    span: RobotsTxtSpan,
-    /// Whether the configuration names it.
-    is_named: bool,
-}
+type SeenHosts = HashMap<Box<str>, RobotsTxtSpan>;
 
-type SeenHosts = HashMap<Box<str>, SeenHost>;
+/// Spans by host, for the next start.
+pub type KeptSpans = BTreeMap<Box<str>, RobotsTxtSpan>;
 
 /// The spans of all hosts.
 #[derive(Debug, Default)]
@@ -64,62 +52,45 @@ impl RobotsTxtSpans {
     /// Notes that the robots.txt of `host` was asked for. A host that the configuration names is never given up for others.
     pub fn note(&self, host: &str, is_named: bool, now: NoticeTime) {
         let mut hosts = self.hosts.lock();
-        let span = RobotsTxtSpan { since: now, last: now };
-        if let Some(seen) = hosts.get_mut(host).filter(|seen| !seen.span.has_ended(now)) {
-            (seen.span.last, seen.is_named) = (seen.span.last.max(now), is_named);
+        if let Some(seen) = hosts.get_mut(host).filter(|seen| !seen.has_ended(now)) {
+            (seen.last, seen.is_named) = (seen.last.max(now), is_named);
             return;
         }
         hosts.remove(host);
-        add(&mut hosts, host.into(), SeenHost { span, is_named }, now);
+        add(&mut hosts, host.into(), RobotsTxtSpan { since: now, last: now, is_named }, now);
     }
 
     /// What was seen of `host`; `None` where that was nothing, or is too long ago to say that it goes on.
     pub fn of(&self, host: &str, now: NoticeTime) -> Option<RobotsTxtSpan> {
-        self.hosts.lock().get(host).map(|seen| seen.span).filter(|span| !span.has_ended(now))
+        self.hosts.lock().get(host).copied().filter(|span| !span.has_ended(now))
     }
 
     /// Everything that goes on.
-    pub fn all(&self, now: NoticeTime) -> Vec<(Box<str>, RobotsTxtSpan)> {
+    pub fn all(&self, now: NoticeTime) -> KeptSpans {
         let hosts = self.hosts.lock();
-        let open = hosts.iter().filter(|(_, seen)| !seen.span.has_ended(now));
-        open.map(|(host, seen)| (host.clone(), seen.span)).collect()
+        let open = hosts.iter().filter(|(_, span)| !span.has_ended(now));
+        open.map(|(host, span)| (host.clone(), *span)).collect()
     }
 
     /// Takes up what was seen before. What lies ahead of the clock is another clock's.
-    pub fn restore(&self, folder: &Path, now: NoticeTime) {
+    pub fn restore(&self, kept: &KeptSpans, now: NoticeTime) {
         let mut hosts = self.hosts.lock();
-        for (host, span) in read(folder) {
-            if span.since <= span.last && span.last <= now {
-                add(&mut hosts, host, SeenHost { span, is_named: false }, now);
-            }
+        for (host, span) in kept.iter().filter(|(_, span)| span.last <= now) {
+            add(&mut hosts, host.clone(), *span, now);
         }
-    }
-
-    /// Writes what is known for the next start. Where two processes do, the last one has taken up what the other had.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn save(&self, folder: &Path) -> io::Result<()> {
-        let known: BTreeMap<Box<str>, RobotsTxtSpan> =
-            self.hosts.lock().iter().map(|(host, seen)| (host.clone(), seen.span)).collect();
-        if known == read(folder) {
-            return Ok(());
-        }
-        replace_file(&folder.join(FILE), &serde_json::to_vec(&known)?)
     }
 }
 
 /// Adds a host. Where there is no room, one goes that the configuration does not name: one whose span has ended, else the
 /// newest, and of those that were seen only once where there are any. So hosts that clients make up push out each other,
 /// and none that has been seen for a day.
-fn add(hosts: &mut SeenHosts, host: Box<str>, seen: SeenHost, now: NoticeTime) {
+fn add(hosts: &mut SeenHosts, host: Box<str>, seen: RobotsTxtSpan, now: NoticeTime) {
     if hosts.len() >= HOSTS {
         let others = hosts.iter().filter(|(_, other)| !other.is_named);
-        let newest = others.max_by_key(|(_, SeenHost { span, .. })| {
-            (span.has_ended(now), span.since == span.last, span.since)
-        });
-        let is_old = |span: RobotsTxtSpan| now.since(span.since) >= SEEN_FOR && !span.has_ended(now);
-        match newest.filter(|(_, newest)| !is_old(newest.span)).map(|(newest, _)| newest.clone()) {
+        let newest =
+            others.max_by_key(|(_, span)| (span.has_ended(now), span.since == span.last, span.since));
+        let is_old = |span: &RobotsTxtSpan| now.since(span.since) >= SEEN_FOR && !span.has_ended(now);
+        match newest.filter(|(_, newest)| !is_old(newest)).map(|(newest, _)| newest.clone()) {
             Some(newest) => drop(hosts.remove(&newest)),
             None if seen.is_named => {}
             None => return,
@@ -128,16 +99,9 @@ fn add(hosts: &mut SeenHosts, host: Box<str>, seen: SeenHost, now: NoticeTime) {
     hosts.insert(host, seen);
 }
 
-fn read(folder: &Path) -> BTreeMap<Box<str>, RobotsTxtSpan> {
-    let mut bytes = Vec::new();
-    let file = File::open(folder.join(FILE)).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
-    file.ok().and_then(|_| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     const DAY: u64 = 24 * 3_600;
 
@@ -146,7 +110,7 @@ mod tests {
     }
 
     const fn span(since: u64, last: u64) -> RobotsTxtSpan {
-        RobotsTxtSpan { since: at(since), last: at(last) }
+        RobotsTxtSpan { since: at(since), last: at(last), is_named: false }
     }
 
     #[test]
@@ -159,25 +123,19 @@ mod tests {
         assert_eq!(spans.of("a", at(9 + 2 * DAY)), None);
         assert_eq!(spans.of("b", at(10)), None);
         spans.note("a", false, at(10 + 2 * DAY));
-        assert_eq!(spans.all(at(10 + 2 * DAY)), [("a".into(), span(10 + 2 * DAY, 10 + 2 * DAY))]);
+        assert_eq!(spans.all(at(10 + 2 * DAY)), [("a".into(), span(10 + 2 * DAY, 10 + 2 * DAY))].into());
     }
 
     #[test]
     fn what_was_seen_is_known_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let [first, second] = [(); 2].map(|()| RobotsTxtSpans::default());
-        first.save(folder.path()).unwrap();
-        assert!(!folder.path().join(FILE).exists(), "nothing was seen");
+        let [first, second, other_clock] = [(); 3].map(|()| RobotsTxtSpans::default());
         first.note("a", false, at(10));
         first.note("a", false, at(30));
-        first.save(folder.path()).unwrap();
-        second.restore(folder.path(), at(50));
+        let kept = first.all(at(40));
+        second.restore(&kept, at(50));
         assert_eq!(second.of("a", at(50)), Some(span(10, 30)));
-        let other_clock = RobotsTxtSpans::default();
-        other_clock.restore(folder.path(), at(20));
+        other_clock.restore(&kept, at(20));
         assert_eq!(other_clock.of("a", at(20)), None, "it lies ahead of the clock");
-        fs::write(folder.path().join(FILE), "{\"host\":\"a\"}\n\u{fffd}\n").unwrap();
-        assert_eq!(read(folder.path()), BTreeMap::new());
     }
 
     #[test]

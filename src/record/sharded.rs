@@ -5,7 +5,9 @@
 //! nothing, but two counters that are read together may be of slightly different moments.
 
 use std::array;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use strum::VariantArray;
 
 /// How many copies there are. More threads than that share, and are right all the same.
 const COPIES: usize = 8;
@@ -20,15 +22,15 @@ thread_local! {
 /// One thread's counters. Two cache lines apart from the next: processors fetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Copy<const N: usize>([AtomicU64; N]);
+struct ThreadCopy<const N: usize>([AtomicU64; N]);
 
 /// `N` counters, all zero at first.
 #[derive(Debug)]
-pub(super) struct Sharded<const N: usize>(Box<[Copy<N>; COPIES]>);
+pub(super) struct Sharded<const N: usize>(Box<[ThreadCopy<N>; COPIES]>);
 
 impl<const N: usize> Default for Sharded<N> {
     fn default() -> Self {
-        Self(Box::new(array::from_fn(|_| Copy(array::from_fn(|_| AtomicU64::new(0))))))
+        Self(Box::new(array::from_fn(|_| ThreadCopy(array::from_fn(|_| AtomicU64::new(0))))))
     }
 }
 
@@ -50,10 +52,36 @@ impl<const N: usize> Sharded<N> {
             .map(|counter| counter.load(Ordering::Relaxed))
             .fold(0, u64::wrapping_add)
     }
+}
 
-    /// The counters in their order, each with what it counts.
-    pub(super) fn of<T>(&self, counted: impl IntoIterator<Item = T>) -> impl Iterator<Item = (T, u64)> {
-        counted.into_iter().enumerate().map(|(index, counted)| (counted, self.get(index)))
+/// A counter for each of the `N` values of an enum.
+#[derive(Debug)]
+pub struct Counters<K, const N: usize>(Sharded<N>, PhantomData<K>);
+
+impl<K, const N: usize> Default for Counters<K, N> {
+    fn default() -> Self {
+        Self(Sharded::default(), PhantomData)
+    }
+}
+
+impl<K: VariantArray + Copy + PartialEq, const N: usize> Counters<K, N> {
+    /// Counts one.
+    pub fn count(&self, of: K) {
+        self.0.add(Self::index(of), 1);
+    }
+
+    /// How many were counted.
+    pub fn of(&self, of: K) -> u64 {
+        self.0.get(Self::index(of))
+    }
+
+    /// All counters.
+    pub fn all(&self) -> impl Iterator<Item = (K, u64)> {
+        K::VARIANTS.iter().map(|of| (*of, self.of(*of)))
+    }
+
+    fn index(of: K) -> usize {
+        K::VARIANTS.iter().position(|known| *known == of).unwrap_or(N)
     }
 }
 

@@ -26,15 +26,15 @@ mod sqlite;
 mod write;
 mod writer;
 
+pub use super::tables::OTHER_PATHS;
 pub use copy::copy as copy_store;
 pub use error::{StoreError, StoreErrorKind};
 pub use outbox::{OutboxBatch, OutboxReader, OutboxState};
 pub use reader::{Filter, ReadTotal, SampleEvent, StoreReader, VersionRecord, Window};
-pub use write::OTHER as OTHER_PATHS;
 pub use writer::{CrawlerCounts, StoreStatus};
 
 pub(super) use open::StoreFile;
-pub(super) use writer::{Message, ShownState, StoreWriter, spawn};
+pub(super) use writer::{Message, ShownState, StoreWriter};
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,4 +56,4 @@ pub struct StoreOptions {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -6,7 +6,6 @@
 use super::hexadecimal;
 use super::missing::Missing;
 use super::rows::whole_micros;
-use super::store::OTHER_PATHS;
 use super::tally::{CountSubject, CountedDecision, PathCounts, SeenInstants};
 use super::word;
 use crate::decide::{Read, RulesId, VersionId};
@@ -14,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+
+/// The host or target that stands for all that found no room.
+pub const OTHER_PATHS: &str = "(other)";
 
 /// What a subject or a decision is called in every store: digits of a digest of all that it is.
 pub type RowId = Box<str>;
@@ -125,16 +127,12 @@ pub struct Tables {
 impl Tables {
     /// Notes who a row is of.
     pub fn subject(&mut self, subject: &CountSubject) -> RowId {
-        let id = id(subject);
-        self.subjects.insert(id.clone(), subject.clone());
-        id
+        noted(&mut self.subjects, subject)
     }
 
     /// Notes what a row is of.
     pub fn decision(&mut self, decision: &CountedDecision) -> RowId {
-        let id = id(decision);
-        self.decisions.insert(id.clone(), decision.clone());
-        id
+        noted(&mut self.decisions, decision)
     }
 
     /// Whether nothing happened.
@@ -172,14 +170,6 @@ impl Tables {
             ..self
         }
     }
-
-    /// As JSON.
-    ///
-    /// # Errors
-    /// None: numbers and texts can be written.
-    pub fn json(&self) -> serde_json::Result<String> {
-        serde_json::to_string(self)
-    }
 }
 
 /// The name of a subject or a decision as JSON, by which it is one everywhere.
@@ -188,10 +178,12 @@ pub(super) fn name(of: &impl Serialize) -> String {
     serde_json::to_string(of).unwrap_or_default()
 }
 
-fn id(of: &impl Serialize) -> RowId {
+fn noted<T: Clone + Serialize>(all: &mut BTreeMap<RowId, T>, of: &T) -> RowId {
     let mut id = hexadecimal(&Sha256::digest(name(of)));
     id.truncate(32);
-    id.into()
+    let id = RowId::from(id);
+    all.insert(id.clone(), of.clone());
+    id
 }
 
 fn by_key<K: Ord, V: Copy>(mut rows: Vec<(K, V)>, mut add: impl FnMut(&mut V, V)) -> Vec<(K, V)> {
@@ -241,7 +233,7 @@ mod tests {
             more.presence.push(((0, who.clone()), (10 - i64::try_from(count).unwrap(), 20)));
             rows.add(more);
         }
-        let summed: Tables = serde_json::from_str(&rows.summed().json().unwrap()).unwrap();
+        let summed: Tables = serde_json::from_str(&serde_json::to_string(&rows.summed()).unwrap()).unwrap();
         assert_eq!(summed.rollups, [((60, 120, who.clone(), what), 3)]);
         let counts = PathCounts { allowed: 3, refused: 2, ..PathCounts::default() };
         assert_eq!(summed.paths, [((0, who.clone(), "/x".into()), counts)]);

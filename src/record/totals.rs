@@ -9,8 +9,8 @@ use super::doors::DoorTotals;
 use super::event::EventKind;
 use super::latency::JudgingLatency;
 use super::origins::OriginTotals;
-use super::sharded::Sharded;
-use super::unknown_hosts::{UnknownHost, UnknownHosts};
+use super::sharded::{Counters, Sharded};
+use super::unknown_hosts::UnknownHosts;
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Proof};
 use arc_swap::ArcSwap;
@@ -59,9 +59,12 @@ const VERDICTS: usize = RequestClass::VERDICTS.len();
 #[derive(Debug, Default)]
 pub struct SiteTotals {
     verdicts: Sharded<{ ClientKind::COUNT * VERDICTS }>,
-    refusals: Sharded<{ ClientKind::COUNT }>,
-    slowed: Sharded<{ ClientKind::COUNT }>,
-    proofs: Sharded<{ Proof::COUNT }>,
+    /// Refusals by client.
+    pub refusals: Counters<ClientKind, { ClientKind::COUNT }>,
+    /// Requests answered 429 for their pace, by client; they are no refusals.
+    pub slowed: Counters<ClientKind, { ClientKind::COUNT }>,
+    /// Judged requests by what supported the name they gave.
+    pub proofs: Counters<Proof, { Proof::COUNT }>,
     robots: Sharded<{ ROBOTS_STATUSES.len() }>,
 }
 
@@ -70,10 +73,10 @@ impl SiteTotals {
         self.verdicts.add(client as usize * VERDICTS + class.index(), 1);
         match class {
             RequestClass::Judged(kind, action) => {
-                self.proofs.add(proof as usize, 1);
+                self.proofs.count(proof);
                 if action.keeps_out() {
                     let counters = if kind == EventKind::Pace { &self.slowed } else { &self.refusals };
-                    counters.add(client as usize, 1);
+                    counters.count(client);
                 }
             }
             RequestClass::RobotsTxt(status) => {
@@ -97,24 +100,9 @@ impl SiteTotals {
         })
     }
 
-    /// Refusals by client, for those that can be refused.
-    pub fn refusals(&self) -> impl Iterator<Item = (ClientKind, u64)> {
-        of_judged(&self.refusals)
-    }
-
-    /// Requests answered 429 for their pace, by client; they are no refusals.
-    pub fn slowed(&self) -> impl Iterator<Item = (ClientKind, u64)> {
-        of_judged(&self.slowed)
-    }
-
-    /// Judged requests by what supported the name they gave.
-    pub fn proofs(&self) -> impl Iterator<Item = (Proof, u64)> {
-        self.proofs.of(Proof::VARIANTS.iter().copied())
-    }
-
     /// Answers to `/robots.txt` by status.
     pub fn robots(&self) -> impl Iterator<Item = (u16, u64)> {
-        self.robots.of(ROBOTS_STATUSES)
+        ROBOTS_STATUSES.into_iter().enumerate().map(|(index, status)| (status, self.robots.get(index)))
     }
 
     fn of_verdict(&self, wanted: usize) -> u64 {
@@ -122,22 +110,19 @@ impl SiteTotals {
     }
 }
 
-fn of_judged(counters: &Sharded<{ ClientKind::COUNT }>) -> impl Iterator<Item = (ClientKind, u64)> {
-    counters.of(ClientKind::VARIANTS.iter().copied()).filter(|(client, _)| client.is_judged())
-}
-
 /// Counters that any thread may raise. None is ever lost: they depend on no queue.
 #[derive(Debug, Default)]
 pub struct Totals {
     requests: Sharded<1>,
-    sites: ArcSwap<BTreeMap<Box<str>, Arc<SiteTotals>>>,
+    /// The counters of every site there was since the start, by name.
+    pub sites: ArcSwap<BTreeMap<Box<str>, Arc<SiteTotals>>>,
     faults: AtomicU64,
     malformed: AtomicU64,
     no_site: AtomicU64,
-    /// Requests with a browser's header from addresses of a crawler, by its name.
-    hidden: Mutex<BTreeMap<Arc<str>, u64>>,
-    /// Which hosts those were for.
-    unknown_hosts: UnknownHosts,
+    /// Requests with a browser's header from addresses of a crawler of the catalogue, by its name.
+    pub hidden: Mutex<BTreeMap<Arc<str>, u64>>,
+    /// The hosts of requests that are for no site's.
+    pub unknown_hosts: UnknownHosts,
     /// How long judging took, robots.txt being answered included.
     pub judging: JudgingLatency,
     /// What is asked of origins.
@@ -208,21 +193,6 @@ impl Totals {
         self.unknown_hosts.note(host, now)
     }
 
-    /// Counts one request with a browser's header from an address of `crawler`, which the catalogue names.
-    pub fn hidden(&self, crawler: &Arc<str>) {
-        *self.hidden.lock().entry(Arc::clone(crawler)).or_default() += 1;
-    }
-
-    /// How many there were, by crawler.
-    pub fn hidden_visits(&self) -> BTreeMap<Arc<str>, u64> {
-        self.hidden.lock().clone()
-    }
-
-    /// The hosts that such requests were for.
-    pub fn unknown_hosts(&self) -> Vec<UnknownHost> {
-        self.unknown_hosts.all()
-    }
-
     /// The counters of a site, which exist from now on.
     pub fn site(&self, name: &str) -> Arc<SiteTotals> {
         self.sites.rcu(|sites| {
@@ -236,14 +206,9 @@ impl Totals {
         self.sites.load().get(name).map(Arc::clone).unwrap_or_default()
     }
 
-    /// The counters of every site there was since the start, by name.
-    pub fn sites(&self) -> Arc<BTreeMap<Box<str>, Arc<SiteTotals>>> {
-        self.sites.load_full()
-    }
-
     /// The counts now.
     pub fn snapshot(&self) -> TotalsSnapshot {
-        let sites = self.sites();
+        let sites = self.sites.load();
         let of = |index| sites.values().map(|site| site.of_verdict(index)).sum();
         let sum = |count: fn(&SiteTotals) -> u64| sites.values().map(|site| count(site)).sum();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -255,8 +220,8 @@ impl Totals {
             variants: of(EventKind::Variant as usize),
             spoofed: of(EventKind::Spoof as usize),
             too_fast: of(EventKind::Pace as usize),
-            slowed: sum(|site| site.slowed().map(|(_, count)| count).sum()),
-            refused: sum(|site| site.refusals().map(|(_, count)| count).sum()),
+            slowed: sum(|site| site.slowed.all().map(|(_, count)| count).sum()),
+            refused: sum(|site| site.refusals.all().map(|(_, count)| count).sum()),
             robots_txt: sum(|site| site.robots().map(|(_, count)| count).sum()),
             faults: read(&self.faults),
             malformed: read(&self.malformed),
@@ -333,13 +298,13 @@ mod tests {
                 });
             }
         });
-        let sites = totals.sites();
+        let sites = totals.sites.load();
         assert_eq!(sites.keys().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "c", "d"]);
         for site in sites.values() {
             let found: Vec<_> = site.verdicts().filter(|(.., count)| *count > 0).collect();
             assert_eq!(found, [(ClientKind::Tool, "violation", 800)]);
-            assert_eq!(site.refusals().map(|(_, count)| count).sum::<u64>(), 800);
-            assert_eq!(site.proofs().collect::<Vec<_>>()[2], (Proof::Unchecked, 800));
+            assert_eq!(site.refusals.all().map(|(_, count)| count).sum::<u64>(), 800);
+            assert_eq!(site.proofs.all().collect::<Vec<_>>()[2], (Proof::Unchecked, 800));
         }
     }
 

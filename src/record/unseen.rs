@@ -3,8 +3,7 @@
 //! Then it cannot be said of a crawler that it read nothing. What showed it is kept with the site and the time, because a
 //! report of next month is to know it, too.
 
-use super::missing::{Missing, MissingWhat};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -41,39 +40,27 @@ pub enum Reads {
     Partial,
 }
 
-/// What is not written yet. Who notes the same again within the hour only reads.
+/// When what was noted last of a site, in microseconds. Who notes the same again within the hour only reads.
 #[derive(Debug, Default)]
-pub(super) struct UnseenNotes {
-    last: RwLock<HashMap<&'static str, HashMap<Box<str>, i64>>>,
-    waiting: Mutex<Vec<Missing>>,
-}
+pub(super) struct UnseenNotes(RwLock<HashMap<&'static str, HashMap<Box<str>, i64>>>);
 
 impl UnseenNotes {
-    pub(super) fn note(&self, site: &str, reason: &'static str, at: i64) {
-        if self.last(site, reason).is_some_and(|last| at.abs_diff(last) < EVERY.unsigned_abs()) {
-            return;
+    /// Notes what shows it; `false` where that was noted within the hour.
+    pub(super) fn note(&self, site: &str, reason: &'static str, at: i64) -> bool {
+        let is_news = self.last(site, reason).is_none_or(|last| at.abs_diff(last) >= EVERY.unsigned_abs());
+        if is_news {
+            self.0.write().entry(reason).or_default().insert(site.into(), at);
         }
-        let mut last = self.last.write();
-        last.entry(reason).or_default().insert(site.into(), at);
-        drop(last);
-        self.waiting
-            .lock()
-            .push(Missing { site: site.into(), ..Missing::new(MissingWhat::Reads, reason, (at, at), None) });
+        is_news
     }
 
-    /// When that was noted last, in microseconds.
     fn last(&self, site: &str, reason: &'static str) -> Option<i64> {
-        self.last.read().get(reason)?.get(site).copied()
+        self.0.read().get(reason)?.get(site).copied()
     }
 
     /// The stand-in for the names of a site's visitors that has come since `since`.
     pub(super) fn stand_in(&self, site: &str, since: i64) -> Option<&'static str> {
         STAND_INS.into_iter().find(|name| self.last(site, name).is_some_and(|last| last >= since))
-    }
-
-    /// Takes what waits.
-    pub(super) fn take(&self) -> Vec<Missing> {
-        std::mem::take(&mut *self.waiting.lock())
     }
 }
 
@@ -84,22 +71,16 @@ mod tests {
     #[test]
     fn a_site_is_noted_once_an_hour() {
         let notes = UnseenNotes::default();
-        for at in [0, 1, EVERY - 1, EVERY, EVERY + 1] {
-            notes.note("a", "CF-Ray", at);
-        }
-        notes.note("b", "CDN-Loop", 5);
-        let at: Vec<_> = notes.take().iter().map(|noted| (noted.site.to_string(), noted.from)).collect();
-        assert_eq!(at, [("a".to_owned(), 0), ("a".to_owned(), EVERY), ("b".to_owned(), 5)]);
-        assert!(notes.take().is_empty());
+        let news = [0, 1, EVERY - 1, EVERY, EVERY + 1].map(|at| notes.note("a", "CF-Ray", at));
+        assert_eq!(news, [true, false, false, true, false]);
+        assert!(notes.note("b", "CF-Ray", 5) && notes.note("b", "CDN-Loop", 5));
     }
 
     #[test]
     fn each_reason_is_noted_and_a_stand_in_is_known_for_its_site() {
         let notes = UnseenNotes::default();
-        for reason in ["X-Amz-Cf-Id", "Amazon CloudFront", "X-Amz-Cf-Id", "Amazon CloudFront"] {
-            notes.note("a", reason, 7);
-        }
-        assert_eq!(notes.take().len(), 2);
+        let reasons = ["X-Amz-Cf-Id", "Amazon CloudFront", "X-Amz-Cf-Id", "Amazon CloudFront"];
+        assert_eq!(reasons.map(|reason| notes.note("a", reason, 7)), [true, true, false, false]);
         assert_eq!(notes.stand_in("a", 7), Some("Amazon CloudFront"));
         assert_eq!((notes.stand_in("a", 8), notes.stand_in("b", 0)), (None, None));
     }

@@ -62,12 +62,12 @@ pub(super) fn of(
             }
             let name = subject.crawler.as_deref().unwrap_or_default().to_ascii_lowercase();
             let own: &mut CountsBefore = crawlers.entry(name).or_default();
-            let is_pace = |decision: &CountedDecision| decision.kind == EventKind::Pace;
+            let is_refused =
+                |decision: &CountedDecision| decision.action.keeps_out() && decision.kind != EventKind::Pace;
             for counts in [own, &mut all] {
                 counts.requests += activity.requests(|_| true);
                 counts.violations += activity.requests(|decision| decision.kind == EventKind::Violation);
-                counts.refused +=
-                    activity.requests(|decision| decision.action.keeps_out() && !is_pace(decision));
+                counts.refused += activity.requests(is_refused);
             }
         }
     }
@@ -77,26 +77,19 @@ pub(super) fn of(
 impl PeriodBefore {
     /// How much `now`, of a time of this length, is beside what was `before`, in few words. Both are taken by the hour,
     /// since the time before may be a little longer.
-    #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
     pub fn change(&self, now: u64, before: u64, window: &Window) -> String {
-        let length =
-            |from, to: SystemTime| to.duration_since(from).unwrap_or_default().as_secs_f64().max(1.0);
         if before == 0 {
             return if now == 0 { "as before" } else { "none before" }.to_owned();
         }
-        let rate = now as f64 / length(window.from, window.to);
-        let change = rate / (before as f64 / length(self.from, self.to));
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is rounded, and positive"
-        )]
-        let (percent, times) = (((change - 1.0).abs() * 100.0).round() as u64, change.round() as u64);
-        match percent {
-            0 => "as before".to_owned(),
-            _ if times >= 10 => format!("{} times", grouped(times)),
-            _ if change > 1.0 => format!("+{}\u{a0}%", grouped(percent)),
-            _ => format!("\u{2212}{percent}\u{a0}%"),
+        let length =
+            |from, to: SystemTime| u128::from(to.duration_since(from).unwrap_or_default().as_secs().max(1));
+        let before = u128::from(before) * length(window.from, window.to);
+        let percent = (u128::from(now) * length(self.from, self.to) * 100 + before / 2) / before;
+        match u64::try_from(percent).unwrap_or(u64::MAX) {
+            100 => "as before".to_owned(),
+            percent @ 950.. => format!("{} times", grouped(percent / 100 + percent % 100 / 50)),
+            percent @ 101.. => format!("+{}\u{a0}%", percent - 100),
+            percent => format!("\u{2212}{}\u{a0}%", 100 - percent),
         }
     }
 }

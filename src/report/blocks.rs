@@ -1,9 +1,9 @@
 //! What generated lines met, and which lines would stop those that took most and that robots.txt does not mention.
 
 use super::entry::ReportEntry;
-use super::question::CatalogueView;
-use crate::identify::{ClientKind, Proof, Purpose};
-use crate::robots::{Robots, compared, unmarked};
+use super::files::tokens;
+use crate::identify::{Catalogue, ClientKind, Purpose};
+use crate::robots::{Robots, unmarked};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ pub struct Blocked {
 /// What generated lines met, most first. What only borrows a name is not counted against it.
 pub(super) fn blocked(entries: &[ReportEntry]) -> Vec<Blocked> {
     let mut found: HashMap<(&str, Option<&str>), u64> = HashMap::new();
-    for entry in entries.iter().filter(|entry| entry.subject.proof != Proof::Contradicted) {
+    for entry in entries.iter().filter(|entry| !entry.subject.is_borrowed()) {
         for rule in &entry.rules {
             let source = rule.decision.rule.as_deref().and_then(|rule| unmarked(rule).1);
             if let Some(purpose) = source.and_then(|source| source.strip_prefix("block ")) {
@@ -66,33 +66,26 @@ pub struct Proposal {
 pub(super) fn proposals(
     entries: &[ReportEntry],
     files: &HashMap<Box<str>, Robots>,
-    known: &CatalogueView,
+    known: &Catalogue,
 ) -> Vec<Proposal> {
     let mut all: HashMap<&str, u64> = HashMap::new();
     let mut taken: HashMap<(&str, &str), (&ReportEntry, u64)> = HashMap::new();
     for entry in entries.iter().filter(|entry| entry.subject.client == ClientKind::Crawler) {
         *all.entry(&entry.subject.site).or_default() += entry.requests;
-        let Some(name) =
-            entry.subject.crawler.as_deref().filter(|_| entry.subject.proof != Proof::Contradicted)
-        else {
-            continue;
-        };
-        let open = entry.requests.saturating_sub(entry.violations);
-        taken.entry((&entry.subject.site, name)).or_insert((entry, 0)).1 += open;
+        if let Some(name) = entry.subject.crawler.as_deref().filter(|_| !entry.subject.is_borrowed()) {
+            let open = entry.requests.saturating_sub(entry.violations);
+            taken.entry((&entry.subject.site, name)).or_insert((entry, 0)).1 += open;
+        }
     }
     let mut proposals: Vec<Proposal> = Vec::new();
     for ((site, name), (entry, requests)) in taken {
         let purpose = entry.subject.purpose;
-        let (tokens, _) = known.tokens(&entry.subject);
+        let (tokens, _) = tokens(known, &entry.subject);
         let is_named = files.get(site).is_some_and(|robots| robots.group(&tokens, false).is_some());
         let is_many = requests * 100 >= all.get(site).copied().unwrap_or_default() * LEAST_SHARE;
-        let Some(first) =
-            tokens.first().filter(|first| !is_named && is_many && requests > 0 && is_plain(first))
-        else {
-            continue;
-        };
-        if purpose != Some(Purpose::Search) && known.has(name) {
-            let lines = format!("User-agent: {first}\nDisallow: /\n");
+        let is_wanted = is_many && requests > 0 && !is_named && purpose != Some(Purpose::Search);
+        if let Some(token) = plain_token(known, name).filter(|_| is_wanted) {
+            let lines = format!("User-agent: {token}\nDisallow: /\n");
             let purpose = purpose.map(Purpose::as_str);
             proposals.push(Proposal { site: site.into(), crawler: name.into(), purpose, requests, lines });
         }
@@ -100,18 +93,17 @@ pub(super) fn proposals(
     proposals.sort_by_key(|Proposal { site, requests, crawler, .. }| {
         (site.clone(), Reverse(*requests), crawler.clone())
     });
-    let mut count: HashMap<Box<str>, usize> = HashMap::new();
-    proposals.retain(|proposal| {
-        let count = count.entry(proposal.site.clone()).or_default();
-        *count += 1;
-        *count <= MOST
-    });
-    proposals
+    let by_site = proposals.chunk_by(|one, other| one.site == other.site);
+    by_site.flat_map(|of_site| of_site.iter().take(MOST)).cloned().collect()
 }
 
-/// Whether a token can be written into robots.txt and be found there.
-fn is_plain(token: &str) -> bool {
-    !compared(token).is_empty() && !token.contains(['#', '\n', '\r'])
+/// The token by which a crawler of the catalogue is named in robots.txt. Neither it nor the name holds anything that
+/// would have to be quoted there or in a command.
+pub(super) fn plain_token<'c>(known: &'c Catalogue, name: &str) -> Option<&'c str> {
+    let is_plain =
+        |text: &str| text.chars().all(|symbol| symbol.is_ascii_alphanumeric() || "-_. ".contains(symbol));
+    let token = known.get(name)?.tokens.first()?;
+    Some(&**token).filter(|token| is_plain(token) && is_plain(name))
 }
 
 /// A purpose as people say it.

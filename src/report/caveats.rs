@@ -45,12 +45,9 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
                 .to_owned(),
         );
     }
-    for entry in &report.crawlers {
-        let hidden = entry.hidden_words();
-        let who = [entry.subject.name(), &entry.subject.site];
-        found.extend(
-            hidden.map(|hidden| format!("{} at {}: {hidden}; nobody is judged for them.", who[0], who[1])),
-        );
+    for (entry, hidden) in report.crawlers.iter().filter_map(|entry| Some((entry, entry.hidden_words()?))) {
+        let (name, site) = (entry.subject.name(), &entry.subject.site);
+        found.push(format!("{name} at {site}: {hidden}; nobody is judged for them."));
     }
     let borrowed: BTreeSet<&str> = report.borrowed().map(|entry| entry.subject.name()).collect();
     if !borrowed.is_empty() {
@@ -65,44 +62,34 @@ pub(super) fn caveats(report: &Report) -> Vec<String> {
     found
 }
 
-/// Adds what one store lacks to what others do, as far as it is of the time and the sites.
-pub(super) fn add_missing(
-    [losses, unseen]: [&mut Vec<Missing>; 2],
-    found: Vec<Missing>,
-    question: &ReportQuestion,
-    window: &Window,
-) {
+/// The requests and the reads that stores lack, as far as they are of the time and the sites.
+pub(super) fn lacking(found: Vec<Missing>, question: &ReportQuestion, window: &Window) -> [Vec<Missing>; 2] {
+    let [mut losses, mut unseen] = [Vec::new(), Vec::new()];
     let wanted = |site: &str| question.site.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(site));
     for mut missing in found.into_iter().filter(|missing| missing.site.is_empty() || wanted(&missing.site)) {
-        let (all, is_alone) = match missing.what {
-            MissingWhat::Details => continue,
-            MissingWhat::Reads => (&mut *unseen, false),
+        match missing.what {
+            MissingWhat::Details => {}
+            MissingWhat::Reads => missing.add_to(&mut unseen),
             MissingWhat::Requests => {
                 missing.from = missing.from.max(micros(window.from));
                 missing.to = missing.to.min(micros(window.to));
-                (&mut *losses, *missing.reason == *UNCLEAN_END)
+                if *missing.reason == *UNCLEAN_END {
+                    losses.push(missing);
+                } else {
+                    missing.add_to(&mut losses);
+                }
             }
-        };
-        if is_alone {
-            all.push(missing);
-        } else {
-            missing.add_to(all);
         }
     }
+    [losses, unseen]
 }
 
 /// Which requests are missing, in whole sentences.
 fn of_requests(all: &[Missing]) -> Vec<String> {
     let mut found: Vec<String> = all.iter().filter_map(of_counted).collect();
-    let ends: Vec<String> = all
-        .iter()
-        .filter(|missing| *missing.reason == *UNCLEAN_END)
-        .map(|end| format!("after {} and before {}", time(end.from), time(end.to)))
-        .collect();
-    if !ends.is_empty() {
-        let more = ends.len().saturating_sub(NAMED);
-        let more = (more > 0).then(|| format!("and {more} times more"));
-        let times = ends.into_iter().take(NAMED).chain(more).collect::<Vec<_>>().join("; ");
+    let ends = all.iter().filter(|missing| *missing.reason == *UNCLEAN_END);
+    let ends = ends.map(|end| format!("after {} and before {}", time(end.from), time(end.to)));
+    if let Some(times) = first_of(ends.collect(), |more| format!("and {more} times more")) {
         found.push(format!(
             "A gateway ended without writing what it had counted last (killed, or stopped while its store was locked), so requests may \
              be missing that came {times}."
@@ -122,23 +109,19 @@ fn of_counted(missing: &Missing) -> Option<String> {
     Some(format!("{requests} missing from the counts: {why}."))
 }
 
-/// Whether reads may be missing at a site.
-pub(super) fn concerns(all: &[Missing], site: &str) -> bool {
-    all.iter().any(|missing| missing.site.is_empty() || *missing.site == *site)
-}
-
 /// Which reads cannot be seen, and why; `None` where none is missing.
 fn of_reads(all: &[Missing]) -> Option<String> {
-    let mut places: Vec<String> = all.iter().take(NAMED).map(place).collect();
-    if let more @ 1.. = all.len().saturating_sub(NAMED) {
-        places.push(format!("{more} more"));
-    }
-    (!places.is_empty()).then(|| {
-        format!(
-            "Some reads of robots.txt may have gone unseen, so a crawler without a read may still have read it: {}.",
-            places.join("; ")
-        )
-    })
+    let places = first_of(all.iter().map(place).collect(), |more| format!("{more} more"))?;
+    Some(format!(
+        "Some reads of robots.txt may have gone unseen, so a crawler without a read may still have read it: {places}."
+    ))
+}
+
+/// The first of a list, and how many more there are; `None` of an empty one.
+fn first_of(mut all: Vec<String>, words: fn(usize) -> String) -> Option<String> {
+    let more = all.split_off(NAMED.min(all.len())).len();
+    all.extend((more > 0).then(|| words(more)));
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// What to do where visitors came under one name.

@@ -1,6 +1,6 @@
 //! What can be said of a crawler in one word, and never more than was seen.
 
-use crate::identify::Proof;
+use super::ReportEntry;
 use serde::Serialize;
 
 /// How a crawler behaved in the window, towards the rules it could know.
@@ -37,72 +37,60 @@ impl Conduct {
     }
 }
 
-/// What the word rests on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ConductFacts {
-    /// All requests that were judged in the window.
-    pub(super) requests: u64,
-    /// All violations in the window.
-    pub(super) violations: u64,
-    /// Requests in the window that were disallowed, and no violation.
-    pub(super) stale: u64,
-    /// Violations of a version that the same crawler, with the same proof, had read.
-    pub(super) after_read: u64,
-    /// What supports the name; where it is contradicted, whoever came is not who bears it.
-    pub(super) proof: Proof,
-    /// The element is the rest of many names.
-    pub(super) is_rest: bool,
-    /// It, the same name with another proof, or one that shares its cache was seen to read robots.txt.
-    pub(super) a_read_was_seen: bool,
-    /// A read could have gone unseen, or its record been lost.
-    pub(super) reads_may_be_missing: bool,
-}
-
-pub(super) const fn conduct(facts: &ConductFacts) -> Conduct {
-    match *facts {
-        ConductFacts { proof: Proof::Contradicted, .. } | ConductFacts { requests: 0, .. } => {
-            Conduct::Unknown
-        }
-        ConductFacts { violations: 0, stale: 0, .. } => Conduct::Obeyed,
-        ConductFacts { violations: 0, .. } => Conduct::Excused,
-        ConductFacts { is_rest: true, .. } => Conduct::Unknown,
-        ConductFacts { after_read: 1.., .. } => Conduct::Ignored,
-        ConductFacts { a_read_was_seen: true, .. } | ConductFacts { reads_may_be_missing: true, .. } => {
-            Conduct::Unknown
-        }
-        ConductFacts { .. } => Conduct::NoReadSeen,
+/// What can be said of an element, whose rules were published.
+pub(super) fn conduct(entry: &ReportEntry) -> Conduct {
+    let reads_were_seen =
+        entry.kin_read.is_some() || entry.other_fetch.is_some() || !entry.reads_of.is_empty();
+    match (entry.violations, entry.stale) {
+        // Whoever came is not who bears the name.
+        _ if entry.subject.is_borrowed() || entry.requests == 0 => Conduct::Unknown,
+        (0, 0) => Conduct::Obeyed,
+        (0, _) => Conduct::Excused,
+        // Whoever read was perhaps not who came.
+        _ if entry.is_rest() => Conduct::Unknown,
+        _ if entry.violations_after_read > 0 => Conduct::Ignored,
+        _ if reads_were_seen || entry.reads_may_be_missing => Conduct::Unknown,
+        _ => Conduct::NoReadSeen,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identify::{Catalogue, ClientKind, Proof};
+    use crate::record::{CountSubject, OTHER_CRAWLERS};
+    use crate::report::ReportQuestion;
+    use crate::report::gather::{Gathered, GatheredActivity};
+    use std::time::UNIX_EPOCH;
 
-    const LAPSED: ConductFacts = ConductFacts {
-        requests: 9,
-        violations: 3,
-        stale: 0,
-        after_read: 0,
-        proof: Proof::Unchecked,
-        is_rest: false,
-        a_read_was_seen: false,
-        reads_may_be_missing: false,
-    };
+    /// One that broke rules, and was not seen to read them.
+    fn lapsed() -> ReportEntry {
+        let (crawler, client, proof) = (Some("Onebot".into()), ClientKind::Crawler, Proof::Unchecked);
+        let subject = CountSubject { site: "a".into(), crawler, client, purpose: None, proof };
+        let question = ReportQuestion::of_all((UNIX_EPOCH, UNIX_EPOCH), None, None, Catalogue::default());
+        let entry = Gathered::default().entry(subject, GatheredActivity::default(), &question);
+        ReportEntry { requests: 9, violations: 3, ..entry }
+    }
+
+    fn of_the_rest() -> CountSubject {
+        CountSubject { crawler: Some(OTHER_CRAWLERS.into()), ..lapsed().subject }
+    }
 
     #[test]
     fn one_is_convicted_by_its_own_read_alone() {
-        assert_eq!(conduct(&ConductFacts { after_read: 1, ..LAPSED }), Conduct::Ignored);
-        let many = ConductFacts { after_read: 1, is_rest: true, ..LAPSED };
+        assert_eq!(conduct(&ReportEntry { violations_after_read: 1, ..lapsed() }), Conduct::Ignored);
+        let many = ReportEntry { violations_after_read: 1, subject: of_the_rest(), ..lapsed() };
         assert_eq!(conduct(&many), Conduct::Unknown, "whoever read was perhaps not who came");
-        assert_eq!(conduct(&ConductFacts { a_read_was_seen: true, ..LAPSED }), Conduct::Unknown);
+        assert_eq!(conduct(&ReportEntry { kin_read: Some(UNIX_EPOCH), ..lapsed() }), Conduct::Unknown);
+        assert_eq!(conduct(&ReportEntry { other_fetch: Some(UNIX_EPOCH), ..lapsed() }), Conduct::Unknown);
     }
 
     #[test]
     fn that_no_read_was_seen_is_said_only_where_it_would_have_been_seen() {
-        assert_eq!(conduct(&LAPSED), Conduct::NoReadSeen);
-        assert_eq!(conduct(&ConductFacts { reads_may_be_missing: true, ..LAPSED }), Conduct::Unknown);
+        assert_eq!(conduct(&lapsed()), Conduct::NoReadSeen);
+        assert_eq!(conduct(&ReportEntry { reads_may_be_missing: true, ..lapsed() }), Conduct::Unknown);
         assert_eq!(
-            conduct(&ConductFacts { after_read: 3, reads_may_be_missing: true, ..LAPSED }),
+            conduct(&ReportEntry { violations_after_read: 3, reads_may_be_missing: true, ..lapsed() }),
             Conduct::Ignored,
             "a read that was seen was seen"
         );
@@ -110,20 +98,21 @@ mod tests {
 
     #[test]
     fn who_asks_for_nothing_that_is_disallowed_obeyed_and_who_does_may_be_excused() {
-        let never_read = ConductFacts { violations: 0, reads_may_be_missing: true, ..LAPSED };
-        assert_eq!(conduct(&never_read), Conduct::Obeyed);
-        assert_eq!(conduct(&ConductFacts { is_rest: true, ..never_read }), Conduct::Obeyed);
-        assert_eq!(conduct(&ConductFacts { stale: 1, ..never_read }), Conduct::Excused);
-        assert_eq!(conduct(&ConductFacts { stale: 1, ..LAPSED }), Conduct::NoReadSeen);
+        let never_read = || ReportEntry { violations: 0, reads_may_be_missing: true, ..lapsed() };
+        assert_eq!(conduct(&never_read()), Conduct::Obeyed);
+        assert_eq!(conduct(&ReportEntry { subject: of_the_rest(), ..never_read() }), Conduct::Obeyed);
+        assert_eq!(conduct(&ReportEntry { stale: 1, ..never_read() }), Conduct::Excused);
+        assert_eq!(conduct(&ReportEntry { stale: 1, ..lapsed() }), Conduct::NoReadSeen);
     }
 
     #[test]
     fn nothing_is_said_of_a_borrowed_name_nor_of_who_was_not_judged() {
         for violations in [0, 3] {
-            let borrowed = ConductFacts { violations, proof: Proof::Contradicted, ..LAPSED };
+            let subject = CountSubject { proof: Proof::Contradicted, ..lapsed().subject };
+            let borrowed = ReportEntry { subject, violations, ..lapsed() };
             assert_eq!(conduct(&borrowed), Conduct::Unknown, "{violations}");
         }
-        let reader = ConductFacts { requests: 0, violations: 0, a_read_was_seen: true, ..LAPSED };
+        let reader = ReportEntry { requests: 0, violations: 0, kin_read: Some(UNIX_EPOCH), ..lapsed() };
         assert_eq!(conduct(&reader), Conduct::Unknown);
     }
 }

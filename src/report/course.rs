@@ -83,24 +83,19 @@ impl ViolationTimeline {
             let counts = sums.entry(entry.subject.name().into()).or_insert_with(|| vec![0; grid.count]);
             add_counts(counts, &grid.sums(entry, |stretch| stretch.violations));
         }
-        Self { grid, curves: worst(sums, curves, grid.count) }
-    }
-}
-
-/// The worst `curves`, and the rest as one.
-fn worst(sums: BTreeMap<Box<str>, Vec<u64>>, curves: usize, count: usize) -> Vec<TimelineCurve> {
-    let mut found: Vec<TimelineCurve> =
-        sums.into_iter().map(|(name, counts)| TimelineCurve { crawler: Some(name), counts }).collect();
-    found.sort_by_key(|curve| Reverse(curve.counts.iter().sum::<u64>()));
-    let rest = found.split_off(curves.min(found.len()));
-    if !rest.is_empty() {
-        let mut counts = vec![0; count];
-        for curve in rest {
-            add_counts(&mut counts, &curve.counts);
+        let mut found: Vec<TimelineCurve> =
+            sums.into_iter().map(|(name, counts)| TimelineCurve { crawler: Some(name), counts }).collect();
+        found.sort_by_key(|curve| Reverse(curve.counts.iter().sum::<u64>()));
+        let rest = found.split_off(curves.min(found.len()));
+        if !rest.is_empty() {
+            let mut counts = vec![0; grid.count];
+            for curve in &rest {
+                add_counts(&mut counts, &curve.counts);
+            }
+            found.push(TimelineCurve { crawler: None, counts });
         }
-        found.push(TimelineCurve { crawler: None, counts });
+        Self { grid, curves: found }
     }
-    found
 }
 
 /// Lengths that people read a clock by; each divides the next day boundary.

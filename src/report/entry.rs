@@ -6,7 +6,7 @@ use super::headline::amount;
 use super::optional_time;
 use super::proved::MethodCounts;
 use crate::decide::{Notice, VersionId};
-use crate::record::{CountSubject, CountedDecision, EventKind, PathCounts, ReadTotal, Stretch, word};
+use crate::record::{CountSubject, CountedDecision, EventKind, ReadTotal, Stretch, word};
 use crate::robots::unmarked;
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -95,16 +95,6 @@ pub struct ReportEntry {
     pub stretches: Vec<Stretch>,
 }
 
-impl ReportEntry {
-    /// The visits in disguise, in words.
-    pub fn hidden_words(&self) -> Option<String> {
-        let families: Vec<&str> = self.hidden.keys().map(|family| &**family).collect();
-        let requests = amount(self.hidden.values().sum(), "request", "requests");
-        let families = families.join(" and ");
-        (!families.is_empty()).then(|| format!("also {requests} from its own addresses as {families}"))
-    }
-}
-
 /// How often one rule was met in one way, in whichever versions of the file it stands. The kind follows from
 /// `notice`: `read` and `lapsed` are violations, the others are stale, and a variant has none. Of hypothetical rules
 /// nobody had notice.
@@ -131,15 +121,28 @@ pub struct RuleVersion {
 }
 
 /// How often one target was asked for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathCount {
     /// Path and query; `(other)` for the rest.
     pub target: String,
-    /// What became of it. As JSON only the sum of it, as `count`, and `violations`.
-    pub counts: PathCounts,
+    /// How many requests.
+    pub count: u64,
+    /// How many of them were violations.
+    pub violations: u64,
+    /// How many of them were refused.
+    #[serde(skip)]
+    pub refused: u64,
 }
 
 impl ReportEntry {
+    /// The visits in disguise, in words.
+    pub fn hidden_words(&self) -> Option<String> {
+        let families: Vec<&str> = self.hidden.keys().map(|family| &**family).collect();
+        let requests = amount(self.hidden.values().sum(), "request", "requests");
+        let families = families.join(" and ");
+        (!families.is_empty()).then(|| format!("also {requests} from its own addresses as {families}"))
+    }
+
     /// Whether it is the rest of a day's many names, of whom nothing can be told one by one.
     pub fn is_rest(&self) -> bool {
         self.subject.crawler.as_deref() == Some(crate::record::OTHER_CRAWLERS)
@@ -219,13 +222,5 @@ impl Serialize for RuleCount {
             "versions": self.versions,
         });
         rule.serialize(serializer)
-    }
-}
-
-impl Serialize for PathCount {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { target, counts } = self;
-        let path = json!({ "target": target, "count": counts.requests(), "violations": counts.violations });
-        path.serialize(serializer)
     }
 }

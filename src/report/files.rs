@@ -5,14 +5,14 @@
 //! site, so that none of this is ever a violation.
 
 use super::pace::{self, MinuteCounts};
-use super::question::CatalogueView;
 use super::time;
 use crate::decide::{NO_GROUP, VersionId};
+use crate::identify::{Catalogue, ClientKind, Crawler};
 use crate::record::{CountSubject, ReadTotal, Stretch, VersionRecord, instant, word};
 use crate::robots::{ParseLimits, Robots};
 use serde::Serialize;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::SystemTime;
 
 /// The first two in seconds.
@@ -62,34 +62,47 @@ fn compiled(bytes: &[u8]) -> Robots {
     Robots::parse(bytes, &ParseLimits { max_bytes: bytes.len() }).robots
 }
 
+fn crawler<'c>(known: &'c Catalogue, subject: &CountSubject) -> Option<&'c Crawler> {
+    known.get(subject.crawler.as_deref()?)
+}
+
+/// The product tokens of a subject, and whether the group `*` is for it (RFC 9309 §2.2.1).
+pub(super) fn tokens(known: &Catalogue, subject: &CountSubject) -> (Vec<Box<str>>, bool) {
+    if let Some(known) = crawler(known, subject) {
+        return (known.tokens.to_vec(), known.star);
+    }
+    let star = matches!(subject.client, ClientKind::Crawler | ClientKind::Tool | ClientKind::Unnamed);
+    (subject.crawler.clone().into_iter().collect(), star)
+}
+
 impl RobotsFiles {
-    /// Compiles the versions in force, one of each site, and those of `versions` for which `is_read` holds, each once.
-    pub(super) fn new<'a>(
-        in_force: impl Iterator<Item = &'a VersionRecord>,
-        versions: &[VersionRecord],
-        is_read: impl Fn(VersionId) -> bool,
-    ) -> Self {
-        let of_site =
-            |version: &VersionRecord| Some((version.site.clone(), compiled(version.bytes.as_deref()?)));
-        let mut read = HashMap::new();
+    /// Compiles of each site the version that was in force just before `to`; the youngest, where several gateways differ. And
+    /// those that were read.
+    pub(super) fn of(versions: &[VersionRecord], read: &HashSet<VersionId>, to: SystemTime) -> Self {
+        let mut begun: Vec<&VersionRecord> = versions.iter().filter(|version| version.from < to).collect();
+        begun.sort_by_key(|version| (version.until.is_none_or(|until| until >= to), version.from));
+        // Of each site the last one stays.
+        let last: HashMap<&str, &VersionRecord> =
+            begun.into_iter().map(|version| (&*version.site, version)).collect();
+        let text = |version: &VersionRecord| version.bytes.as_deref().map(compiled);
+        let in_force = last.into_iter().filter_map(|(site, version)| Some((site.into(), text(version)?)));
+        let mut files = Self { in_force: in_force.collect(), read: HashMap::new() };
         for version in versions {
-            if let (Some(id), Some(bytes)) = (version.id.filter(|id| is_read(*id)), version.bytes.as_deref())
-            {
-                read.entry(id).or_insert_with(|| compiled(bytes));
-            }
+            let id = version.id.filter(|id| read.contains(id) && !files.read.contains_key(id));
+            files.read.extend(id.and_then(|id| Some((id, text(version)?))));
         }
-        Self { in_force: in_force.filter_map(of_site).collect(), read }
+        files
     }
 
     /// A subject has the tokens by which it was found in what it read, the last first, and those of its name.
     pub(super) fn delay(
         &self,
         subject: &CountSubject,
-        known: &CatalogueView,
+        known: &Catalogue,
         reads: &[ReadTotal],
         stretches: &[Stretch],
     ) -> CrawlDelay {
-        let (named, star) = known.tokens(subject);
+        let (named, star) = tokens(known, subject);
         let mut reads: Vec<&ReadTotal> = reads.iter().collect();
         reads.sort_by_key(|read| Reverse(read.sum.seen.last));
         let chosen = reads.iter().filter_map(|read| read.key.chosen.as_deref());
@@ -106,12 +119,7 @@ impl RobotsFiles {
     }
 
     /// What was said to a subject in what it read: by version, the first that it read first.
-    pub(super) fn told(
-        &self,
-        subject: &CountSubject,
-        known: &CatalogueView,
-        reads: &[ReadTotal],
-    ) -> Vec<Told> {
+    pub(super) fn told(&self, subject: &CountSubject, known: &Catalogue, reads: &[ReadTotal]) -> Vec<Told> {
         // Several control tokens may stand above one rule.
         let mut by_line: BTreeMap<(VersionId, Option<u32>, Option<String>), Told> = BTreeMap::new();
         for read in reads {
@@ -134,13 +142,13 @@ impl RobotsFiles {
     fn said(
         &self,
         subject: &CountSubject,
-        known: &CatalogueView,
+        known: &Catalogue,
         read: &ReadTotal,
     ) -> Vec<(Option<u32>, Option<String>)> {
         let Some(robots) = self.read.get(&read.key.version) else { return vec![(None, None)] };
         let group = match read.key.chosen.as_deref() {
             None => {
-                let (tokens, star) = known.tokens(subject);
+                let (tokens, star) = tokens(known, subject);
                 robots.group(&tokens, star)
             }
             Some(NO_GROUP) => None,
@@ -150,7 +158,8 @@ impl RobotsFiles {
         let stated = robots.preferences(group).into_iter();
         let stated =
             stated.map(|preference| (preference.lines.first().copied(), Some(preference.to_string())));
-        stated.chain(known.control(subject).filter_map(|token| wish(robots, token))).collect()
+        let control = known.control_for(crawler(known, subject)).map(|control| &*control.token);
+        stated.chain(control.filter_map(|token| wish(robots, token))).collect()
     }
 }
 
@@ -170,7 +179,7 @@ fn wish(robots: &Robots, token: &str) -> Option<(Option<u32>, Option<String>)> {
 mod tests {
     use super::*;
     use crate::decide::RulesId;
-    use crate::identify::{Catalogue, ClientKind, ControlToken, Proof, Purpose};
+    use crate::identify::{ControlToken, Proof, Purpose};
     use crate::record::{ReadKey, ReadSum, SeenInstants};
     use std::sync::Arc;
 
@@ -184,9 +193,8 @@ mod tests {
             governs: "training".into(),
             docs: None,
         };
-        let catalogue =
+        let known =
             Catalogue::new(Vec::new(), vec![control("For-All", None), control("Foo-Extended", Some("Foo"))]);
-        let known = CatalogueView::of(&catalogue);
         let text = "User-agent: *\nDisallow: /x\n\nUser-agent: for-all\nDisallow: /y\nAllow: /y/z\n\n\
                     User-agent: Foo-Extended\nDisallow: /\n";
         let version = VersionId::of(text.as_bytes());

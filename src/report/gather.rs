@@ -1,8 +1,7 @@
 //! Reading the stores and adding them up, subject by subject.
 
 use super::blocks::{Proposal, proposals};
-use super::caveats;
-use super::conduct::{Conduct, ConductFacts, conduct};
+use super::conduct::{Conduct, conduct};
 use super::entry::{PathCount, ReportEntry};
 use super::files::RobotsFiles;
 use super::kin::NameReads;
@@ -14,14 +13,13 @@ use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::{ClientKind, Purpose};
 use crate::record::{
-    Activities, Activity, CountSubject, CountedDecision, EventKind, Missing, MissingWhat, OTHER_CRAWLERS,
-    ReadSum, ReadTotal, SIZE_CAP, SeenInstants, StoreError, StoreReader, VersionRecord, Window, instant,
-    micros, top_paths,
+    Activities, Activity, CountSubject, CountedDecision, EventKind, Missing, MissingWhat, PathCounts,
+    ReadSum, ReadTotal, SeenInstants, StoreError, StoreReader, VersionRecord, Window, instant, micros,
+    top_paths,
 };
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// What one element stands for. A name that was a crawler's and becomes a tool's has two; what it fetches for tells nobody
 /// apart. Upper and lower case are one, as they are in robots.txt (RFC 9309 §2.2.1): whoever reads as `FooBot` is `FOOBOT`.
@@ -32,7 +30,7 @@ fn element(subject: &CountSubject) -> CountSubject {
 
 /// All that the stores tell of one key.
 #[derive(Debug, Default)]
-struct GatheredActivity {
+pub(super) struct GatheredActivity {
     did: Activity,
     purpose: Option<Purpose>,
     /// How its name was written, with the requests that wrote it so.
@@ -51,11 +49,8 @@ pub(super) struct Gathered {
     kin: NameReads,
     versions: Vec<VersionRecord>,
     files: RobotsFiles,
-    pub(super) details_dropped: u64,
-    pub(super) reads_lost: u64,
-    pub(super) losses: Vec<Missing>,
-    pub(super) details_removed: u64,
-    pub(super) unseen: Vec<Missing>,
+    /// What the stores lack, whatever the site.
+    pub(super) missing: Vec<Missing>,
 }
 
 /// Reads all stores.
@@ -66,20 +61,13 @@ pub(super) fn gather(
 ) -> Result<Gathered, StoreError> {
     let mut gathered = Gathered::default();
     // What is cut from one store may be another's most frequent target.
-    let top = if stores.len() == 1 { question.top } else { usize::MAX };
+    let top = question.top.map(|top| if stores.len() == 1 { top } else { usize::MAX });
     let filter = question.filter();
     for store in stores {
         gathered.add(store.activities(window, &filter, top)?);
         gathered.take_reads(store.reads(&question.filter_of_reads())?, question, window);
         gathered.versions.extend(store.versions(question.site.as_deref())?);
-        let missing = store.missing(window)?;
-        let (taken, dropped): (Vec<&Missing>, Vec<&Missing>) =
-            missing.iter().partition(|missing| *missing.reason == *SIZE_CAP);
-        gathered.details_dropped += Missing::sum(dropped, MissingWhat::Details);
-        gathered.details_removed += Missing::sum(taken, MissingWhat::Details);
-        gathered.reads_lost += Missing::sum(&missing, MissingWhat::Reads);
-        let lists = [&mut gathered.losses, &mut gathered.unseen];
-        caveats::add_missing(lists, missing, question, window);
+        gathered.missing.extend(store.missing(window)?);
     }
     gathered.compile_files(window);
     Ok(gathered)
@@ -87,27 +75,18 @@ pub(super) fn gather(
 
 /// Adds up what was counted of a log.
 pub(super) fn add_up(
-    counted: Activities,
+    mut counted: Activities,
     versions: Vec<VersionRecord>,
     question: &ReportQuestion,
     window: &Window,
 ) -> Gathered {
     let mut gathered = Gathered { versions, ..Gathered::default() };
-    let mut counted = counted;
     for activity in counted.values_mut() {
         gathered.take_reads(std::mem::take(&mut activity.reads), question, window);
     }
     gathered.add(counted);
     gathered.compile_files(window);
     gathered
-}
-
-/// The version of each site that was in force just before `to`; the youngest, where several gateways differ.
-fn in_force(versions: &[VersionRecord], to: SystemTime) -> HashMap<&str, &VersionRecord> {
-    let mut begun: Vec<&VersionRecord> = versions.iter().filter(|version| version.from < to).collect();
-    begun.sort_by_key(|version| (version.until.is_none_or(|until| until >= to), version.from));
-    // Of each site the last one stays.
-    begun.into_iter().map(|version| (&*version.site, version)).collect()
 }
 
 impl Gathered {
@@ -117,19 +96,16 @@ impl Gathered {
                 self.hidden.push((subject, activity));
                 continue;
             }
-            let account = self.account(&subject);
-            if let Some(name) = subject.crawler.as_deref() {
-                *account.spellings.entry(name.into()).or_default() += activity.requests(|_| true);
-            }
-            account.did.add(activity);
+            self.account(&subject, activity.requests(|_| true)).did.add(activity);
         }
     }
 
-    fn account(&mut self, subject: &CountSubject) -> &mut GatheredActivity {
+    /// The one that a subject is part of, with so many requests.
+    fn account(&mut self, subject: &CountSubject, requests: u64) -> &mut GatheredActivity {
         let account = self.accounts.entry(element(subject)).or_default();
         account.purpose = account.purpose.or(subject.purpose);
-        if let Some(name) = subject.crawler.as_ref().filter(|name| !account.spellings.contains_key(*name)) {
-            account.spellings.insert(name.clone(), 0);
+        if let Some(name) = &subject.crawler {
+            *account.spellings.entry(name.clone()).or_default() += requests;
         }
         account
     }
@@ -141,7 +117,7 @@ impl Gathered {
             self.kin.note(&read);
             if filter.admits(&read.subject) {
                 let subject = Arc::clone(&read.subject);
-                self.account(&subject).did.reads.push(read);
+                self.account(&subject, 0).did.reads.push(read);
             }
         }
     }
@@ -173,8 +149,7 @@ impl Gathered {
         self.take_hidden();
         let reads = self.accounts.values().flat_map(|account| &account.did.reads);
         let read: HashSet<VersionId> = reads.map(|read| read.key.version).collect();
-        let in_force = in_force(&self.versions, window.to).into_values();
-        self.files = RobotsFiles::new(in_force, &self.versions, |id| read.contains(&id));
+        self.files = RobotsFiles::of(&self.versions, &read, window.to);
     }
 
     /// The elements of the report, in its order: those that count against nobody are last.
@@ -190,37 +165,34 @@ impl Gathered {
         (entries, proposals)
     }
 
-    fn entry(&self, key: CountSubject, account: GatheredActivity, question: &ReportQuestion) -> ReportEntry {
+    pub(super) fn entry(
+        &self,
+        key: CountSubject,
+        account: GatheredActivity,
+        question: &ReportQuestion,
+    ) -> ReportEntry {
         let subject = CountSubject { crawler: account.spelling(), purpose: account.purpose, ..key };
         let (violated, reads_of) = (account.violated(), account.reads_of());
         let GatheredActivity { mut did, hidden, .. } = account;
         let stretches = pace::whole(std::mem::take(&mut did.stretches));
         let of_kind = |kind: EventKind| did.requests(|decision| decision.kind == kind);
         let is_pace = |decision: &CountedDecision| decision.kind == EventKind::Pace;
-        let (requests, violations, stale) =
-            (did.requests(|_| true), of_kind(EventKind::Violation), of_kind(EventKind::Stale));
-        let after_read = did.requests(|decision| decision.notice == Some(Notice::Read));
-        let kin_read = self.kin.read(&subject, &question.known);
-        let other_fetch = did.other_fetch.map(instant);
-        let facts = ConductFacts {
-            requests,
-            violations,
-            stale,
-            after_read,
-            proof: subject.proof,
-            is_rest: subject.crawler.as_deref() == Some(OTHER_CRAWLERS),
-            a_read_was_seen: kin_read.is_some() || other_fetch.is_some() || !did.reads.is_empty(),
-            reads_may_be_missing: caveats::concerns(&self.unseen, &subject.site),
-        };
         let last = did.reads.iter().max_by_key(|read| read.sum.seen.last);
-        ReportEntry {
-            conduct: if did.is_hypothetical { Conduct::Hypothetical } else { conduct(&facts) },
-            requests,
+        let path = |(target, counts): (String, PathCounts)| {
+            let (count, violations, refused) = (counts.requests(), counts.violations, counts.refused);
+            PathCount { target, count, violations, refused }
+        };
+        let concerns = |missing: &Missing| {
+            missing.what == MissingWhat::Reads && (missing.site.is_empty() || missing.site == subject.site)
+        };
+        let mut entry = ReportEntry {
+            conduct: Conduct::Hypothetical,
+            requests: did.requests(|_| true),
             reads: reads_of.iter().map(|read| read.sum.seen.count).sum(),
             last_read: last.map(|read| instant(read.sum.seen.last)),
             last_read_version: last.map(|read| read.key.version),
-            violations,
-            stale,
+            violations: of_kind(EventKind::Violation),
+            stale: of_kind(EventKind::Stale),
             variants: of_kind(EventKind::Variant),
             spoofed: of_kind(EventKind::Spoof),
             too_fast: of_kind(EventKind::Pace),
@@ -235,19 +207,20 @@ impl Gathered {
             crawl_delay: self.files.delay(&subject, &question.known, &did.reads, &stretches),
             rules: rules(&did.decisions),
             told: self.files.told(&subject, &question.known, &did.reads),
-            violations_after_read: after_read,
+            violations_after_read: did.requests(|decision| decision.notice == Some(Notice::Read)),
             reads_of,
             stretches,
-            kin_read,
-            other_fetch,
-            reads_may_be_missing: facts.reads_may_be_missing,
+            kin_read: self.kin.read(&subject, &question.known),
+            other_fetch: did.other_fetch.map(instant),
+            reads_may_be_missing: self.missing.iter().any(concerns),
             subject,
-            proof_by: MethodCounts::of(&did.decisions),
-            paths: top_paths(did.paths, question.top)
-                .into_iter()
-                .map(|(target, counts)| PathCount { target, counts })
-                .collect(),
+            proof_by: MethodCounts::of(&did),
+            paths: top_paths(did.paths, question.top.unwrap_or_default()).into_iter().map(path).collect(),
+        };
+        if !did.is_hypothetical {
+            entry.conduct = conduct(&entry);
         }
+        entry
     }
 }
 

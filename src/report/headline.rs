@@ -10,24 +10,17 @@ use super::{Report, ReportEntry, caveats};
 use crate::decide::Notice;
 use std::cmp::Reverse;
 
-/// Totals over crawlers under their own names, and what they come to in words.
+/// Totals over crawlers under their own names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The answer in a line, where rules were broken.
-    pub title: Option<String>,
-    /// One sentence, without a full stop. Names in it are as the clients sent them: make them harmless.
-    pub headline: String,
-    /// What the report cannot see, or what it lacks: whole sentences; empty when nothing.
-    pub caveats: Vec<String>,
     /// Crawlers by name, whatever the site and the proof, of which requests were judged. The rest of a day's
     /// many names is not among them.
     pub crawlers: usize,
     /// Those that broke a rule they had read.
     pub ignoring: usize,
-    /// Those that broke a rule, read or not.
+    /// Those that broke a rule, read or not; where nobody published the rules, those of which they would have disallowed
+    /// requests.
     pub violating: usize,
-    /// Those that broke none, and of which rules that nobody had published would have disallowed requests.
-    pub disallowed: usize,
     /// Requests, those of the rest of the names included, as in all that follows.
     pub requests: u64,
     /// Their violations.
@@ -40,55 +33,41 @@ pub struct Summary {
     pub refused: u64,
 }
 
-impl Summary {
-    pub(super) fn of(report: &Report) -> Self {
-        let mut summary = Self::default();
+impl Report {
+    /// Adds up what crawlers did, and says what it comes to.
+    pub(super) fn sum_up(&mut self) {
+        let is_hypothetical = self.is_hypothetical();
         // Who only read robots.txt neither obeyed nor broke it: no request of theirs was judged.
-        let judged = || report.named().filter(|entry| entry.requests > 0);
-        judged().for_each(|entry| summary.add(entry));
+        let judged = || self.named().filter(|entry| entry.requests > 0);
         let names = NamedEntries::all(judged().filter(|entry| !entry.is_rest()));
         let rest = NamedEntries { entries: judged().filter(|entry| entry.is_rest()).collect() };
-        let are = |conduct| names.iter().filter(|deeds| deeds.conduct() == conduct).count();
-        summary.crawlers = names.len();
-        summary.ignoring = are(Conduct::Ignored);
-        summary.disallowed = are(Conduct::Hypothetical);
-        summary.violating = names.len() - are(Conduct::Obeyed) - are(Conduct::Excused) - summary.disallowed;
-        summary.headline = if report.is_hypothetical() && summary.violating == 0 {
-            hypothetical(&names, summary.disallowed)
-        } else {
-            headline(&names)
+        let mut summary = Summary {
+            crawlers: names.len(),
+            ignoring: names.iter().filter(|name| name.conduct() == Conduct::Ignored).count(),
+            violating: names.iter().filter(|name| name.sum(violations) > 0).count(),
+            ..Summary::default()
         };
-        if summary.violating > 0 && summary.disallowed > 0 {
-            let more = grouped(summary.disallowed as u64);
-            let more = format!("; of {more} more, rules not known to be published disallow requests");
-            summary.headline.push_str(&more);
-        }
-        if summary.crawlers == 0 && report.named().next().is_some() {
-            "no request of a crawler was judged".clone_into(&mut summary.headline);
-        }
+        judged().for_each(|entry| summary.add(entry));
+        let mut headline = if names.is_empty() && self.named().next().is_some() {
+            "no request of a crawler was judged".to_owned()
+        } else {
+            headline(&names, is_hypothetical)
+        };
         // Beside violations the title tells them.
         if summary.refused > 0 && summary.violations == 0 {
-            let requests = amount(summary.refused, "request", "requests");
-            let were = match (report.is_replay, summary.refused) {
-                (true, _) => "would be",
-                (false, 1) => "was",
-                (false, _) => "were",
-            };
-            // Of targets that an origin may read in another way.
-            let alone = summary.violations + summary.stale == 0;
-            let what = if alone { " that could not be called a violation" } else { "" };
-            let more = format!("; {requests} {were} refused{what}");
-            summary.headline.push_str(&more);
+            headline.push_str(&refused(&summary, self.is_replay));
         }
         if !rest.entries.is_empty() {
-            summary.headline.push_str(&of_rest(&rest, summary.crawlers));
+            headline.push_str(&of_rest(&rest, summary.crawlers, is_hypothetical));
         }
         // Names beyond 1,000 a day are counted together, so the title could not say how many crawlers they were.
-        summary.title = summary.title(report.is_replay).filter(|_| rest.entries.is_empty());
-        summary.caveats = caveats::caveats(report);
-        summary
+        let is_titled = !is_hypothetical && rest.entries.is_empty();
+        self.title = summary.title(self.is_replay).filter(|_| is_titled);
+        (self.headline, self.summary, self.notes) = (headline, summary, caveats::caveats(self));
     }
+}
 
+impl Summary {
     fn title(&self, is_replay: bool) -> Option<String> {
         if self.violating == 0 {
             return None;
@@ -113,19 +92,17 @@ impl Summary {
     }
 }
 
-/// Of rules that it could know.
-fn violations(entry: &ReportEntry) -> u64 {
-    if entry.is_hypothetical() { 0 } else { entry.violations }
+const fn violations(entry: &ReportEntry) -> u64 {
+    entry.violations
 }
 
-/// Of those that it had read.
-fn after_read(entry: &ReportEntry) -> u64 {
-    if entry.conduct == Conduct::Ignored { entry.violations_after_read } else { 0 }
-}
-
-/// By rules that were not published, as far as is known.
-fn hypothetically(entry: &ReportEntry) -> u64 {
-    if entry.is_hypothetical() { entry.violations } else { 0 }
+/// Refusals of what is no violation.
+fn refused(summary: &Summary, is_replay: bool) -> String {
+    let [one, many] = if is_replay { ["would be"; 2] } else { ["was", "were"] };
+    let requests = amount(summary.refused, &format!("request {one}"), &format!("requests {many}"));
+    // Of targets that an origin may read in another way.
+    let what = if summary.stale == 0 { " that could not be called a violation" } else { "" };
+    format!("; {requests} refused{what}")
 }
 
 /// Conducts of those who broke rules, and how it is said whether one crawler had read them, or several.
@@ -135,48 +112,50 @@ const READ: [(Conduct, [&str; 2]); 3] = [
     (Conduct::Unknown, ["that it may or may not have read", "that they may or may not have read"]),
 ];
 
-/// Who broke rules, and whether they had read them; or that nobody did.
-fn headline(names: &[NamedEntries<'_>]) -> String {
-    let mut told = String::new();
-    for (conduct, read) in READ {
-        let who: Vec<&NamedEntries<'_>> = names.iter().filter(|name| name.conduct() == conduct).collect();
-        let (count, [one, many]) = (who.len(), read);
-        let read = if count == 1 { one } else { many };
-        if count > 0 && told.is_empty() {
-            let deeds: fn(&ReportEntry) -> u64 =
-                if conduct == Conduct::Ignored { after_read } else { violations };
-            told = format!("{} broke rules {read}{}", of_crawlers(count, names.len()), worst(&who, deeds));
-        } else if count > 0 {
-            let more = format!("; {} more broke rules {read}", grouped(count as u64));
-            told.push_str(&more);
+/// Who broke rules, and whether they had read them; or that nobody did. Where nobody can have broken anything, what the rules
+/// would have meant, and for whom.
+fn headline(names: &[NamedEntries<'_>], is_hypothetical: bool) -> String {
+    if is_hypothetical && !names.is_empty() {
+        let who: Vec<&NamedEntries<'_>> = names.iter().filter(|name| name.sum(violations) > 0).collect();
+        if who.is_empty() {
+            return "these rules would have disallowed nothing that any crawler asked for".to_owned();
         }
+        let (concerned, worst) = (of_crawlers(who.len(), names.len()), worst(&who, violations));
+        return format!("these rules would have disallowed requests of {concerned}{worst}");
     }
-    if !told.is_empty() {
-        return told;
-    }
-    excused(names).unwrap_or_else(|| match names.len() {
-        0 => "no crawler was seen".to_owned(),
-        1 => "the only crawler that was seen broke no rule".to_owned(),
-        all => format!("none of {} crawlers broke a rule", grouped(all as u64)),
-    })
+    let mut all = READ.into_iter().filter_map(|(conduct, [one, many])| {
+        let who: Vec<&NamedEntries<'_>> = names.iter().filter(|name| name.conduct() == conduct).collect();
+        let read = if who.len() == 1 { one } else { many };
+        (!who.is_empty()).then_some((conduct, who, read))
+    });
+    let Some((conduct, who, read)) = all.next() else {
+        return excused(names).unwrap_or_else(|| match names.len() {
+            0 => "no crawler was seen".to_owned(),
+            1 => "the only crawler that was seen broke no rule".to_owned(),
+            all => format!("none of {} crawlers broke a rule", grouped(all as u64)),
+        });
+    };
+    let worst = match conduct {
+        Conduct::Ignored => worst(&who, |entry| entry.violations_after_read),
+        _ => worst(&who, violations),
+    };
+    let more = all.map(|(_, who, read)| format!("; {} more broke rules {read}", grouped(who.len() as u64)));
+    let more = more.collect::<Vec<_>>().concat();
+    format!("{} broke rules {read}{worst}{more}", of_crawlers(who.len(), names.len()))
 }
 
 /// The same where everything that was disallowed is excused; `None` where nothing was disallowed.
 fn excused(names: &[NamedEntries<'_>]) -> Option<String> {
-    let by = |notice| {
-        let of_entry = |entry: &ReportEntry| {
-            let rules = entry.rules.iter().filter(|rule| rule.decision.notice == Some(notice));
-            rules.map(|rule| rule.count).sum()
-        };
-        names.iter().map(|name| name.sum(of_entry)).sum::<u64>()
-    };
+    let rules = || names.iter().flat_map(|name| &name.entries).flat_map(|entry| &entry.rules);
+    let by =
+        |notice| rules().filter(|rule| rule.decision.notice == Some(notice)).map(|rule| rule.count).sum();
     let reasons = [
         (Notice::Unknown, "what was served before is not known"),
         (Notice::Pending, "a former version allows the page"),
         (Notice::Waived, "a former version allows the page, and you had the rules bind at once"),
         (Notice::Unpublished, "robots.txt does not come through the proxy"),
     ];
-    let counts = reasons.map(|(notice, reason)| (by(notice), reason));
+    let counts: [(u64, &str); 4] = reasons.map(|(notice, reason)| (by(notice), reason));
     let told: Vec<&(u64, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
     let reasons = match &told[..] {
         [] => return None,
@@ -186,35 +165,24 @@ fn excused(names: &[NamedEntries<'_>]) -> Option<String> {
             each.collect::<Vec<_>>().join(", ")
         }
     };
-    let requests =
-        amount(names.iter().map(|name| name.sum(|entry| entry.stale)).sum(), "request", "requests");
-    let who = names.iter().filter(|name| name.sum(|entry| entry.stale) > 0).count();
-    let who = amount(who as u64, "crawler", "crawlers");
-    let is_one = requests.starts_with("1 ");
-    let were = if is_one { "was disallowed, and does not count" } else { "were disallowed, and none counts" };
+    let stale: Vec<u64> =
+        names.iter().map(|name| name.sum(|entry| entry.stale)).filter(|stale| *stale > 0).collect();
+    let requests = stale.iter().sum();
+    let were =
+        if requests == 1 { "was disallowed, and does not count" } else { "were disallowed, and none counts" };
+    let (requests, who) =
+        (amount(requests, "request", "requests"), amount(stale.len() as u64, "crawler", "crawlers"));
     Some(format!("{requests} of {who} {were} as a violation yet: {reasons}"))
 }
 
-/// The same where nobody can have broken anything: what the rules would have meant, and for whom.
-fn hypothetical(names: &[NamedEntries<'_>], disallowed: usize) -> String {
-    if names.is_empty() {
-        return "no crawler was seen".to_owned();
-    }
-    if disallowed == 0 {
-        return "these rules would have disallowed nothing that any crawler asked for".to_owned();
-    }
-    let (who, all) = (of_crawlers(disallowed, names.len()), names.iter().collect::<Vec<_>>());
-    format!("these rules would have disallowed requests of {who}{}", worst(&all, hypothetically))
-}
-
 /// Whom nobody can tell apart are not counted, and not compared with those that are.
-fn of_rest(rest: &NamedEntries<'_>, crawlers: usize) -> String {
+fn of_rest(rest: &NamedEntries<'_>, crawlers: usize, is_hypothetical: bool) -> String {
     let others = if crawlers == 0 { "" } else { "others " };
-    if let count @ 1.. = rest.sum(hypothetically) {
-        return format!("; and {} of {others}names beyond 1,000 a day", amount(count, "request", "requests"));
-    }
     match rest.sum(violations) {
         0 => format!("; and {others}beyond 1,000 names a day broke none"),
+        count if is_hypothetical => {
+            format!("; and {} of {others}names beyond 1,000 a day", amount(count, "request", "requests"))
+        }
         count => format!("; and {others}beyond 1,000 names a day broke rules {}", times(count)),
     }
 }

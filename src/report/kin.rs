@@ -4,10 +4,9 @@
 //! that read stands under its name as `unchecked` and the requests that follow as `confirmed`. Some crawlers
 //! fetch by a copy that another one read. Such a read excuses, and convicts nobody.
 
-use super::question::CatalogueView;
-use crate::identify::{ClientKind, Proof};
+use crate::identify::{Catalogue, ClientKind, Crawler, Proof};
 use crate::record::{CountSubject, OTHER_CRAWLERS, ReadTotal, instant};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::SystemTime;
 
 /// Who reads under one name, and when last.
@@ -32,13 +31,13 @@ impl NameReads {
     /// The last read at the site by another subject that may be the same crawler: its name with another
     /// proof, one that shares its cache or, for a name of its own making, the rest of many such names.
     /// `None` for whoever borrows a name.
-    pub(super) fn read(&self, subject: &CountSubject, known: &CatalogueView) -> Option<SystemTime> {
+    pub(super) fn read(&self, subject: &CountSubject, known: &Catalogue) -> Option<SystemTime> {
         if subject.proof == Proof::Contradicted {
             return None;
         }
         let (names, name) = (self.0.get(&subject.site)?, subject.crawler.as_deref()?.to_ascii_lowercase());
-        let rest = Some(OTHER_CRAWLERS).filter(|_| !known.has(&name));
-        let sharers = known.sharers(&name);
+        let rest = Some(OTHER_CRAWLERS).filter(|_| known.get(&name).is_none());
+        let sharers = sharers(known, &name);
         let others = sharers.iter().map(String::as_str).chain(rest);
         let others = others.filter_map(|name| names.get(name)).flat_map(HashMap::values);
         let itself = (subject.client, subject.proof);
@@ -47,11 +46,28 @@ impl NameReads {
     }
 }
 
+/// Who may hold the same copy of robots.txt, by name in lower case: everyone that sharing leads to. Who shares with the
+/// same crawler shares with each other.
+fn sharers(known: &Catalogue, name: &str) -> BTreeSet<String> {
+    let (mut found, mut next) = (BTreeSet::new(), vec![name.to_owned()]);
+    while let Some(at) = next.pop() {
+        let is_at = |name: &str| name.eq_ignore_ascii_case(&at);
+        let own =
+            known.get(&at).into_iter().flat_map(|crawler| &crawler.shares_cache_with).map(|name| &**name);
+        let with = |crawler: &&Crawler| crawler.shares_cache_with.iter().any(|other| is_at(other));
+        let others = known.crawlers().iter().filter(with).map(|crawler| &*crawler.name);
+        let names = own.chain(others).map(str::to_ascii_lowercase);
+        next.extend(names.filter(|other| found.insert(other.clone())));
+    }
+    found.remove(name);
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::decide::VersionId;
-    use crate::identify::{Catalogue, Crawler, Obeys, Purpose, TokenBasis, Verify};
+    use crate::identify::{Obeys, Purpose, TokenBasis, Verify};
     use crate::record::{ReadKey, ReadSum, SeenInstants, micros};
     use std::sync::Arc;
     use std::time::{Duration, UNIX_EPOCH};
@@ -81,7 +97,7 @@ mod tests {
         }
     }
 
-    fn known() -> CatalogueView {
+    fn known() -> Catalogue {
         let crawler = |name: &str, shares: &[&str]| Crawler {
             name: name.into(),
             operator: None,
@@ -105,7 +121,7 @@ mod tests {
             crawler("News", &["main"]),
             crawler("Other", &[]),
         ];
-        CatalogueView::of(&Catalogue::new(crawlers, Vec::new()))
+        Catalogue::new(crawlers, Vec::new())
     }
 
     #[test]

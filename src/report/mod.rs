@@ -47,12 +47,14 @@ pub use headline::{Summary, amount, byte_words, grouped};
 pub use names::NamedEntries;
 pub use pace::MinuteCounts;
 pub use proved::MethodCounts;
-pub use public::{PageError, PublicPage};
-pub use question::{CatalogueView, ReportQuestion};
+pub use public::public_page;
+pub use question::ReportQuestion;
 
 pub use crate::record::{Missing, Reads};
 
-use crate::record::{Activities, StoreError, StoreReader, VersionRecord, Window, write_missing};
+use crate::record::{
+    Activities, MissingWhat, SIZE_CAP, StoreError, StoreReader, VersionRecord, Window, write_missing,
+};
 use serde::{Serialize, Serializer};
 use std::time::SystemTime;
 
@@ -82,10 +84,13 @@ pub struct Report {
     /// The answer in a line, where rules were broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The answer in one sentence. Names in it are as the clients sent them.
+    /// The answer in one sentence, without a full stop. Names in it are as the clients sent them: make them harmless.
     pub headline: String,
     /// What the report cannot see, or what it lacks, in whole sentences.
     pub notes: Vec<String>,
+    /// The totals of [`Self::named`].
+    #[serde(skip)]
+    pub summary: Summary,
     /// One element for each site, crawler and proof: who broke rules they had read first, then by
     /// violations, then by requests; borrowed names last.
     pub crawlers: Vec<ReportEntry>,
@@ -139,7 +144,13 @@ impl Report {
         is_replay: bool,
     ) -> Self {
         let (crawlers, proposals) = gathered.entries(question);
-        let gather::Gathered { details_dropped, reads_lost, losses, details_removed, unseen, .. } = gathered;
+        let missing = gathered.missing;
+        let (taken, dropped): (Vec<&Missing>, Vec<&Missing>) =
+            missing.iter().partition(|missing| *missing.reason == *SIZE_CAP);
+        let [details_removed, details_dropped] =
+            [taken, dropped].map(|missing| Missing::sum(missing, MissingWhat::Details));
+        let reads_lost = Missing::sum(&missing, MissingWhat::Reads);
+        let [losses, unseen] = caveats::lacking(missing, question, &window);
         let mut report = Self {
             from: window.from,
             to: window.to,
@@ -152,6 +163,7 @@ impl Report {
             title: None,
             headline: String::new(),
             notes: Vec::new(),
+            summary: Summary::default(),
             blocked: blocks::blocked(&crawlers),
             crawlers,
             proposals,
@@ -161,8 +173,7 @@ impl Report {
             is_replay,
             is_public: false,
         };
-        Summary { title: report.title, headline: report.headline, caveats: report.notes, .. } =
-            report.summary();
+        report.sum_up();
         report
     }
 
@@ -170,7 +181,7 @@ impl Report {
     #[must_use]
     pub fn of_fleet(mut self, part: FleetPart) -> Self {
         self.fleet = Some(part);
-        self.notes = self.summary().caveats;
+        self.notes = caveats::caveats(&self);
         self
     }
 
@@ -186,7 +197,7 @@ impl Report {
             let names = outboxes.chain(part.skipped.iter_mut().map(|skipped| &mut skipped.name));
             names.for_each(|name| "a gateway".clone_into(name));
         }
-        self.notes = self.summary().caveats;
+        self.notes = caveats::caveats(&self);
         self
     }
 
@@ -213,11 +224,6 @@ impl Report {
     /// Whether some of it is of rules that were not published when the requests came, as far as is known.
     pub fn is_hypothetical(&self) -> bool {
         self.crawlers.iter().any(ReportEntry::is_hypothetical)
-    }
-
-    /// The answer to "who breaks my rules?", and the totals of [`Self::named`].
-    pub fn summary(&self) -> Summary {
-        Summary::of(self)
     }
 }
 

@@ -2,10 +2,8 @@
 
 use super::headline::grouped;
 use crate::identify::ProofMethod;
-use crate::record::{CountedDecision, SeenInstants};
+use crate::record::Activity;
 use serde::Serialize;
-use std::collections::HashMap;
-use std::sync::Arc;
 
 /// How many of the requests of an element rest on which method. Of an
 /// element that is `unchecked`, signatures gave a name and did not prove the request.
@@ -20,17 +18,13 @@ pub struct MethodCounts {
 }
 
 impl MethodCounts {
-    pub(super) fn of(totals: &HashMap<Arc<CountedDecision>, SeenInstants>) -> Self {
-        let mut counts = Self::default();
-        for (decision, met) in totals {
-            match decision.proof_by {
-                Some(ProofMethod::Ranges) => counts.ranges += met.count,
-                Some(ProofMethod::Rdns) => counts.rdns += met.count,
-                Some(ProofMethod::Signature) => counts.signature += met.count,
-                None => {}
-            }
+    pub(super) fn of(did: &Activity) -> Self {
+        let by = |method| did.requests(|decision| decision.proof_by == Some(method));
+        Self {
+            ranges: by(ProofMethod::Ranges),
+            rdns: by(ProofMethod::Rdns),
+            signature: by(ProofMethod::Signature),
         }
-        counts
     }
 
     /// The methods that were met, with how many requests.

@@ -1,80 +1,56 @@
 //! What a site shows to everybody about its crawlers: a page of weeks, each with an address that stays, a feed of them
 //! (Atom, RFC 4287) and a badge. No addresses, no targets, no headers and no names of gateways are in it.
 
-use super::{CatalogueView, Conduct, NamedEntries, Report, ReportQuestion, Summary, grouped};
-use crate::record::{StoreError, StoreReader};
+use super::{Conduct, NamedEntries, Report, ReportQuestion, Summary, grouped};
+use crate::identify::Catalogue;
+use crate::record::StoreReader;
 use askama::Template;
 use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
+use std::error::Error;
 use std::time::SystemTime;
-
-/// Why there is no page.
-#[derive(Debug, thiserror::Error)]
-pub enum PageError {
-    /// A store cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The page could not be written.
-    #[error("the page could not be written")]
-    Template(#[from] askama::Error),
-}
 
 /// How many weeks are looked back: as long as counts are kept unless somebody says otherwise.
 const WEEKS: i64 = 13;
 
-/// The files of the page, by name.
-#[derive(Debug)]
-pub struct PublicPage {
-    /// Each file, with its text.
-    pub files: Vec<(String, String)>,
-}
-
-impl PublicPage {
-    /// The page of what `stores` hold; `site` is the name by which the site is known.
-    ///
-    /// # Errors
-    /// When a store cannot be read.
-    pub fn of(
-        stores: &[StoreReader],
-        known: &CatalogueView,
-        site: &str,
-        now: SystemTime,
-    ) -> Result<Self, PageError> {
-        let today = Timestamp::try_from(now).unwrap_or_default().to_zoned(TimeZone::UTC).date();
-        let monday = today - i64::from(today.weekday().to_monday_zero_offset()).days();
-        let mut weeks = Vec::new();
-        for back in 0..WEEKS {
-            let first = monday - (back * 7).days();
-            let week = (begin(first), begin(first + 7.days()));
-            let question = ReportQuestion::of_all(week, Some(now), 0, known.clone());
-            let report = Report::of(stores, &question)?.public();
-            if report.named().next().is_some() {
-                let summary = report.summary();
-                weeks.push(PublicWeek { first, is_running: back == 0, report, summary });
-            }
+/// The files of the page of what `stores` hold, each with its name; `site` is the name by which the site is known.
+///
+/// # Errors
+/// When a store cannot be read.
+pub fn public_page(
+    stores: &[StoreReader],
+    known: &Catalogue,
+    site: &str,
+    now: SystemTime,
+) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let today = Timestamp::try_from(now).unwrap_or_default().to_zoned(TimeZone::UTC).date();
+    let monday = today - i64::from(today.weekday().to_monday_zero_offset()).days();
+    let mut weeks = Vec::new();
+    for back in 0..WEEKS {
+        let first = monday - (back * 7).days();
+        let week = (begin(first), begin(first + 7.days()));
+        let question = ReportQuestion::of_all(week, Some(now), None, known.clone());
+        let report = Report::of(stores, &question)?.public();
+        if report.named().next().is_some() {
+            weeks.push(PublicWeek { first, is_running: back == 0, report });
         }
-        let mut files: Vec<(String, String)> = Vec::new();
-        for week in &weeks {
-            let weeks = std::slice::from_ref(week);
-            let page =
-                WeeksPage { site, title: format!("Crawlers in week {}", week.id()), weeks, is_one: true };
-            files.push((format!("{}.html", week.id()), page.render()?));
-        }
-        let title = format!("Crawlers at {site}");
-        files.push((
-            "index.html".to_owned(),
-            WeeksPage { site, title, weeks: &weeks, is_one: false }.render()?,
-        ));
-        let finished: Vec<&PublicWeek> = weeks.iter().filter(|week| !week.is_running).collect();
-        let updated = finished.first().map_or_else(|| moment(begin(monday)), |week| week.end());
-        files.push(("feed.atom".to_owned(), Feed { site, updated, weeks: &finished }.render()?));
-        files.push((
-            "badge.svg".to_owned(),
-            Badge::of(finished.first().copied().or_else(|| weeks.first())).render()?,
-        ));
-        Ok(Self { files })
     }
+    let mut files = Vec::new();
+    for week in &weeks {
+        let (title, weeks) = (format!("Crawlers in week {}", week.id()), std::slice::from_ref(week));
+        let page = WeeksPage { site, title, weeks, is_one: true }.render()?;
+        files.push((format!("{}.html", week.id()), page));
+    }
+    let title = format!("Crawlers at {site}");
+    let page = WeeksPage { site, title, weeks: &weeks, is_one: false }.render()?;
+    files.push(("index.html".to_owned(), page));
+    let finished: Vec<&PublicWeek> = weeks.iter().filter(|week| !week.is_running).collect();
+    let updated = finished.first().map_or_else(|| moment(begin(monday)), |week| week.end());
+    files.push(("feed.atom".to_owned(), Feed { site, updated, weeks: &finished }.render()?));
+    let badge = Badge::of(finished.first().copied().or_else(|| weeks.first()));
+    files.push(("badge.svg".to_owned(), badge.render()?));
+    Ok(files)
 }
 
 /// One week, Monday to Sunday in UTC (ISO 8601).
@@ -83,7 +59,6 @@ struct PublicWeek {
     first: Date,
     is_running: bool,
     report: Report,
-    summary: Summary,
 }
 
 impl PublicWeek {
@@ -162,7 +137,7 @@ struct Badge {
 
 impl Badge {
     fn of(week: Option<&PublicWeek>) -> Self {
-        let (text, colour) = match week.map(|week| &week.summary) {
+        let (text, colour) = match week.map(|week| &week.report.summary) {
             None => ("no crawlers".to_owned(), "#6b7280"),
             Some(Summary { crawlers, ignoring: 0, .. }) => (format!("ignored by 0 of {crawlers}"), "#176b34"),
             Some(Summary { crawlers, ignoring, .. }) => {

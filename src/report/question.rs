@@ -1,8 +1,7 @@
 //! What a report is asked.
 
-use crate::identify::{Catalogue, ClientKind, Crawler, PurposeSet};
-use crate::record::{CountSubject, Filter, StoreError, StoreReader, Window};
-use std::collections::BTreeSet;
+use crate::identify::{Catalogue, PurposeSet};
+use crate::record::{Filter, StoreError, StoreReader, Window};
 use std::time::{Duration, SystemTime};
 
 /// Its beginning, in seconds: the last year that is written with four digits.
@@ -28,74 +27,11 @@ pub struct ReportQuestion {
     pub crawler: Option<String>,
     /// Only what fetches for this.
     pub purpose: Option<PurposeSet>,
-    /// How many targets of each element are told by name; the rest is `(other)`.
-    pub top: usize,
+    /// How many targets of each element are told by name; the rest is `(other)`. `None` where nobody tells any: to read them
+    /// from a store takes longer than all the rest.
+    pub top: Option<usize>,
     /// What the catalogue knows: tokens, and who shares a cache with whom.
-    pub known: CatalogueView,
-}
-
-/// What a report needs of the catalogue. Names are in either case.
-#[derive(Clone, Debug, Default)]
-pub struct CatalogueView(Catalogue);
-
-impl CatalogueView {
-    /// Takes up a catalogue.
-    pub fn of(catalogue: &Catalogue) -> Self {
-        Self(catalogue.clone())
-    }
-
-    /// Whether the catalogue has the name.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.0.get(name).is_some()
-    }
-
-    fn crawler(&self, subject: &CountSubject) -> Option<&Crawler> {
-        self.0.get(subject.crawler.as_deref()?)
-    }
-
-    /// The token by which a crawler of the catalogue is named in robots.txt. Neither it nor the name holds anything that
-    /// would have to be quoted there or in a command.
-    pub(super) fn token(&self, name: &str) -> Option<&str> {
-        let is_plain =
-            |text: &str| text.chars().all(|symbol| symbol.is_ascii_alphanumeric() || "-_. ".contains(symbol));
-        let token = self.0.get(name)?.tokens.first()?;
-        Some(&**token).filter(|token| is_plain(token) && is_plain(name))
-    }
-
-    /// Who may hold the same copy of robots.txt, by name in lower case: everyone that sharing leads to. Who shares with the
-    /// same crawler shares with each other.
-    pub(super) fn sharers(&self, name: &str) -> BTreeSet<String> {
-        let (mut found, mut next) = (BTreeSet::new(), vec![name.to_ascii_lowercase()]);
-        while let Some(at) = next.pop() {
-            let is_at = |name: &str| name.eq_ignore_ascii_case(&at);
-            let own = self
-                .0
-                .get(&at)
-                .into_iter()
-                .flat_map(|crawler| &crawler.shares_cache_with)
-                .map(|other| &**other);
-            let with = |crawler: &&Crawler| crawler.shares_cache_with.iter().any(|other| is_at(other));
-            let others = self.0.crawlers().iter().filter(with).map(|crawler| &*crawler.name);
-            let names = own.chain(others).map(str::to_ascii_lowercase);
-            next.extend(names.filter(|other| found.insert(other.clone())));
-        }
-        found.remove(&name.to_ascii_lowercase());
-        found
-    }
-
-    /// The control tokens that are for a subject.
-    pub(super) fn control(&self, subject: &CountSubject) -> impl Iterator<Item = &str> {
-        self.0.control_for(self.crawler(subject)).map(|control| &*control.token)
-    }
-
-    /// The product tokens of a subject, and whether the group `*` is for it (RFC 9309 §2.2.1).
-    pub(super) fn tokens(&self, subject: &CountSubject) -> (Vec<Box<str>>, bool) {
-        if let Some(known) = self.crawler(subject) {
-            return (known.tokens.to_vec(), known.star);
-        }
-        let star = matches!(subject.client, ClientKind::Crawler | ClientKind::Tool | ClientKind::Unnamed);
-        (subject.crawler.clone().into_iter().collect(), star)
-    }
+    pub known: Catalogue,
 }
 
 impl ReportQuestion {
@@ -103,8 +39,8 @@ impl ReportQuestion {
     pub const fn of_all(
         (from, to): (SystemTime, SystemTime),
         now: Option<SystemTime>,
-        top: usize,
-        known: CatalogueView,
+        top: Option<usize>,
+        known: Catalogue,
     ) -> Self {
         Self { from, to, now, site: None, crawler: None, purpose: None, top, known }
     }

@@ -10,7 +10,7 @@ use crate::decide::{
     Notice, NoticeTime, Read, RobotsVersion, Ruling, Verdict, VerdictOutcome, VerdictReason, VersionId,
 };
 use crate::enforce::{Action, Mode};
-use crate::identify::{Basis, ClientKind, Identity, Proof};
+use crate::identify::{Basis, Catalogue, ClientKind, Identity, Proof};
 use crate::record::{
     AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder, STORE_FILE, StoreOptions,
 };
@@ -172,8 +172,8 @@ fn question() -> ReportQuestion {
         site: None,
         crawler: None,
         purpose: None,
-        top: 3,
-        known: CatalogueView::default(),
+        top: Some(3),
+        known: Catalogue::default(),
     }
 }
 
@@ -194,17 +194,13 @@ fn borrowed_names_and_others_stay_out_of_headline_and_totals() {
         scene.request(&bot, Proof::Confirmed, "/y", VerdictOutcome::Allow, at);
     }
     let report = scene.report(&question());
-    let summary = report.summary();
-    assert_eq!(summary.headline, "the only crawler that was seen broke no rule");
+    let summary = &report.summary;
+    assert_eq!(report.headline, "the only crawler that was seen broke no rule");
     assert_eq!((summary.crawlers, summary.requests, summary.violations), (1, 5, 0));
     assert_eq!(entry(&report, "Onebot", Proof::Contradicted).conduct, Conduct::Unknown);
     assert_eq!(entry(&report, "Onebot", Proof::Confirmed).conduct, Conduct::Obeyed);
     assert_eq!(entry(&report, "curl", Proof::Unchecked).conduct, Conduct::NoReadSeen);
-    assert!(
-        summary.caveats[0].starts_with("5 requests came under 1 borrowed name;"),
-        "{:?}",
-        summary.caveats
-    );
+    assert!(report.notes[0].starts_with("5 requests came under 1 borrowed name;"), "{:?}", report.notes);
 }
 
 #[test]
@@ -222,7 +218,7 @@ fn a_read_before_its_proof_keeps_a_crawler_from_looking_unread() {
     let unproved = entry(&report, "Onebot", Proof::Unchecked);
     assert_eq!((unproved.conduct, unproved.reads, unproved.requests), (Conduct::Unknown, 1, 0));
     assert_eq!(
-        report.summary().headline,
+        report.headline,
         "1 of 2 crawlers broke rules that it was not seen to read: Twobot once (confirmed); 1 more broke rules that it \
          may or may not have read"
     );
@@ -264,7 +260,7 @@ fn a_case_holds_what_was_seen_and_nobody_elses() {
     assert_eq!(case.report.crawlers[0].conduct, Conduct::Ignored);
     assert_eq!(case.samples.len(), 1);
     assert_eq!(case.versions.len(), 1);
-    let headline = case.report.summary().headline;
+    let headline = case.report.headline;
     assert_eq!(headline, "1 crawler broke rules it had read: Onebot once (not confirmed)");
 }
 

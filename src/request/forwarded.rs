@@ -5,7 +5,8 @@
 
 /// Which field the proxies in front write. Never both: a proxy that writes one passes on what a client has
 /// put in the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ForwardedField {
     /// `X-Forwarded-For`, as nearly all do.
     #[default]
@@ -16,11 +17,8 @@ pub enum ForwardedField {
 
 impl ForwardedField {
     /// The field's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::XForwardedFor => "x-forwarded-for",
-            Self::Forwarded => "forwarded",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -20,14 +20,14 @@ pub fn normalise(host: &str) -> Cow<'_, str> {
 }
 
 fn without_port(host: &str) -> &str {
-    if let Some(end) = host.strip_prefix('[').and_then(|rest| rest.find(']')) {
-        return host.get(..end + 2).unwrap_or(host);
-    }
-    match host.split_once(':') {
-        // Two colons without brackets is a bare IPv6 address, which has no port to cut.
-        Some((name, port)) if !port.contains(':') => name,
-        _ => host,
-    }
+    let end = if host.starts_with('[') {
+        host.find(']').map(|end| end + 1)
+    } else {
+        // Two colons without brackets are a bare IPv6 address, which has no port to cut.
+        let first = host.bytes().position(|byte| byte == b':');
+        first.filter(|first| host.rfind(':') == Some(*first))
+    };
+    end.and_then(|end| host.get(..end)).unwrap_or(host)
 }
 
 /// The host and port that a target in absolute-form names (RFC 9112 §3.2.2), as sent.

@@ -16,7 +16,8 @@ use std::cell::OnceCell;
 use steps::{decoded, has_dots, without_dots};
 
 /// Where `;parameters` of a path segment stand when an origin looks a page up (RFC 3986 §3.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum PathParameters {
     /// They are part of the path, as for most origins.
     #[default]

@@ -39,17 +39,10 @@ pub(super) struct Admission {
     pub(super) totals: Arc<ConnectionTotals>,
 }
 
-/// One client, or one connection of somebody who has no limit of his own.
-#[derive(Debug)]
-pub(super) struct AdmittedClient {
-    admission: Arc<Admission>,
-    network: Option<Network>,
-}
-
 /// A place among the connections that may be open; dropping it gives it back.
 #[derive(Debug)]
 pub(super) struct Permit {
-    admission: Arc<Admission>,
+    pub(super) admission: Arc<Admission>,
     /// Whose connection it is, and that it is counted for them.
     client: Option<(Network, Guard)>,
 }
@@ -82,35 +75,6 @@ impl Admission {
     }
 }
 
-impl AdmittedClient {
-    pub(super) const fn new(admission: Arc<Admission>, network: Option<Network>) -> Self {
-        Self { admission, network }
-    }
-
-    /// A connection of the client has ended in an error of HTTP/2.
-    pub(super) fn note_error(&self) {
-        if let Some(network) = self.network {
-            self.admission.offenders.note(network, Instant::now());
-        }
-    }
-
-    /// A place for one more request, or under what it is counted that there is none.
-    pub(super) fn enter(&self, limits: &ConnectionLimits) -> Result<RequestPlace, ConnectionEvent> {
-        let of_client = self.network.map(|client| self.admission.count(CountedOfClient::Requests, client));
-        let (of_client, own) = of_client.unzip();
-        let all = self.admission.requests.fetch_add(1, Ordering::Relaxed);
-        // From here on the place sees to it that the counts go down again.
-        let place = RequestPlace { admission: Arc::clone(&self.admission), _of_client: of_client };
-        if own.is_some_and(|own| own > limits.h2_requests_per_address) {
-            return Err(ConnectionEvent::H2OverAddress);
-        }
-        if all >= limits.h2_requests {
-            return Err(ConnectionEvent::H2OverTotal);
-        }
-        Ok(place)
-    }
-}
-
 impl Permit {
     /// Counts the connection for the address of its client; `false`, and counted, when that has as many as
     /// it may, or has lately had too many that ended in errors. Trusted proxies have no limit of their own: behind one address of theirs are all clients,
@@ -133,10 +97,28 @@ impl Permit {
         has_room
     }
 
-    /// Whose requests come on the connection.
-    pub(super) fn client(&self) -> AdmittedClient {
-        let network = self.client.as_ref().map(|(network, _)| *network);
-        AdmittedClient::new(Arc::clone(&self.admission), network)
+    /// The connection has ended in an error of HTTP/2.
+    pub(super) fn note_error(&self) {
+        if let Some((network, _)) = &self.client {
+            self.admission.offenders.note(*network, Instant::now());
+        }
+    }
+
+    /// A place for one more request of HTTP/2, or under what it is counted that there is none.
+    pub(super) fn enter_request(&self, limits: &ConnectionLimits) -> Result<RequestPlace, ConnectionEvent> {
+        let client = self.client.as_ref().map(|(network, _)| *network);
+        let of_client = client.map(|client| self.admission.count(CountedOfClient::Requests, client));
+        let (of_client, own) = of_client.unzip();
+        let all = self.admission.requests.fetch_add(1, Ordering::Relaxed);
+        // From here on the place sees to it that the counts go down again.
+        let place = RequestPlace { admission: Arc::clone(&self.admission), _of_client: of_client };
+        if own.is_some_and(|own| own > limits.h2_requests_per_address) {
+            return Err(ConnectionEvent::H2OverAddress);
+        }
+        if all >= limits.h2_requests {
+            return Err(ConnectionEvent::H2OverTotal);
+        }
+        Ok(place)
     }
 
     /// Whether there is a place for the connection; counted where there is none.
@@ -155,11 +137,6 @@ impl Permit {
         let free = limits.connections.saturating_sub(self.admission.open.load(Ordering::Relaxed));
         let parts = free.saturating_mul(2 * PARTS as usize) / limits.connections.max(1);
         u32::try_from(parts).ok().filter(|parts| *parts < PARTS).map_or(whole, |parts| whole * parts / PARTS)
-    }
-
-    /// Where what becomes of connections is counted.
-    pub(super) fn totals(&self) -> &Arc<ConnectionTotals> {
-        &self.admission.totals
     }
 }
 
@@ -251,9 +228,10 @@ mod tests {
         ConnectionLimits { h2_requests: total, h2_requests_per_address: per_address, ..limits(100, 100) }
     }
 
-    fn client(admission: &Arc<Admission>, address: &str) -> AdmittedClient {
-        let network = Some(Network::around(address.parse().unwrap(), 32, 64));
-        AdmittedClient::new(Arc::clone(admission), network)
+    fn client(admission: &Arc<Admission>, address: &str) -> Permit {
+        let mut permit = admission.enter();
+        assert!(permit.claim(address.parse().unwrap(), &limits(100, 100), &Prefixes::default()));
+        permit
     }
 
     #[test]
@@ -261,27 +239,27 @@ mod tests {
         let (admission, limits) = (Arc::new(Admission::default()), request_limits(100, 2));
         let [one, other] = [client(&admission, "192.0.2.1"), client(&admission, "192.0.2.1")];
         let stranger = client(&admission, "192.0.2.2");
-        let held = [one.enter(&limits).unwrap(), other.enter(&limits).unwrap()];
-        assert_eq!(one.enter(&limits).unwrap_err(), ConnectionEvent::H2OverAddress);
-        assert!(stranger.enter(&limits).is_ok());
+        let held = [one.enter_request(&limits).unwrap(), other.enter_request(&limits).unwrap()];
+        assert_eq!(one.enter_request(&limits).unwrap_err(), ConnectionEvent::H2OverAddress);
+        assert!(stranger.enter_request(&limits).is_ok());
         drop((one, other, stranger));
         let again = client(&admission, "192.0.2.1");
-        assert!(again.enter(&limits).is_err(), "its connections are gone, its requests are not");
+        assert!(again.enter_request(&limits).is_err(), "its connections are gone, its requests are not");
         drop(held);
-        assert!(again.enter(&limits).is_ok());
+        assert!(again.enter_request(&limits).is_ok());
         assert_eq!(admission.requests.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn the_total_of_requests_holds_for_those_without_a_limit_of_their_own() {
         let (admission, limits) = (Arc::new(Admission::default()), request_limits(3, 1));
-        let proxy = AdmittedClient::new(Arc::clone(&admission), None);
-        let held: Vec<RequestPlace> = (0..3).map(|_| proxy.enter(&limits).unwrap()).collect();
-        assert_eq!(proxy.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
+        let proxy = admission.enter();
+        let held: Vec<RequestPlace> = (0..3).map(|_| proxy.enter_request(&limits).unwrap()).collect();
+        assert_eq!(proxy.enter_request(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
         let other = client(&admission, "2001:db8::1");
-        assert_eq!(other.enter(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
+        assert_eq!(other.enter_request(&limits).unwrap_err(), ConnectionEvent::H2OverTotal);
         drop(held);
-        let _place = other.enter(&limits).unwrap();
-        assert_eq!(other.enter(&limits).unwrap_err(), ConnectionEvent::H2OverAddress);
+        let _place = other.enter_request(&limits).unwrap();
+        assert_eq!(other.enter_request(&limits).unwrap_err(), ConnectionEvent::H2OverAddress);
     }
 }

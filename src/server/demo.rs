@@ -100,7 +100,7 @@ impl DemoOrigin {
         let robots = config
             .sites
             .first()
-            .and_then(|site| site.robots.file())
+            .and_then(|site| site.robots.file.as_deref())
             .unwrap_or_else(|| Path::new(""))
             .display();
         let page =

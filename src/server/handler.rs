@@ -41,14 +41,6 @@ pub(super) struct ConnectionHandler {
     pub(super) tls: Option<Acceptor>,
 }
 
-/// Whose connection it is.
-struct Introduced {
-    client: Option<SocketAddr>,
-    permit: Permit,
-    /// Whether its peer may be a proxy that writes fields.
-    may_relay: bool,
-}
-
 /// A connection, by what is spoken there.
 enum Opened {
     Plain(Box<Http1Connection<TcpStream>>, ConnectionInfo),
@@ -98,11 +90,27 @@ impl ConnectionHandler {
     async fn open(self: Arc<Self>, Accepted { socket, peer }: Accepted, permit: Permit) -> Option<Opened> {
         let tell = |error: &io::Error| tracing::warn!("cannot wait for an accepted connection: {error}");
         // A Unix socket is read, written and shut down by the same system calls.
-        let stream = TcpStream::from_std(socket.into()).inspect_err(tell).ok()?;
-        match peer.filter(|_| self.tls.is_some()) {
-            Some(peer) => self.encrypted(stream, peer, permit).await,
-            None => self.plain(stream, peer, permit).await,
-        }
+        let mut stream = TcpStream::from_std(socket.into()).inspect_err(tell).ok()?;
+        let config = Arc::clone(&self.current.get().config);
+        let (permit, info) = self.introduced(&mut stream, peer, permit, &config).await?;
+        let life = ClientLife::new(permit, self.limits(&config), Arc::clone(&config.timeouts));
+        let socket = peer.map(|_| stream.as_raw_fd());
+        let Some(tls) = self.tls.as_ref().filter(|_| info.is_tls) else {
+            let opened = NewConnection { stream, socket, life };
+            return Some(Opened::Plain(Http1Connection::new(opened), info));
+        };
+        let handshake = timeout(config.timeouts.tls_handshake, tls.tls_handshake(L4Stream::from(stream)));
+        let Ok(Ok(stream)) = handshake.await else {
+            // The reason is the client's; the count is all an operator can use.
+            self.admission.totals.count(ConnectionEvent::TlsFailed);
+            return None;
+        };
+        let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
+        let opened = NewConnection { stream, socket, life };
+        Some(match &self.service {
+            Service::Site(site) if is_http2 => Opened::Http2(Arc::clone(site), Box::new(opened), info),
+            _ => Opened::Tls(Http1Connection::new(opened), info),
+        })
     }
 
     fn limits(&self, config: &Config) -> ConnectionLimits {
@@ -113,50 +121,16 @@ impl ConnectionHandler {
         }
     }
 
-    /// Nobody's address is known of who comes through a socket of the file system.
-    async fn plain(&self, mut stream: TcpStream, peer: Option<SocketAddr>, permit: Permit) -> Option<Opened> {
-        let config = Arc::clone(&self.current.get().config);
-        let Introduced { client, permit, may_relay } = match peer {
-            Some(peer) => self.introduced(&mut stream, peer, permit, &config).await?,
-            None => Introduced { client: None, permit, may_relay: false },
-        };
-        let socket = peer.map(|_| stream.as_raw_fd());
-        let life = ClientLife::new(permit, self.limits(&config), Arc::clone(&config.timeouts));
-        let opened = NewConnection { stream, socket, life };
-        let is_asking = matches!(self.service, Service::Doors(_));
-        let info = ConnectionInfo::new(client.map(|client| client.ip()), false, may_relay);
-        Some(Opened::Plain(Http1Connection::new(opened), ConnectionInfo { is_asking, ..info }))
-    }
-
-    async fn encrypted(&self, mut stream: TcpStream, peer: SocketAddr, permit: Permit) -> Option<Opened> {
-        let config = Arc::clone(&self.current.get().config);
-        let Introduced { client, permit, may_relay } =
-            self.introduced(&mut stream, peer, permit, &config).await?;
-        let socket = stream.as_raw_fd();
-        let handshake = self.tls.as_ref()?.tls_handshake(L4Stream::from(stream));
-        let Ok(Ok(stream)) = timeout(config.timeouts.tls_handshake, handshake).await else {
-            // The reason is the client's; the count is all an operator can use.
-            self.admission.totals.count(ConnectionEvent::TlsFailed);
-            return None;
-        };
-        let info = ConnectionInfo::new(client.map(|client| client.ip()), true, may_relay);
-        let is_http2 = matches!(stream.selected_alpn_proto(), Some(ALPN::H2));
-        let life = ClientLife::new(permit, self.limits(&config), Arc::clone(&config.timeouts));
-        let opened = NewConnection { stream, socket: Some(socket), life };
-        Some(match &self.service {
-            Service::Site(site) if is_http2 => Opened::Http2(Arc::clone(site), Box::new(opened), info),
-            _ => Opened::Tls(Http1Connection::new(opened), info),
-        })
-    }
-
-    /// Finds out whose connection it is.
+    /// Finds out whose connection it is. Nobody's address is known of who comes through a socket of the file system.
     async fn introduced(
         &self,
         stream: &mut TcpStream,
-        peer: SocketAddr,
+        peer: Option<SocketAddr>,
         mut permit: Permit,
         config: &Config,
-    ) -> Option<Introduced> {
+    ) -> Option<(Permit, ConnectionInfo)> {
+        let Some(peer) = peer else { return Some((permit, ConnectionInfo::new(None, false, false))) };
+        let is_asking = matches!(self.service, Service::Doors(_));
         if let Service::Doors(site) = &self.service
             && !config.trusted_proxies.contains(peer.ip().to_canonical())
         {
@@ -165,16 +139,13 @@ impl ConnectionHandler {
         }
         let (mut client, mut may_relay) = (peer, true);
         if self.proxy_protocol {
-            let refused = || self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);
             // Anybody can write such a header. Only of a proxy that the operator named it is believed, and from others
             // there is nothing else to expect on such a listener.
-            if !config.trusted_proxies.contains(peer.ip()) {
-                refused();
-                return None;
-            }
+            let is_believed = config.trusted_proxies.contains(peer.ip());
             let header = timeout(config.timeouts.client_header, read_proxy_header(stream));
-            let Ok(Ok(named)) = header.await else {
-                refused();
+            let header = if is_believed { header.await.ok().and_then(Result::ok) } else { None };
+            let Some(named) = header else {
+                self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);
                 return None;
             };
             client = named.unwrap_or(peer);
@@ -186,7 +157,8 @@ impl ConnectionHandler {
                 return None;
             }
         }
-        Some(Introduced { client: Some(client), permit, may_relay })
+        let info = ConnectionInfo::new(Some(client.ip()), self.tls.is_some(), may_relay);
+        Some((permit, ConnectionInfo { is_asking, ..info }))
     }
 }
 

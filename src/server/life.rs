@@ -15,7 +15,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct ClientLife {
-    pub(super) permit: Permit,
+    pub(super) permit: Arc<Permit>,
     pub(super) limits: ConnectionLimits,
     pub(super) timeouts: Arc<Timeouts>,
     pub(super) deadline: Deadline,
@@ -34,7 +34,7 @@ pub(super) struct ClientLife {
 impl ClientLife {
     pub(super) fn new(permit: Permit, limits: ConnectionLimits, timeouts: Arc<Timeouts>) -> Self {
         Self {
-            permit,
+            permit: Arc::new(permit),
             limits,
             timeouts,
             deadline: Deadline::default(),
@@ -48,7 +48,7 @@ impl ClientLife {
 
     /// Counts what the connection comes to its end by.
     pub(super) fn count(&mut self, event: ConnectionEvent) {
-        self.permit.totals().count(event);
+        self.permit.admission.totals.count(event);
         self.is_counted = true;
     }
 

@@ -2,9 +2,8 @@
 //! do so without a pause: each try costs a TLS handshake.
 
 use crate::request::address::Network;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How many such connections an address may have within [`WINDOW`]. Then it is turned away until that is over.
@@ -16,16 +15,12 @@ const ADDRESSES: usize = 4_096;
 
 /// The addresses, when the first error of each came and how many there were since.
 #[derive(Debug, Default)]
-pub(super) struct Offenders {
-    /// Nearly always there is none, and nobody need take the lock.
-    is_any: AtomicBool,
-    errors: Mutex<HashMap<Network, (Instant, u32)>>,
-}
+pub(super) struct Offenders(Mutex<HashMap<Network, (Instant, u32)>>);
 
 impl Offenders {
     /// A connection of `client` has ended in an error.
     pub(super) fn note(&self, client: Network, now: Instant) {
-        let mut errors = self.errors();
+        let mut errors = self.0.lock();
         let is_recent = |since: Instant| now.saturating_duration_since(since) < WINDOW;
         if errors.len() >= ADDRESSES && !errors.contains_key(&client) {
             errors.retain(|_, (since, _)| is_recent(*since));
@@ -38,7 +33,6 @@ impl Offenders {
             (*since, *count) = (now, 0);
         }
         *count = count.saturating_add(1);
-        self.is_any.store(true, Ordering::Relaxed);
     }
 
     /// Whether `client` is turned away.
@@ -46,11 +40,7 @@ impl Offenders {
         let is_one = |(since, count): &(Instant, u32)| {
             *count >= MOST && now.saturating_duration_since(*since) < WINDOW
         };
-        self.is_any.load(Ordering::Relaxed) && self.errors().get(&client).is_some_and(is_one)
-    }
-
-    fn errors(&self) -> MutexGuard<'_, HashMap<Network, (Instant, u32)>> {
-        self.errors.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().get(&client).is_some_and(is_one)
     }
 }
 
@@ -83,8 +73,8 @@ mod tests {
         for number in 0..2 * ADDRESSES {
             offenders.note(client(u32::try_from(number).unwrap()), start);
         }
-        assert_eq!(offenders.errors().len(), ADDRESSES);
+        assert_eq!(offenders.0.lock().len(), ADDRESSES);
         offenders.note(client(u32::MAX), start + WINDOW);
-        assert_eq!(offenders.errors().len(), 1);
+        assert_eq!(offenders.0.lock().len(), 1);
     }
 }

@@ -37,7 +37,8 @@ pub enum SelfTestError {
 /// A self-test: first its place, then its questions.
 #[derive(Debug)]
 pub struct SelfTest {
-    origin: Arc<DemoOrigin>,
+    /// The built-in origin.
+    pub origin: Arc<DemoOrigin>,
     asking: Option<JoinHandle<Result<(), SelfTestError>>>,
 }
 
@@ -55,11 +56,6 @@ impl SelfTest {
     /// When there is none.
     pub fn prepare() -> Result<Self, SelfTestError> {
         Ok(Self { origin: Arc::new(DemoOrigin::with_robots(RULES)?), asking: None })
-    }
-
-    /// The built-in origin.
-    pub const fn origin(&self) -> &Arc<DemoOrigin> {
-        &self.origin
     }
 
     /// The configuration, moved to the place of the test.
@@ -106,11 +102,8 @@ impl SelfTest {
 impl ExpectedSite {
     /// A host of the site, and what whoever asks there is to be served.
     fn of(policy: &Policy, hosts: &[HostPattern]) -> Self {
-        let host = match hosts.first() {
-            Some(HostPattern::Exact(name)) => name.to_string(),
-            Some(HostPattern::Below(domain)) => format!("self-test.{domain}"),
-            None => format!("default.{SELF_TEST_HOST}"),
-        };
+        let any = || format!("default.{SELF_TEST_HOST}");
+        let host = hosts.first().map_or_else(any, |host| host.to_string().replace('*', "self-test"));
         let site = policy.site(&host);
         let robots = site.and_then(|site| site.robots.as_ref()).map(|file| file.bytes.clone());
         Self { name: site.map_or_else(|| host.clone(), |site| site.config.name.clone()), host, robots }

@@ -7,7 +7,7 @@ use super::demo::DemoOrigin;
 use super::handler::ConnectionHandler;
 use super::pages::Pages;
 use super::room::ConnectionRoom;
-use super::services::{ConnectionBounds, services, set_rotating};
+use super::services::{handlers, pages, services, set_rotating};
 use super::workers::{Stage, WorkerPool, Workers};
 use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
@@ -33,7 +33,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// Why a bound gateway cannot run.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the workers")]
-pub struct ServeError(#[source] pub(super) io::Error);
+pub struct ServeError(#[from] io::Error);
 
 /// Everything that is served.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Server {
         // Pingora's own timers ask for the time with each read and write, and once used wake a thread a hundred times a
         // second. The workers' timers do neither; they take every limit of a second and more.
         set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
-        workers.run(|worker_pool, signals| self.serve(worker_pool, signals)).map_err(ServeError)
+        Ok(workers.run(|worker_pool, signals| self.serve(worker_pool, signals))?)
     }
 
     async fn serve(self, worker_pool: WorkerPool, mut signals: Signals) -> io::Result<()> {
@@ -71,15 +71,16 @@ impl Server {
         let (current, gateway) = (Arc::clone(&self.gateway.current), self.gateway.clone());
         let connections = TaskTracker::new();
         tokio::spawn(watch_origins(Arc::clone(&current), stopped.clone()));
-        let mut fetcher = Fetcher::new(Arc::clone(&self.reloader));
+        let fetcher = Fetcher::new(Arc::clone(&self.reloader));
         fetcher.begin().await;
         tokio::spawn(fetcher.go_on(stopped.clone()));
         let room = room(&current.get().config, worker_pool.len());
-        let ends = ConnectionBounds::new(room, Arc::clone(&self.gateway.connections));
         let services = services(&self.gateway, room, worker_pool.len());
         tokio::spawn(sweep(services.clone(), stopped.clone()));
-        let admission = Arc::new(Admission::new(Arc::clone(&self.gateway.connections)));
-        let pages = |pages| ends.pages(pages, &current);
+        // Other proxies that ask have places of their own.
+        let [visiting, asking] =
+            [(); 2].map(|()| Arc::new(Admission::new(Arc::clone(&self.gateway.connections))));
+        let pages = |shown| pages(shown, &current, room);
         let (path, control_pages) = self.control;
         if let Some((address, admin_pages)) = self.admin {
             tokio::spawn(admin(bind(address), address, pages(admin_pages), stopped.clone()));
@@ -104,7 +105,8 @@ impl Server {
         let listen = || {
             for (listener, config) in self.listeners {
                 tell_listening(&listener, &config)?;
-                let handlers = ends.handlers(&services, &current, &admission, config);
+                let admission = if config.is_for_proxies { &asking } else { &visiting };
+                let handlers = handlers(&services, &current, admission, room, config);
                 worker_pool.accept(listener, handlers, stopped.clone(), &connections)?;
             }
             demo.as_ref().map_or(Ok(()), |demo| show(demo, pages(DemoOrigin::pages()), stopped.clone()))
@@ -165,7 +167,7 @@ const LARGE: usize = 4 << 20;
 async fn sweep(sites: Vec<Arc<WorkerContext>>, mut stopped: watch::Receiver<bool>) {
     while pause(SWEEP, &mut stopped).await {
         for site in &sites {
-            site.exchanger.sweep();
+            site.exchanger.connections.sweep();
         }
         // The allocator gives back what was freed some time before once large memory is freed again. Without this a quiet
         // gateway kept 65 MB of what 500 stalled streams had held.

@@ -9,57 +9,42 @@ use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
 use crate::policy::CurrentPolicy;
 use crate::proxy::{Exchanger, OriginConnections, OriginFaults};
-use crate::record::ConnectionTotals;
 use pingora::listeners::tls::Acceptor;
 use pingora::tls::{ClientHello, ResolvesServerCert, ServerConfig, sign::CertifiedKey, version};
 use std::sync::Arc;
 
-/// How many connections the whole process may have.
-pub(super) struct ConnectionBounds {
+/// What serves the sites on a listener, one for each worker.
+pub(super) fn handlers(
+    services: &[Arc<WorkerContext>],
+    current: &Arc<CurrentPolicy>,
+    admission: &Arc<Admission>,
     room: ConnectionRoom,
-    /// Those of other proxies that ask: the site's visitors take none of their places, nor they of those.
-    asking: Arc<Admission>,
+    config: ListenerConfig,
+) -> Vec<Arc<ConnectionHandler>> {
+    let tls = config.tls.then(|| tls_settings(Arc::clone(current)));
+    let serve: fn(_) -> _ = if config.is_for_proxies { Service::Doors } else { Service::Site };
+    let handler = |site: &Arc<WorkerContext>| ConnectionHandler {
+        service: serve(Arc::clone(site)),
+        current: Arc::clone(current),
+        admission: Arc::clone(admission),
+        room,
+        proxy_protocol: config.proxy_protocol,
+        believe_named_proxies: config.believe_named_proxies,
+        tls: tls.clone().map(Acceptor::from_server_config),
+    };
+    services.iter().map(|site| Arc::new(handler(site))).collect()
 }
 
-impl ConnectionBounds {
-    pub(super) fn new(room: ConnectionRoom, totals: Arc<ConnectionTotals>) -> Self {
-        Self { room, asking: Arc::new(Admission::new(totals)) }
-    }
-
-    /// What serves the sites on a listener, one for each worker.
-    pub(super) fn handlers(
-        &self,
-        services: &[Arc<WorkerContext>],
-        current: &Arc<CurrentPolicy>,
-        admission: &Arc<Admission>,
-        config: ListenerConfig,
-    ) -> Vec<Arc<ConnectionHandler>> {
-        let tls = config.tls.then(|| tls_settings(Arc::clone(current)));
-        let (serve, admission): (fn(_) -> _, _) =
-            if config.is_for_proxies { (Service::Doors, &self.asking) } else { (Service::Site, admission) };
-        let handler = |site: &Arc<WorkerContext>| ConnectionHandler {
-            service: serve(Arc::clone(site)),
-            current: Arc::clone(current),
-            admission: Arc::clone(admission),
-            room: self.room,
-            proxy_protocol: config.proxy_protocol,
-            believe_named_proxies: config.believe_named_proxies,
-            tls: tls.clone().map(Acceptor::from_server_config),
-        };
-        services.iter().map(|site| Arc::new(handler(site))).collect()
-    }
-
-    /// What serves pages to the operator.
-    pub(super) fn pages(&self, pages: Pages, current: &Arc<CurrentPolicy>) -> ConnectionHandler {
-        ConnectionHandler {
-            service: Service::Pages(pages),
-            current: Arc::clone(current),
-            admission: Arc::default(),
-            room: self.room,
-            proxy_protocol: false,
-            believe_named_proxies: false,
-            tls: None,
-        }
+/// What serves pages to the operator.
+pub(super) fn pages(shown: Pages, current: &Arc<CurrentPolicy>, room: ConnectionRoom) -> ConnectionHandler {
+    ConnectionHandler {
+        service: Service::Pages(shown),
+        current: Arc::clone(current),
+        admission: Arc::default(),
+        room,
+        proxy_protocol: false,
+        believe_named_proxies: false,
+        tls: None,
     }
 }
 
@@ -76,7 +61,8 @@ pub(super) fn services(gateway: &Gateway, room: ConnectionRoom, workers: usize) 
     let faults = Arc::new(OriginFaults::default());
     let service = |_| {
         let connections = OriginConnections::new(room.kept);
-        let exchanger = Exchanger::new(connections, Arc::clone(&faults), Arc::clone(&gateway.totals));
+        let (faults, totals) = (Arc::clone(&faults), Arc::clone(&gateway.totals));
+        let exchanger = Exchanger { connections, faults, totals };
         Arc::new(WorkerContext { gateway: gateway.for_worker(), exchanger })
     };
     (0..workers).map(service).collect()

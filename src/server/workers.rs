@@ -40,10 +40,6 @@ impl Workers {
     /// # Errors
     /// When a thread or a signal handler cannot be had.
     pub fn start(threads: usize) -> Result<Self, ServeError> {
-        Self::started(threads.max(1)).map_err(ServeError)
-    }
-
-    fn started(threads: usize) -> io::Result<Self> {
         let control_runtime = Builder::new_current_thread().enable_all().build()?;
         let signals = {
             let _inside = control_runtime.enter();
@@ -51,7 +47,7 @@ impl Workers {
         };
         let (stop, stopped) = watch::channel(false);
         let (lives, ended) = channel();
-        let threads = (0..threads).map(|_| thread(stopped.clone(), lives.clone()));
+        let threads = (0..threads.max(1)).map(|_| thread(stopped.clone(), lives.clone()));
         let worker_pool = WorkerPool::of(threads.collect::<io::Result<_>>()?);
         Ok(Self { control_runtime, worker_pool, stop, ended, signals })
     }

@@ -104,6 +104,17 @@ fn a_silent_member_counts_as_serving_until_its_notice_is_over() {
     assert_eq!(of_a.expect("a")["rows"], json!({ "*": { "v1": null } }), "{answer}");
 }
 
+/// It says its rows only where the database has others than it knows of.
+#[test]
+fn a_member_that_says_no_rows_goes_on_to_serve_what_it_said() {
+    let scene = Scene::new();
+    let told = beat(&scene, "a", &word("v1", 1));
+    let answer = beat(&scene, "a", &json!({ "revision": 2 }));
+    assert_eq!((&answer["changed"], &answer["revision"]), (&told["changed"], &json!(1)), "{answer}");
+    let heard = beat(&scene, "b", &json!({ "process": "q" }));
+    assert_eq!(heard["members"][0]["rows"], json!({ "*": { "v1": null } }), "{heard}");
+}
+
 #[test]
 fn a_stamp_that_was_never_given_acknowledges_nothing() {
     let scene = Scene::new();
@@ -224,11 +235,14 @@ fn counts_that_the_database_refuses_are_told_to_be_missing_and_hold_up_nothing()
 #[test]
 fn what_nothing_names_any_more_goes() {
     let scene = Scene::new();
-    beat(
-        &scene,
-        "a",
-        &json!({ "rows": { "*": { "served": null } }, "robots": { "served": "", "other": "" } }),
-    );
+    let row = |version: Value| json!({ "version": version, "until": null });
+    let versions = [
+        json!({ "known": { "file": "served" } }),
+        json!({ "known": { "file": null } }),
+        json!({ "unknown": "lost" }),
+    ];
+    let rows = json!({ "*": { "rows": versions.map(row) } });
+    beat(&scene, "a", &json!({ "rows": rows, "robots": { "served": "", "other": "" } }));
     scene.engine.sql(
         "UPDATE robots_gateway.robots SET used = used - 30;
          INSERT INTO robots_gateway.subject SELECT md5(used::text)::uuid, '{}', used

@@ -187,8 +187,13 @@ impl FetchScene {
             FetchedKind::Card => self.folder.join("state/cards").join(self.kind.name()),
             FetchedKind::Catalogue => {
                 let folder = self.folder.join("state/catalogue");
-                let mut files = std::fs::read_dir(folder).expect("a folder").flatten();
-                files.next().expect("a file").path()
+                // Of each key one.
+                let mut folders = std::fs::read_dir(folder).expect("a folder").flatten();
+                let mut files =
+                    std::fs::read_dir(folders.next().expect("a folder").path()).expect("files").flatten();
+                let is_text = |name: &str| !name.ends_with(".receipt");
+                let own = files.find(|file| file.file_name().to_str().is_some_and(is_text));
+                own.expect("a file").path()
             }
             FetchedKind::Origin => unreachable!("it is asked for what it serves"),
         }
@@ -199,11 +204,7 @@ impl FetchScene {
         if let Some(gateway) = &self.gateway {
             return gateway.send(&get("/robots.txt").by(CHROME)).text();
         }
-        let kept = std::fs::read_to_string(self.path()).expect("what is kept");
-        match self.kind {
-            FetchedKind::Catalogue => kept.split_once('\n').expect("a head").1.to_owned(),
-            _ => kept,
-        }
+        std::fs::read_to_string(self.path()).expect("what is kept")
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::fill::{DAY, crawler, record, writer};
 use crate::support::Folder;
+use robots_gateway::identify::Catalogue;
 use robots_gateway::record::{STORE_FILE, StoreReader};
-use robots_gateway::report::{CatalogueView, CourseGrid, Report, ReportQuestion, ViolationTimeline};
+use robots_gateway::report::{CourseGrid, Report, ReportQuestion, ViolationTimeline};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -52,8 +53,8 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
             site: None,
             crawler: None,
             purpose: None,
-            top: 9,
-            known: CatalogueView::default(),
+            top: Some(9),
+            known: Catalogue::default(),
         };
         let report = Report::of(&stores, &question).expect("a report");
         assert_eq!((report.from, report.to), (midnight(), midnight() + DAY));
@@ -69,8 +70,8 @@ fn a_bar_covers_the_time_that_its_count_speaks_of() {
         site: None,
         crawler: None,
         purpose: None,
-        top: 9,
-        known: CatalogueView::default(),
+        top: Some(9),
+        known: Catalogue::default(),
     };
     let report = Report::of(&stores, &question).expect("a report");
     let course = ViolationTimeline::of(&report, CourseGrid::of(&report, 48), 5);

@@ -102,9 +102,13 @@ fn a_season_of_five_hundred_crawlers_is_reported_in_a_second() {
     let size = std::fs::metadata(folder.join(STORE_FILE)).expect("a store").len();
     println!("{sent} violations, store of {size} bytes");
     let mut above = Vec::new();
-    for arguments in
-        [&[][..], &["--format", "json"], &["--format", "csv"], &["--crawler", "season7bot", "--evidence"]]
-    {
+    for arguments in [
+        &[][..],
+        &["--format", "json"],
+        &["--format", "csv"],
+        &["--format", "html"],
+        &["--crawler", "season7bot", "--evidence"],
+    ] {
         let (took, most, said) = measured(&folder, arguments);
         println!("{arguments:?}: {took:.2?}, {most} KiB at most, {} bytes", said.len());
         if arguments.contains(&"json") {

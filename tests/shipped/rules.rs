@@ -42,7 +42,8 @@ fn the_sample_robots_txt_does_what_its_comments_say() {
 
 #[test]
 fn the_catalogue_loads_as_an_operators_own_would() {
-    let knowledge = catalogue::merge(&text(CATALOGUE), Path::new(CATALOGUE), Path::new(""))
+    let (known, place) = (catalogue::bundled(), Path::new(CATALOGUE));
+    let knowledge = catalogue::extend(known, &text(CATALOGUE), place, Some(Path::new("")))
         .unwrap_or_else(|errors| panic!("{errors:?}"));
     let written: toml::Table = text(CATALOGUE).parse().unwrap();
     let written = written.get("crawler").and_then(toml::Value::as_array).unwrap();

@@ -48,7 +48,7 @@ impl SentLedger {
     pub(crate) fn stored(reader: &StoreReader) -> Self {
         let Some(window) = reader.span().expect("a readable store") else { return Self::default() };
         let mut ledger = Self::default();
-        let all = reader.activities(&window, &Filter::default(), usize::MAX).expect("a readable store");
+        let all = reader.activities(&window, &Filter::default(), Some(usize::MAX)).expect("a readable store");
         let mut totals: BTreeMap<(String, Option<u32>, bool), u64> = BTreeMap::new();
         for (subject, activity) in all {
             let crawler = subject.crawler.as_deref().unwrap_or_default().to_owned();

@@ -190,12 +190,6 @@ pub(super) fn marked_end(source: &[u8], end: usize) -> usize {
     end + memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())
 }
 
-/// What a mark behind the text of a rule says: `block ai-train`.
-pub(super) fn mark<'r>(marked: &'r [u8], text: &[u8]) -> Option<&'r str> {
-    let mark = std::str::from_utf8(marked.get(text.len()..)?).ok()?;
-    Some(mark.strip_prefix(MARK)?.split_once(": ")?.1)
-}
-
 /// The text of a rule as it was noted, and what it was generated for. No rule holds a `#` (RFC 9309 section 2.2).
 pub fn unmarked(noted: &str) -> (&str, Option<&str>) {
     let marked = noted.split_once(MARK).and_then(|(text, mark)| Some((text, mark.split_once(": ")?.1)));

@@ -3,7 +3,6 @@
 use super::line::RecordName;
 use super::naming::Naming;
 use super::parse::{self, ParsedFile, ParsedRecord};
-use super::pattern;
 
 /// A `Crawl-delay` of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,9 +33,9 @@ impl CrawlDelays {
             let (Some(block), Some(seconds)) = (block, parse::seconds(delay.value(source))) else { continue };
             // Who stands above a delay of the same part before this one has that one.
             let from = block.agents.start.max(above);
-            let part = file.agents.get(from as usize..block.agents.end as usize).unwrap_or_default();
+            let part = file.agents.get(from..block.agents.end).unwrap_or_default();
             let named = part.get(..part.partition_point(|agent| agent.line < delay.line)).unwrap_or_default();
-            above = from + pattern::index(named.len());
+            above = from + named.len();
             for agent in named {
                 let selected = naming.selected(source, agent.value(source));
                 of_names.extend(selected.map(|(_, name)| (name, seconds, *delay)));

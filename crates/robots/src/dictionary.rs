@@ -2,16 +2,14 @@
 //!
 //! Beside the signatures the only file that names sfv.
 
-use sfv::{BareItem, Dictionary, FieldType as _, Item, ListEntry, Parser};
+use sfv::{BareItem, Dictionary, FieldType as _, Item, Key, ListEntry, Parser};
 
 /// Longer values are not read: no field of an answer may be so long.
 const LONGEST: usize = 8 * 1024;
 
 /// The keys and values, where the value is a dictionary at all.
 pub(super) fn parse(value: &[u8]) -> Option<Dictionary> {
-    Parser::new(value.get(..value.len().min(LONGEST + 1)).filter(|value| value.len() <= LONGEST)?)
-        .parse()
-        .ok()
+    if value.len() <= LONGEST { Parser::new(value).parse().ok() } else { None }
 }
 
 /// Whether a value allows (`y`) or disallows (`n`); `None` of any other, which states nothing.
@@ -26,11 +24,10 @@ pub(super) fn allows(entry: &ListEntry) -> Option<bool> {
     }
 }
 
-/// A value as it would be written.
-pub(super) fn written(entry: &ListEntry) -> Option<String> {
-    let one = std::iter::once((sfv::key_ref("v").to_owned(), entry.clone()));
-    let text = one.collect::<Dictionary>().serialize()?;
-    Some(text.strip_prefix("v=").or_else(|| text.strip_prefix('v'))?.to_owned())
+/// A key with its value, as it would be written.
+pub(super) fn member(key: &Key, entry: &ListEntry) -> String {
+    let one = std::iter::once((key.clone(), entry.clone()));
+    one.collect::<Dictionary>().serialize().unwrap_or_default()
 }
 
 /// Several dictionaries as one: of each key what disallows, else what allows, else what stands first. Unknown keys are

@@ -7,7 +7,7 @@ use super::matcher::ComparableTarget;
 use super::parse::ParsedRecord;
 use super::preference::Preference;
 use super::rule::RuleKind;
-use super::{ROBOTS_TXT, Robots, Rule, symbol, usage};
+use super::{ROBOTS_TXT, Robots, Rule, index, symbol, usage};
 use std::collections::HashSet;
 
 /// The rules and records that apply to one product token, combined from every place in the file
@@ -62,8 +62,9 @@ impl<'r> RuleGroup<'r> {
         }
         let robots = self.robots;
         let blocks = robots.naming.blocks(self.number);
-        let found = symbol::with_symbols(target, robots.index.reach(blocks), |bytes| {
-            robots.index.search(blocks, robots.texts(), &ComparableTarget::new(bytes))
+        let sets = blocks.iter().filter_map(|block| robots.sets.get(*block as usize));
+        let found = symbol::with_symbols(target, |bytes| {
+            index::search(sets, robots.texts(), &ComparableTarget::new(bytes))
         });
         let Some(record) = found.and_then(|at| robots.file.rules.get(at as usize)) else {
             return Judgement::allowed(JudgementReason::NoRule, Some(*self));
@@ -95,7 +96,7 @@ impl<'r> RuleGroup<'r> {
     pub fn content_usage(&self, target: &[u8]) -> Option<Preference<'r>> {
         let blocks = self.robots.naming.blocks(self.number);
         let find = |bytes: &[u8]| usage::find(self.robots, blocks, bytes);
-        let found = symbol::with_symbols(target, usize::MAX, find)?;
+        let found = symbol::with_symbols(target, find)?;
         self.judge(target).allow.then_some(found)
     }
 

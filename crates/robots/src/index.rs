@@ -8,7 +8,6 @@
 //! What is tried is bounded by the target: see `matcher`. `lint` says which group could get there.
 
 use super::matcher::{self, ComparableTarget};
-use super::parse::ParsedFile;
 use super::pattern::{Pattern, PatternPiece, PatternPool, TextSpan, Texts, index};
 use super::rule::RuleRecord;
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -23,12 +22,6 @@ const FEW: usize = 32;
 
 /// Bytes of a piece that are looked for: enough to tell rules apart. At most so many pieces end at one byte of a target.
 const NEEDLE: usize = 12;
-
-/// Needles whose marks fit on the stack.
-const MARKS: usize = 1024;
-
-/// No literal.
-const NONE: u32 = u32::MAX;
 
 /// A matching rule, or none. The greater one wins: most bytes, then allow before disallow
 /// (RFC 9309 section 2.2.2), then the first in the file, so that the answer is always the same line.
@@ -59,10 +52,9 @@ pub(super) struct IndexedRule {
 
 impl IndexedRule {
     /// Takes the rule at position `at` of the file apart; none if it can match nothing.
-    pub(super) fn new(record: RuleRecord, at: u32, pool: &mut PatternPool<'_>) -> Option<Self> {
+    pub(super) fn new(record: RuleRecord, at: u32, source: &[u8], pool: &mut PatternPool) -> Option<Self> {
         let choice = Choice::new(record.rank(), at);
-        (record.bytes > 0)
-            .then(|| Self { choice, pattern: pool.add(record.value as usize, record.end as usize) })
+        (record.bytes > 0).then(|| Self { choice, pattern: pool.add(record.view(source).pattern) })
     }
 
     pub(super) const fn has_star(self) -> bool {
@@ -111,109 +103,76 @@ struct Literal {
     open: Choice,
     /// The best rule that matches this path alone.
     exact: Choice,
-    /// The longest other literal of the set that is the start of it, or [`NONE`].
-    shorter: u32,
+    /// The longest other literal of the part that is the start of it.
+    shorter: Option<u32>,
+}
+
+/// All literals of the rules without `*`, in ascending order.
+fn literals(rules: &[IndexedRule], texts: Texts<'_>) -> Vec<Literal> {
+    let text = |rule: &IndexedRule| texts.get(rule.pattern.prefix);
+    let mut plain: Vec<IndexedRule> = rules.iter().copied().filter(|rule| !rule.has_star()).collect();
+    plain.sort_by_key(text);
+    let mut all: Vec<Literal> = Vec::new();
+    // Those that are the start of one another, the shortest first.
+    let mut open: Vec<u32> = Vec::new();
+    for run in plain.chunk_by(|a, b| text(a) == text(b)) {
+        let Some(prefix) = run.first().map(|rule| rule.pattern.prefix) else { continue };
+        let known = |at: u32| all.get(at as usize).copied();
+        let is_start = |literal: Literal| texts.get(prefix).starts_with(texts.get(literal.text));
+        while open.pop_if(|at| !known(*at).is_some_and(is_start)).is_some() {}
+        let shorter = open.last().copied();
+        let above = shorter.and_then(known).map_or(Choice::NONE, |literal| literal.open);
+        let best = |anchored| {
+            let same = run.iter().filter(|rule| rule.pattern.anchored == anchored);
+            same.map(|rule| rule.choice).max().unwrap_or_default()
+        };
+        let (open_choice, exact) = (best(false).max(above), best(true));
+        open.push(index(all.len()));
+        all.push(Literal { head: head(texts.get(prefix)), text: prefix, open: open_choice, exact, shorter });
+    }
+    all
 }
 
 /// The rules of one part of the file.
 #[derive(Clone, Debug, Default)]
-struct RuleSet {
-    literals: Range<usize>,
+pub(super) struct RuleSet {
+    literals: Box<[Literal]>,
     /// What is tried.
-    rules: Range<usize>,
+    rules: Box<[IndexedRule]>,
     needles: Option<Box<Needles>>,
-    /// How much of a target a search looks at.
-    reach: usize,
 }
 
-/// The rules of a file, by its parts.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Index {
-    sets: Vec<RuleSet>,
-    literals: Vec<Literal>,
-    rules: Vec<IndexedRule>,
-}
-
-impl Index {
-    /// `entries` are the rules of `file` taken apart, none where a rule can match nothing.
-    pub(super) fn new(file: &ParsedFile, entries: &[Option<IndexedRule>], texts: Texts<'_>) -> Self {
-        let mut index = Self::default();
-        for block in &file.blocks {
-            let here = entries.get(block.rules.start as usize..block.rules.end as usize).unwrap_or_default();
-            index.add(here.iter().copied().flatten().collect(), texts);
-        }
-        index
-    }
-
-    fn add(&mut self, mut rules: Vec<IndexedRule>, texts: Texts<'_>) {
-        let (start, first) = (self.literals.len(), self.rules.len());
-        let mut plain: Vec<IndexedRule> = rules.iter().copied().filter(|rule| !rule.has_star()).collect();
-        plain.sort_by_key(|rule| texts.get(rule.pattern.prefix));
-        // Those that are the start of one another, the shortest first.
-        let mut open: Vec<u32> = Vec::new();
-        for run in plain.chunk_by(|a, b| texts.get(a.pattern.prefix) == texts.get(b.pattern.prefix)) {
-            let Some(text) = run.first().map(|rule| rule.pattern.prefix) else { continue };
-            let known = |at: u32| self.literals.get(start + at as usize).copied();
-            let is_start = |literal: Literal| texts.get(text).starts_with(texts.get(literal.text));
-            while open.pop_if(|at| !known(*at).is_some_and(is_start)).is_some() {}
-            let shorter = open.last().copied();
-            let above = shorter.and_then(known).map_or(Choice::NONE, |literal| literal.open);
-            let best = |anchored| {
-                let same = run.iter().filter(|rule| rule.pattern.anchored == anchored);
-                same.map(|rule| rule.choice).max().unwrap_or_default()
-            };
-            open.push(index(self.literals.len() - start));
-            self.literals.push(Literal {
-                head: head(texts.get(text)),
-                text,
-                open: best(false).max(above),
-                exact: best(true),
-                shorter: shorter.unwrap_or(NONE),
-            });
-        }
-        let longest = rules.iter().map(|rule| rule.pattern.prefix.len()).max().unwrap_or(0);
-        let reach = if rules.iter().any(|rule| rule.has_star()) { usize::MAX } else { longest + 1 };
-        if rules.len() <= SHORT {
-            self.literals.truncate(start);
-        } else {
+impl RuleSet {
+    /// `rules` are those of the part, taken apart; none where a rule can match nothing.
+    pub(super) fn new(rules: &[Option<IndexedRule>], texts: Texts<'_>) -> Self {
+        let mut rules: Vec<IndexedRule> = rules.iter().copied().flatten().collect();
+        let mut set = Self::default();
+        if rules.len() > SHORT {
+            set.literals = literals(&rules, texts).into();
             rules.retain(|rule| rule.has_star());
         }
         rules.sort_unstable_by_key(|rule| Reverse(rule.choice));
-        let needles = if rules.len() > FEW { Needles::new(&mut rules, texts).map(Box::new) } else { None };
-        self.rules.extend(rules);
-        let (literals, rules) = (start..self.literals.len(), first..self.rules.len());
-        self.sets.push(RuleSet { literals, rules, needles, reach });
+        if rules.len() > FEW {
+            set.needles = Needles::new(&mut rules, texts).map(Box::new);
+        }
+        Self { rules: rules.into(), ..set }
     }
+}
 
-    /// How much of a target a search of `blocks` looks at, in bytes of its comparable form.
-    pub(super) fn reach(&self, blocks: &[u32]) -> usize {
-        blocks
-            .iter()
-            .filter_map(|block| self.sets.get(*block as usize))
-            .map(|set| set.reach)
-            .max()
-            .unwrap_or(0)
-    }
-
-    /// The position of the rule of `blocks` that decides about a target.
-    pub(super) fn search(
-        &self,
-        blocks: &[u32],
-        texts: Texts<'_>,
-        target: &ComparableTarget<'_>,
-    ) -> Option<u32> {
-        let sets = blocks.iter().filter_map(|block| self.sets.get(*block as usize));
-        let best = sets.fold(Choice::NONE, |best, set| {
-            let literals = self.literals.get(set.literals.clone()).unwrap_or_default();
-            let best = best.max(longest(literals, texts, target.bytes()));
-            let rules = self.rules.get(set.rules.clone()).unwrap_or_default();
-            match &set.needles {
-                Some(needles) => needles.search(rules, texts, target, best),
-                None => first_match(rules, texts, target, best),
-            }
-        });
-        best.rule()
-    }
+/// The position of the rule of some parts of a file that decides about a target.
+pub(super) fn search<'r>(
+    sets: impl Iterator<Item = &'r RuleSet>,
+    texts: Texts<'_>,
+    target: &ComparableTarget<'_>,
+) -> Option<u32> {
+    let best = sets.fold(Choice::NONE, |best, set| {
+        let best = best.max(longest(&set.literals, texts, target.bytes()));
+        match &set.needles {
+            Some(needles) => needles.search(&set.rules, texts, target, best),
+            None => first_match(&set.rules, texts, target, best),
+        }
+    });
+    best.rule()
 }
 
 /// The best rule among `literals` that `target` starts with.
@@ -229,7 +188,8 @@ fn longest(literals: &[Literal], texts: Texts<'_>, target: &[u8]) -> Choice {
     };
     let shared = common(texts.get(here.text), target);
     while here.text.len() > shared {
-        let Some(shorter) = literals.get(here.shorter as usize) else { return Choice::NONE };
+        let shorter = here.shorter.and_then(|at| literals.get(at as usize));
+        let Some(shorter) = shorter else { return Choice::NONE };
         here = shorter;
     }
     if here.text.len() == target.len() { here.open.max(here.exact) } else { here.open }
@@ -291,21 +251,13 @@ impl Needles {
         let start = |needle: usize| self.starts.get(needle).map_or(0, |start| *start as usize);
         let row = |range: Range<usize>| rules.get(range).unwrap_or_default();
         let mut best = first_match(row(0..start(0)), texts, target, best);
-        let (mut few, mut many) = ([0_u64; MARKS / 64], Vec::new());
-        let seen = if self.starts.len() <= MARKS {
-            &mut few[..]
-        } else {
-            many.resize(self.starts.len().div_ceil(64), 0);
-            &mut many[..]
-        };
+        let mut seen = vec![false; self.starts.len()];
         target.spend(target.bytes().len());
         for found in self.automaton.find_overlapping_iter(target.bytes()) {
             let needle = found.pattern().as_usize();
-            let Some(marks) = seen.get_mut(needle / 64).filter(|marks| **marks >> (needle % 64) & 1 == 0)
-            else {
+            if seen.get_mut(needle).is_none_or(|seen| std::mem::replace(seen, true)) {
                 continue;
-            };
-            *marks |= 1 << (needle % 64);
+            }
             best = first_match(row(start(needle)..start(needle + 1)), texts, target, best);
         }
         best

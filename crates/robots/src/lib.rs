@@ -3,7 +3,7 @@
 //! [`Robots::parse`] reads a file once for all crawlers. [`Robots::judge`] takes the product tokens
 //! of a crawler and a request target and says whether the target may be fetched, by which rule, and
 //! on which line it stands. There is no I/O and no clock, and no allocation per decision but for a
-//! target of more than 8 KiB that has encoded bytes, and where a group has more than 1,000 rules with `*`.
+//! target of more than 8 KiB that has encoded bytes, and where a part of a group has more than 32 rules with `*`.
 //!
 //! Whatever the number of rules, a decision about an ordinary file takes about as long as reading the
 //! target. Whatever the file, it is [bounded](#bound).
@@ -83,10 +83,10 @@ pub use symbol::hex_byte;
 pub use token::cut as compared;
 
 use delay::CrawlDelays;
-use index::{Index, IndexedRule};
+use index::{IndexedRule, RuleSet};
 use line::RecordName;
 use naming::Naming;
-use parse::{ParsedFile, ParsedRecord};
+use parse::{GroupBlock, ParsedFile, ParsedRecord};
 use pattern::{PatternPiece, PatternPool, Texts};
 use std::collections::HashSet;
 use std::fmt;
@@ -143,9 +143,9 @@ pub struct Robots {
     source: Box<[u8]>,
     file: ParsedFile,
     naming: Naming,
-    rewritten: Box<[u8]>,
+    literals: Box<[u8]>,
     pieces: Box<[PatternPiece]>,
-    index: Index,
+    sets: Vec<RuleSet>,
     usages: Vec<Usage>,
     delays: CrawlDelays,
 }
@@ -174,15 +174,17 @@ impl Robots {
         let source = line::whole_lines(bytes, limit);
         let (file, mut findings) = parse::parse(source, generated_from);
         let naming = Naming::new(source, &file);
-        let mut pool = PatternPool::new(source);
+        let mut pool = PatternPool::default();
         // Each rule is taken apart once, however many groups it belongs to.
+        let rules = file.rules.iter().zip(0..);
         let entries: Vec<Option<IndexedRule>> =
-            file.rules.iter().zip(0..).map(|(rule, at)| IndexedRule::new(*rule, at, &mut pool)).collect();
-        let index = Index::new(&file, &entries, pool.texts());
+            rules.map(|(rule, at)| IndexedRule::new(*rule, at, source, &mut pool)).collect();
+        let of_block = |block: &GroupBlock| entries.get(block.rules.clone()).unwrap_or_default();
+        let sets = file.blocks.iter().map(|block| RuleSet::new(of_block(block), pool.texts())).collect();
         let usages = usage::compile(&file.extras, source, &mut pool);
         let delays = CrawlDelays::new(&file, &naming, source);
-        let (rewritten, pieces) = (pool.rewritten.into(), pool.pieces.into());
-        let robots = Self { source: source.into(), file, naming, rewritten, pieces, index, usages, delays };
+        let (literals, pieces) = (pool.literals.into(), pool.pieces.into());
+        let robots = Self { source: source.into(), file, naming, literals, pieces, sets, usages, delays };
         let rest = bytes.get(source.len()..).unwrap_or_default();
         lint::add(&robots, rest, &entries, &mut findings);
         Parsed { robots, findings: findings.into_sorted() }
@@ -270,7 +272,7 @@ impl Robots {
     }
 
     fn texts(&self) -> Texts<'_> {
-        Texts { source: &self.source, rewritten: &self.rewritten, pieces: &self.pieces }
+        Texts { literals: &self.literals, pieces: &self.pieces }
     }
 
     /// Whether any group has a `Crawl-delay`.

@@ -232,10 +232,7 @@ pub(super) const fn is_blank(byte: u8) -> bool {
 
 /// Whether the file is a web page: it starts with a tag, which no record does.
 pub(super) fn is_html(bytes: &[u8]) -> bool {
-    match text(bytes) {
-        [b'<', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'!' | b'?'),
-        _ => false,
-    }
+    matches!(text(bytes), [b'<', b'a'..=b'z' | b'A'..=b'Z' | b'!' | b'?', ..])
 }
 
 /// Whether `bytes` starts like JSON: an error of a server that answers programs.

@@ -252,7 +252,7 @@ fn shadowed(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Fin
 fn many_stars(robots: &Robots, entries: &[Option<IndexedRule>], findings: &mut Findings<'_>) {
     let cost = |entry: IndexedRule| LONG_TARGET + matcher::STEP * entry.pattern.pieces.1 as usize;
     let costs = robots.file.blocks.iter().map(|block| {
-        let here = entries.get(block.rules.start as usize..block.rules.end as usize).unwrap_or_default();
+        let here = entries.get(block.rules.clone()).unwrap_or_default();
         here.iter().flatten().filter(|entry| entry.has_star()).map(|entry| cost(*entry)).sum()
     });
     let costs: Vec<usize> = costs.collect();

@@ -13,49 +13,38 @@ use std::cell::{Cell, OnceCell};
 
 /// Whether `target` is matched by `pattern`.
 pub(super) fn matches(texts: Texts<'_>, pattern: Pattern, target: &ComparableTarget<'_>) -> bool {
-    let prefix = texts.get(pattern.prefix);
+    let (prefix, pieces) = (texts.get(pattern.prefix), texts.pieces(pattern));
     if !target.bytes().starts_with(prefix) {
         return false;
     }
-    let pieces = texts.pieces(pattern);
-    if pieces.is_empty() {
+    let Some((last, middle)) = pieces.split_last() else {
         return !pattern.anchored || target.bytes().len() == prefix.len();
+    };
+    if target.is_spent() {
+        return false;
     }
-    !target.is_spent() && follows(texts, pieces, pattern.anchored, target, prefix.len())
+    if !pattern.anchored {
+        return follow(texts, pieces, target, prefix.len(), target.bytes().len());
+    }
+    // The end is one comparison, and most targets that do not match fail here.
+    let end = ending(texts, *last, target);
+    end.is_some_and(|limit| follow(texts, middle, target, prefix.len(), limit))
 }
 
-/// Whether `pieces` follow each other in `target` from `from` on, and end it when `anchored`.
-fn follows(
-    texts: Texts<'_>,
-    pieces: &[PatternPiece],
-    anchored: bool,
-    target: &ComparableTarget<'_>,
-    from: usize,
-) -> bool {
-    let Some((last, middle)) = pieces.split_last() else { return true };
-    if anchored {
-        // The end is one comparison, and most targets that do not match fail here.
-        let end = ending(texts, *last, target);
-        return end.is_some_and(|limit| all(texts, middle, target, from, limit).is_some());
-    }
-    all(texts, pieces, target, from, target.bytes().len()).is_some()
-}
-
-/// The end of the last of `pieces`, each at the first place after the one before, within
-/// `from..limit`.
-fn all(
+/// Whether `pieces` follow each other within `from..limit`, each at the first place after the one before.
+fn follow(
     texts: Texts<'_>,
     pieces: &[PatternPiece],
     target: &ComparableTarget<'_>,
     from: usize,
     limit: usize,
-) -> Option<usize> {
+) -> bool {
     let end = pieces.iter().try_fold(from, |at, piece| {
         let end = find(texts, *piece, target, at, limit);
         target.spend(end.unwrap_or(limit).saturating_sub(at) + STEP);
         end
-    })?;
-    (end <= limit).then_some(end)
+    });
+    end.is_some_and(|end| end <= limit)
 }
 
 /// Where the anchored last piece starts, if the target ends with it.
@@ -171,9 +160,9 @@ mod tests {
     use super::*;
 
     fn matches(raw: &str, target: &str) -> bool {
-        let mut pool = PatternPool::new(raw.as_bytes());
-        let pattern = pool.add(0, raw.len());
-        symbol::with_symbols(target.as_bytes(), usize::MAX, |target| {
+        let mut pool = PatternPool::default();
+        let pattern = pool.add(raw.as_bytes());
+        symbol::with_symbols(target.as_bytes(), |target| {
             super::matches(pool.texts(), pattern, &ComparableTarget::new(target))
         })
     }

@@ -3,7 +3,7 @@
 
 use super::finding::{Finding, FindingKind};
 use super::line::RecordName;
-use super::parse::{Findings, UserAgentLine};
+use super::parse::{Findings, ParsedRecord};
 use super::rule::RuleKind;
 use super::token::{self, Named};
 use super::{Parsed, Robots, Rule, RuleGroup, lint, spelling};
@@ -95,7 +95,7 @@ impl Parsed {
         let known: HashMap<String, &str> = known.map(lower).chain(control.clone()).collect();
         let robots = &self.robots;
         let mut findings = Findings::new(&robots.source, robots.file.generated_from);
-        let is_written = |agent: &&UserAgentLine| !agent.is_again && agent.line < robots.file.generated_from;
+        let is_written = |agent: &&ParsedRecord| !agent.is_again && agent.line < robots.file.generated_from;
         let written = robots.file.agents.iter().filter(is_written);
         let is_in = |names: &HashMap<String, &str>, name: &[u8]| {
             std::str::from_utf8(name).is_ok_and(|name| names.contains_key(&name.to_ascii_lowercase()))
@@ -131,10 +131,6 @@ impl Parsed {
         let binds_nobody =
             |finding: &Finding| finding.kind == FindingKind::NotBoundByStar && of_use.contains(&finding.line);
         self.findings.retain(|finding| !binds_nobody(finding));
-        self.add_findings(found);
-    }
-
-    fn add_findings(&mut self, found: Vec<Finding>) {
         self.findings.extend(found);
         let is_last = |finding: &Finding| finding.kind == FindingKind::MoreFindings;
         self.findings.sort_by_key(|finding| (is_last(finding), finding.line, finding.column, finding.kind));

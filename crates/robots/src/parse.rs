@@ -14,21 +14,11 @@ use std::ops::Range;
 /// The user-agent lines and rules between two points where a group begins.
 #[derive(Clone, Debug)]
 pub(super) struct GroupBlock {
-    pub(super) agents: Range<u32>,
-    pub(super) rules: Range<u32>,
+    pub(super) agents: Range<usize>,
+    pub(super) rules: Range<usize>,
 }
 
-/// One user-agent line.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct UserAgentLine {
-    pub(super) line: u32,
-    pub(super) start: u32,
-    pub(super) end: u32,
-    /// Whether its block has named the same value before.
-    pub(super) is_again: bool,
-}
-
-/// A record that is no rule: kept as data.
+/// A record that is no rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ParsedRecord {
     pub(super) name: RecordName,
@@ -37,12 +27,8 @@ pub(super) struct ParsedRecord {
     pub(super) end: u32,
     /// The group part it stands in; none before the first.
     pub(super) block: Option<u32>,
-}
-
-impl UserAgentLine {
-    pub(super) fn value(self, source: &[u8]) -> &[u8] {
-        source.get(self.start as usize..self.end as usize).unwrap_or_default()
-    }
+    /// Whether it is a user-agent line of a value that its part has named before.
+    pub(super) is_again: bool,
 }
 
 impl ParsedRecord {
@@ -55,8 +41,10 @@ impl ParsedRecord {
 #[derive(Clone, Debug, Default)]
 pub(super) struct ParsedFile {
     pub(super) blocks: Vec<GroupBlock>,
-    pub(super) agents: Vec<UserAgentLine>,
+    /// The user-agent lines.
+    pub(super) agents: Vec<ParsedRecord>,
     pub(super) rules: Vec<RuleRecord>,
+    /// All others, kept as data.
     pub(super) extras: Vec<ParsedRecord>,
     /// How many lines are records.
     pub(super) records: usize,
@@ -65,21 +53,24 @@ pub(super) struct ParsedFile {
 }
 
 impl ParsedFile {
+    /// A record that stands behind what was read so far.
+    fn parsed(&self, record: Record<'_>, line: u32) -> ParsedRecord {
+        let (start, end) = (index(record.value_start), index(record.end()));
+        let block = self.blocks.len().checked_sub(1).map(index);
+        ParsedRecord { name: record.name, line, start, end, block, is_again: false }
+    }
+
     /// The user-agent lines of a block.
-    pub(super) fn agents_of(&self, block: u32) -> &[UserAgentLine] {
-        let agents = |block: &GroupBlock| self.agents.get(places(&block.agents));
-        self.blocks.get(block as usize).and_then(agents).unwrap_or_default()
+    pub(super) fn agents_of(&self, block: u32) -> &[ParsedRecord] {
+        let block = self.blocks.get(block as usize);
+        block.and_then(|block| self.agents.get(block.agents.clone())).unwrap_or_default()
     }
 
     /// The rules of a block.
     pub(super) fn rules_of(&self, block: u32) -> &[RuleRecord] {
-        let rules = |block: &GroupBlock| self.rules.get(places(&block.rules));
-        self.blocks.get(block as usize).and_then(rules).unwrap_or_default()
+        let block = self.blocks.get(block as usize);
+        block.and_then(|block| self.rules.get(block.rules.clone())).unwrap_or_default()
     }
-}
-
-fn places(range: &Range<u32>) -> Range<usize> {
-    range.start as usize..range.end as usize
 }
 
 /// Findings about a file, at most [`Findings::MOST`] of them beside those about the file as a whole.
@@ -214,16 +205,15 @@ impl<'s> Parser<'s> {
     fn agent(&mut self, record: Record<'s>, line: u32) -> Option<FindingKind> {
         let file = &mut self.file;
         if !self.naming {
-            let (agents, rules) = (index(file.agents.len()), index(file.rules.len()));
+            let (agents, rules) = (file.agents.len(), file.rules.len());
             file.blocks.push(GroupBlock { agents: agents..agents, rules: rules..rules });
             self.naming = true;
             self.named.clear();
         }
         let is_again = !self.named.insert(super::readable(record.value));
-        let (start, end) = (index(record.value_start), index(record.end()));
-        file.agents.push(UserAgentLine { line, start, end, is_again });
+        file.agents.push(ParsedRecord { is_again, ..file.parsed(record, line) });
         if let Some(block) = file.blocks.last_mut() {
-            block.agents.end = index(file.agents.len());
+            block.agents.end = file.agents.len();
         }
         super::token::oddity(record.value)
     }
@@ -249,7 +239,7 @@ impl<'s> Parser<'s> {
             is_generated,
         });
         if let Some(block) = file.blocks.last_mut() {
-            block.rules.end = index(file.rules.len());
+            block.rules.end = file.rules.len();
         }
         let comment = || record.cut.then_some(FindingKind::CommentInPattern);
         let dots = || pattern::has_dot_segment(record.value).then_some(FindingKind::DotSegment);
@@ -259,19 +249,21 @@ impl<'s> Parser<'s> {
     }
 
     fn extra(&mut self, record: Record<'_>, line: u32) -> Option<FindingKind> {
-        let block = self.file.blocks.len().checked_sub(1).map(index);
-        let (name, value) = (record.name, record.value);
-        let (start, end) = (index(record.value_start), index(record.end()));
-        self.file.extras.push(ParsedRecord { name, line, start, end, block });
-        match name {
+        let parsed = self.file.parsed(record, line);
+        self.file.extras.push(parsed);
+        let value = record.value;
+        match record.name {
             RecordName::CrawlDelay if seconds(value).is_none() => Some(FindingKind::CrawlDelay),
             RecordName::Sitemap if !is_absolute(value) => Some(FindingKind::RelativeSitemap),
             RecordName::Noindex if !std::mem::replace(&mut self.has_noindex, true) => {
                 Some(FindingKind::NoindexRecord)
             }
             RecordName::Host => Some(FindingKind::HostRecord),
-            RecordName::ContentUsage if block.is_none() => Some(FindingKind::RuleOutsideGroup),
-            RecordName::License if !is_absolute(value) || !is_one(value) => Some(FindingKind::LicenseUrl),
+            RecordName::ContentUsage if parsed.block.is_none() => Some(FindingKind::RuleOutsideGroup),
+            // Nothing stands behind the URL.
+            RecordName::License if !is_absolute(value) || value.iter().any(|&byte| line::is_blank(byte)) => {
+                Some(FindingKind::LicenseUrl)
+            }
             _ => None,
         }
     }
@@ -283,11 +275,6 @@ fn is_absolute(value: &[u8]) -> bool {
     let (scheme, rest) = (value.get(..scheme), value.get(scheme + 3..));
     scheme.is_some_and(|scheme| !scheme.is_empty() && scheme.iter().all(u8::is_ascii_alphanumeric))
         && rest.and_then(|rest| rest.first()).is_some_and(|&byte| byte != b'/')
-}
-
-/// Whether nothing stands behind the URL.
-fn is_one(value: &[u8]) -> bool {
-    !value.iter().any(|&byte| line::is_blank(byte))
 }
 
 /// The value of a `Crawl-delay` in seconds.

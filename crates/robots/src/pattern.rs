@@ -6,7 +6,6 @@
 use super::finding::FindingKind;
 use super::line::is_blank;
 use super::symbol::{self, PathByte};
-use memchr::memchr;
 
 /// A range of [`Texts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,10 +17,6 @@ pub(super) struct TextSpan {
 impl TextSpan {
     pub(super) const fn len(self) -> usize {
         (self.end - self.start) as usize
-    }
-
-    fn from(start: usize, length: usize) -> Self {
-        Self { start: index(start), end: index(start + length) }
     }
 }
 
@@ -35,24 +30,16 @@ pub(super) struct PatternPiece {
     pub(super) in_query: TextSpan,
 }
 
-/// What spans and pattern refer to. Nearly every literal is the same in comparable form as in the
-/// file, so spans run over the file and on over the few literals that had to be rewritten.
+/// What spans and patterns refer to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Texts<'r> {
-    pub(super) source: &'r [u8],
-    pub(super) rewritten: &'r [u8],
+    pub(super) literals: &'r [u8],
     pub(super) pieces: &'r [PatternPiece],
 }
 
 impl<'r> Texts<'r> {
     pub(super) fn get(self, span: TextSpan) -> &'r [u8] {
-        let (start, end) = (span.start as usize, span.end as usize);
-        let size = self.source.len();
-        let text = match start.checked_sub(size) {
-            None => self.source.get(start..end),
-            Some(start) => self.rewritten.get(start..end - size),
-        };
-        text.unwrap_or_default()
+        self.literals.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 
     pub(super) fn pieces(self, pattern: Pattern) -> &'r [PatternPiece] {
@@ -93,94 +80,62 @@ pub(super) fn weight(raw: &[u8]) -> u32 {
 }
 
 /// Takes patterns of one file apart and collects what its [`Texts`] need.
-#[derive(Clone, Debug)]
-pub(super) struct PatternPool<'s> {
-    source: &'s [u8],
-    pub(super) rewritten: Vec<u8>,
+#[derive(Clone, Debug, Default)]
+pub(super) struct PatternPool {
+    pub(super) literals: Vec<u8>,
     pub(super) pieces: Vec<PatternPiece>,
 }
 
-impl<'s> PatternPool<'s> {
-    pub(super) const fn new(source: &'s [u8]) -> Self {
-        Self { source, rewritten: Vec::new(), pieces: Vec::new() }
-    }
-
+impl PatternPool {
     pub(super) fn texts(&self) -> Texts<'_> {
-        Texts { source: self.source, rewritten: &self.rewritten, pieces: &self.pieces }
+        Texts { literals: &self.literals, pieces: &self.pieces }
     }
 
-    /// Takes the usable pattern apart that stands at `at` in the source, up to `end`. Section 2.2.3: `*`
-    /// is any number of bytes wherever it stands, `$` ends the pattern only as its last byte.
-    pub(super) fn add(&mut self, at: usize, end: usize) -> Pattern {
-        let raw = self.source.get(at..end).unwrap_or_default();
-        let (body, dollar) = match raw.split_last() {
-            Some((b'$', body)) => (body, true),
-            _ => (raw, false),
-        };
+    /// Takes a usable pattern apart. Section 2.2.3: `*` is any number of bytes wherever it stands, `$` ends the pattern
+    /// only as its last byte.
+    pub(super) fn add(&mut self, raw: &[u8]) -> Pattern {
+        let dollar = raw.strip_suffix(b"$");
+        let body = dollar.unwrap_or(raw);
         let first = self.pieces.len();
-        let rewrite = !symbol::is_plain(raw);
-        let literal = memchr(b'*', body);
         let mut query = false;
-        let head = body.get(..literal.unwrap_or(body.len())).unwrap_or_default();
-        let prefix = if rewrite { self.write(head, &mut query) } else { TextSpan::from(at, head.len()) };
-        let mut open = false;
-        if let Some(tail) = literal.and_then(|star| body.get(star + 1..)) {
-            open = body.ends_with(b"*");
-            let tail_at = at + body.len() - tail.len();
-            if rewrite { self.rewrite(tail, &mut query) } else { self.split(tail, tail_at) }
-        }
-        // A final `*` takes whatever is left: the pattern ends before it.
-        let count = self.pieces.len() - first;
-        Pattern { prefix, pieces: (index(first), index(count)), anchored: dollar && !open }
-    }
-
-    /// The pieces of what follows the first `*`, as they stand in the source.
-    fn split(&mut self, tail: &[u8], at: usize) {
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'*', tail).chain(std::iter::once(tail.len())) {
-            if end > start {
-                let text = TextSpan::from(at + start, end - start);
-                self.pieces.push(PatternPiece { text, in_query: text });
-            }
-            start = end + 1;
-        }
-    }
-
-    /// The pieces of what follows the first `*`, in comparable form.
-    fn rewrite(&mut self, tail: &[u8], query: &mut bool) {
-        for raw in tail.split(|&b| b == b'*').filter(|raw| !raw.is_empty()) {
-            let before = *query;
-            let text = self.write(raw, query);
+        let mut parts = body.split(|&byte| byte == b'*');
+        let prefix = self.write(parts.next().unwrap_or_default(), &mut query);
+        for part in parts.filter(|part| !part.is_empty()) {
+            let before = query;
+            let text = self.write(part, &mut query);
             let mut in_query = text;
             if !before {
-                let whole = self.write(raw, &mut true);
+                let whole = self.write(part, &mut true);
                 if self.texts().get(whole) == self.texts().get(text) {
-                    self.rewritten.truncate(whole.start as usize - self.source.len());
+                    self.literals.truncate(whole.start as usize);
                 } else {
                     in_query = whole;
                 }
             }
             self.pieces.push(PatternPiece { text, in_query });
         }
+        // A final `*` takes whatever is left: the pattern ends before it.
+        let anchored = dollar.is_some() && !body.ends_with(b"*");
+        Pattern { prefix, pieces: (index(first), index(self.pieces.len() - first)), anchored }
     }
 
     /// Comparable form where `*query` says whether the query has begun, and is kept up to date.
     fn write(&mut self, raw: &[u8], query: &mut bool) -> TextSpan {
-        let start = self.rewritten.len();
+        let start = index(self.literals.len());
         let mut rest = raw;
         while !rest.is_empty() {
             let plain = rest.iter().take_while(|&&b| b != b'%' && b < symbol::WIDE).count();
             let (run, tail) = rest.split_at_checked(plain).unwrap_or((rest, &[]));
-            self.rewritten.extend_from_slice(run);
+            self.literals.extend_from_slice(run);
             *query |= run.contains(&b'?');
             rest = tail;
             if let Some((byte, tail)) = PathByte::split(rest) {
                 let (bytes, wide) = byte.symbol(*query);
-                self.rewritten.extend_from_slice(if wide { &bytes } else { bytes.split_at(1).0 });
+                self.literals.extend_from_slice(if wide { &bytes } else { bytes.split_at(1).0 });
                 rest = tail;
             }
         }
-        TextSpan::from(self.source.len() + start, self.rewritten.len() - start)
+        TextSpan { start, end: index(self.literals.len()) }
     }
 }
 
@@ -222,8 +177,8 @@ mod tests {
     use super::*;
 
     fn parts(raw: &str) -> (Vec<String>, bool) {
-        let mut pool = PatternPool::new(raw.as_bytes());
-        let pattern = pool.add(0, raw.len());
+        let mut pool = PatternPool::default();
+        let pattern = pool.add(raw.as_bytes());
         let text = |span: TextSpan| String::from_utf8_lossy(pool.texts().get(span)).into_owned();
         let pieces = pool.texts().pieces(pattern);
         let all = std::iter::once(pattern.prefix).chain(pieces.iter().map(|piece| piece.text));
@@ -250,8 +205,8 @@ mod tests {
     #[test]
     fn only_pieces_that_may_meet_the_query_have_a_second_reading() {
         let count = |raw: &str| {
-            let mut pool = PatternPool::new(raw.as_bytes());
-            pool.add(0, raw.len());
+            let mut pool = PatternPool::default();
+            pool.add(raw.as_bytes());
             pool.pieces.iter().filter(|piece| piece.text != piece.in_query).count()
         };
         assert_eq!(count("/a*b"), 0);

@@ -27,7 +27,7 @@ pub enum PreferenceKind {
 }
 
 /// Records that may stand before the first group.
-pub(super) const EITHER: [RecordName; 2] = [RecordName::ContentSignal, RecordName::License];
+const EITHER: [RecordName; 2] = [RecordName::ContentSignal, RecordName::License];
 
 /// A preference as a file states it. `Display` gives the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,15 +60,10 @@ impl Robots {
 
     /// What the records of a name state for the crawlers of a group: its own, else those that may stand before any.
     fn stated_for(&self, group: Option<RuleGroup<'_>>, name: RecordName) -> Vec<Preference<'_>> {
-        let own: Vec<_> = group.iter().flat_map(|group| group.extras(name).copied()).collect();
+        let own: Vec<_> = group.iter().flat_map(|group| group.extras(name)).collect();
         let is_for_all = own.is_empty() && EITHER.contains(&name);
-        let records = if is_for_all { self.before_groups(name).collect() } else { own };
-        records.iter().filter_map(|extra| self.stated(extra)).collect()
-    }
-
-    /// The records of a name that stand before any group.
-    pub(super) fn before_groups(&self, name: RecordName) -> impl Iterator<Item = ParsedRecord> {
-        self.extras(name).filter(|extra| extra.block.is_none()).copied()
+        let before = self.extras(name).filter(|extra| is_for_all && extra.block.is_none());
+        own.into_iter().chain(before).filter_map(|extra| self.stated(extra)).collect()
     }
 
     /// A record as a preference, if it is one that says anything.

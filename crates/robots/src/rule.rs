@@ -40,7 +40,7 @@ pub struct Rule<'r> {
 impl<'r> Rule<'r> {
     /// What a generated line was generated for, such as `block ai-train`.
     pub fn source(&self) -> Option<&'r str> {
-        compose::mark(self.marked, self.text)
+        compose::unmarked(std::str::from_utf8(self.marked).ok()?).1
     }
 }
 

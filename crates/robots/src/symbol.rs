@@ -94,41 +94,33 @@ fn is_plain_block<const N: usize>(block: &[u8; N]) -> bool {
     block.iter().fold(0, |odd, &byte| odd | u8::from(byte == b'%') | u8::from(byte >= WIDE)) == 0
 }
 
-/// Calls `work` with the comparable form of `target`, or with a part from its start that is at
-/// least `reach` bytes long where the whole is longer.
-///
-/// Allocates only for a target of more than 8 KiB that has encoded bytes within `reach`.
-pub(super) fn with_symbols<R>(target: &[u8], reach: usize, work: impl FnOnce(&[u8]) -> R) -> R {
-    let head = target.get(..reach).unwrap_or(target);
-    if is_plain(head) {
-        return work(head);
+/// Calls `work` with the comparable form of `target`. Allocates only for a target of more than 8 KiB that has encoded bytes.
+pub(super) fn with_symbols<R>(target: &[u8], work: impl FnOnce(&[u8]) -> R) -> R {
+    if is_plain(target) {
+        return work(target);
     }
-    // A raw byte may become two bytes, and one symbol may overshoot `reach` by one.
-    match target.len().saturating_mul(2).min(reach.saturating_add(1)) {
-        0..=512 => work(fill(&mut [0; 512], target, reach)),
-        513..=2048 => work(fill(&mut [0; 2048], target, reach)),
-        2049..=16_384 => work(fill(&mut [0; 16_384], target, reach)),
-        size => work(fill(&mut vec![0; size], target, reach)),
+    // A raw byte may become two bytes.
+    match target.len().saturating_mul(2) {
+        0..=512 => work(fill(&mut [0; 512], target)),
+        513..=2048 => work(fill(&mut [0; 2048], target)),
+        2049..=16_384 => work(fill(&mut [0; 16_384], target)),
+        size => work(fill(&mut vec![0; size], target)),
     }
 }
 
 /// A target of 8 KiB is written several times where it may be read in several ways. In runs that takes a fifth of the
-/// instructions that it takes byte by byte.
-fn fill<'b>(buffer: &'b mut [u8], target: &[u8], reach: usize) -> &'b [u8] {
-    let mut rest = target;
-    let mut query = false;
-    let mut length = 0;
-    loop {
-        let (run, tail) = rest.split_at_checked(plain_run(rest).min(reach - length)).unwrap_or((b"", rest));
+/// instructions that it takes byte by byte. `buffer` has room for two bytes in place of each.
+fn fill<'b>(buffer: &'b mut [u8], target: &[u8]) -> &'b [u8] {
+    let (mut rest, mut query, mut length) = (target, false, 0);
+    while !rest.is_empty() {
+        let (run, tail) = rest.split_at_checked(plain_run(rest)).unwrap_or((b"", rest));
         let Some(slots) = buffer.get_mut(length..length + run.len()) else { break };
         slots.copy_from_slice(run);
         query = query || memchr::memchr(b'?', run).is_some();
         (length, rest) = (length + run.len(), tail);
         // As many as a block has stand before the next one is looked for.
         for _ in 0..RUN {
-            let Some((first, tail)) = rest.split_first().filter(|_| length < reach) else {
-                return buffer.get(..length).unwrap_or_default();
-            };
+            let Some((first, tail)) = rest.split_first() else { break };
             // A byte that stands for itself takes half of the time so.
             if *first != b'%' && *first < WIDE {
                 let Some(slot) = buffer.get_mut(length) else { break };
@@ -139,15 +131,10 @@ fn fill<'b>(buffer: &'b mut [u8], target: &[u8], reach: usize) -> &'b [u8] {
             }
             let Some((byte, tail)) = PathByte::split(rest) else { break };
             let (bytes, wide) = byte.symbol(query);
-            match buffer.get_mut(length..length + 1 + usize::from(wide)) {
-                Some([slot]) => *slot = bytes[0],
-                Some(slots) => slots.copy_from_slice(&bytes),
-                None => return buffer.get(..length).unwrap_or_default(),
-            }
-            (length, rest) = (length + 1 + usize::from(wide), tail);
-        }
-        if length >= reach {
-            break;
+            let bytes = if wide { &bytes[..] } else { bytes.split_at(1).0 };
+            let Some(slots) = buffer.get_mut(length..length + bytes.len()) else { break };
+            slots.copy_from_slice(bytes);
+            (length, rest) = (length + bytes.len(), tail);
         }
     }
     buffer.get(..length).unwrap_or_default()
@@ -167,7 +154,7 @@ mod tests {
     use super::*;
 
     fn form(target: &[u8]) -> Vec<u8> {
-        with_symbols(target, usize::MAX, <[u8]>::to_vec)
+        with_symbols(target, <[u8]>::to_vec)
     }
 
     #[test]
@@ -244,15 +231,11 @@ mod tests {
     }
 
     #[test]
-    fn reach_and_buffer_sizes_agree_with_the_whole() {
+    fn buffers_of_each_size_hold_the_whole() {
+        let piece = b"%e3\xFF/%41?";
         for size in [1, 100, 255, 256, 257, 1024, 8192, 20_000] {
-            let target = b"%e3\xFF/%41?".repeat(size);
-            let whole = form(&target);
-            for reach in [0, 1, 2, 3, 7, 500, 5000] {
-                let part = with_symbols(&target, reach, <[u8]>::to_vec);
-                assert!(whole.starts_with(&part));
-                assert!(part.len() >= reach.min(whole.len()), "{size} {reach}");
-            }
+            let whole = form(&piece.repeat(size));
+            assert_eq!(whole.len(), size * form(piece).len());
         }
     }
 }

@@ -81,8 +81,7 @@ fn has_rule(value: &[u8]) -> bool {
 
 /// What is odd about the value of a user-agent line.
 pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
-    let among =
-        |list: &[&str], name: &[u8]| list.iter().any(|word| word.as_bytes().eq_ignore_ascii_case(name));
+    let is_generic = |name: &[u8]| GENERIC.iter().any(|word| word.as_bytes().eq_ignore_ascii_case(name));
     if has_rule(value) {
         return Some(FindingKind::RuleInName);
     }
@@ -92,7 +91,7 @@ pub(super) fn oddity(value: &[u8]) -> Option<FindingKind> {
     match named(value) {
         Named::Everyone => (value != b"*").then_some(FindingKind::TokenCut),
         Named::Nobody => Some(FindingKind::UnusableToken),
-        Named::Crawler(name, None) if among(&GENERIC, name) => Some(FindingKind::GenericToken),
+        Named::Crawler(name, None) if is_generic(name) => Some(FindingKind::GenericToken),
         Named::Crawler(..) if value.iter().all(|&b| in_grammar(b)) => None,
         Named::Crawler(..) => Some(FindingKind::TokenCut),
     }

@@ -9,7 +9,7 @@ use super::dictionary;
 use super::line::{RecordName, is_blank};
 use super::matcher::{self, ComparableTarget};
 use super::parse::ParsedRecord;
-use super::pattern::{self, Pattern, PatternPool, index};
+use super::pattern::{self, Pattern, PatternPool};
 use super::preference::{Preference, PreferenceKind};
 use std::borrow::Cow;
 
@@ -20,35 +20,23 @@ const MOST_EQUAL: usize = 16;
 /// One preference of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
-    block: u32,
-    line: u32,
+    record: ParsedRecord,
     /// The paths it is for; none for all of them.
     pattern: Option<Pattern>,
     bytes: u32,
-    start: u32,
-    end: u32,
-    is_dictionary: bool,
 }
 
 /// The usable preferences of a file, in its order. Those before the first group are nobody's.
-pub(super) fn compile(extras: &[ParsedRecord], source: &[u8], pool: &mut PatternPool<'_>) -> Vec<Usage> {
-    let usages = extras.iter().filter(|extra| extra.name == RecordName::ContentUsage);
-    usages.filter_map(|extra| usage(*extra, extra.value(source), pool)).collect()
-}
-
-fn usage(extra: ParsedRecord, value: &[u8], pool: &mut PatternPool<'_>) -> Option<Usage> {
-    let block = extra.block?;
-    let preference = without_path(value);
-    let start = extra.end - index(preference.len());
-    let is_dictionary = dictionary::parse(preference).is_some();
-    let (line, end) = (extra.line, extra.end);
-    let mut usage = Usage { block, line, pattern: None, bytes: 1, start, end, is_dictionary };
-    if let Some(raw) = path(value) {
-        usage.bytes = pattern::weight(raw);
-        usage.pattern = Some(pool.add(extra.start as usize, extra.start as usize + raw.len()));
-    }
+pub(super) fn compile(extras: &[ParsedRecord], source: &[u8], pool: &mut PatternPool) -> Vec<Usage> {
+    let usages =
+        extras.iter().filter(|extra| extra.name == RecordName::ContentUsage && extra.block.is_some());
+    let usage = |record: &ParsedRecord| {
+        let path = path(record.value(source));
+        let (pattern, bytes) = (path.map(|raw| pool.add(raw)), path.map_or(1, pattern::weight));
+        Usage { record: *record, pattern, bytes }
+    };
     // Behind a path the empty dictionary is a preference, too: that nothing is said.
-    (usage.pattern.is_some() || usage.start < usage.end).then_some(usage)
+    usages.filter(|record| !record.value(source).is_empty()).map(usage).collect()
 }
 
 /// The path that a value begins with. A `*` would begin the key of a dictionary (RFC 9651 section 3.1.2).
@@ -70,9 +58,9 @@ pub(super) fn without_path(value: &[u8]) -> &[u8] {
 pub(super) fn find<'r>(robots: &'r Robots, blocks: &[u32], target: &[u8]) -> Option<Preference<'r>> {
     let target = ComparableTarget::new(target);
     let mut found: Vec<&Usage> = Vec::new();
-    for &block in blocks {
-        let first = robots.usages.partition_point(|usage| usage.block < block);
-        let here = robots.usages.iter().skip(first).take_while(|usage| usage.block == block);
+    for block in blocks.iter().map(|block| Some(*block)) {
+        let first = robots.usages.partition_point(|usage| usage.record.block < block);
+        let here = robots.usages.iter().skip(first).take_while(|usage| usage.record.block == block);
         for usage in here {
             let best = found.first().map_or(0, |best| best.bytes);
             let is_match = |pattern| matcher::matches(robots.texts(), pattern, &target);
@@ -87,19 +75,16 @@ pub(super) fn find<'r>(robots: &'r Robots, blocks: &[u32], target: &[u8]) -> Opt
             }
         }
     }
-    let value = |usage: &Usage| robots.source.get(usage.start as usize..usage.end as usize);
-    let first = *found.first()?;
-    let is_dictionary = found.len() <= MOST_EQUAL && found.iter().any(|usage| usage.is_dictionary);
-    let mut preference = Preference {
-        kind: PreferenceKind::ContentUsage,
-        lines: found.iter().map(|usage| usage.line).collect(),
-        value: String::from_utf8_lossy(value(first)?),
-        is_readable: is_dictionary,
+    let value = |usage: &Usage| without_path(usage.record.value(&robots.source));
+    let all: Vec<_> = found.iter().filter_map(|usage| dictionary::parse(value(usage))).collect();
+    let is_readable = found.len() <= MOST_EQUAL && !all.is_empty();
+    let value = match &found[..] {
+        [_, _, ..] if is_readable => Cow::Owned(dictionary::most_restrictive(all.into_iter())?),
+        [first, ..] => String::from_utf8_lossy(value(first)),
+        [] => return None,
     };
-    if found.len() > 1 && preference.is_readable {
-        let all = found.iter().filter_map(|usage| dictionary::parse(value(usage)?));
-        preference.value = Cow::Owned(dictionary::most_restrictive(all)?);
-    }
+    let lines = found.iter().map(|usage| usage.record.line).collect();
+    let preference = Preference { kind: PreferenceKind::ContentUsage, lines, value, is_readable };
     (!preference.value.is_empty()).then_some(preference)
 }
 

@@ -7,8 +7,8 @@ use crate::config::ranges::file_name;
 use crate::config::reading;
 use crate::identify::{Card, ClientKind, Purpose, token_is_legal};
 use crate::record::digest;
-use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use serde_json::{Map, Value};
+use std::path::Path;
 use url::Url;
 
 /// More than any card has, in bytes.
@@ -16,11 +16,6 @@ pub const LARGEST_CARD: u64 = 64 * 1024;
 
 /// The folder of fetched cards, in the state folder.
 const FOLDER: &str = "cards";
-
-/// Where the card of this URL lies.
-fn card_path(state_dir: &Path, url: &str) -> PathBuf {
-    state_dir.join(FOLDER).join(file_name(url))
-}
 
 /// What a card says, as far as a catalogue has room for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,32 +27,6 @@ pub struct CardFields {
     rate_expectation: Option<Box<str>>,
 }
 
-/// As it is written: in an object of its own since version 03 of the draft, before that in the card itself.
-#[derive(Deserialize)]
-struct CardFile {
-    #[serde(flatten)]
-    flat: WrittenCard,
-    web_bot_auth: Option<WrittenCard>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct WrittenCard {
-    rfc9309_product_token: Option<String>,
-    trigger: Option<String>,
-    purpose: Option<String>,
-    rate_expectation: Option<String>,
-    #[serde(rename = "ips_uri")]
-    ips_uri: Option<OneOrMany>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
-
 /// How many lists of addresses of a card are fetched.
 const MOST_LISTS: usize = 4;
 
@@ -66,49 +35,46 @@ const MOST_LISTS: usize = 4;
 /// # Errors
 /// What is wrong with it: it is no JSON object, or a field is of another type.
 pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
-    let file: CardFile =
+    let file: Map<String, Value> =
         serde_json::from_slice(bytes).map_err(|error| format!("no card of an agent: {error}"))?;
-    let card = file.web_bot_auth.unwrap_or(file.flat);
-    let is_plain = |text: &String| text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic());
-    let uris = match card.ips_uri {
-        None => Vec::new(),
-        Some(OneOrMany::One(uri)) => vec![uri],
-        Some(OneOrMany::Many(uris)) => uris,
+    // In an object of its own since version 03 of the draft, before that in the card itself.
+    let card = file.get("web_bot_auth").and_then(Value::as_object).unwrap_or(&file);
+    let text = |name: &str| match card.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(&**text)),
+        Some(_) => Err(format!("no card of an agent: `{name}` is no text")),
     };
+    let uris = match card.get("ips_uri") {
+        Some(Value::Array(uris)) => uris.iter().filter_map(Value::as_str).collect(),
+        _ => text("ips_uri")?.into_iter().collect::<Vec<_>>(),
+    };
+    let is_plain = |text: &&str| text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_list = |uri: &&str| uri.starts_with("https://") && is_plain(uri);
     Ok(CardFields {
-        token: card.rfc9309_product_token.filter(|token| token_is_legal(token)).map(Into::into),
-        client: card.trigger.and_then(|trigger| match &*trigger {
-            "fetcher" => Some(ClientKind::Fetcher),
-            "crawler" => Some(ClientKind::Crawler),
+        token: text("rfc9309-product-token")?.filter(|token| token_is_legal(token)).map(Into::into),
+        client: match text("trigger")? {
+            Some("fetcher") => Some(ClientKind::Fetcher),
+            Some("crawler") => Some(ClientKind::Crawler),
             _ => None,
-        }),
-        purpose: card.purpose.and_then(|purpose| purpose.parse().ok()),
-        ranges: uris
-            .into_iter()
-            .filter(|uri| uri.starts_with("https://") && is_plain(uri))
-            .take(MOST_LISTS)
-            .map(Into::into)
-            .collect(),
-        rate_expectation: card.rate_expectation.filter(is_plain).map(Into::into),
+        },
+        purpose: text("purpose")?.and_then(|purpose| purpose.parse().ok()),
+        ranges: uris.into_iter().filter(is_list).take(MOST_LISTS).map(Into::into).collect(),
+        rate_expectation: text("rate-expectation")?.filter(is_plain).map(Into::into),
     })
 }
 
 /// The card of this URL as it was fetched, and what it says.
 pub(super) fn read(state_dir: &Path, url: &str) -> (Card, CardFields) {
-    let path = card_path(state_dir, url);
+    let path = state_dir.join(FOLDER).join(file_name(url));
     let bytes = reading::read(&path, LARGEST_CARD).ok().map(|read| read.bytes);
-    let read = bytes.as_deref().map(parse);
-    let card = Card {
-        url: url.into(),
-        path,
-        digest: bytes.as_deref().map(digest),
-        error: read.as_ref().and_then(|read| read.as_ref().err()).map(|error| error.as_str().into()),
-        ..Card::default()
-    };
-    let mut fields = read.and_then(Result::ok).unwrap_or_default();
+    let digest = bytes.as_deref().map(digest);
+    let read = bytes.as_deref().map_or_else(|| Ok(CardFields::default()), parse);
+    let error = read.as_ref().err().map(|error| error.as_str().into());
+    let mut said = read.unwrap_or_default();
     // A stranger does not choose whom the gateway asks.
-    fields.ranges.retain(|list| is_below(list, url));
-    (Card { rate_expectation: fields.rate_expectation.clone(), ..card }, fields)
+    said.ranges.retain(|list| is_below(list, url));
+    let rate_expectation = said.rate_expectation.take();
+    (Card { url: url.into(), path, digest, error, fields: Vec::new(), rate_expectation }, said)
 }
 
 /// Whether a list is on the host of the card, or on one below it.

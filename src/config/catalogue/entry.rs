@@ -8,11 +8,11 @@
 //! catch a slip of the pen and are no proof that a sign is good.
 
 use super::card;
-use super::written::{ControlEntry, CrawlerEntry, ListName};
+use super::written::{ControlEntry, CrawlerEntry, ListName, ProductToken};
 use crate::config::faults::Faults;
 use crate::identify::{
-    Catalogue, ClientKind, ControlToken, Crawler, Mark, Obeys, Purpose, Sign, TokenBasis, Verify, Words,
-    token_is_legal,
+    Card, Catalogue, ClientKind, ControlToken, Crawler, Mark, Obeys, Purpose, Sign, TokenBasis, Verify,
+    Words, token_is_legal,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -25,19 +25,12 @@ pub(super) struct Merger<'f, 't> {
 }
 
 impl Merger<'_, '_> {
-    fn refuse(&mut self, key: &str, message: String, hint: Option<&str>) {
-        self.faults.push_at(Some(key), message, hint);
-    }
-
     /// Refuses a sign that would convict people.
     fn refuse_if_ordinary(&mut self, key: &str, sign: &Sign) {
-        if self.own.is_some()
-            && let Some(header) = header_matched_by(sign)
-        {
-            let message = format!("sign `{sign}` would take people's browsers for crawlers: `{header}`");
-            let hint = "write the whole name that only the crawler sends, such as `FooBot`";
-            self.refuse(key, message, Some(hint));
-        }
+        let Some(header) = header_matched_by(sign).filter(|_| self.own.is_some()) else { return };
+        let message = format!("sign `{sign}` would take people's browsers for crawlers: `{header}`");
+        let hint = "write the whole name that only the crawler sends, such as `FooBot`";
+        self.faults.push_at(Some(key), message, hint);
     }
 
     pub(super) fn control(entries: Vec<ControlEntry>, catalogue: &mut Catalogue) {
@@ -56,11 +49,11 @@ impl Merger<'_, '_> {
             let (place, name) = (format!("{key}.name"), &entry.name);
             // A name that no report could show.
             if name.chars().any(char::is_control) {
-                self.refuse(&place, "a name holds no control characters".into(), None);
+                self.faults.push_at(Some(&place), "a name holds no control characters", None);
             } else if name.trim().is_empty() {
-                self.refuse(&place, "a name is not empty".into(), None);
+                self.faults.push_at(Some(&place), "a name is not empty", None);
             } else if !seen.insert(name.to_ascii_lowercase()) {
-                self.refuse(&place, format!("`{name}` is named twice in this file"), None);
+                self.faults.push_at(Some(&place), format!("`{name}` is named twice in this file"), None);
             } else {
                 let crawler = self.crawler(&key, entry, catalogue);
                 catalogue.insert(crawler);
@@ -68,43 +61,14 @@ impl Merger<'_, '_> {
         }
     }
 
-    fn crawler(&mut self, key: &str, entry: CrawlerEntry, catalogue: &Catalogue) -> Crawler {
+    fn crawler(&mut self, key: &str, mut entry: CrawlerEntry, catalogue: &Catalogue) -> Crawler {
         let known = catalogue.get(&entry.name);
-        let url = entry.card.as_ref().map(|url| &url.0).filter(|url| url.starts_with("https://"));
-        if entry.card.is_some() && url.is_none() {
-            let message = "a card is fetched over https: write its https URL".to_owned();
-            self.refuse(&format!("{key}.card"), message, None);
-        }
-        let (mut card, said) = self.own.zip(url).map(|(folder, url)| card::read(folder, url)).unzip();
-        let said = said.unwrap_or_default();
-        // A card makes no crawler of what is none, such as an app.
-        let may_say =
-            known.is_none_or(|known| matches!(known.client, ClientKind::Crawler | ClientKind::Fetcher));
-        let client = entry.client.or_else(|| said.client.filter(|_| may_say));
-        let client = client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
+        let card = self.fill_by_card(key, &mut entry, known, catalogue);
+        let client = entry.client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
         self.check(key, &entry, client, catalogue);
-        if known.is_none() {
-            self.check_defaults(key, &entry, client, catalogue);
-        }
-        let is_same_kind = known.is_some_and(|known| known.client == client);
-        let mut former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
-        let takes = |is_open: bool, field, is_said: bool| (is_open && is_said).then_some(field);
-        let token = said.token.filter(|token| !is_of_another(token, &entry.name, catalogue));
-        let fields = [
-            takes(entry.tokens.is_none(), "tokens", token.is_some()),
-            takes(entry.client.is_none() && may_say, "client", said.client.is_some()),
-            takes(entry.purpose.is_none(), "purpose", said.purpose.is_some()),
-            takes(entry.verify.is_none(), "ranges", !said.ranges.is_empty()),
-        ];
-        if let Some(card) = &mut card {
-            card.fields = fields.into_iter().flatten().collect();
-            former.tokens = token.map_or(former.tokens, |token| std::iter::once(token).collect());
-            former.purpose = said.purpose.unwrap_or(former.purpose);
-            if !said.ranges.is_empty() {
-                former.verify.ranges = said.ranges;
-            }
-        }
-        let star = if is_same_kind { former.star } else { star_by_default(client) };
+        self.check_name(key, &entry, client, catalogue);
+        let former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
+        let star = if former.client == client { former.star } else { star_by_default(client) };
         let agent = entry.signature_agent.map_or_else(|| former.verify.agent.clone(), |written| written.0);
         let tokens = entry.tokens.map(|tokens| tokens.into_iter().map(|token| token.0).collect());
         Crawler {
@@ -126,73 +90,94 @@ impl Merger<'_, '_> {
         }
     }
 
+    /// Puts what the card of an agent says where the entry leaves it open.
+    fn fill_by_card(
+        &mut self,
+        key: &str,
+        entry: &mut CrawlerEntry,
+        known: Option<&Crawler>,
+        catalogue: &Catalogue,
+    ) -> Option<Card> {
+        let url = &entry.card.as_ref()?.0;
+        if !url.starts_with("https://") {
+            let message = "a card is fetched over https: write its https URL";
+            self.faults.push_at(Some(&format!("{key}.card")), message, None);
+            return None;
+        }
+        let (mut card, said) = card::read(self.own?, url);
+        // A card makes no crawler of what is none, such as an app.
+        let may_say =
+            known.is_none_or(|known| matches!(known.client, ClientKind::Crawler | ClientKind::Fetcher));
+        let token = said.token.filter(|token| !is_of_another(token, &entry.name, catalogue));
+        let verify = known.map(|known| known.verify.clone()).unwrap_or_default();
+        let verify = Verify { ranges: said.ranges, ..verify };
+        let fields = [
+            fill("tokens", &mut entry.tokens, token.map(|token| vec![ProductToken(token)])),
+            fill("client", &mut entry.client, said.client.filter(|_| may_say)),
+            fill("purpose", &mut entry.purpose, said.purpose),
+            fill("ranges", &mut entry.verify, Some(verify).filter(|verify| !verify.ranges.is_empty())),
+        ];
+        card.fields = fields.into_iter().flatten().collect();
+        Some(card)
+    }
+
     /// Refuses what does not fit the rest of an entry, or other entries.
     fn check(&mut self, key: &str, entry: &CrawlerEntry, client: ClientKind, catalogue: &Catalogue) {
         let is_never = matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
-        if entry.star == Some(true) && is_never {
-            self.refuse(
-                &format!("{key}.star"),
-                format!("the `*` group never applies to client `{client}`"),
-                None,
-            );
-        }
-        let is_signing = entry.signature_agent.as_ref().is_some_and(|written| written.0.is_some());
-        if is_signing && client == ClientKind::App {
-            let message =
-                "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
-            self.refuse(&format!("{key}.signature_agent"), message.to_owned(), None);
-        }
+        let is_fine = entry.star != Some(true) || !is_never;
+        let message = format!("the `*` group never applies to client `{client}`");
+        self.faults.require(is_fine, &format!("{key}.star"), message, None);
+        let is_app = client == ClientKind::App;
+        let is_fine = !is_app || entry.signature_agent.as_ref().is_none_or(|written| written.0.is_none());
+        let message =
+            "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
+        self.faults.require(is_fine, &format!("{key}.signature_agent"), message, None);
         for (at, sign) in entry.signs.iter().flatten().map(|sign| &sign.0).enumerate() {
             let place = format!("{key}.signs.{at}");
             let owner = find_owner(catalogue, sign).filter(|owner| !owner.eq_ignore_ascii_case(&entry.name));
             if let Some(owner) = owner {
                 let hint = format!("to change that crawler, write `name = \"{owner}\"`");
-                self.refuse(&place, format!("sign `{sign}` already belongs to `{owner}`"), Some(&hint));
+                let message = format!("sign `{sign}` already belongs to `{owner}`");
+                self.faults.push_at(Some(&place), message, hint.as_str());
             }
-            if client != ClientKind::App {
+            if !is_app {
                 self.refuse_if_ordinary(&place, sign);
             }
         }
         let tokens: Vec<&str> = entry.tokens.iter().flatten().map(|token| &*token.0).collect();
         for (at, token) in tokens.iter().enumerate() {
             let place = format!("{key}.tokens.{at}");
-            if tokens.iter().take(at).any(|known| known.eq_ignore_ascii_case(token)) {
-                self.refuse(&place, format!("token `{token}` is written twice"), None);
-            } else {
-                self.refuse_control_token(&place, token, catalogue);
+            let is_new = !tokens.iter().take(at).any(|known| known.eq_ignore_ascii_case(token));
+            self.faults.require(is_new, &place, format!("token `{token}` is written twice"), None);
+            self.refuse_control_token(&place, token, catalogue);
+        }
+    }
+
+    /// What a new entry takes from its name where nothing is written: its sign and its token. Both must be fit for it.
+    fn check_name(&mut self, key: &str, entry: &CrawlerEntry, client: ClientKind, catalogue: &Catalogue) {
+        let (place, name, is_app) = (format!("{key}.name"), &entry.name, client == ClientKind::App);
+        if catalogue.get(name).is_some() {
+            return;
+        }
+        if entry.tokens.is_none() && !is_app {
+            self.refuse_control_token(&place, name, catalogue);
+        }
+        match Sign::parse(name) {
+            _ if entry.signs.is_some() => {}
+            Ok(sign) if !is_app => self.refuse_if_ordinary(&place, &sign),
+            Ok(_) => {}
+            Err(error) => {
+                let message = format!("`{name}` needs `signs`, since its name cannot be one: {error}");
+                let hint = "write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`";
+                self.faults.push_at(Some(&place), message, hint);
             }
         }
     }
 
-    /// What a new entry takes from its name where nothing is written: its sign and
-    /// its token. Both must be fit for it.
-    fn check_defaults(&mut self, key: &str, entry: &CrawlerEntry, client: ClientKind, catalogue: &Catalogue) {
-        let (place, name) = (format!("{key}.name"), &entry.name);
-        if entry.tokens.is_none() && client != ClientKind::App {
-            self.refuse_control_token(&place, name, catalogue);
-        }
-        if entry.signs.is_some() {
-            return;
-        }
-        match Sign::parse(name) {
-            Ok(sign) if client != ClientKind::App => self.refuse_if_ordinary(&place, &sign),
-            Ok(_) => {}
-            Err(error) => self.refuse(
-                &place,
-                format!("`{name}` needs `signs`, since its name cannot be one: {error}"),
-                Some("write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`"),
-            ),
-        }
-    }
-
     fn refuse_control_token(&mut self, key: &str, token: &str, catalogue: &Catalogue) {
-        if catalogue.control_token(token).is_some() {
-            self.refuse(
-                key,
-                format!("`{token}` is a control token, which no crawler sends in a header"),
-                Some("name the crawler that reads it, and leave the token to robots.txt"),
-            );
-        }
+        let message = format!("`{token}` is a control token, which no crawler sends in a header");
+        let hint = "name the crawler that reads it, and leave the token to robots.txt";
+        self.faults.require(catalogue.control_token(token).is_none(), key, message, hint);
     }
 
     pub(super) fn words(&mut self, lists: BTreeMap<ListName, Vec<String>>, words: &mut Words) {
@@ -204,17 +189,24 @@ impl Merger<'_, '_> {
                     _ => (list, word.as_str()),
                 };
                 match Sign::parse(word) {
-                    Err(error) => self.refuse(&place, format!("`{word}`: {error}"), None),
+                    Err(error) => self.faults.push_at(Some(&place), format!("`{word}`: {error}"), None),
                     Ok(sign) => {
                         if list.is_convicting() {
                             self.refuse_if_ordinary(&place, &sign);
                         }
-                        words.add(list, sign);
+                        words.0.push((list, sign));
                     }
                 }
             }
         }
     }
+}
+
+/// Puts what is `said` where nothing is written, and names the field where it does.
+fn fill<T>(field: &'static str, written: &mut Option<T>, said: Option<T>) -> Option<&'static str> {
+    let is_filled = written.is_none() && said.is_some();
+    *written = written.take().or(said);
+    is_filled.then_some(field)
 }
 
 /// What stands before a guard of whole headers in an operator's list of guards.
@@ -279,7 +271,8 @@ fn is_of_another(token: &str, name: &str, catalogue: &Catalogue) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::catalogue::{bundled, merge};
+    use crate::config::catalogue::bundled;
+    use crate::config::catalogue::tests::merge;
     use crate::identify::Identifier;
     use std::path::Path;
 

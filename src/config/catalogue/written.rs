@@ -1,14 +1,15 @@
 //! The fields of a catalogue file as they are written: values that refuse a bad one while they are read.
 
-use crate::config::values::{ListedAs, web_url, written};
+use crate::config::HostPattern;
+use crate::config::values::{ListedAs, WrittenAs, web_url, written};
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
-    ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, UnknownWord, Verify, nearest_first, token_is_legal,
+    ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, Verify, known_word, nearest_first, token_is_legal,
 };
 use jiff::civil::Date;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
-use strum::VariantArray;
+use strum::VariantArray as _;
 
 /// A file: crawlers, control tokens and words.
 #[derive(Default, Deserialize)]
@@ -25,17 +26,14 @@ pub(super) struct CatalogueFile {
 pub(super) struct CrawlerEntry {
     pub(super) name: String,
     pub(super) operator: Option<Box<str>>,
-    #[serde(default, deserialize_with = "client")]
+    #[serde(default, with = "WrittenAs::<NamedKind>")]
     pub(super) client: Option<ClientKind>,
-    #[serde(default, deserialize_with = "word")]
     pub(super) purpose: Option<Purpose>,
     pub(super) signs: Option<Vec<WrittenSign>>,
     pub(super) framework: Option<bool>,
     pub(super) tokens: Option<Vec<ProductToken>>,
     pub(super) star: Option<bool>,
-    #[serde(default, deserialize_with = "word")]
     pub(super) obeys: Option<Obeys>,
-    #[serde(default, deserialize_with = "word")]
     pub(super) basis: Option<TokenBasis>,
     pub(super) docs: Option<WebUrl>,
     pub(super) checked: Option<Day>,
@@ -80,33 +78,18 @@ fn verify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Verify>, 
 pub(super) struct ControlEntry {
     pub(super) token: Box<str>,
     pub(super) operator: Option<Box<str>>,
-    #[serde(default, deserialize_with = "word")]
     pub(super) purpose: Option<Purpose>,
     pub(super) governs: Box<str>,
     pub(super) docs: Option<WebUrl>,
 }
 
-/// One of the words of `T`.
-fn word<'de, T: VariantArray + Copy + Into<&'static str>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    among(T::VARIANTS, &String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
-}
-
-/// A browser, or nobody, is what remains when no entry says otherwise.
-fn client<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ClientKind>, D::Error> {
-    let all = ClientKind::VARIANTS.iter().copied();
-    let written: Vec<_> =
-        all.filter(|client| !matches!(client, ClientKind::Browser | ClientKind::Unnamed)).collect();
-    among(&written, &String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
-}
-
-fn among<T: Copy + Into<&'static str>>(all: &[T], written: &str) -> Result<T, UnknownWord> {
-    let found = all.iter().copied().find(|value| Into::<&str>::into(*value) == written);
-    found.ok_or_else(|| UnknownWord::among("value", written, all.iter().map(|value| (*value).into())))
-}
-
 written! {
+    /// A kind of client. A browser, or nobody, is what remains when no entry says otherwise.
+    pub(super) NamedKind(ClientKind) = |text| {
+        let is_named = |kind: &ClientKind| kind.is_automated() || *kind == ClientKind::App;
+        let kinds: Vec<_> = ClientKind::VARIANTS.iter().copied().filter(is_named).collect();
+        known_word("value", text, &kinds).map_err(|unknown| unknown.to_string())
+    };
     /// What gives a crawler away.
     pub(super) WrittenSign(Sign) = |text| Sign::parse(text).map_err(|error| format!("sign `{text}`: {error}"));
     /// A name by which robots.txt can call it.
@@ -122,24 +105,22 @@ written! {
 
     /// The end of a host's name.
     pub(super) HostSuffix(Box<str>) = |text| {
-        if is_suffix(text) {
+        let is_end = text.strip_prefix('.').is_some_and(|domain| domain.contains('.') && !domain.contains('*'));
+        if is_end && text.is_ascii() && !text.ends_with('.') && format!("*{text}").parse::<HostPattern>().is_ok() {
             return Ok(text.into());
         }
         Err(format!("invalid host suffix `{text}`: expected one such as `.example.com`"))
     };
     /// A date.
     pub(super) Day(Box<str>) = |text| {
-        let date = text.parse::<Date>().ok().filter(|_| text.len() == "2026-01-31".len());
-        if date.is_some_and(|date| (2000..3000).contains(&date.year())) {
-            return Ok(text.into());
-        }
-        Err(format!("`{text}` is not a date as `2026-01-31`"))
+        let date = text.parse::<Date>().map(|date| date.to_string().into());
+        date.map_err(|_| format!("`{text}` is not a date as `2026-01-31`"))
     };
     /// A list of words, by its key.
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     pub(super) ListName(Mark) = |name| {
-        let lists = Mark::LISTS.map(<&str>::from);
-        let found = Mark::LISTS.into_iter().find(|list| <&str>::from(*list) == name);
+        let lists = Mark::LISTS.iter().map(<&str>::from);
+        let found = Mark::LISTS.iter().copied().find(|list| <&str>::from(*list) == name);
         found.ok_or_else(|| format!("unknown field `{name}`, expected one of {}", nearest_first(name, lists)))
     };
     /// Where an agent publishes its keys; nowhere where the text is empty.
@@ -153,10 +134,4 @@ written! {
              URL of a key set"
         ))
     };
-}
-
-fn is_suffix(text: &str) -> bool {
-    let label =
-        |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    text.strip_prefix('.').is_some_and(|rest| rest.contains('.') && rest.split('.').all(label))
 }

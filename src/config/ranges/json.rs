@@ -27,12 +27,15 @@ const NETWORK_KEYS: [&str; 5] = ["ipv4Prefix", "ipv6Prefix", "ip_prefix", "ipv6_
 pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
     let document: Value = serde_json::from_str(text).map_err(|error| {
         let (line, column) = (Some(error.line().max(1)), Some(error.column().max(1)));
-        ConfigError { line, column, ..ConfigError::whole(path, without_place(&error)) }
+        let message = error.to_string();
+        // It ends with the place, which is told apart from it.
+        let message = message.rsplit_once(" at line ").map_or(&*message, |(said, _)| said);
+        ConfigError { line, column, ..ConfigError::whole(path, message) }
     })?;
-    document
-        .get("formatVersion")
-        .map_or(Ok(()), check_version)
-        .map_err(|why| ConfigError::whole(path, why))?;
+    if let Some(version) = newer_version(&document) {
+        let why = format!("`formatVersion` {version} is newer than {FORMAT_VERSION}, which is understood");
+        return Err(ConfigError::whole(path, why));
+    }
     let created = document.get("creationTime").and_then(Value::as_str).and_then(time);
     let mut file = RangeFile { networks: Vec::new(), services: Vec::new(), created };
     let lists = LISTS.iter().filter_map(|place| document.pointer(place)?.as_array());
@@ -68,22 +71,13 @@ fn written(element: &Value) -> Result<Option<&str>, &'static str> {
     Ok(if let [text] = *texts { Some(text) } else { None })
 }
 
-/// A text such as `1.0`, or a number.
-fn check_version(written: &Value) -> Result<(), String> {
+/// The version, where it is none that is understood: a text such as `1.0`, or a number.
+fn newer_version(document: &Value) -> Option<String> {
+    let written = document.get("formatVersion")?;
     let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
     let major = text.split('.').next().and_then(|major| major.parse::<u64>().ok());
-    if major.is_some_and(|major| major <= FORMAT_VERSION) {
-        return Ok(());
-    }
-    let shown: String = text.chars().take(20).filter(|symbol| !symbol.is_control()).collect();
-    Err(format!("`formatVersion` {shown} is newer than {FORMAT_VERSION}, which is understood"))
-}
-
-/// The parser's message without the place, which is told apart from it.
-fn without_place(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    message.strip_suffix(&place).unwrap_or(&message).to_owned()
+    let is_understood = major.is_some_and(|major| major <= FORMAT_VERSION);
+    (!is_understood).then(|| text.chars().take(20).filter(|symbol| !symbol.is_control()).collect())
 }
 
 /// A time with or without its zone; without one it is UTC.

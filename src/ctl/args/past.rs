@@ -1,10 +1,11 @@
 //! Options of the verbs that look back: at access logs, or at what the store remembers.
 
 use super::{Format, REPORT, formats};
-use crate::ctl::report::TimeArgument;
+use crate::ctl::report::moment;
 use crate::identify::PurposeSet;
 use clap::Args;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 #[derive(Debug, Args)]
 pub(in crate::ctl) struct ReplayArgs {
@@ -21,8 +22,8 @@ pub(in crate::ctl) struct ReplayArgs {
     #[arg(long, value_name = "HOST")]
     pub(in crate::ctl) site: Option<String>,
     /// Only requests since then, written as for report
-    #[arg(long, value_name = "T")]
-    pub(in crate::ctl) since: Option<TimeArgument>,
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub(in crate::ctl) since: Option<SystemTime>,
     /// Assert that this robots.txt was served throughout the log, so that conduct can be judged
     #[arg(long)]
     pub(in crate::ctl) published: bool,
@@ -62,8 +63,8 @@ pub(in crate::ctl) struct DiffArgs {
     #[arg(long, value_name = "FORMAT")]
     pub(in crate::ctl) log_format: Option<String>,
     /// Use the requests in the gateway's store since then, written as for report
-    #[arg(long, value_name = "T")]
-    pub(in crate::ctl) since: Option<TimeArgument>,
+    #[arg(long, value_name = "T", value_parser = moment)]
+    pub(in crate::ctl) since: Option<SystemTime>,
     /// How many requests to list that would be judged differently
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(in crate::ctl) top: usize,

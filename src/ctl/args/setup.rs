@@ -1,10 +1,10 @@
 //! Options of the verbs that set a gateway up, or change how it behaves.
 
+use crate::config::HostPattern;
 use crate::enforce::Mode;
 use crate::identify::PurposeSet;
 use crate::record::word;
 use clap::{ArgGroup, Args, ValueEnum};
-use clap_complete::Shell;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub(in crate::ctl) struct InitArgs {
     pub(in crate::ctl) beside: Option<BesideProxy>,
     /// Host of the site; may be repeated [default: every host]
     #[arg(long = "host", value_name = "H")]
-    pub(in crate::ctl) hosts: Vec<String>,
+    pub(in crate::ctl) hosts: Vec<HostPattern>,
     /// Take the other name of each host, too: www.example.org beside example.org
     #[arg(long, requires = "hosts")]
     pub(in crate::ctl) www: bool,
@@ -100,18 +100,4 @@ pub(in crate::ctl) struct ModeArgs {
     #[arg(long, value_name = "FILE", requires = "fleet")]
     #[serde(skip)]
     pub(in crate::ctl) key: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(in crate::ctl) struct CompletionsArgs {
-    /// The shell
-    #[arg(value_name = "SHELL")]
-    pub(in crate::ctl) shell: Shell,
-}
-
-#[derive(Debug, Args)]
-pub(in crate::ctl) struct ManArgs {
-    /// Write one page for each verb into this folder [default: the page of gatewayctl, on standard output]
-    #[arg(long, value_name = "DIR")]
-    pub(in crate::ctl) out: Option<PathBuf>,
 }

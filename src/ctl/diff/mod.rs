@@ -6,18 +6,20 @@
 
 mod requests;
 mod rules;
-mod text;
 
 use super::args::{Cli, DiffArgs};
 use super::output::Output;
 use super::replay::Sites;
 use super::report::open_store;
-use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots};
-use crate::policy::{Policy, Site};
+use super::style::{self, Palette};
+use super::{VerbFailure, VerbOutcome, VerbResult, diff, fit_robots};
+use crate::policy::Site;
+use crate::report::{self, amount, grouped};
+use askama::Template;
 use requests::{Flip, JudgedRequests, LostPages, PastRequests};
-use rules::{RuleChange, changed};
+use rules::{RuleChange, RuleLine, changed};
 use serde::Serialize;
-use std::time::SystemTime;
+use std::io;
 
 /// The answer; field names are public API.
 #[derive(Debug, Serialize)]
@@ -38,10 +40,12 @@ struct Difference {
 pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
-    let new = with_new_file(old, &sites.policy, arguments)?;
+    let new = old.composed_of(&sites.policy, Some(fit_robots(&arguments.new)?), &old.config.robots);
+    // It has to be fit to come into force.
+    let new = new.map_err(|unfit| VerbFailure::of_file(&arguments.new, &unfit))?;
     let mut past = PastRequests::of(&sites.policy, old, &new);
     if let Some(since) = arguments.since {
-        past.of_store(&open_store(cli.store()?)?, since.resolve(SystemTime::now()))?;
+        past.of_store(&open_store(cli.store()?)?, since)?;
     } else if !arguments.logs.is_empty() {
         past.of_logs(&sites, arguments)?;
     }
@@ -55,7 +59,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
         flips: past.flips(if output.is_json() { usize::MAX } else { arguments.top }),
         requests: Some(past.told).filter(|told| !told.source.is_empty()),
     };
-    output.show(&difference, text::print)?;
+    output.show(&difference, print)?;
     output.flush()?;
     // That nothing is told then does not mean that nothing would change.
     if let Some(requests) = &difference.requests {
@@ -73,9 +77,69 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
     Ok(if difference.losses.is_empty() { VerbOutcome::Fine } else { VerbOutcome::Objection })
 }
 
-/// The site with the new file, which has to be fit to come into force.
-fn with_new_file(old: &Site, policy: &Policy, arguments: &DiffArgs) -> Result<Site, VerbFailure> {
-    let file = fit_robots(&arguments.new)?;
-    let new = old.composed_of(policy, Some(file), &old.config.robots);
-    new.map_err(|unfit| VerbFailure::of_file(&arguments.new, &unfit))
+/// How many rules of one change are shown.
+const RULES: usize = 20;
+
+#[derive(Template)]
+#[template(path = "diff/text.txt", config = "src/ctl/askama.toml")]
+struct DifferenceText<'d> {
+    difference: &'d Difference,
+    palette: Palette,
+    /// How many digits the largest count of a flip has.
+    widest: usize,
+    /// Requests that would be judged differently and are not listed.
+    more: u64,
+}
+
+fn print(difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
+    let flips = &difference.flips;
+    let flipped = difference.requests.as_ref().map_or(0, |requests| requests.flipped);
+    output.render(&DifferenceText {
+        difference,
+        palette: output.palette(),
+        widest: flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default(),
+        more: flipped - flips.iter().map(|flip| flip.count).sum::<u64>(),
+    })
+}
+
+impl DifferenceText<'_> {
+    /// The rules that go and that come.
+    fn lines(&self, change: &RuleChange) -> Vec<String> {
+        let signs = [("-", style::WARNING, &change.removed), ("+", style::GOOD, &change.added)];
+        let lines = signs.into_iter().flat_map(|(sign, style, lines)| {
+            let line = move |RuleLine { line, rule }: &RuleLine| {
+                self.palette.paint(style, &format!("  {sign} line {line}: {rule}"))
+            };
+            let more = lines.len().checked_sub(RULES).filter(|more| *more > 0);
+            let more = more.map(|more| format!("  {sign} and {} more", grouped(more as u64)));
+            lines.iter().take(RULES).map(line).chain(more)
+        });
+        lines.collect()
+    }
+}
+
+fn loss(LostPages { crawler, pages, requests }: &LostPages) -> String {
+    let pages = amount(*pages, "page", "pages");
+    let requests = amount(*requests, "request", "requests");
+    format!("WARNING: {crawler} is a search engine and would lose {pages} that it fetches today ({requests})")
+}
+
+/// For whom the rules change.
+fn heading(changed: &RuleChange) -> String {
+    let moved = match [&changed.old_group, &changed.new_group].map(Option::as_deref) {
+        [Some(old), Some(new)] if old.eq_ignore_ascii_case(new) => String::new(),
+        groups => {
+            let [old, new] = groups.map(|group| group.unwrap_or("none"));
+            format!(" (its group was {old}, is {new})")
+        }
+    };
+    format!("{}{moved}", changed.tokens.join(", "))
+}
+
+fn flip(flip: &Flip, widest: usize) -> String {
+    let Flip { target, from, to, old_line, new_line, .. } = flip;
+    let [old, new] = [old_line, new_line]
+        .map(|line| line.map_or_else(|| "no rule".to_owned(), |line| format!("line {line}")));
+    let (count, who) = (grouped(flip.count), flip.crawler.as_deref().unwrap_or("(no name)"));
+    format!("{count:>widest$}  {who}  {target}: {from} ({old}) -> {to} ({new})")
 }

@@ -3,13 +3,13 @@
 
 use crate::ctl::VerbFailure;
 use crate::ctl::args::DiffArgs;
-use crate::ctl::explain::facts;
+use crate::ctl::explain::{facts, judge_trial};
 use crate::ctl::logs::{EndOfLog, LogWalk, decoded};
-use crate::ctl::replay::{LineCounts, Sites, notice_time};
+use crate::ctl::replay::{LineCounts, Sites};
 use crate::ctl::report::share_of;
-use crate::decide::{NoticeTime, Verdict, VerdictOutcome};
-use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof, Purpose, Recognised};
-use crate::policy::{JudgedClient, Policy, Site};
+use crate::decide::{Verdict, VerdictOutcome};
+use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof, Purpose};
+use crate::policy::{Policy, Site};
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader, printable};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
@@ -64,9 +64,9 @@ pub(super) struct JudgedRequests {
 
 /// One site under two files, and the requests that they judge differently.
 pub(super) struct PastRequests<'a> {
-    pub(super) policy: &'a Policy,
-    pub(super) old: &'a Site,
-    pub(super) new: &'a Site,
+    policy: &'a Policy,
+    old: &'a Site,
+    new: &'a Site,
     pub(super) told: JudgedRequests,
     /// By what they are, with no count.
     flips: HashMap<Flip, u64>,
@@ -82,25 +82,19 @@ impl<'a> PastRequests<'a> {
         let mut lines = LineCounts::default();
         let ends = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?.each(|entry| {
             if let Some((_, facts)) = sites.request(entry, i64::MIN, &mut lines) {
-                let policy = self.policy;
-                let sender = |site: &Site| site.recognise(policy, facts.user_agent.as_deref());
-                self.judge(&facts, sender, notice_time(entry.at), 1);
+                self.judge(&facts, None, 1);
             }
             Ok(())
         })?;
         if let Some((what, remedy)) = ends.iter().find_map(EndOfLog::fault) {
             return Err(VerbFailure::with_hint(what, remedy));
         }
-        let LineCounts { without_user_agent, other_hosts, .. } = lines;
-        self.told = JudgedRequests {
-            source: "log",
-            share: 1.0,
-            unread: ends.iter().map(|end| end.unread).sum(),
-            without_user_agent,
-            other_hosts,
-            broken: ends.iter().filter_map(|end| Some(end.broken.as_ref()?.to_string())).collect(),
-            ..std::mem::take(&mut self.told)
-        };
+        let told = &mut self.told;
+        (told.source, told.share) = ("log", 1.0);
+        told.unread = ends.iter().map(|end| end.unread).sum();
+        told.without_user_agent = lines.without_user_agent;
+        told.other_hosts = lines.other_hosts;
+        told.broken = ends.iter().filter_map(|end| Some(end.broken.as_ref()?.to_string())).collect();
         Ok(())
     }
 
@@ -111,7 +105,7 @@ impl<'a> PastRequests<'a> {
         let window = store.window(since, SystemTime::now().max(last.unwrap_or(since)))?;
         let filter = Filter { site: Some(self.old.config.name.clone()), ..Filter::default() };
         let mut others = 0;
-        for (subject, activity) in store.activities(&window, &filter, usize::MAX)? {
+        for (subject, activity) in store.activities(&window, &filter, Some(usize::MAX))? {
             // A visit in disguise is judged by neither.
             if subject.client == ClientKind::Browser {
                 continue;
@@ -123,8 +117,7 @@ impl<'a> PastRequests<'a> {
                 if target == OTHER_PATHS {
                     others += counts.requests();
                 } else if let Some(facts) = facts("", &written, None, None) {
-                    let sender = |_: &Site| Recognised::new(Arc::clone(&identity), Arc::clone(&identity));
-                    self.judge(&facts, sender, NoticeTime::default(), counts.requests());
+                    self.judge(&facts, Some(&identity), counts.requests());
                 }
             }
         }
@@ -136,19 +129,10 @@ impl<'a> PastRequests<'a> {
     }
 
     /// Judges requests by both files, and counts them where these say two things.
-    fn judge(
-        &mut self,
-        facts: &RequestFacts<'_>,
-        sender: impl Fn(&Site) -> Recognised,
-        now: NoticeTime,
-        count: u64,
-    ) {
+    fn judge(&mut self, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>, count: u64) {
         let target = RequestTarget::new(&facts.target, self.old.config.path_parameters);
-        let by = |site: &'a Site| {
-            let (policy, rules, recognised) = (self.policy, &site.rules, sender(site));
-            let client = JudgedClient { policy, site, rules, facts, target: &target, recognised, now };
-            client.judge(|_| Proof::Unchecked.into(), |_, _| Vec::new())
-        };
+        let (policy, proof) = (self.policy, Proof::Unchecked);
+        let by = |site: &'a Site| judge_trial(policy, site, facts, &target, named, None, proof);
         let (was, is) = (by(self.old), by(self.new));
         if was.verdict.is_judged() || is.verdict.is_judged() {
             self.told.judged += count;

@@ -8,6 +8,7 @@ use crate::identify::signature::{SignatureFault, SignedMessage, VerifiedSignatur
 use crate::policy::Policy;
 use crate::request::host;
 use crate::request::target::origin_form;
+use bstr::ByteSlice as _;
 use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::Path;
@@ -46,8 +47,7 @@ pub(super) fn head(arguments: &ExplainArgs, host: Option<&str>) -> Result<Option
 fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| VerbFailure::at(path, error))?;
-    let lines = bytes.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let head: Vec<&[u8]> = lines.take_while(|line| !line.is_empty()).collect();
+    let head: Vec<&[u8]> = bytes.lines().take_while(|line| !line.is_empty()).collect();
     let whole = [&head.join(&b"\r\n"[..])[..], b"\r\n\r\n"].concat();
     let mut reader = HeadReader::new(LIMITS);
     match reader.read(&whole) {
@@ -82,7 +82,7 @@ pub(super) fn signer(
         fields: &fields,
     };
     let of = |scheme| {
-        let keys = |agent: &_| policy.evidence.directories.keys(agent);
+        let keys = |agent: &_| policy.evidence.keys(agent);
         explain_signature(&message(scheme), SystemTime::now(), keys)
     };
     let (outcome, mut steps) = of(scheme);

@@ -1,6 +1,6 @@
 //! What `init --beside` writes for the other proxy: files of `conf/beside`, filled in.
 
-use super::InitPlan;
+use super::{InitPlan, absolute};
 use crate::config::HostPattern;
 use crate::ctl::args::BesideProxy;
 use crate::policy::COPIES;
@@ -33,10 +33,8 @@ pub(super) fn files(
     state_dir: &Path,
     plan: &InitPlan,
 ) -> Vec<(PathBuf, String)> {
-    // What is included elsewhere cannot have relative paths.
-    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let (whole, copies) = (absolute(folder), absolute(&state_dir.join(COPIES)));
     let host = plan.hosts.iter().find_map(HostPattern::exact);
-    let copies = std::path::absolute(state_dir.join(COPIES)).unwrap_or_else(|_| state_dir.join(COPIES));
     let mut names: Vec<String> = plan.hosts.iter().map(ToString::to_string).collect();
     if names.is_empty() {
         names.push("default".to_owned());

@@ -58,13 +58,12 @@ pub(super) fn github(finding: &FileFinding) -> String {
         Severity::Warning => "warning",
         Severity::Note => "notice",
     };
-    let mut place = format!("file={}", property(&finding.path));
-    for (name, value) in [("line", finding.line), ("col", finding.column)] {
-        if let Some(value) = value {
-            let _ = write!(place, ",{name}={value}");
-        }
-    }
-    format!("::{command} {place},title={}::{}", property(finding.code), data(&text(finding)))
+    let number = |name: &str, number: Option<usize>| {
+        number.map(|number| format!(",{name}={number}")).unwrap_or_default()
+    };
+    let place = [property(&finding.path), number("line", finding.line), number("col", finding.column)];
+    let (title, text) = (property(finding.code), data(&text(finding)));
+    format!("::{command} file={},title={title}::{text}", place.concat())
 }
 
 fn text(finding: &FileFinding) -> String {

@@ -52,8 +52,8 @@ impl LogWalk {
     /// What `judge` fails with.
     pub(in crate::ctl) fn each(
         self,
-        mut judge: impl FnMut(&LogEntry<&[u8]>) -> io::Result<()>,
-    ) -> io::Result<Vec<EndOfLog>> {
+        mut judge: impl FnMut(&LogEntry<&[u8]>) -> Result<(), VerbFailure>,
+    ) -> Result<Vec<EndOfLog>, VerbFailure> {
         let Self { logs, pattern, progress } = self;
         let (sender, batches) = sync_channel(WAITING);
         let reading = std::thread::spawn(move || {
@@ -67,7 +67,7 @@ impl LogWalk {
             batch.entries().try_for_each(|entry| judge(&entry))?;
         }
         progress.finish_and_clear();
-        reading.join().map_err(|_| io::Error::other("the thread that reads the logs has panicked"))
+        reading.join().map_err(|_| io::Error::other("the thread that reads the logs has panicked").into())
     }
 }
 

@@ -1,8 +1,6 @@
 //! Lines of a log through the gateway's own stages.
 
-use super::lines::LineCounts;
-use super::notice_time;
-use super::sites::Sites;
+use super::sites::{LineCounts, Sites};
 use crate::ctl::args::ReplayArgs;
 use crate::ctl::logs::LogEntry;
 use crate::decide::{NoticeTime, Read, VerdictReason};
@@ -12,13 +10,13 @@ use crate::policy::JudgedClient;
 use crate::record::{Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant, micros};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
-use std::time::SystemTime;
+use std::time::Duration;
 
 /// Judges lines, and counts what came of them.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
-    sites: &'a Sites,
-    arguments: &'a ReplayArgs,
+    pub(super) sites: &'a Sites,
+    pub(super) arguments: &'a ReplayArgs,
     since: i64,
     book: ReadBook,
     windows: PaceBook,
@@ -30,11 +28,10 @@ pub(super) struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(sites: &'a Sites, arguments: &'a ReplayArgs) -> Self {
-        let since = arguments.since.map(|since| micros(since.resolve(SystemTime::now())));
         Self {
             sites,
             arguments,
-            since: since.unwrap_or(i64::MIN),
+            since: arguments.since.map_or(i64::MIN, micros),
             book: ReadBook::default(),
             windows: PaceBook::default(),
             lines: LineCounts::default(),
@@ -49,14 +46,15 @@ impl<'a> Judge<'a> {
         let (site, ref facts) = sites.request(entry, self.since, &mut self.lines)?;
         self.counts.span(entry.at);
         self.bytes = self.bytes.saturating_add(entry.size.unwrap_or_default());
-        let (policy, now) = (&sites.policy, notice_time(entry.at));
+        // A log has no other clock for notice to run by.
+        let now = NoticeTime(Duration::from_micros(u64::try_from(entry.at).unwrap_or_default()));
+        let policy = &sites.policy;
         let recognised = site.recognise(policy, facts.user_agent.as_deref());
-        match recognised.identity.client {
-            ClientKind::App => self.lines.apps += 1,
-            kind if !kind.is_judged() => self.lines.browsers += 1,
-            _ => {}
-        }
-        if !recognised.identity.client.is_judged() {
+        let kind = recognised.identity.client;
+        if !kind.is_judged() {
+            let people =
+                if kind == ClientKind::App { &mut self.lines.apps } else { &mut self.lines.browsers };
+            *people += 1;
             return None;
         }
         let target = RequestTarget::new(&facts.target, site.config.path_parameters);
@@ -76,7 +74,8 @@ impl<'a> Judge<'a> {
                         (version.map(|version| (version, rules)), (&*site.config.name, &*judged.identity));
                     self.counts.fetch(who, entry.at, &reader, version);
                     if version.is_some() {
-                        self.book.note(reader, Read { rules, as_of: NoticeTime::default(), at: now });
+                        let read = Read { rules, as_of: NoticeTime::default(), at: now };
+                        self.book.note(reader, judged.identity.client, read);
                     }
                 }
                 return None;

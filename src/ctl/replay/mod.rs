@@ -6,36 +6,33 @@
 //! published all the time.
 
 mod judge;
-mod lines;
 mod sites;
 mod told;
 
-pub(super) use lines::LineCounts;
-pub(super) use sites::Sites;
+pub(super) use sites::{LineCounts, Sites};
 
 use super::args::{Cli, Format, ReplayArgs};
 use super::logs::{EndOfLog, LogWalk};
 use super::output::{Output, escape_harmful};
 use super::style::STRONG;
 use super::{VerbFailure, VerbOutcome, VerbResult, report};
-use crate::decide::NoticeTime;
 use crate::identify::{Purpose, PurposeSet};
-use crate::report::{Blocked, CatalogueView, Report, ReportQuestion, amount, html, purpose_label};
+use crate::report::{Blocked, Report, ReportQuestion, amount, html, purpose_label};
 use judge::Judge;
-use std::time::Duration;
 use told::{ReplayFields, ReplayReport};
 
 pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) -> VerbResult {
     let block = PurposeSet::all_of(&arguments.block);
     let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &block)?;
-    let walk = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?;
     let mut judge = Judge::new(&sites, arguments);
-    let ends = walk.each(|entry| judge.request(entry).map_or(Ok(()), |event| output.bytes(&event)));
-    let ends = ends.map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))?;
+    let ends = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?.each(|entry| {
+        let written = judge.request(entry).map_or(Ok(()), |event| output.bytes(&event));
+        written.map_err(|error| VerbFailure(format!("the events cannot be written: {error}")))
+    })?;
     let faults: Vec<(String, &str)> = ends.iter().filter_map(EndOfLog::fault).collect();
     let is_any_read = faults.is_empty() || ends.iter().any(|end| end.fault().is_none() && end.read > 0);
     if is_any_read && (!arguments.events || output.is_json()) {
-        print(cli, arguments, &judge, &ends, &sites, output)?;
+        print(cli.format, &judge, &ends, output)?;
         output.flush()?;
     }
     if let Some((_, remedy)) = faults.first() {
@@ -51,29 +48,23 @@ pub(super) fn run(cli: &Cli, arguments: &ReplayArgs, output: &mut Output<'_>) ->
     Err(VerbFailure::with_hint(broken.join("; "), "the report is of the lines before"))
 }
 
-/// The moment of a line, on the clock that notice runs by: a log has no other one.
-pub(super) fn notice_time(micros: i64) -> NoticeTime {
-    NoticeTime(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
-}
-
 fn print(
-    cli: &Cli,
-    arguments: &ReplayArgs,
+    format: Format,
     judge: &Judge<'_>,
     ends: &[EndOfLog],
-    sites: &Sites,
     output: &mut Output<'_>,
 ) -> Result<(), VerbFailure> {
+    let Judge { sites, arguments, .. } = judge;
     let window = judge.counts.window();
-    let known = CatalogueView::of(sites.policy.identifier.catalogue());
-    let top = arguments.top.unwrap_or_else(|| report::default_top(cli.format));
-    let question = ReportQuestion::of_all((window.from, window.to), None, top, known);
+    let known = sites.policy.identifier.catalogue().clone();
+    let top = arguments.top.unwrap_or_else(|| report::default_top(format));
+    let question = ReportQuestion::of_all((window.from, window.to), None, Some(top), known);
     let versions = sites.all.iter().filter_map(sites::version).collect();
     let report = Report::of_log(judge.counts.counted(!arguments.published), versions, &question, window);
-    let told = &ReplayFields::of(judge, ends, &report, arguments.published);
+    let told = &ReplayFields::of(judge, ends, &report);
     let block = PurposeSet::all_of(&arguments.block);
     let blocked = (!block.is_empty()).then(|| if_blocked(&report, &block));
-    match cli.format {
+    match format {
         Format::Json => output.json(&ReplayReport { report: &report, replay: told })?,
         Format::Csv => report::as_csv(&report, output)?,
         Format::Html => {

@@ -1,26 +1,45 @@
 //! The sites a log is judged for, as if in enforce mode, and which of them a line belongs to.
 
-use super::lines::LineCounts;
 use crate::ctl::VerbFailure;
 use crate::ctl::args::Cli;
 use crate::ctl::logs::LogEntry;
-use crate::ctl::trial::{self, TrialPolicy};
+use crate::ctl::which_config::{TrialPolicy, trial};
 use crate::enforce::Mode;
 use crate::identify::Purpose;
 use crate::policy::{Policy, Site};
 use crate::record::VersionRecord;
 use crate::request::{RequestFacts, host};
+use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
+
+/// How many lines of each kind there are; field names are public API.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(in crate::ctl) struct LineCounts {
+    /// Those that could not be read, too.
+    pub(super) lines: u64,
+    pub(super) before_since: u64,
+    /// Of a host that none of the sites has.
+    pub(in crate::ctl) other_hosts: u64,
+    /// No request at all, or none for a path.
+    pub(super) no_request: u64,
+    /// Lines of a log without the User-Agent.
+    pub(in crate::ctl) without_user_agent: u64,
+    pub(super) browsers: u64,
+    pub(super) apps: u64,
+    pub(super) exempt: u64,
+    pub(super) off: u64,
+    pub(super) judged: u64,
+    /// Requests for robots.txt, whoever made them.
+    pub(super) robots_txt: u64,
+}
 
 /// Policy and sites. The modes of crawlers and of kinds of client stay as configured: enforce mode leaves them.
 #[derive(Debug)]
 pub(in crate::ctl) struct Sites {
     pub(in crate::ctl) policy: Policy,
     pub(in crate::ctl) all: Vec<Site>,
-    /// The site of lines that name no host.
-    hostless: Option<usize>,
     /// Whether hosts that no site serves are taken for the only site: nobody said which there are.
     takes_all: bool,
 }
@@ -38,11 +57,9 @@ impl Sites {
         if robots.is_some() || name.is_some() || is_bare {
             return Self::of_one(cli, robots, name, block);
         }
-        let policy = trial::policy(cli, None, block, false)?;
-        let all: Vec<Site> = policy.sites().iter().map(|site| enforcing(site)).collect();
-        let default = all.iter().position(|site| site.config.hosts.is_empty());
-        let hostless = default.or_else(|| (all.len() == 1).then_some(0));
-        Ok(Self { policy, all, hostless, takes_all: false })
+        let policy = trial(cli, None, block, false)?;
+        let all = policy.sites().iter().map(|site| enforcing(site)).collect();
+        Ok(Self { policy, all, takes_all: false })
     }
 
     /// One site alone: the named one, or the default one, or the only one.
@@ -54,7 +71,7 @@ impl Sites {
     ) -> Result<Self, VerbFailure> {
         let TrialPolicy { policy, site, .. } = TrialPolicy::of(cli, robots, name, block, false)?;
         let takes_all = cli.config.is_none() && (robots.is_some() || !block.is_empty());
-        Ok(Self { policy, all: vec![enforcing(&site)], hostless: Some(0), takes_all })
+        Ok(Self { policy, all: vec![enforcing(&site)], takes_all })
     }
 
     /// A request, and the site that it is judged for. `None`, and counted as what it is, of what is not judged.
@@ -76,13 +93,17 @@ impl Sites {
         None
     }
 
+    /// The site of a host. Lines that name none are of the only site, or of the default one.
     fn of(&self, named: Option<&[u8]>) -> Option<&Site> {
         let named = named.and_then(|named| std::str::from_utf8(named).ok());
-        let Some(named) = named.filter(|named| !named.is_empty() && !self.takes_all) else {
-            return self.all.get(self.hostless?);
-        };
-        let site = self.policy.site(&host::normalise(named))?;
-        self.all.iter().find(|ours| ours.config.name == site.config.name)
+        match (named.filter(|named| !named.is_empty() && !self.takes_all), &self.all[..]) {
+            (None, [only]) => Some(only),
+            (None, all) => all.iter().find(|site| site.config.hosts.is_empty()),
+            (Some(named), all) => {
+                let site = self.policy.site(&host::normalise(named))?;
+                all.iter().find(|ours| ours.config.name == site.config.name)
+            }
+        }
     }
 }
 

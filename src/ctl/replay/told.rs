@@ -1,7 +1,7 @@
 //! What a replay has to say beside the report: what would be refused, and which lines were no part of it.
 
 use super::judge::Judge;
-use super::lines::LineCounts;
+use super::sites::LineCounts;
 use crate::ctl::logs::{BrokenLog, EndOfLog};
 use crate::ctl::report::PurposeShare;
 use crate::decide::Notice;
@@ -47,7 +47,7 @@ struct UnreadLines {
 }
 
 impl ReplayFields {
-    pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], report: &Report, published: bool) -> Self {
+    pub(super) fn of(judge: &Judge<'_>, ends: &[EndOfLog], report: &Report) -> Self {
         let unread = ends.iter().map(|end| end.unread).sum();
         let lines = LineCounts { lines: judge.lines.lines + unread, ..judge.lines };
         let is_disallowed =
@@ -59,7 +59,7 @@ impl ReplayFields {
             refused: count(&|decided| is_disallowed(decided) && decided.action.keeps_out()),
             forwarded: count(&|decided| is_disallowed(decided) && !decided.action.keeps_out()),
             violations_after_read: count(&|decided| decided.notice == Some(Notice::Read)),
-            published,
+            published: judge.arguments.published,
             without_address: ends.iter().map(|end| end.without_address).sum(),
             purposes: PurposeShare::all(report, judge.lines.lines - lines.before_since, judge.bytes),
             broken: ends.iter().filter_map(|end| end.broken.clone()).collect(),

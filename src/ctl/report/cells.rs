@@ -14,48 +14,33 @@ pub(super) fn truncate(text: &str, width: usize) -> String {
 /// What the templates of reports set.
 #[expect(clippy::inline_always, clippy::unnecessary_wraps, unreachable_pub, reason = "what a filter is made")]
 pub(super) mod filters {
-    use super::{LETTER_WIDTH, wrapped};
     use askama::Values;
     use askama::filters::Safe;
     use std::fmt::Display;
 
-    /// A paragraph of a letter, or of what a terminal shows that is narrower than one.
+    /// A paragraph in lines of at most `width` characters; those behind the first begin with so many blanks.
     #[askama::filter_fn]
-    pub(in crate::ctl::report) fn paragraph(
+    pub(in crate::ctl::report) fn wrapped(
         text: impl Display,
         _: &dyn Values,
         width: usize,
+        indent: usize,
     ) -> askama::Result<Safe<String>> {
-        Ok(Safe(wrapped(&text.to_string(), width.min(LETTER_WIDTH), "")))
-    }
-
-    /// A sentence whose lines are as wide as the terminal, those behind the first indented.
-    #[askama::filter_fn]
-    pub(in crate::ctl::report) fn hanging(
-        text: impl Display,
-        _: &dyn Values,
-        width: usize,
-    ) -> askama::Result<Safe<String>> {
-        Ok(Safe(wrapped(&text.to_string(), width, "      ")))
-    }
-}
-
-/// Words in lines of at most `width` characters; those behind the first begin with `indent`.
-fn wrapped(text: &str, width: usize, indent: &str) -> String {
-    let (mut lines, mut room) = (String::new(), width);
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if !lines.is_empty() && length >= room {
-            lines.extend(["\n", indent]);
-            room = width.saturating_sub(indent.len());
-        } else if !lines.is_empty() {
-            lines.push(' ');
-            room -= 1;
+        let (mut lines, mut room) = (String::new(), width);
+        for word in text.to_string().split_whitespace() {
+            let length = word.chars().count();
+            if !lines.is_empty() && length >= room {
+                lines.extend(["\n", &" ".repeat(indent)]);
+                room = width.saturating_sub(indent);
+            } else if !lines.is_empty() {
+                lines.push(' ');
+                room -= 1;
+            }
+            lines.push_str(word);
+            room = room.saturating_sub(length);
         }
-        lines.push_str(word);
-        room = room.saturating_sub(length);
+        Ok(Safe(lines))
     }
-    lines
 }
 
 /// A column of a table.
@@ -80,23 +65,19 @@ const LEAST_NAME: usize = 16;
 
 /// Leaves out what does not fit into `width`, and cuts the first column to what is left.
 pub(super) fn fit(mut columns: Vec<TableColumn>, width: usize) -> Vec<TableColumn> {
-    loop {
-        let others: usize = columns.iter().skip(1).map(|column| column.width() + 2).sum();
-        let name = columns.first().map_or(0, TableColumn::width);
-        let wanted = name.min(LEAST_NAME);
-        let goes = columns.iter().enumerate().skip(1).filter(|(_, column)| column.goes > 0);
-        let next = goes.max_by_key(|(_, column)| column.goes).map(|(at, _)| at);
-        match next {
-            Some(at) if others + wanted > width => drop(columns.remove(at)),
-            _ => {
-                let room = width.saturating_sub(others).max(wanted.min(8));
-                if let Some(first) = columns.first_mut() {
-                    first.cells.iter_mut().for_each(|cell| *cell = truncate(cell, room));
-                }
-                return columns;
-            }
-        }
+    let others =
+        |columns: &[TableColumn]| -> usize { columns.iter().skip(1).map(|column| column.width() + 2).sum() };
+    let wanted = columns.first().map_or(0, TableColumn::width).min(LEAST_NAME);
+    while others(&columns) + wanted > width {
+        let next = columns.iter().enumerate().filter(|(_, column)| column.goes > 0);
+        let Some((at, _)) = next.max_by_key(|(_, column)| column.goes) else { break };
+        columns.remove(at);
     }
+    let room = width.saturating_sub(others(&columns)).max(wanted.min(8));
+    if let Some(first) = columns.first_mut() {
+        first.cells.iter_mut().for_each(|cell| *cell = truncate(cell, room));
+    }
+    columns
 }
 
 /// The lines of a table, its head first. Without blanks at their ends.

@@ -4,63 +4,54 @@
 //! names, so such a cell begins with an apostrophe here. Rules and targets have no room in one table; JSON
 //! has them.
 
+use super::print_to_stderr;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::record::timestamp;
 use crate::report::{Report, ReportEntry};
-use serde::Serialize;
 use serde_json::Value;
 use std::io;
 
-/// The columns. They have the names of the fields in the JSON, but for those in [`NESTED`].
+/// The columns. They have the names of the fields in the JSON, and those of what stands one level deeper are of both levels.
 const HEADER: &str = "from,to,site,crawler,client,purpose,proof,conduct,requests,reads,last_read,\
                       last_read_version,violations,stale,variants,spoofed,refused,first_seen,last_seen,\
                       first_violation,last_violation,crawl_delay_declared,crawl_delay_observed,\
                       by_ranges,by_rdns,by_signature,told,too_fast,slowed,bytes";
 
-/// Columns of what stands one level deeper in the JSON, and where.
-const NESTED: [(&str, &str); 5] = [
-    ("crawl_delay_declared", "/crawl_delay/declared"),
-    ("crawl_delay_observed", "/crawl_delay/observed"),
-    ("by_ranges", "/proof_by/ranges"),
-    ("by_rdns", "/proof_by/rdns"),
-    ("by_signature", "/proof_by/signature"),
-];
-
-/// What a line is of.
-#[derive(Serialize)]
-struct ReportLine<'r> {
-    from: String,
-    to: String,
-    #[serde(flatten)]
-    entry: &'r ReportEntry,
-    /// In place of the entry's own.
-    told: String,
-}
-
-pub(super) fn write(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
+/// The report as CSV, and what else is to be borne in mind on standard error.
+pub(in crate::ctl) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Result<()> {
     output.text(&format!("{HEADER}\r\n"))?;
+    let [from, to] = [report.from, report.to].map(timestamp);
     for entry in &report.crawlers {
-        let (from, to) = (timestamp(report.from), timestamp(report.to));
-        line(HEADER, &ReportLine { from, to, entry, told: told(entry) }, output)?;
+        let fields = serde_json::to_value(entry)?;
+        let text = |name: &str| match name {
+            "from" => from.clone(),
+            "to" => to.clone(),
+            "told" => cell(&told(entry)),
+            _ => match fields.pointer(&place(name)) {
+                Some(Value::String(text)) => cell(text),
+                Some(Value::Number(number)) => number.as_u64().map_or_else(
+                    || number.as_f64().unwrap_or_default().to_string(),
+                    |whole| whole.to_string(),
+                ),
+                _ => String::new(),
+            },
+        };
+        output.text(&format!("{}\r\n", HEADER.split(',').map(text).collect::<Vec<_>>().join(",")))?;
     }
+    // The table has no room for them.
+    report.notes.iter().for_each(|note| print_to_stderr(&format!("gatewayctl: {note}")));
     Ok(())
 }
 
-/// A line with what `of` has in the fields that `header` names.
-pub(super) fn line(header: &str, of: &impl Serialize, output: &mut Output<'_>) -> io::Result<()> {
-    let fields = serde_json::to_value(of)?;
-    let text = |name: &str| {
-        let nested = NESTED.iter().find(|(column, _)| *column == name);
-        let place = nested.map_or_else(|| format!("/{name}"), |(_, place)| (*place).to_owned());
-        match fields.pointer(&place) {
-            Some(Value::String(text)) => cell(text),
-            Some(Value::Number(number)) => number
-                .as_u64()
-                .map_or_else(|| number.as_f64().unwrap_or_default().to_string(), |whole| whole.to_string()),
-            _ => String::new(),
-        }
-    };
-    output.text(&format!("{}\r\n", header.split(',').map(text).collect::<Vec<_>>().join(",")))
+/// Where the JSON has a column.
+fn place(name: &str) -> String {
+    if let Some(delay) = name.strip_prefix("crawl_delay_") {
+        format!("/crawl_delay/{delay}")
+    } else if let Some(method) = name.strip_prefix("by_") {
+        format!("/proof_by/{method}")
+    } else {
+        format!("/{name}")
+    }
 }
 
 /// The preferences in the version that it read last.
@@ -107,6 +98,7 @@ mod tests {
     fn the_header_names_every_cell() {
         assert_eq!(HEADER.split(',').count(), 30);
         assert!(!HEADER.contains(' '));
-        assert!(NESTED.iter().all(|(column, _)| HEADER.split(',').any(|name| name == *column)));
+        let places = ["crawl_delay_observed", "by_rdns", "bytes"].map(place);
+        assert_eq!(places, ["/crawl_delay/observed", "/proof_by/rdns", "/bytes"]);
     }
 }

@@ -7,12 +7,13 @@ mod letter;
 
 use super::cells::{LETTER_WIDTH, filters, truncate};
 use super::table::{TableShape, format_minute};
+use crate::ctl::args::ReportArgs;
 use crate::ctl::output::Output;
 use crate::identify::Proof;
 use crate::record::{EventKind, SampleEvent, VersionRecord};
-use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry, ReportQuestion};
+use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry};
 use askama::Template;
-use letter::LetterSample;
+use serde_json::Value;
 use std::io;
 
 /// Requests shown in full.
@@ -46,58 +47,46 @@ struct Letter<'a> {
     /// How many requests only bore the name, where any did.
     borrowed: Option<u64>,
     /// The first violation, where it was kept in full.
-    first: Option<LetterSample>,
-    samples: Vec<LetterSample>,
+    first: Option<Value>,
+    /// The last ones, in full, as lines of the journal have them.
+    samples: Vec<Value>,
     width: usize,
 }
 
 /// An element as a terminal shows it.
 pub(super) fn element(entry: &ReportEntry, is_replay: bool, shape: &TableShape) -> io::Result<String> {
+    let &TableShape { top, width, .. } = shape;
     let element =
-        CrawlerElement { entry, is_replay, versions: None, top: shape.top, width: shape.width }.render();
+        CrawlerElement { entry, is_replay, versions: None, top, width: width.min(LETTER_WIDTH) }.render();
     let element = element.map_err(io::Error::other)?;
-    let lines: Vec<String> = element.trim_end().lines().map(|line| truncate(line, shape.width)).collect();
+    let lines: Vec<String> = element.trim_end().lines().map(|line| truncate(line, width)).collect();
     Ok(lines.join("\n"))
 }
 
-pub(super) fn write(
-    case: &CrawlerCase,
-    question: &ReportQuestion,
-    output: &mut Output<'_>,
-) -> io::Result<()> {
-    let asked = question.crawler.as_deref().unwrap_or("-");
+pub(super) fn write(case: &CrawlerCase, arguments: &ReportArgs, output: &mut Output<'_>) -> io::Result<()> {
     let (borrowed, own): (Vec<&ReportEntry>, Vec<&ReportEntry>) =
         case.report.crawlers.iter().partition(|entry| entry.subject.is_borrowed());
     let samples: Vec<_> = case.samples.iter().filter(|sample| !sample.subject.is_borrowed()).collect();
-    let is_violation = |sample: &&&SampleEvent| sample.decision.kind == EventKind::Violation;
-    let first = samples.iter().find(is_violation).filter(|sample| {
+    let first = samples.iter().find(|sample| sample.decision.kind == EventKind::Violation);
+    let first = first.filter(|sample| {
         let minute = format_minute(sample.time);
         own.iter().any(|entry| entry.first_violation.is_some_and(|first| format_minute(first) == minute))
     });
+    let (is_replay, top, width) = (case.report.is_replay, arguments.top.unwrap_or(super::TOP), LETTER_WIDTH);
     let element = |entry: &&ReportEntry| {
         let versions = Some(case.versions_of(entry).collect());
-        CrawlerElement {
-            entry,
-            is_replay: case.report.is_replay,
-            versions,
-            top: question.top,
-            width: LETTER_WIDTH,
-        }
-        .render()
+        CrawlerElement { entry, is_replay, versions, top, width }.render()
     };
-    let own = own.iter().map(element).collect::<Result<_, _>>().map_err(io::Error::other)?;
+    let event = |sample: &&SampleEvent| serde_json::from_str(&sample.event).ok();
+    let asked = arguments.crawler.as_deref().unwrap_or("-");
     let letter = Letter {
-        width: LETTER_WIDTH,
-        first: first.and_then(|sample| LetterSample::of(sample)),
         name: case.report.crawlers.first().map_or(asked, |entry| entry.subject.name()),
         case,
-        own,
+        own: own.iter().map(element).collect::<Result<_, _>>().map_err(io::Error::other)?,
         borrowed: (!borrowed.is_empty()).then(|| borrowed.iter().map(|entry| entry.requests).sum()),
-        samples: samples
-            .iter()
-            .skip(samples.len().saturating_sub(SAMPLES))
-            .filter_map(|sample| LetterSample::of(sample))
-            .collect(),
+        first: first.and_then(event),
+        samples: samples.iter().skip(samples.len().saturating_sub(SAMPLES)).filter_map(event).collect(),
+        width,
     };
     let text = letter.render().map_err(io::Error::other)?;
     text.trim_end().lines().try_for_each(|line| output.ready_line(&folded(line)))

@@ -4,58 +4,40 @@ use crate::config::DurationValue;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use std::str::FromStr;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-/// `24h`, `2026-11-19T08:00:00Z`, or `2026-11-19` for the beginning of that day in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::ctl) enum TimeArgument {
-    /// So long ago.
-    Ago(Duration),
-    /// Then.
-    At(SystemTime),
+/// `24h`, for so long ago, `2026-11-19T08:00:00Z`, or `2026-11-19` for the beginning of that day in UTC. Nothing is before
+/// 1970.
+pub(in crate::ctl) fn moment(text: &str) -> Result<SystemTime, String> {
+    before(text, SystemTime::now())
 }
 
-impl TimeArgument {
-    /// When that is. Nothing is before 1970.
-    pub(in crate::ctl) fn resolve(self, now: SystemTime) -> SystemTime {
-        let time = match self {
-            Self::Ago(span) => now.checked_sub(span).unwrap_or(SystemTime::UNIX_EPOCH),
-            Self::At(time) => time,
-        };
-        time.max(SystemTime::UNIX_EPOCH)
-    }
-}
-
-impl FromStr for TimeArgument {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(DurationValue(span)) = text.parse() {
-            return Ok(Self::Ago(span));
-        }
-        if let Ok(time) = text.parse::<Timestamp>() {
-            return Ok(Self::At(time.into()));
-        }
-        // A time of day without its zone would be guessed at; a day alone is one of UTC, as in the store.
-        let day = text.parse::<Date>().ok().filter(|_| text.len() == "2026-11-19".len());
-        if let Some(day) = day.and_then(|day| day.to_zoned(TimeZone::UTC).ok()) {
-            return Ok(Self::At(day.timestamp().into()));
-        }
-        Err("write how long ago, such as `24h` or `7d`, or when, such as `2026-11-19` or \
-             `2026-11-19T08:00:00Z`"
-            .to_owned())
-    }
+fn before(text: &str, now: SystemTime) -> Result<SystemTime, String> {
+    // A time of day without its zone would be guessed at; a day alone is one of UTC, as in the store.
+    let day = text.parse::<Date>().ok().filter(|_| text.len() == "2026-11-19".len());
+    let time = if let Ok(DurationValue(span)) = text.parse() {
+        now.checked_sub(span).unwrap_or(SystemTime::UNIX_EPOCH)
+    } else if let Ok(time) = text.parse::<Timestamp>() {
+        time.into()
+    } else if let Some(day) = day.and_then(|day| day.to_zoned(TimeZone::UTC).ok()) {
+        day.timestamp().into()
+    } else {
+        return Err("write how long ago, such as `24h` or `7d`, or when, such as `2026-11-19` or \
+                    `2026-11-19T08:00:00Z`"
+            .to_owned());
+    };
+    Ok(time.max(SystemTime::UNIX_EPOCH))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn times_are_said_in_three_ways() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
-        let moment = |text: &str| text.parse::<TimeArgument>().unwrap().resolve(now);
+        let moment = |text: &str| before(text, now).unwrap();
         assert_eq!(moment("1h"), now - Duration::from_secs(3_600));
         assert_eq!(moment("1970-01-02"), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
         assert_eq!(moment("1970-01-02T01:00:00+01:00"), SystemTime::UNIX_EPOCH + Duration::from_secs(86_400));
@@ -68,7 +50,7 @@ mod tests {
         for text in
             ["", "yesterday", "24", "-1h", "2026-13-01", "2026-11-19T08:00:00", "h", "99999999999999999999d"]
         {
-            assert!(text.parse::<TimeArgument>().unwrap_err().contains("such as `24h`"), "{text}");
+            assert!(moment(text).unwrap_err().contains("such as `24h`"), "{text}");
         }
     }
 }

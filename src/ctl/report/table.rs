@@ -7,7 +7,7 @@ use super::table;
 use crate::ctl::output::{Output, escape_harmful};
 use crate::ctl::style::{self, ERROR, GOOD, Palette, WARNING};
 use crate::record::{EventKind, timestamp};
-use crate::report::{self, Conduct, Report, ReportEntry, Summary, amount, byte_words, grouped};
+use crate::report::{self, Conduct, Report, ReportEntry, amount, byte_words, grouped};
 use anstyle::Style;
 use askama::Template;
 use std::collections::BTreeMap;
@@ -21,29 +21,21 @@ const WIDTH: usize = 100;
 const LEAST_RULE: usize = 12;
 
 /// How a report is set.
-#[derive(Clone, Debug)]
 pub(super) struct TableShape {
     /// In columns of the terminal.
     pub(super) width: usize,
     /// Rows of a table, and rules and targets of a crawler.
     pub(super) top: usize,
-    /// Whether each crawler is told in full, too.
-    pub(super) in_full: bool,
     /// Columns that say nothing.
     left_out: Vec<&'static str>,
 }
 
-impl TableShape {
-    /// The terminal's width, else `COLUMNS`.
-    pub(super) fn of_terminal(top: usize, in_full: bool) -> Self {
-        let is_terminal = io::stdout().is_terminal();
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
-        let seen =
-            terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
-        let width = seen.or(told).unwrap_or(WIDTH).clamp(60, 200);
-        Self { width, top, in_full, left_out: Vec::new() }
-    }
+/// The terminal's width, else `COLUMNS`.
+fn width() -> usize {
+    let is_terminal = io::stdout().is_terminal();
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let seen = terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| usize::from(width.0));
+    seen.or(told).unwrap_or(WIDTH).clamp(60, 200)
 }
 
 /// The colour of a line on whoever behaved so.
@@ -61,9 +53,9 @@ const fn style_of(conduct: Conduct) -> Style {
 #[template(path = "report/table.txt", config = "src/ctl/askama.toml")]
 struct ReportText<'r> {
     report: &'r Report,
-    summary: Summary,
     palette: Palette,
-    shape: &'r TableShape,
+    width: usize,
+    in_full: bool,
     several_sites: bool,
     /// What crawlers took by what they fetch for, where there are several. A replay tells it beside the whole log.
     shares: Vec<PurposeShare>,
@@ -72,17 +64,18 @@ struct ReportText<'r> {
     elements: Vec<String>,
 }
 
-/// The table of one site.
-struct SiteTable {
-    /// Whose table it is; empty where that is clear.
-    head: String,
-    /// Each in its colour.
-    lines: Vec<String>,
-}
+/// The table of one site: whose it is, or nothing where that is clear, and its lines, each in its colour.
+type SiteTable = (String, Vec<String>);
 
-pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>) -> io::Result<()> {
-    let shape = &TableShape { left_out: same(report), ..shape.clone() };
-    let (summary, palette) = (report.summary(), output.palette());
+/// The report, with `top` rows of a table, rules and targets; `in_full` also each crawler.
+pub(in crate::ctl) fn as_table(
+    report: &Report,
+    top: Option<usize>,
+    in_full: bool,
+    output: &mut Output<'_>,
+) -> io::Result<()> {
+    let shape = &TableShape { width: width(), top: top.unwrap_or(super::TOP), left_out: same(report) };
+    let palette = output.palette();
     let several_sites =
         report.crawlers.windows(2).any(|pair| pair.first().map(site) != pair.last().map(site));
     let sections: [(&str, Vec<&ReportEntry>); 3] = [
@@ -95,32 +88,35 @@ pub(super) fn write(report: &Report, shape: &TableShape, output: &mut Output<'_>
         for entry in entries {
             sites.entry(site(entry)).or_default().push(entry);
         }
-        sites.into_iter().map(move |(site, entries)| SiteTable {
-            head: match (several_sites, title) {
+        sites.into_iter().map(move |(site, entries)| {
+            let head = match (several_sites, title) {
                 (false, _) => title.to_owned(),
                 (true, "") => site.to_owned(),
                 (true, _) => format!("{site}: {title}"),
-            },
-            lines: table(&entries, shape, palette),
+            };
+            (head, table(&entries, shape, palette))
         })
     });
     let bytes = report.named().filter_map(|entry| entry.bytes).sum();
-    let shares = PurposeShare::all(report, summary.requests, bytes);
-    let in_full = report.crawlers.iter().filter(|_| shape.in_full).take(shape.top);
+    let shares = PurposeShare::all(report, report.summary.requests, bytes);
+    let told_in_full = report.crawlers.iter().filter(|_| in_full).take(shape.top);
     output.render(&ReportText {
         shares: if report.is_replay || shares.len() < 2 { Vec::new() } else { shares },
         tables: tables.collect(),
-        elements: in_full.map(|entry| element(entry, report.is_replay, shape)).collect::<Result<_, _>>()?,
+        elements: told_in_full
+            .map(|entry| element(entry, report.is_replay, shape))
+            .collect::<Result<_, _>>()?,
         report,
-        summary,
         palette,
-        shape,
+        width: shape.width,
+        in_full,
         several_sites,
     })
 }
 
 /// The totals of all crawlers. Those of zero are left out.
-fn totals(summary: &Summary, is_hypothetical: bool) -> String {
+fn totals(report: &Report) -> String {
+    let summary = &report.summary;
     let more = [
         (summary.stale, "stale", "stale"),
         (summary.variants, "variant", "variants"),
@@ -130,7 +126,7 @@ fn totals(summary: &Summary, is_hypothetical: bool) -> String {
     let more = more.map(|(count, one, many)| amount(count, one, many));
     let (requests, violations) = (
         amount(summary.requests, "request", "requests"),
-        format_violations(summary.violations, is_hypothetical),
+        format_violations(summary.violations, report.is_hypothetical()),
     );
     [requests, violations].into_iter().chain(more).collect::<Vec<_>>().join(", ")
 }

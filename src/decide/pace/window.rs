@@ -12,17 +12,16 @@ const PARTS: usize = 60;
 /// waits.
 #[derive(Clone, Debug)]
 pub struct PaceWindow {
-    counts: [u32; PARTS],
-    /// The sum of them.
-    sum: u32,
+    /// Of each part how many requests were let through, and how many were too many.
+    counts: [[u32; 2]; PARTS],
+    /// The sums of them.
+    sums: [u32; 2],
     /// The number of the newest part.
     head: u64,
     /// How long a part is, in microseconds.
     part: u64,
     /// Files that pages brought and that were not fetched yet.
     files: u32,
-    /// Requests that were too many, in this stretch of a window's length and in the one before it.
-    excess: [u32; 2],
     /// How many requests were too many and did not come again yet, as far as that can be known, and until when the last of
     /// them was told to wait.
     waiting: u32,
@@ -43,14 +42,13 @@ impl PaceWindow {
     /// One in which nothing was asked for yet.
     #[must_use]
     pub fn new(limit: &PaceLimit, now: Duration) -> Self {
-        let part = part_of(limit);
+        let part = u64::try_from(limit.window.as_micros() / PARTS as u128).unwrap_or(u64::MAX).max(1);
         Self {
-            counts: [0; PARTS],
-            sum: 0,
+            counts: [[0; 2]; PARTS],
+            sums: [0; 2],
             head: number(now, part),
             part,
             files: 0,
-            excess: [0; 2],
             waiting: 0,
             until: Duration::ZERO,
         }
@@ -66,23 +64,18 @@ impl PaceWindow {
             self.files -= 1;
             return Ok(());
         }
-        if self.sum >= limit.allowed {
-            let asked = self.asked().saturating_add(1);
-            return Err(PaceExcess { retry_after: self.refuse(limit.allowed, now), asked });
+        let is_excess = self.sums[0] >= limit.allowed;
+        self.count(is_excess);
+        if is_excess {
+            return Err(PaceExcess { retry_after: self.refuse(limit.allowed, now), asked: self.asked() });
         }
-        self.sum += 1;
         self.waiting = self.waiting.saturating_sub(1);
         self.files = self.files.saturating_add(limit.files).min(limit.files.saturating_mul(limit.allowed));
-        if let Some(newest) = self.counts.get_mut(place(self.head)) {
-            *newest += 1;
-        }
         Ok(())
     }
 
-    /// Counts a request too many, and says how long it has to wait.
+    /// How long a request too many has to wait.
     fn refuse(&mut self, allowed: u32, now: Duration) -> Duration {
-        let [newest, _] = &mut self.excess;
-        *newest = newest.saturating_add(1);
         self.waiting = if now < self.until { self.waiting.saturating_add(1).min(allowed) } else { 1 };
         let wait = self.wait(allowed.saturating_sub(self.waiting.saturating_sub(1)), now);
         self.until = self.until.max(now + wait);
@@ -103,52 +96,44 @@ impl PaceWindow {
     /// Requests of the last window, those that were too many among them.
     #[must_use]
     pub fn asked(&self) -> u32 {
-        let [newest, before] = self.excess;
-        let left = PARTS as u64 - self.head % PARTS as u64;
-        let before = u64::from(before) * left / PARTS as u64;
-        self.sum.saturating_add(newest).saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
+        let [admitted, excess] = self.sums;
+        admitted.saturating_add(excess)
     }
 
     /// Moves on, and forgets what is over. A clock that goes back stands still here.
     pub fn go_on_to(&mut self, now: Duration) {
         let head = number(now, self.part);
-        let steps = head.saturating_sub(self.head);
-        if steps == 0 {
-            return;
+        let steps = head.saturating_sub(self.head).min(PARTS as u64);
+        for number in self.head + 1..=self.head + steps {
+            let over = self.counts.get_mut(place(number)).map(std::mem::take).unwrap_or_default();
+            self.sums.iter_mut().zip(over).for_each(|(sum, over)| *sum = sum.saturating_sub(over));
         }
-        let (turn, parts) = (head / PARTS as u64 - self.head / PARTS as u64, PARTS as u64);
-        match turn {
-            0 => {}
-            1 => self.excess = [0, self.excess[0]],
-            _ => self.excess = [0; 2],
-        }
-        for number in self.head + 1..=self.head + steps.min(parts) {
-            if let Some(count) = self.counts.get_mut(place(number)) {
-                self.sum -= std::mem::take(count);
-            }
-        }
-        if self.sum == 0 {
+        if self.sums[0] == 0 {
             self.files = 0;
         }
-        self.head = head;
+        self.head = self.head.max(head);
+    }
+
+    /// Counts a request that is let through, or one too many, in the newest part.
+    fn count(&mut self, is_excess: bool) {
+        let one = if is_excess { [0, 1] } else { [1, 0] };
+        for counts in self.counts.get_mut(place(self.head)).into_iter().chain([&mut self.sums]) {
+            counts.iter_mut().zip(one).for_each(|(count, one)| *count = count.saturating_add(one));
+        }
     }
 
     /// How long it is until fewer than `allowed` are left, in whole seconds.
     fn wait(&self, allowed: u32, now: Duration) -> Duration {
-        let mut left = self.sum;
+        let [mut left, _] = self.sums;
         let oldest = (self.head + 1).saturating_sub(PARTS as u64);
         let free = (oldest..=self.head).find(|number| {
-            left -= self.counts.get(place(*number)).copied().unwrap_or_default().min(left);
+            left = left.saturating_sub(self.counts.get(place(*number)).map_or(0, |[admitted, _]| *admitted));
             left < allowed
         });
         let at = (free.unwrap_or(self.head) + PARTS as u64).saturating_mul(self.part);
         let wait = u128::from(at).saturating_sub(now.as_micros()).div_ceil(1_000_000);
         Duration::from_secs(u64::try_from(wait).unwrap_or(u64::MAX).max(1))
     }
-}
-
-fn part_of(limit: &PaceLimit) -> u64 {
-    u64::try_from(limit.window.as_micros() / PARTS as u128).unwrap_or(u64::MAX).max(1)
 }
 
 fn number(now: Duration, part: u64) -> u64 {

@@ -1,24 +1,22 @@
 //! What is done beside versions: counts, reads, members that are silent, and order in the database.
 
-use super::{BeatAnswer, FleetError, FleetTask, HOUSE, outbox, within};
-use std::sync::Arc;
+use super::{BeatAnswer, FleetError, FleetTask, HOUSE, within};
+use crate::record::instant;
 use std::time::{Duration, Instant, SystemTime};
 use tokio_postgres::Client;
 
 impl FleetTask {
-    /// All that is not versions. A fault of one of these keeps neither the others nor the next beat from being done, as
+    /// All that is not versions; whether there is more to send at once. A fault of one of these keeps neither the others nor the next beat from being done, as
     /// long as the database answers.
     pub(super) async fn exchange(
         &mut self,
         client: &Client,
-        store: &str,
         answer: &BeatAnswer,
-    ) -> Result<Option<FleetError>, FleetError> {
-        let shared = Arc::clone(&self.shared);
+    ) -> Result<(bool, Option<FleetError>), FleetError> {
         let expired = self.expire(client, answer).await;
-        let sent = outbox::send(client, &shared, store, answer).await;
-        let sent = sent.map(|sent| self.outbox = sent);
-        let read = self.reads.take(client, store, answer, &shared.gateway).await;
+        let mut has_more = false;
+        let sent = self.send(client, answer).await.map(|more| has_more = more);
+        let read = self.take_reads(client, answer).await;
         let mut kept = Ok(());
         if Instant::now() >= self.house_due {
             self.house_due = Instant::now() + HOUSE;
@@ -31,7 +29,7 @@ impl FleetTask {
             }
             first.get_or_insert(fault);
         }
-        Ok(first)
+        Ok((has_more, first))
     }
 
     /// Nobody waits for a member that was silent for as long as its lease, by the clock of this machine; what it served counts
@@ -58,18 +56,15 @@ impl FleetTask {
         Ok(())
     }
 
-    pub(super) fn show(&self, store: &str, answer: &BeatAnswer) {
-        let seconds =
-            |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let now = seconds(SystemTime::now());
-        let there = Duration::from_micros(u64::try_from(answer.now).unwrap_or_default()).as_secs_f64();
-        let since = Duration::from_micros(u64::try_from(self.outbox.since).unwrap_or_default()).as_secs_f64();
+    pub(super) fn show(&self, answer: &BeatAnswer) {
+        let (now, waiting) = (SystemTime::now(), self.beat.outbox);
+        let waits_for = now.duration_since(instant(self.beat.outbox_since)).unwrap_or_default();
+        let ahead = now.duration_since(instant(answer.now)).map(|ahead| ahead.as_secs_f64());
         let mut status = self.shared.status.lock();
-        store.clone_into(&mut status.0.store);
-        (status.0.outbox, status.0.mark) = (self.outbox.waiting, self.outbox.mark);
-        status.0.outbox_seconds = if self.outbox.waiting > 0 { (now - since).max(0.0) } else { 0.0 };
-        status.0.clock_offset_seconds = now - there;
-        status.0.reads_lag_seconds = self.reads.lag;
+        self.beat.store.clone_into(&mut status.0.store);
+        (status.0.outbox, status.0.mark) = (waiting, answer.mark);
+        status.0.outbox_seconds = if waiting > 0 { waits_for.as_secs_f64() } else { 0.0 };
+        status.0.clock_offset_seconds = ahead.unwrap_or_else(|behind| -behind.duration().as_secs_f64());
         status.0.generation = answer.generation;
         status.0.waits_for.clone_from(&answer.behind);
         status.1 = Some(Instant::now());

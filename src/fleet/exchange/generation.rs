@@ -1,20 +1,14 @@
 //! Following what is published, and reloads: reading and serving may take its time, and no beat waits for it.
 
-use super::{BeatAnswer, FleetTask};
+use super::{BeatAnswer, FleetReload, FleetTask};
 use crate::fleet::beat::PublishedDocument;
 use crate::fleet::signature::has_signed;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::task::spawn_blocking;
 
 /// After how long a generation that was refused is tried again: a disk that was full may have room.
 const AGAIN: Duration = Duration::from_secs(10);
-
-/// A generation that was refused: which one, why, and when.
-pub(super) type RefusedGeneration = (i64, String, Instant);
-
-/// A reload that is under way, and why a generation is not taken.
-pub(super) type FleetReload = JoinHandle<Result<(), String>>;
 
 impl FleetTask {
     /// Documents of generations after this one are to come with the next answer.

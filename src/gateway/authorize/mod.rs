@@ -14,7 +14,9 @@ use crate::decide::{Doubt, Notice, SiteRules, Verdict};
 use crate::http::{RequestHead, Response};
 use crate::record::{CompleteRead, DoorFault, ProxyDoor};
 use crate::request::host;
+pub use question::is_read as is_read_of_question;
 use question::{AuthorizeQuestion, FIELDS, QuestionFault};
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::net::IpAddr;
 
@@ -73,11 +75,6 @@ impl Gateway {
         })
     }
 
-    /// Whether a door reads the field of this name. All others are left out of a question before anything is looked at.
-    pub fn is_read_of_question(name: &[u8]) -> bool {
-        question::is_read(name)
-    }
-
     /// Answers a question that cannot be read, so that the proxy takes it for an error and not for a refusal of its client;
     /// `None` where it may not ask.
     pub fn advise_unread(&self, connection: &ConnectionInfo, why: &'static str) -> Option<Response> {
@@ -99,7 +96,7 @@ impl Gateway {
         context: &mut RequestContext,
     ) -> Advice {
         if decided_for == DecidedFor::Proxy {
-            self.totals.doors.ask(door);
+            self.totals.doors.asked.count(door);
         }
         let head = match question::described(door, asked.head, &|host| is_of_site(host, context)) {
             Ok(head) => head,
@@ -142,7 +139,7 @@ impl Gateway {
     /// Serves robots.txt to the client of a proxy. It is served in any case; but only of a client that is known a read
     /// is noted, and only then it is known that the proxy passes such requests on: anybody on this machine could ask here.
     fn give_robots_txt(&self, asked: Incoming<'_>, context: &mut RequestContext) -> Advice {
-        self.totals.doors.ask(ProxyDoor::RobotsTxt);
+        self.totals.doors.asked.count(ProxyDoor::RobotsTxt);
         let (head, fault) = question::for_robots_txt(asked.head, &|host| is_of_site(host, context));
         let incoming = Incoming { head: &head, connection: asked.connection };
         let decision = self.decide(incoming, context);
@@ -284,20 +281,16 @@ fn pass(door: ProxyDoor) -> Response {
 /// The same answer with the verdict in fields; `status` is that of the refusal.
 fn labelled(answer: Response, context: &RequestContext, status: Option<u16>) -> Response {
     let Some(labels) = &context.labels else { return answer };
-    let mut answer = answer.with("x-robots-verdict", labels.verdict).with("x-robots-proof", labels.proof);
-    if let Some(crawler) = &labels.crawler {
-        answer = answer.with("x-robots-crawler", crawler.as_bytes());
-    }
-    let Some(status) = status else { return answer };
-    let mut answer = answer.with("x-robots-status", status.to_string());
-    if let Some(line) = labels.line {
-        answer = answer.with("x-robots-line", line.to_string());
-    }
-    if let Some(seconds) = labels.retry_after {
-        answer = answer.with("x-robots-retry-after", seconds.to_string());
-    }
-    match labels.version {
-        Some(version) => answer.with("x-robots-version", version.to_string()),
-        None => answer,
-    }
+    let number = |number: Option<String>| number.filter(|_| status.is_some()).map(Cow::Owned);
+    let fields = [
+        ("x-robots-verdict", Some(Cow::Borrowed(labels.verdict))),
+        ("x-robots-proof", Some(Cow::Borrowed(labels.proof))),
+        ("x-robots-crawler", labels.crawler.as_deref().map(Cow::Borrowed)),
+        ("x-robots-status", number(status.map(|status| status.to_string()))),
+        ("x-robots-line", number(labels.line.map(|line| line.to_string()))),
+        ("x-robots-retry-after", number(labels.retry_after.map(|seconds| seconds.to_string()))),
+        ("x-robots-version", number(labels.version.map(|version| version.to_string()))),
+    ];
+    let told = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    told.fold(answer, |answer, (name, value)| answer.with(name, &*value))
 }

@@ -58,8 +58,8 @@ const FORWARDED: FieldNames =
 const ORIGINAL: FieldNames =
     ["X-Original-Method", "X-Original-URI", "X-Original-Host", "X-Original-Proto", "X-Original-For"];
 
-/// Whether a door reads the field of this name.
-pub(super) fn is_read(name: &[u8]) -> bool {
+/// Whether a door reads the field of this name. All others are left out of a question before anything is looked at.
+pub fn is_read(name: &[u8]) -> bool {
     let is = |own: &&str| name.eq_ignore_ascii_case(own.as_bytes());
     let of_proxy = ["host", "x-authorize-secret"];
     let described = FORWARDED.iter().chain(&ORIGINAL).chain(&of_proxy);

@@ -35,7 +35,8 @@ pub struct AnswerHead<'a> {
     fields: Vec<(&'a [u8], &'a [u8])>,
     /// What it says of its connection.
     pub options: ConnectionOptions,
-    content_length: Option<u64>,
+    /// The length that it declares, which the answer to HEAD does not have.
+    pub content_length: Option<u64>,
     is_chunked: bool,
     /// Whether it names the coding that is none.
     is_identity: bool,
@@ -144,12 +145,6 @@ impl<'a> AnswerHead<'a> {
     #[must_use]
     pub const fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
-    }
-
-    /// The length that the head declares, which the answer to HEAD does not have.
-    #[must_use]
-    pub const fn declared_length(&self) -> Option<u64> {
-        self.content_length
     }
 
     /// The body that follows in answer to `method` (RFC 9112 §6.3).
@@ -306,7 +301,7 @@ mod tests {
         let head = read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
         assert_eq!((head.length, head.status, head.reason), (38, 200, "OK"));
         assert_eq!((head.body("GET"), head.body("HEAD")), (Body::Length(5), Body::None));
-        assert_eq!(head.declared_length(), Some(5));
+        assert_eq!(head.content_length, Some(5));
         assert_eq!(read("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n").body("GET"), Body::None);
         assert_eq!(
             read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n").body("GET"),

@@ -53,8 +53,7 @@ pub fn is_hop_by_hop(name: &[u8]) -> bool {
 /// `tchar` of RFC 9110 §5.6.2: what method names and field names are made of.
 const fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
-        || matches!(byte, b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.')
-        || matches!(byte, b'^' | b'_' | b'`' | b'|' | b'~')
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
 
 /// [`is_tchar`] of every byte: all bytes of all names are asked for.

@@ -105,6 +105,7 @@ impl HeadReader {
                 return if end > 2 * EMPTY_LINES { Err(HttpFault::EmptyLines) } else { Ok(None) };
             }
             self.request = Some(RequestLine::read(line, start)?);
+            self.fields = Vec::with_capacity(USUAL_FIELDS);
             return Ok(None);
         };
         if line.is_empty() {
@@ -121,21 +122,14 @@ impl HeadReader {
             return Err(HttpFault::HeadFields);
         }
         let field = Field::read(line)?;
-        // The value is a part of the line without what follows it, and blanks are all that was cut off.
-        let before = line.len() - trimmed_start_length(line, field.name.len());
-        self.framing.note(&field, start + before)?;
-        if self.fields.is_empty() {
-            self.fields.reserve(USUAL_FIELDS);
-        }
-        self.fields.push(FieldSpans::of(&field, start, start + before));
+        // Behind the colon only blanks were cut off.
+        let behind = line.iter().skip(field.name.len() + 1);
+        let blanks = behind.take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let value = start + field.name.len() + 1 + blanks;
+        self.framing.note(&field, value)?;
+        self.fields.push(FieldSpans::of(&field, start, value));
         Ok(None)
     }
-}
-
-/// How much of a field line is left after its name, its colon and the blanks behind that.
-fn trimmed_start_length(line: &[u8], name: usize) -> usize {
-    let rest = line.get(name + 1..).unwrap_or_default();
-    rest.len() - rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
 /// Takes `method SP request-target SP HTTP-version` apart (RFC 9112 §3).

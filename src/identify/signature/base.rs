@@ -3,7 +3,9 @@
 use super::fault::SignatureFault;
 use super::field::{self, Dictionary, InnerList, Item};
 use super::message::SignedMessage;
+use sfv::FieldType as _;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// More components are covered by nobody.
 const MOST_COMPONENTS: usize = 32;
@@ -16,93 +18,57 @@ pub(super) fn signature_base(
     message: &SignedMessage<'_>,
     input: &InnerList,
 ) -> Result<Vec<u8>, SignatureFault> {
-    if input.items.len() > MOST_COMPONENTS {
+    let parts = input.items.iter().filter(|item| item.params.contains_key("key")).count();
+    if input.items.len() > MOST_COMPONENTS || parts > MOST_PARTS {
         return Err(SignatureFault::TooMany);
     }
-    let mut components: Vec<(String, ComponentId<'_>)> = Vec::with_capacity(input.items.len());
+    let mut names = HashSet::new();
+    let mut base = Vec::with_capacity(512);
     for item in &input.items {
-        let name = field::written(item);
-        if components.iter().any(|(known, _)| *known == name) {
+        let name = item.serialize();
+        base.extend([name.as_bytes(), b": ", &*component_value(message, item)?, b"\n"].concat());
+        if !names.insert(name) {
             return Err(SignatureFault::DuplicateComponent);
         }
-        components.push((name, ComponentId::of(item)?));
-    }
-    if components.iter().filter(|(_, id)| id.key.is_some()).count() > MOST_PARTS {
-        return Err(SignatureFault::TooMany);
-    }
-    let mut base = Vec::with_capacity(512);
-    for (name, id) in components {
-        base.extend_from_slice(name.as_bytes());
-        base.extend_from_slice(b": ");
-        base.extend_from_slice(&id.value(message)?);
-        base.push(b'\n');
     }
     base.extend_from_slice(b"\"@signature-params\": ");
-    base.extend_from_slice(field::written_list(input).as_bytes());
+    base.extend_from_slice(field::written(input.clone()).as_bytes());
     Ok(base)
 }
 
-/// What a component's identifier asks for: a part of the request, or of a field's dictionary.
-struct ComponentId<'a> {
-    name: &'a str,
-    key: Option<&'a str>,
-}
-
-impl<'a> ComponentId<'a> {
-    /// Reads an identifier: a name, and the one parameter that is supported.
-    fn of(item: &'a Item) -> Result<Self, SignatureFault> {
-        let name = field::text(item).ok_or(SignatureFault::UnknownComponent)?;
-        let mut id = Self { name, key: None };
-        for (parameter, value) in &item.params {
-            id.key = value.as_string().map(sfv::StringRef::as_str);
-            if parameter.as_str() != "key" || id.key.is_none() || name.starts_with('@') {
-                return Err(SignatureFault::UnknownComponent);
-            }
+/// What a component's identifier asks for: a part of the request, a field, or a member of a field's dictionary, by the one
+/// parameter that is supported.
+fn component_value<'m>(message: &SignedMessage<'m>, item: &Item) -> Result<Cow<'m, [u8]>, SignatureFault> {
+    let name = field::text(item).ok_or(SignatureFault::UnknownComponent)?;
+    let key = item.params.get("key").and_then(|key| key.as_string());
+    let is_upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
+    let is_field = crate::http::head::is_token(name.as_bytes()) && !is_upper;
+    if item.params.len() > usize::from(key.is_some() && is_field) {
+        return Err(SignatureFault::UnknownComponent);
+    }
+    let mark = memchr::memchr(b'?', message.target).unwrap_or(message.target.len());
+    let (path, query) = message.target.split_at(mark);
+    let owned = |text: String| Cow::Owned(text.into_bytes());
+    Ok(match name {
+        "@method" => Cow::Borrowed(message.method.as_bytes()),
+        "@authority" => owned(message.normal_authority()),
+        "@scheme" => owned(message.scheme.to_ascii_lowercase()),
+        "@target-uri" => {
+            let origin = format!("{}://{}", message.scheme, message.normal_authority());
+            Cow::Owned([origin.as_bytes(), message.target].concat())
         }
-        Ok(id)
-    }
-
-    /// Its value in `message`.
-    fn value<'m>(&self, message: &SignedMessage<'m>) -> Result<Cow<'m, [u8]>, SignatureFault> {
-        if !self.name.starts_with('@') {
-            return self.field(message);
+        "@request-target" => Cow::Borrowed(message.target),
+        "@path" => Cow::Borrowed(if path.is_empty() { b"/" } else { path }),
+        "@query" => Cow::Borrowed(if query.is_empty() { b"?" } else { query }),
+        _ if !is_field => return Err(SignatureFault::UnknownComponent),
+        _ => {
+            let value = message.field(name).ok_or(SignatureFault::MissingComponent)?;
+            let Some(key) = key else { return Ok(value) };
+            let dictionary: Dictionary = field::parse(&value)?;
+            let member = dictionary.get(key.as_str()).ok_or(SignatureFault::MissingComponent)?;
+            owned(field::written(member.clone()))
         }
-        let (path, query) = split(message.target);
-        let owned = |text: String| Cow::Owned(text.into_bytes());
-        Ok(match self.name {
-            "@method" => Cow::Borrowed(message.method.as_bytes()),
-            "@authority" => owned(message.normal_authority()),
-            "@scheme" => owned(message.scheme.to_ascii_lowercase()),
-            "@target-uri" => {
-                let origin = format!("{}://{}", message.scheme, message.normal_authority());
-                Cow::Owned([origin.as_bytes(), message.target].concat())
-            }
-            "@request-target" => Cow::Borrowed(message.target),
-            "@path" => Cow::Borrowed(if path.is_empty() { b"/" } else { path }),
-            "@query" => Cow::Owned([b"?", query.unwrap_or_default()].concat()),
-            _ => return Err(SignatureFault::UnknownComponent),
-        })
-    }
-
-    fn field<'m>(&self, message: &SignedMessage<'m>) -> Result<Cow<'m, [u8]>, SignatureFault> {
-        let is_name = crate::http::head::is_token(self.name.as_bytes())
-            && !self.name.bytes().any(|byte| byte.is_ascii_uppercase());
-        if !is_name {
-            return Err(SignatureFault::UnknownComponent);
-        }
-        let value = message.field(self.name).ok_or(SignatureFault::MissingComponent)?;
-        let Some(key) = self.key else { return Ok(value) };
-        let dictionary: Dictionary = field::parse(&value)?;
-        let member = dictionary.get(key).ok_or(SignatureFault::MissingComponent)?;
-        Ok(Cow::Owned(field::written_entry(member).into_bytes()))
-    }
-}
-
-fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match memchr::memchr(b'?', target) {
-        Some(at) => (target.get(..at).unwrap_or_default(), target.get(at + 1..)),
-        None => (target, None),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -112,7 +78,7 @@ mod tests {
 
     fn value(component: &str, message: &SignedMessage<'_>) -> Result<String, SignatureFault> {
         let item: Item = field::parse(component.as_bytes()).unwrap();
-        let value = ComponentId::of(&item)?.value(message)?;
+        let value = component_value(message, &item)?;
         Ok(String::from_utf8_lossy(&value).into_owned())
     }
 

@@ -27,8 +27,11 @@ impl SignatureOutcomeKind {
 #[derive(strum::Display, strum::EnumMessage, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SignatureFault {
-    /// The key is of another algorithm than `alg` says.
-    #[strum(message = "the key is of another algorithm than the parameter `alg` says")]
+    /// `alg` is not what the key signs by.
+    #[strum(
+        message = "the parameter `alg` names another algorithm than that of the key: name that one, or none; \
+                       shared secrets (hmac) prove nothing here"
+    )]
     AlgorithmMismatch,
     /// The field `Signature-Agent` is not covered.
     #[strum(message = "the field Signature-Agent is sent, and no one member of it is covered: sign \
@@ -76,9 +79,6 @@ pub enum SignatureFault {
     #[strum(message = "Signature-Agent must be an https origin, such as \"https://agent.example\", or the \
                        https URL of a key set")]
     NotAnOrigin,
-    /// The algorithm is one of shared secrets.
-    #[strum(message = "shared secrets (hmac) prove nothing here: sign with a key pair")]
-    SharedSecret,
     /// There are more signatures, or more in a field, than is looked at.
     #[strum(
         message = "there are more signatures or components than are read, or a field is longer than 8 KiB"
@@ -90,9 +90,6 @@ pub enum SignatureFault {
     /// The agent is not one that the catalogue names.
     #[strum(message = "no crawler of the catalogue has this `signature_agent`, so its keys are not fetched")]
     UnknownAgent,
-    /// The algorithm is not known.
-    #[strum(message = "the algorithm is not supported: use ed25519, rsa-pss-sha512 or ecdsa-p256-sha256")]
-    UnknownAlgorithm,
     /// A component of this name, or with this parameter, is not known.
     #[strum(message = "a component is covered that is not known here, or has a parameter that is not")]
     UnknownComponent,
@@ -127,7 +124,6 @@ impl SignatureFault {
             | Self::TooMany
             | Self::TooMuchWork
             | Self::UnknownAgent
-            | Self::UnknownAlgorithm
             | Self::UnknownComponent
             | Self::UnknownKey
             | Self::WrongTag => SignatureOutcomeKind::Unverified,

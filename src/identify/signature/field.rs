@@ -5,7 +5,7 @@
 //! over another reading does not match. Beside the preferences of a robots.txt the only file that names sfv.
 
 use super::fault::SignatureFault;
-use sfv::{FieldType, ItemSerializer, Parser};
+use sfv::{FieldType, Parser};
 
 pub(super) use sfv::{Dictionary, InnerList, Item, ListEntry, Parameters};
 
@@ -41,26 +41,9 @@ pub(super) fn text(item: &Item) -> Option<&str> {
     item.bare_item.as_string().map(sfv::StringRef::as_str)
 }
 
-/// An item in its strict form (RFC 9651 §4.1.3).
-pub(super) fn written(item: &Item) -> String {
-    ItemSerializer::new().bare_item(&item.bare_item).parameters(&item.params).finish()
-}
-
-/// A list in its strict form (RFC 9651 §4.1.1.1).
-pub(super) fn written_list(list: &InnerList) -> String {
-    let items: Vec<String> = list.items.iter().map(written).collect();
-    // The parameters are those of an item without a value.
-    let nothing = Item::with_params(false, list.params.clone());
-    let parameters = written(&nothing);
-    format!("({}){}", items.join(" "), parameters.strip_prefix("?0").unwrap_or_default())
-}
-
-/// What stands under a label, in its strict form.
-pub(super) fn written_entry(entry: &ListEntry) -> String {
-    match entry {
-        ListEntry::Item(item) => written(item),
-        ListEntry::InnerList(list) => written_list(list),
-    }
+/// What stands under a label, in its strict form (RFC 9651 §4.1).
+pub(super) fn written(entry: impl Into<ListEntry>) -> String {
+    vec![entry.into()].serialize().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -70,7 +53,7 @@ mod tests {
     fn rewritten(field: &str) -> Vec<String> {
         let dictionary: Dictionary = parse(field.as_bytes()).unwrap();
         let members = dictionary.iter();
-        members.map(|(label, entry)| format!("{label}={}", written_entry(entry))).collect()
+        members.map(|(label, entry)| format!("{label}={}", written(entry.clone()))).collect()
     }
 
     #[test]

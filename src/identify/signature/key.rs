@@ -2,7 +2,6 @@
 //!
 //! The only file that names ring.
 
-use super::fault::SignatureFault;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{
@@ -13,47 +12,6 @@ use sha2::{Digest as _, Sha256};
 /// Whether this key of Ed25519 has signed a file.
 pub fn has_signed_file(key: &[u8; 32], file: &[u8], signature: &[u8]) -> bool {
     UnparsedPublicKey::new(&ED25519, key).verify(file, signature).is_ok()
-}
-
-/// The algorithms of RFC 9421 §3.3 by which keys of a directory sign.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::Display, strum::EnumString, strum::IntoStaticStr)]
-#[strum(serialize_all = "kebab-case")]
-pub(super) enum KeyAlgorithm {
-    /// RFC 9421 §3.3.4.
-    #[strum(serialize = "ecdsa-p256-sha256")]
-    EcdsaP256,
-    /// RFC 9421 §3.3.6.
-    Ed25519,
-    /// RFC 9421 §3.3.1.
-    #[strum(serialize = "rsa-pss-sha512")]
-    RsaPss,
-}
-
-impl KeyAlgorithm {
-    /// The algorithm of this name.
-    pub(super) fn named(name: &str) -> Result<Self, SignatureFault> {
-        name.parse().map_err(|_| match name {
-            "hmac-sha256" => SignatureFault::SharedSecret,
-            _ => SignatureFault::UnknownAlgorithm,
-        })
-    }
-}
-
-/// The members of a JWK that make a public key.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct JwkParts<'a> {
-    /// Key type.
-    pub kty: &'a str,
-    /// Curve.
-    pub crv: &'a str,
-    /// Of a curve: the key, or its first coordinate.
-    pub x: &'a str,
-    /// Of a curve: the second coordinate.
-    pub y: &'a str,
-    /// Of RSA: the modulus.
-    pub n: &'a str,
-    /// Of RSA: the exponent.
-    pub e: &'a str,
 }
 
 /// Why a JWK is no key that could verify a signature.
@@ -89,30 +47,31 @@ pub struct PublicKey {
     material: KeyMaterial,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// By the algorithms of RFC 9421 §3.3, which are called so in `alg`.
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 enum KeyMaterial {
+    #[strum(serialize = "ed25519")]
     Ed25519([u8; 32]),
     /// The point, uncompressed.
+    #[strum(serialize = "ecdsa-p256-sha256")]
     EcdsaP256([u8; 65]),
-    RsaPss {
-        modulus: Box<[u8]>,
-        exponent: Box<[u8]>,
-    },
+    #[strum(serialize = "rsa-pss-sha512")]
+    RsaPss { modulus: Box<[u8]>, exponent: Box<[u8]> },
 }
 
 impl PublicKey {
-    /// Reads a key of a directory.
+    /// Reads a key of a directory: `member` knows the members of the JWK, which are empty where they are not there.
     ///
     /// # Errors
     /// Where it is none, or one that nobody may rely on.
-    pub fn from_jwk(jwk: &JwkParts<'_>) -> Result<Self, KeyFault> {
-        let key = Self::of_any(jwk)?;
+    pub fn from_jwk<'a>(member: impl Fn(&str) -> &'a str) -> Result<Self, KeyFault> {
+        let key = Self::of_any(member)?;
         if TEST_KEYS.contains(&&*key.thumbprint) { Err(KeyFault::TestKey) } else { Ok(key) }
     }
 
     /// The same without a look at whose key it is.
-    pub(super) fn of_any(jwk: &JwkParts<'_>) -> Result<Self, KeyFault> {
-        let JwkParts { kty, crv, x, y, n, e } = *jwk;
+    pub(super) fn of_any<'a>(member: impl Fn(&str) -> &'a str) -> Result<Self, KeyFault> {
+        let [kty, crv, x, y, n, e] = ["kty", "crv", "x", "y", "n", "e"].map(member);
         let (material, canonical) = match (kty, crv) {
             ("OKP", "Ed25519") => {
                 let key = bytes(x)?.try_into().map_err(|_| KeyFault::Malformed)?;
@@ -146,18 +105,10 @@ impl PublicKey {
         Ok(Self { thumbprint, material })
     }
 
-    pub(super) const fn algorithm(&self) -> KeyAlgorithm {
-        match self.material {
-            KeyMaterial::Ed25519(_) => KeyAlgorithm::Ed25519,
-            KeyMaterial::EcdsaP256(_) => KeyAlgorithm::EcdsaP256,
-            KeyMaterial::RsaPss { .. } => KeyAlgorithm::RsaPss,
-        }
-    }
-
     /// The name of the algorithm that it signs by.
     #[must_use]
     pub fn algorithm_name(&self) -> &'static str {
-        self.algorithm().into()
+        (&self.material).into()
     }
 
     /// Whether it made `signature` of `base`. Takes some 60 us.

@@ -36,10 +36,7 @@ impl<'a> SignedMessage<'a> {
     pub(super) fn normal_authority(&self) -> String {
         let authority = self.authority.to_ascii_lowercase();
         let port = if self.scheme.eq_ignore_ascii_case("https") { ":443" } else { ":80" };
-        match authority.strip_suffix(port) {
-            Some(host) => host.to_owned(),
-            None => authority,
-        }
+        authority.strip_suffix(port).unwrap_or(&authority).to_owned()
     }
 }
 

@@ -19,7 +19,7 @@ mod tests;
 mod verify;
 
 pub use fault::{SignatureFault, SignatureOutcomeKind};
-pub use key::{JwkParts, KeyFault, PublicKey, has_signed_file};
+pub use key::{KeyFault, PublicKey, has_signed_file};
 pub use message::{FieldLine, SignatureAgent, SignedMessage};
 pub use verify::{
     AgentKeys, SignatureOutcome, SignedStatement, VerifiedSignature, explain_signature, verify_signature,

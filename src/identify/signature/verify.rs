@@ -77,9 +77,9 @@ pub fn verify_signature<'k>(
     message: &SignedMessage<'_>,
     now: SystemTime,
     keys: impl Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
-    check: impl FnMut(&SignedStatement<'_>) -> Result<(), SignatureFault>,
+    mut check: impl FnMut(&SignedStatement<'_>) -> Result<(), SignatureFault>,
 ) -> SignatureOutcome {
-    SignatureExamination { message, now, keys, check }.outcome(&mut NoTrace)
+    SignatureExamination { message, now: Some(now), keys: &keys, check: &mut check }.outcome(&mut NoTrace)
 }
 
 /// The same with every step, as sentences: lower case, without a full stop. However much there is of it, it is verified.
@@ -89,39 +89,27 @@ pub fn explain_signature<'k>(
     keys: impl Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
 ) -> (SignatureOutcome, Vec<String>) {
     let mut steps = Vec::new();
-    let check = |statement: &SignedStatement<'_>| statement.verify();
-    let mut examination = SignatureExamination { message, now, keys, check };
+    let check = &mut |statement: &SignedStatement<'_>| statement.verify();
+    let mut examination = SignatureExamination { message, now: Some(now), keys: &keys, check };
     let outcome = examination.outcome(&mut steps);
     // One mistake hides no other: a request that was kept to be looked at has expired by then.
-    if let Err(SignatureFault::Expired | SignatureFault::FromTheFuture) = outcome
-        && let Some(created) = created(message)
-    {
+    if let Err(SignatureFault::Expired | SignatureFault::FromTheFuture) = outcome {
         steps.push("as of the moment when it was created:".to_owned());
-        examination.now = created;
+        examination.now = None;
         let _: SignatureOutcome = examination.outcome(&mut steps);
     }
     (outcome, steps)
 }
 
-/// When the first signature that identifies an agent was created.
-fn created(message: &SignedMessage<'_>) -> Option<SystemTime> {
-    let inputs: Dictionary = field::parse(&message.field("signature-input")?).ok()?;
-    let input = inputs.values().filter_map(field::list).find(|input| tag(input) == Some(TAG))?;
-    Some(SignatureParameters::of(input).ok()?.created())
-}
-
-struct SignatureExamination<'m, K, C> {
+struct SignatureExamination<'m, 'k> {
     message: &'m SignedMessage<'m>,
-    now: SystemTime,
-    keys: K,
-    check: C,
+    /// When; `None` at the moment when each signature was created.
+    now: Option<SystemTime>,
+    keys: &'m dyn Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
+    check: &'m mut dyn FnMut(&SignedStatement<'_>) -> Result<(), SignatureFault>,
 }
 
-impl<'k, K, C> SignatureExamination<'_, K, C>
-where
-    K: Fn(&SignatureAgent) -> Option<&'k AgentKeys>,
-    C: FnMut(&SignedStatement<'_>) -> Result<(), SignatureFault>,
-{
+impl SignatureExamination<'_, '_> {
     fn outcome(&mut self, trace: &mut impl Trace) -> SignatureOutcome {
         let outcome = self.first_right(trace);
         if let Err(fault) = outcome {
@@ -135,8 +123,7 @@ where
         let field = |name| message.field(name).unwrap_or_default();
         let inputs: Dictionary = field::parse(&field("signature-input"))?;
         let signatures: Dictionary = field::parse(&field("signature"))?;
-        let agents = AgentField::parse(&field("signature-agent"));
-        let agents = agents.as_ref().map_err(|fault| *fault);
+        let agents = agents(&field("signature-agent"));
         let mut first = Err(SignatureFault::WrongTag);
         let lists = inputs.iter().filter_map(|(label, entry)| Some((label.as_str(), field::list(entry)?)));
         for (place, (label, input)) in lists.filter(|(_, input)| tag(input) == Some(TAG)).enumerate() {
@@ -144,7 +131,7 @@ where
                 return first.map_err(|_: SignatureFault| SignatureFault::TooMany);
             }
             trace.note(|| format!("signature `{label}` has the tag \"{TAG}\""));
-            match self.one((label, input), signatures.get(label), agents, trace) {
+            match self.one((label, input), signatures.get(label), &agents, trace) {
                 Ok(verified) => return Ok(verified),
                 fault if place == 0 => first = fault,
                 _ => {}
@@ -157,11 +144,11 @@ where
         &mut self,
         (label, input): (&str, &InnerList),
         signature: Option<&ListEntry>,
-        agents: Result<&AgentField, SignatureFault>,
+        agents: &Result<Dictionary, SignatureFault>,
         trace: &mut impl Trace,
     ) -> SignatureOutcome {
         let parameters = SignatureParameters::of(input)?;
-        parameters.check_time(self.now)?;
+        self.now.map_or(Ok(()), |now| parameters.check_time(now))?;
         trace.note(|| "`created` and `expires` hold now".to_owned());
         let signature = signature.and_then(field::item).and_then(|item| item.bare_item.as_byte_sequence());
         let signature = signature.ok_or(SignatureFault::MissingSignature)?;
@@ -171,13 +158,13 @@ where
         if !covers(&["@authority", "@target-uri"]) {
             return Err(SignatureFault::AuthorityNotCovered);
         }
-        let agent = agents?.of(label, input)?;
+        let agent = covered_agent(agents.as_ref().map_err(|fault| *fault)?, label, input)?;
         trace.note(|| format!("it names the agent {}", agent.as_str()));
         let keys = (self.keys)(&agent).ok_or(SignatureFault::UnknownAgent)?;
         let keys = keys.as_ref().ok_or(SignatureFault::NoKeys)?;
         let key = keys.get(parameters.keyid).ok_or(SignatureFault::UnknownKey)?;
         trace.note(|| format!("its directory has the key {} ({})", parameters.keyid, key.algorithm_name()));
-        if parameters.algorithm.is_some_and(|algorithm| algorithm != key.algorithm()) {
+        if parameters.algorithm.is_some_and(|algorithm| algorithm != key.algorithm_name()) {
             return Err(SignatureFault::AlgorithmMismatch);
         }
         let statement = SignedStatement { agent: &agent, key, signature, message: self.message, input };
@@ -204,52 +191,43 @@ where
     }
 }
 
-/// The field `Signature-Agent`: a dictionary, or a bare string in its older form.
-enum AgentField {
-    Members(Dictionary),
-    Bare(Item),
-}
-
-impl AgentField {
-    fn parse(field: &[u8]) -> Result<Self, SignatureFault> {
-        // The first byte tells them apart.
-        match field.first() {
-            None => Err(SignatureFault::NoAgent),
-            Some(b'"') => field::parse(field).map(Self::Bare),
-            Some(_) => field::parse(field).map(Self::Members),
-        }
-    }
-
-    /// The agent that the signature of this label covers the name of.
-    fn of(&self, label: &str, input: &InnerList) -> Result<SignatureAgent, SignatureFault> {
-        let covering = || input.items.iter().filter(|item| field::text(item) == Some("signature-agent"));
-        let is_whole = covering().any(|item| !item.params.contains_key("key"));
-        let members = match self {
-            Self::Bare(item) if is_whole => return agent_of(item),
-            Self::Bare(_) => return Err(SignatureFault::AgentNotCovered),
-            Self::Members(members) => members,
-        };
-        let keys = || covering().filter_map(|item| item.params.get("key")?.as_string());
-        let is_covered = |name: &str| is_whole || keys().any(|key| key.as_str() == name);
-        let mut covered = members.iter().filter(|(name, _)| is_covered(name.as_str()));
-        // Of several the signer's own is the one of its label.
-        let own = match (covered.next(), covered.next()) {
-            (Some((_, only)), None) => Some(only),
-            _ => members.get(label).filter(|_| is_covered(label)),
-        };
-        let own = own.ok_or(SignatureFault::AgentNotCovered)?;
-        agent_of(field::item(own).ok_or(SignatureFault::NotAnOrigin)?)
+/// The field `Signature-Agent`: a dictionary, or a bare string in its older form, which is taken for its only member. A key
+/// that covers a member so called is in vain: there is no base then.
+fn agents(field: &[u8]) -> Result<Dictionary, SignatureFault> {
+    let bare = sfv::key_ref("bare").to_owned();
+    // The first byte tells them apart.
+    match field.first() {
+        None => Err(SignatureFault::NoAgent),
+        Some(b'"') => Ok(Dictionary::from_iter([(bare, field::parse::<Item>(field)?.into())])),
+        Some(_) => field::parse(field),
     }
 }
 
-/// The agent that a member of `Signature-Agent` names. Newer forms of the draft leave members with parameters alone, and
-/// older ones have the one that says what holds without it.
-fn agent_of(item: &Item) -> Result<SignatureAgent, SignatureFault> {
-    let is_directory = |(name, value): (&str, Option<&str>)| name == "type" && value == Some("directory");
-    let mut parameters =
-        item.params.iter().map(|(name, value)| (name.as_str(), value.as_token().map(sfv::TokenRef::as_str)));
-    if !parameters.all(is_directory) {
+/// The agent that the signature of this label covers the name of.
+fn covered_agent(
+    members: &Dictionary,
+    label: &str,
+    input: &InnerList,
+) -> Result<SignatureAgent, SignatureFault> {
+    let covering = || input.items.iter().filter(|item| field::text(item) == Some("signature-agent"));
+    let is_whole = covering().any(|item| !item.params.contains_key("key"));
+    let keys = || covering().filter_map(|item| item.params.get("key")?.as_string());
+    let is_covered = |name: &str| is_whole || keys().any(|key| key.as_str() == name);
+    let mut covered = members.iter().filter(|(name, _)| is_covered(name.as_str()));
+    // Of several the signer's own is the one of its label.
+    let own = match (covered.next(), covered.next()) {
+        (Some((_, only)), None) => Some(only),
+        _ => members.get(label).filter(|_| is_covered(label)),
+    };
+    let own = field::item(own.ok_or(SignatureFault::AgentNotCovered)?).ok_or(SignatureFault::NotAnOrigin)?;
+    // Newer forms of the draft leave members with parameters alone, and older ones have the one that says what holds
+    // without it.
+    let is_directory = |name: &str, value: Option<&str>| name == "type" && value == Some("directory");
+    let mut parameters = own.params.iter();
+    if !parameters
+        .all(|(name, value)| is_directory(name.as_str(), value.as_token().map(sfv::TokenRef::as_str)))
+    {
         return Err(SignatureFault::DirectoryType);
     }
-    field::text(item).and_then(SignatureAgent::parse).ok_or(SignatureFault::NotAnOrigin)
+    field::text(own).and_then(SignatureAgent::parse).ok_or(SignatureFault::NotAnOrigin)
 }

@@ -1,7 +1,19 @@
-//! A copy of what was fetched, and what an answer makes of it. No I/O and no clock.
+//! A copy of what was fetched, what an answer makes of it, and how it is kept: the bytes as they came, and a head beside them.
 
 use super::head::{FetchHead, FetchTime, Validators};
+use crate::config::reading;
+use crate::record::{digest, replace_file, whole_micros};
+use std::fs;
+use std::io;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+/// How long an origin has to say that there is no file before a good copy goes: a deployment may take it away for minutes.
+const GONE_AFTER: Duration = Duration::from_secs(3_600);
+
+/// How long a good copy is kept while an origin says nothing of use. The gateway serves what it fetched, so it need not shut
+/// everybody out where an origin is down (RFC 9309 §2.3.1.4, which has 30 days for an example).
+const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 
 /// What was answered to the question for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +38,17 @@ pub enum FetchAnswer {
     },
 }
 
+impl FetchAnswer {
+    /// The same, if its file is fit.
+    pub(in crate::policy) fn checked(self, accept: impl FnOnce(&[u8]) -> Result<(), String>) -> Self {
+        let fault = match &self {
+            Self::File { bytes, .. } => accept(bytes).err(),
+            _ => None,
+        };
+        fault.map_or(self, |why| Self::Failed { why, retry_after: None })
+    }
+}
+
 /// For how long somebody does not want to be asked who says `Retry-After` (RFC 9110 §10.2.3).
 pub fn retry_after(field: &str, now: SystemTime) -> Option<Duration> {
     let field = field.trim();
@@ -34,125 +57,113 @@ pub fn retry_after(field: &str, now: SystemTime) -> Option<Duration> {
     seconds.or_else(|| httpdate::parse_http_date(field).ok().and_then(until))
 }
 
-/// What there is, as far as is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum FetchedFile {
-    /// Nothing is known.
-    #[default]
-    Unknown,
-    /// There is no file.
-    Absent,
-    /// This.
-    File(Vec<u8>),
-}
-
-/// Whether bytes may take the place of those that are kept, and why not.
-pub(in crate::policy) type Acceptance<'a> = dyn Fn(&[u8], Option<&[u8]>) -> Result<(), String> + 'a;
-
-/// What is particular about a kind.
-pub(in crate::policy) struct FetchRules<'a> {
-    /// Who is asked, as the subject of a sentence.
-    pub(in crate::policy) who: &'static str,
-    /// Whether bytes may take the place of those that are kept.
-    pub(in crate::policy) accept: &'a Acceptance<'a>,
-    /// How long it has to be said that there is no file before a copy goes; `None` where that is a failure as any other.
-    pub(in crate::policy) gone_after: Option<Duration>,
-    /// How long a copy is kept while nothing of use is said; `None` for ever.
-    pub(in crate::policy) kept_for: Option<Duration>,
+/// Who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+pub(in crate::policy) enum FetchedFrom {
+    /// Its word that there is no file counts, and so does a long silence.
+    #[strum(to_string = "the origin")]
+    Origin,
+    /// What it once published is kept for ever.
+    #[strum(to_string = "the publisher")]
+    Publisher,
 }
 
 /// What is known of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::policy) struct FetchedCopy {
-    pub(in crate::policy) file: FetchedFile,
+    /// Its bytes; `None` where there is no file, or nothing is known of one.
+    pub(in crate::policy) bytes: Option<Vec<u8>>,
     pub(in crate::policy) head: FetchHead,
+    /// When the bytes were put where they lie.
+    written: Option<SystemTime>,
 }
 
 impl FetchedCopy {
-    /// That of bytes as they lie somewhere, with the head that lies beside them.
-    pub(in crate::policy) fn of(bytes: Option<Vec<u8>>, head: FetchHead) -> Self {
-        Self { file: bytes.map_or(FetchedFile::Unknown, FetchedFile::File), head }
-    }
-
-    /// The bytes, where there is a file.
-    pub(in crate::policy) fn bytes(&self) -> Option<&[u8]> {
-        match &self.file {
-            FetchedFile::File(bytes) => Some(bytes),
-            FetchedFile::Absent | FetchedFile::Unknown => None,
+    /// What lies at `path`, if it has no more than `most` bytes. A head of other bytes says nothing of these: somebody put
+    /// them there by hand, or a process was killed before it wrote the new head.
+    pub(in crate::policy) fn read(path: &Path, most: u64) -> io::Result<Self> {
+        let mut copy = Self { head: FetchHead::read(path), ..Self::default() };
+        match reading::read(path, most) {
+            Ok(read) => (copy.bytes, copy.written) = (Some(read.bytes), read.metadata.modified().ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
+        if copy.head.sha256.is_some() && copy.head.sha256 != copy.bytes.as_deref().map(digest) {
+            copy.head = FetchHead::default();
+        }
+        Ok(copy)
     }
 
-    /// What to ask with: nothing where the bytes are not those that the head was written for.
+    /// Keeps it at `path`: the bytes, where they are new, and then the head.
+    pub(in crate::policy) fn write(&self, path: &Path, is_new: bool) -> io::Result<()> {
+        match &self.bytes {
+            Some(bytes) if is_new => replace_file(path, bytes)?,
+            None if self.is_known() && path.exists() => fs::remove_file(path)?,
+            _ => {}
+        }
+        self.head.write(path)
+    }
+
+    /// Whether it is known what there is.
+    pub(in crate::policy) fn is_known(&self) -> bool {
+        self.bytes.is_some() || self.head.heard().is_some()
+    }
+
+    /// When whoever has the file said so last, or somebody put it there by hand.
+    pub(in crate::policy) fn as_of(&self) -> Option<SystemTime> {
+        self.head.heard().map(|heard| heard.time).or(self.written)
+    }
+
+    /// What to ask with: nothing where the bytes are not as somebody said.
     pub(in crate::policy) fn validators(&self) -> Option<&Validators> {
-        self.bytes().filter(|bytes| self.head.is_of(bytes)).map(|_| &self.head.validators)
+        self.head.sha256.as_ref().map(|_| &self.head.validators)
     }
 
     /// Takes an answer; `true` where there is something else than before.
     pub(in crate::policy) fn apply(
         &mut self,
         answer: FetchAnswer,
-        rules: &FetchRules<'_>,
+        from: FetchedFrom,
         now: FetchTime,
     ) -> bool {
-        let who = rules.who;
-        match answer {
-            FetchAnswer::File { bytes, validators } => match (rules.accept)(&bytes, self.bytes()) {
-                Ok(()) => {
-                    self.head.validators = validators;
-                    self.head.confirm(Some(&bytes), now);
-                    return self.put(FetchedFile::File(bytes));
-                }
-                Err(why) => return self.fail(why, None, rules, now),
-            },
+        let (why, retry_after) = match answer {
+            FetchAnswer::File { bytes, validators } => {
+                self.head.validators = validators;
+                self.head.confirm(Some(&bytes), now);
+                let is_new = self.bytes.as_ref() != Some(&bytes);
+                self.bytes = Some(bytes);
+                return is_new;
+            }
             FetchAnswer::NotModified if self.validators().is_some() => {
                 self.head.hear(now);
+                return false;
             }
-            FetchAnswer::NotModified => {
-                return self.fail(format!("{who} answered 304 to what it was not asked"), None, rules, now);
+            FetchAnswer::NotModified => (format!("{from} answered 304 to what it was not asked"), None),
+            FetchAnswer::None(_) if from == FetchedFrom::Origin && self.is_gone(now) => {
+                let was_known = self.is_known();
+                self.head.confirm(None, now);
+                return self.drop_bytes() || !was_known;
             }
-            FetchAnswer::None(status) => return self.note_missing(status, rules, now),
-            FetchAnswer::Failed { why, retry_after } => return self.fail(why, retry_after, rules, now),
-        }
-        false
-    }
-
-    fn put(&mut self, file: FetchedFile) -> bool {
-        let is_new = self.file != file;
-        self.file = file;
-        is_new
-    }
-
-    fn note_missing(&mut self, status: u16, rules: &FetchRules<'_>, now: FetchTime) -> bool {
-        let who = rules.who;
-        let Some(patience) = rules.gone_after else {
-            return self.fail(format!("{who} answers {status}"), None, rules, now);
+            FetchAnswer::None(status) if from == FetchedFrom::Origin => {
+                (format!("{from} answers {status}; the last good copy is served for an hour"), None)
+            }
+            FetchAnswer::None(status) => (format!("{from} answers {status}"), None),
+            FetchAnswer::Failed { why, retry_after } => (why, retry_after),
         };
-        let since = self.head.gone_since(now);
-        if self.bytes().is_some() && now.at.saturating_sub(since) < patience {
-            let why = format!("{who} answers {status}; the last good copy is served for an hour");
-            self.head.fail(why, None, now);
-            return false;
-        }
-        self.head.confirm(None, now);
-        self.drop_file()
-    }
-
-    fn fail(
-        &mut self,
-        why: String,
-        retry_after: Option<Duration>,
-        rules: &FetchRules<'_>,
-        now: FetchTime,
-    ) -> bool {
         self.head.fail(why, retry_after, now);
-        let silence = self.head.heard().map(|heard| now.at.saturating_sub(heard.at));
-        let is_over = silence.zip(rules.kept_for).is_some_and(|(silence, most)| silence >= most);
-        is_over && self.bytes().is_some() && self.drop_file()
+        let heard = self.head.heard().filter(|_| from == FetchedFrom::Origin);
+        heard.is_some_and(|heard| now.at.saturating_sub(heard.at) >= KEPT_FOR) && self.drop_bytes()
     }
 
-    fn drop_file(&mut self) -> bool {
-        self.head.validators = Validators::default();
-        self.put(FetchedFile::Absent)
+    /// Whether it has been said for so long that there is no file, or there is no copy to keep.
+    fn is_gone(&mut self, now: FetchTime) -> bool {
+        let since = *self.head.gone_since.get_or_insert_with(|| whole_micros(now.at));
+        self.bytes.is_none() || now.at.saturating_sub(Duration::from_micros(since)) >= GONE_AFTER
+    }
+
+    fn drop_bytes(&mut self) -> bool {
+        self.head.sha256 = None;
+        self.bytes.take().is_some()
     }
 }
 
@@ -162,13 +173,10 @@ mod tests {
 
     const GOOD: &str = "User-agent: *\nDisallow: /a\n";
 
-    /// The rules of an origin's robots.txt.
-    const RULES: FetchRules<'static> = FetchRules {
-        who: "the origin",
-        accept: &|bytes, _| if bytes.starts_with(b"<") { Err("a web page".to_owned()) } else { Ok(()) },
-        gone_after: Some(Duration::from_secs(3_600)),
-        kept_for: Some(Duration::from_secs(30 * 86_400)),
-    };
+    /// Whether it is fit to be a robots.txt.
+    fn accept(bytes: &[u8]) -> Result<(), String> {
+        if bytes.starts_with(b"<") { Err("a web page".to_owned()) } else { Ok(()) }
+    }
 
     struct CopyScene {
         copy: FetchedCopy,
@@ -187,7 +195,7 @@ mod tests {
 
         fn hears(&mut self, answer: FetchAnswer) -> bool {
             let now = FetchTime { at: self.now, time: SystemTime::UNIX_EPOCH };
-            self.copy.apply(answer, &RULES, now)
+            self.copy.apply(answer.checked(accept), FetchedFrom::Origin, now)
         }
 
         fn file(&mut self, text: &str) -> bool {
@@ -199,10 +207,9 @@ mod tests {
         }
 
         fn has(&self) -> Option<&str> {
-            match &self.copy.file {
-                FetchedFile::File(bytes) => std::str::from_utf8(bytes).ok(),
-                FetchedFile::Absent => Some("none"),
-                FetchedFile::Unknown => None,
+            match &self.copy.bytes {
+                Some(bytes) => std::str::from_utf8(bytes).ok(),
+                None => self.copy.is_known().then_some("none"),
             }
         }
     }
@@ -287,5 +294,36 @@ mod tests {
         for odd in ["Sun, 09 Sep 2001 01:45:40 GMT", "-1", "soon", ""] {
             assert_eq!(seconds(odd), None, "{odd}");
         }
+    }
+
+    #[test]
+    fn a_copy_is_read_as_it_was_written_and_a_head_speaks_only_of_its_own_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("copies/a");
+        let read = || FetchedCopy { written: None, ..FetchedCopy::read(&path, 100).unwrap() };
+        assert_eq!(read(), FetchedCopy::default());
+        let mut scene = CopyScene::new();
+        let validators = Validators { etag: Some("\"x\"".to_owned()), modified: None };
+        for text in [GOOD, "User-agent: *\nDisallow: /b\n"] {
+            scene.hears(FetchAnswer::File { bytes: text.into(), validators: validators.clone() });
+        }
+        scene.hears(FetchAnswer::None(404));
+        scene.copy.write(&path, true).unwrap();
+        assert_eq!((read(), read().validators()), (scene.copy.clone(), Some(&validators)));
+        // By hand, or what a process left that was killed before it wrote the head.
+        fs::write(&path, GOOD).unwrap();
+        assert_eq!(read(), FetchedCopy { bytes: Some(GOOD.into()), ..FetchedCopy::default() });
+        assert_eq!((read().validators(), read().as_of()), (None, None));
+        assert!(FetchedCopy::read(&path, 100).unwrap().as_of().is_some());
+        fs::write(FetchHead::path_of(&path), b"{").unwrap();
+        assert_eq!(read().head, FetchHead::default());
+        assert!(FetchedCopy::read(&path, 10).is_err(), "it is too long");
+        fs::remove_file(&path).unwrap();
+        assert!(!read().is_known());
+        let mut none = CopyScene::new();
+        none.hears(FetchAnswer::None(404));
+        fs::write(&path, GOOD).unwrap();
+        none.copy.write(&path, true).unwrap();
+        assert!(read() == none.copy && read().is_known());
     }
 }

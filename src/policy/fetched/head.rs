@@ -1,8 +1,7 @@
 //! The head of what was fetched, and when to ask again.
 
 use crate::config::reading;
-use crate::decide::NoticeTime;
-use crate::record::{beside, digest, replace_file};
+use crate::record::{beside, digest, replace_file, whole_micros};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +17,16 @@ pub struct Validators {
     /// `ETag`.
     pub etag: Option<String>,
     /// `Last-Modified`.
-    #[serde(alias = "last_modified")]
     pub modified: Option<String>,
+}
+
+impl Validators {
+    /// The fields that ask for another file than the one they are of (RFC 9110 §13.1).
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let is_plain = |value: &&str| value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        let fields = [("If-None-Match", &self.etag), ("If-Modified-Since", &self.modified)];
+        fields.into_iter().filter_map(move |(name, value)| Some((name, value.as_deref().filter(is_plain)?)))
+    }
 }
 
 /// A moment: by the clock that a kind is aged by, and by the time of day.
@@ -27,13 +34,6 @@ pub struct Validators {
 pub(in crate::policy) struct FetchTime {
     pub(in crate::policy) at: Duration,
     pub(in crate::policy) time: SystemTime,
-}
-
-impl FetchTime {
-    /// For what is aged by the clock that notice runs by, which nobody sets.
-    pub(in crate::policy) const fn by_notice(now: NoticeTime, time: SystemTime) -> Self {
-        Self { at: now.0, time }
-    }
 }
 
 /// For what `gatewayctl` fetches too, which has no other clock.
@@ -48,16 +48,15 @@ impl From<SystemTime> for FetchTime {
 #[serde(default)]
 pub(in crate::policy) struct FetchHead {
     /// Where it is from: a URL, or the name of a site.
-    #[serde(alias = "site")]
     pub(in crate::policy) source: String,
     /// Of its bytes; none where there is no file.
-    sha256: Option<String>,
+    pub(super) sha256: Option<Box<str>>,
     #[serde(flatten)]
     pub(in crate::policy) validators: Validators,
     /// When whoever has it said so last, by the kind's clock and since 1970.
     heard: Option<(u64, u64)>,
     /// Since when it has been saying that there is no file, while a copy is kept.
-    gone_since: Option<u64>,
+    pub(super) gone_since: Option<u64>,
     /// When it was asked last.
     asked: u64,
     /// For how long it then did not want to be asked (RFC 9110 §10.2.3).
@@ -79,16 +78,7 @@ pub(in crate::policy) struct Schedule {
     pub(in crate::policy) most: Duration,
 }
 
-fn micros(span: Duration) -> u64 {
-    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
-}
-
 impl FetchHead {
-    /// That of something that was never heard of.
-    pub(super) fn of_source(source: &str) -> Self {
-        Self { source: source.to_owned(), ..Self::default() }
-    }
-
     /// Where the head of the file at `path` lies.
     pub(in crate::policy) fn path_of(path: &Path) -> PathBuf {
         beside(path, ".receipt")
@@ -104,16 +94,6 @@ impl FetchHead {
         replace_file(&Self::path_of(path), &serde_json::to_vec(self)?)
     }
 
-    /// Whether it was written for these bytes.
-    pub(in crate::policy) fn is_of(&self, bytes: &[u8]) -> bool {
-        self.sha256.as_deref() == Some(&*digest(bytes))
-    }
-
-    /// Whether it was written for a file.
-    pub(in crate::policy) const fn has_file(&self) -> bool {
-        self.sha256.is_some()
-    }
-
     /// When it was said last that there is this file, or none.
     pub(in crate::policy) fn heard(&self) -> Option<FetchTime> {
         let (at, time) = self.heard?;
@@ -124,11 +104,6 @@ impl FetchHead {
     /// How long ago that was, by the time of day.
     pub(in crate::policy) fn age(&self, now: SystemTime) -> Option<Duration> {
         self.heard().map(|heard| now.duration_since(heard.time).unwrap_or_default())
-    }
-
-    /// When somebody last said that it is these bytes.
-    pub(in crate::policy) fn said_of(&self, bytes: &[u8]) -> Option<SystemTime> {
-        self.heard().filter(|_| self.is_of(bytes)).map(|heard| heard.time)
     }
 
     /// How long to wait after it was asked.
@@ -148,27 +123,22 @@ impl FetchHead {
 
     /// Whoever has it says so now: these bytes, or that there is no file.
     pub(in crate::policy) fn confirm(&mut self, file: Option<&[u8]>, now: FetchTime) {
-        self.sha256 = file.map(|bytes| digest(bytes).to_string());
+        self.sha256 = file.map(digest);
         self.hear(now);
     }
 
     /// The same, of what it said before.
     pub(super) fn hear(&mut self, now: FetchTime) {
         let time = now.time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.heard = Some((micros(now.at), micros(time)));
-        (self.asked, self.retry_after, self.gone_since) = (micros(now.at), 0, None);
+        self.heard = Some((whole_micros(now.at), whole_micros(time)));
+        (self.asked, self.retry_after, self.gone_since) = (whole_micros(now.at), 0, None);
         (self.failures, self.error) = (0, None);
     }
 
     /// There was nothing of use, and nobody wants to be asked for so long.
     pub(super) fn fail(&mut self, why: String, retry_after: Option<Duration>, now: FetchTime) {
-        (self.asked, self.retry_after) = (micros(now.at), retry_after.map_or(0, micros));
+        (self.asked, self.retry_after) = (whole_micros(now.at), retry_after.map_or(0, whole_micros));
         (self.failures, self.error) = (self.failures.saturating_add(1), Some(why));
-    }
-
-    /// There is no file, it says; since when it has been saying so.
-    pub(super) fn gone_since(&mut self, now: FetchTime) -> Duration {
-        Duration::from_micros(*self.gone_since.get_or_insert_with(|| micros(now.at)))
     }
 }
 
@@ -200,31 +170,5 @@ mod tests {
         head.confirm(Some(b"x"), start.into());
         assert_eq!([23, 24].map(|hours| may_ask(&head, hours)), [false, true]);
         assert!(head.may_ask(SCHEDULE, (start - HOUR).into()));
-    }
-
-    #[test]
-    fn a_head_speaks_only_of_its_own_bytes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("list.json");
-        assert_eq!(FetchHead::read(&path), FetchHead::default());
-        let mut head = FetchHead { source: "https://a.example/list.json".to_owned(), ..FetchHead::default() };
-        head.validators.etag = Some("\"x\"".to_owned());
-        head.confirm(Some(b"a"), SystemTime::now().into());
-        head.write(&path).unwrap();
-        assert_eq!(FetchHead::read(&path), head);
-        assert!(head.is_of(b"a") && !head.is_of(b"b") && !FetchHead::default().is_of(b""));
-        std::fs::write(FetchHead::path_of(&path), b"{").unwrap();
-        assert_eq!(FetchHead::read(&path), FetchHead::default());
-    }
-
-    /// What a release before this one kept.
-    #[test]
-    fn an_older_head_is_read() {
-        let old = r#"{"sha256":"00","etag":"\"x\"","last_modified":"noon"}"#;
-        let head: FetchHead = serde_json::from_str(old).unwrap();
-        assert_eq!((head.sha256.as_deref(), head.validators.modified.as_deref()), (Some("00"), Some("noon")));
-        let old = r#"{"v":1,"site":"a","sha256":null,"etag":null,"modified":null,"heard":[7000000,9000000],"gone_since":null,"error":null}"#;
-        let head: FetchHead = serde_json::from_str(old).unwrap();
-        assert_eq!((&*head.source, head.heard().unwrap().at), ("a", Duration::from_secs(7)));
     }
 }

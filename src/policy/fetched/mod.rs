@@ -1,16 +1,15 @@
 //! What is fetched from elsewhere, whatever it is: address ranges, keys of agents, a catalogue, an origin's robots.txt.
 //!
 //! Each is a [`FetchedCopy`]: its bytes as they came, and one [`FetchHead`] that says where from and when they came, and
-//! how asking went since. What an answer makes of it is decided here, without I/O and without a clock; each kind brings
-//! the rules by which its bytes are fit. Two transports ask: `publications`, which are the operators' of crawlers, and
+//! how asking went since. What an answer makes of it is decided here, and so is where the two are kept; each kind brings
+//! the check by which its bytes are fit. Two transports ask: `publications`, which are the operators' of crawlers, and
 //! `proxy`, for origins.
 
 mod copy;
-mod disk;
 mod head;
 
-pub use copy::{FetchAnswer, FetchedFile, retry_after};
-pub(super) use copy::{FetchRules, FetchedCopy};
+pub use copy::{FetchAnswer, retry_after};
+pub(super) use copy::{FetchedCopy, FetchedFrom};
 pub use head::Validators;
 pub(super) use head::{FetchHead, FetchTime, Schedule};
 

@@ -6,126 +6,87 @@
 //! member saw find their place among the rows here. That place is never later than the truth, and what was learnt late is
 //! replaced late: not to know enough only excuses.
 
-use super::{HistoryState, NoticeHistory, file_of, served};
+use super::{NoticeHistory, file_of, served};
 use crate::decide::{Doubt, NoticeTime};
 use crate::policy::hosts::Hosts;
 use crate::policy::site::SiteRobots;
-use crate::policy::standing::{FleetNews, FleetStanding, OwnWord, SaidRows};
+use crate::policy::standing::{FleetNews, OwnWord};
 use crate::policy::{Policy, RobotsFile, Site};
-use crate::record::{
-    HOLDS, NotedStamp, NotedWaiver, PastRows, RowVersion, RowsError, ServedVersions, digest,
-};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::record::{NotedStamp, NotedWaiver, PastRows, RowsError, ServedVersions, digest, kept_robots};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, SystemTime};
 
 /// As many changes in a day are none that anybody makes.
 const STAMPS: usize = 4_096;
 
 impl NoticeHistory {
-    /// The last stamp that is noted; 0 where there is none.
-    pub fn stamp(&self) -> u64 {
-        self.state.lock().own.stamp()
-    }
-
     /// A stamp that had been given before anything that a policy as of then, in microseconds, was in force for.
     pub fn stamp_of(&self, as_of: u64) -> u64 {
         let as_of = NoticeTime(Duration::from_micros(as_of));
-        let state = self.state.lock();
-        let noted = state.own.stamps.iter().rev().find(|noted| noted.known <= as_of);
+        let noted = self.own.stamps.iter().rev().find(|noted| noted.known <= as_of);
         noted.map_or(0, |noted| noted.stamp)
     }
 
     /// A time that certainly came before what came after `stamp`; the beginning where none is known.
     pub(in crate::policy) fn time_before(&self, stamp: u64) -> NoticeTime {
-        let state = self.state.lock();
-        let noted = state.own.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
+        let noted = self.own.stamps.iter().rev().find(|noted| noted.stamp <= stamp);
         noted.map_or_else(NoticeTime::default, |noted| noted.before)
     }
 
     /// Writes what a policy would serve, so that the others hear of it. Until another one is announced, or this one is in
-    /// force, it counts as served.
-    pub(in crate::policy) fn announce(&self, policy: &Policy) -> Result<(), RowsError> {
-        loop {
-            let mut state = self.state.lock();
-            let is_unseen = state.record(policy)? && state.may_have_company();
-            state.announced = served(policy);
-            drop(state);
-            if !is_unseen {
-                return Ok(());
-            }
-            thread::sleep(HOLDS);
-        }
+    /// force, it counts as served. `true` where other processes are to see it first: then it is announced once more.
+    pub(in crate::policy) fn announce(&mut self, policy: &Policy) -> Result<bool, RowsError> {
+        let is_unseen = self.record(policy)? && self.may_have_company();
+        self.announced = served(policy);
+        Ok(is_unseen)
     }
 
-    /// What is announced and not all in force.
-    pub fn announced(&self) -> ServedVersions {
-        self.state.lock().announced.clone()
+    /// How often something had come to be served by what is announced and not all in force; nothing where all is.
+    pub fn announced(&self) -> Option<u64> {
+        (!self.announced.at.is_empty()).then_some(self.opened)
     }
 
     /// What is announced comes to nothing.
-    pub(in crate::policy) fn withdraw(&self) {
-        let mut state = self.state.lock();
-        (state.announced, state.has_former) = (ServedVersions::default(), true);
+    pub(in crate::policy) fn withdraw(&mut self) {
+        (self.announced, self.has_former) = (ServedVersions::default(), true);
     }
 
     /// What this gateway says to the other members.
-    pub(in crate::policy) fn word(&self, policy: &Policy, standing: &FleetStanding) -> OwnWord {
-        let state = self.state.lock();
-        let rows = state.said(policy);
-        // What comes to be served is written first, and so said, or it is seen to be known to the others no more.
-        standing.says(&rows);
-        let (now, notice) = (state.own.clock.now(), state.notice);
-        let own = state.own.waived.iter();
+    pub(in crate::policy) fn word(&self, policy: &Policy) -> OwnWord {
+        let (now, notice) = (self.own.clock.now(), self.notice);
+        let own = self.own.waived.iter();
         let own = own.filter(|noted| noted.is_for_others && now < noted.at.after(notice));
         let waived = own.map(|noted| noted.said.clone()).collect();
-        let notice = notice.as_secs_f64();
-        OwnWord { covers: state.last_ended(), rows, notice, waived, ..OwnWord::default() }
+        let (rows, notice) = (self.said(policy), notice.as_secs_f64());
+        OwnWord { opened: self.opened, covers: self.last_ended(), rows, notice, waived, ..OwnWord::default() }
     }
 
     /// The bytes of files that are served here, or about to be.
-    pub fn bytes(&self, rows: &SaidRows) -> BTreeMap<Box<str>, Vec<u8>> {
-        let state = self.state.lock();
-        let open = rows.values().flatten().filter(|(_, ago)| ago.is_none());
-        let bytes = |file: &str| state.folder.as_ref().and_then(|folder| folder.bytes(file));
-        open.filter_map(|(file, _)| Some((file.clone(), bytes(file)?))).collect()
+    pub fn bytes(&self, rows: &PastRows) -> BTreeMap<Box<str>, Vec<u8>> {
+        let open = rows.rows().filter(|row| row.until.is_none());
+        let files = open.filter_map(|row| row.version.file()?.clone());
+        files.filter_map(|file| kept_robots(&self.path, &file).map(|bytes| (file, bytes))).collect()
     }
 
     /// The files among these whose bytes are not known.
-    pub fn missing(&self, said: &SaidRows) -> Vec<Box<str>> {
-        let state = self.state.lock();
-        let named: BTreeSet<&Box<str>> = said.values().flat_map(BTreeMap::keys).collect();
-        let is_known = |file: &str| state.folder.as_ref().is_some_and(|folder| folder.bytes(file).is_some());
-        let is_file = |word: &str| !word.is_empty() && word.parse::<Doubt>().is_err();
-        named.into_iter().filter(|file| is_file(file) && !is_known(file)).cloned().collect()
+    pub fn missing(&self, said: &PastRows) -> Vec<Box<str>> {
+        let files = said.files().into_iter().flatten().cloned();
+        files.filter(|file| kept_robots(&self.path, file).is_none()).collect()
     }
 
-    /// Notes what other members of the fleet serve; `false` where that cannot be written.
-    pub(in crate::policy) fn learn(&self, policy: &Policy, news: FleetNews) -> bool {
-        self.state.lock().learn(policy, news).is_some()
-    }
-}
-
-impl HistoryState {
     /// All rows of the folder, and what the policy in force serves where they cannot be written. A host that no site names is
     /// not asked for here.
-    fn said(&self, policy: &Policy) -> SaidRows {
-        let (mut said, served, now) = (SaidRows::new(), served(policy), self.own.clock.now());
-        let mut say = |host: &str, version: &RowVersion, ago: Option<u64>| {
-            let known = said.entry(host.into()).or_default().entry(version.word().into()).or_insert(ago);
-            *known = known.zip(ago).map(|(one, other)| one.min(other));
-        };
-        for (host, rows) in self.own.processes().flat_map(|hosts| &hosts.0) {
-            for row in rows.rows() {
-                let ago = row.until().map(|until| now.since(until).as_secs());
-                if ago.is_some() || row.version.file() != Some(&None) || served.at.contains_key(host) {
-                    say(host, &row.version, ago);
-                }
-            }
+    fn said(&self, policy: &Policy) -> PastRows {
+        let served = ServedVersions { elsewhere: None, ..served(policy) };
+        let (mut said, now) = (PastRows::default(), self.own.clock.now());
+        self.own.processes().for_each(|rows| said.add(rows));
+        said.serve(&served, SystemTime::now());
+        for (_, host) in said.0.iter_mut().filter(|(pattern, _)| !served.at.contains_key(*pattern)) {
+            host.rows.retain(|row| row.until.is_some() || row.version.file() != Some(&None));
         }
-        served.at.iter().for_each(|(host, version)| say(host, version, None));
+        said.reckon(|until| until.map(|until| now.since(NoticeTime(until))));
         said
     }
 
@@ -135,30 +96,34 @@ impl HistoryState {
         rows.filter_map(|row| row.until().filter(|until| *until <= now)).max().unwrap_or_default()
     }
 
-    fn learn(&mut self, policy: &Policy, news: FleetNews) -> Option<()> {
+    /// Notes what other members of the fleet serve.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(in crate::policy) fn learn(&mut self, policy: &Policy, news: FleetNews) -> Result<(), RowsError> {
         if self.is_closed {
-            return Some(());
+            return Ok(());
         }
-        let folder = self.folder.as_ref()?;
         for bytes in &news.files {
-            folder.keep(&digest(bytes), bytes).ok()?;
+            self.keep(&digest(bytes), bytes)?;
         }
         let (mut next, now) = (self.own.clone(), self.own.clock.now());
         for (member, said) in news.members {
             let rows = next.members.entry(member).or_default();
-            self.take_up(rows, said, news.known_for.is_some(), now);
+            Self::take_up(rows, said, news.known_for.is_some(), now);
         }
         if let Some(known_for) = news.known_for {
             let is_known = |pattern: &str| next.members.values().any(|member| member.of(pattern).is_some());
             for (_, rows) in next.hosts.0.iter_mut().filter(|(pattern, _)| is_known(pattern)) {
-                rows.know_since(now.before(known_for));
+                rows.forget_before();
+                rows.doubt(Doubt::Before, Some(now.before(known_for)));
             }
         }
         for said in news.waived {
             next.waive(NotedWaiver { said, is_for_others: false, at: now });
         }
         if next == self.own && !news.is_own {
-            return Some(());
+            return Ok(());
         }
         let covers = if self.last_ended() > news.covers { news.covers } else { now };
         // A database that was set back gives stamps again: those before say nothing any more.
@@ -167,41 +132,20 @@ impl HistoryState {
         next.stamps.push(NotedStamp { stamp: news.stamp, known, before: covers });
         next.stamps.drain(..next.stamps.len().saturating_sub(STAMPS));
         self.prune(&mut next, &served(policy));
-        self.write(next).ok()
+        self.write(next)
     }
 
     /// Takes up what a member says. What it served so far ended when this is known here: later than the truth. What came and
     /// went meanwhile ended as it says. What it does not know of the time before it matters to who joins it, and as long as it
     /// says so.
-    fn take_up(&mut self, rows: &mut PastRows, said: SaidRows, joins: bool, now: NoticeTime) {
+    fn take_up(rows: &mut PastRows, mut said: PastRows, joins: bool, now: NoticeTime) {
         let has_before = rows.0.values_mut().fold(joins, |has, rows| rows.forget_before() || has);
-        let (mut heard, time) = (PastRows::default(), SystemTime::now());
-        for (host, said) in said {
-            let heard = heard.0.entry(host).or_default();
-            for (word, ago) in said {
-                let version = self.said_by(word);
-                if version.doubt() == Some(Doubt::Before) && !has_before {
-                    continue;
-                }
-                let ago = ago.map(Duration::from_secs);
-                let since = time.checked_sub(ago.unwrap_or_default()).unwrap_or(time);
-                heard.served(version, since, ago.map(|ago| now.before(ago)));
-            }
+        for rows in said.0.values_mut().filter(|_| !has_before) {
+            rows.forget_before();
         }
-        rows.close(|host, one| heard.of(host).is_some_and(|rows| rows.open().any(|open| open == one)), now);
-        rows.add(&heard);
-    }
-
-    /// What a member calls by a word.
-    fn said_by(&mut self, word: Box<str>) -> RowVersion {
-        if let Ok(doubt) = word.parse() {
-            return RowVersion::Unknown(doubt);
-        }
-        let file = Some(word).filter(|word| !word.is_empty());
-        match self.version(&file) {
-            Ok(version) => RowVersion::known(version.rules, file),
-            Err(doubt) => RowVersion::Unknown(doubt),
-        }
+        said.reckon(|ago| ago.map(|ago| now.before(ago).0));
+        rows.close(|host, one| said.of(host).is_some_and(|rows| rows.open().any(|open| open == one)), now);
+        rows.add(&said);
     }
 
     /// Has a policy that begins serve what was served here last, where that is known: another file waits until the fleet
@@ -213,27 +157,16 @@ impl HistoryState {
             let mut files: Vec<_> = site.config.patterns().map(last).collect();
             files.dedup();
             let [Some(file)] = &files[..] else { continue };
-            let bytes =
-                file.as_deref().map(|file| self.folder.as_ref().and_then(|folder| folder.bytes(file)));
+            let bytes = file.as_deref().map(|file| kept_robots(&self.path, file));
             if *file == file_of(site) || site.is_unknown || bytes == Some(None) {
                 continue;
             }
-            let path = site.config.robots.file().unwrap_or_else(|| Path::new(""));
+            let path = site.config.robots.file.as_deref().unwrap_or_else(|| Path::new(""));
             let file = bytes.flatten().map(|bytes| RobotsFile::of(path, bytes));
             let kept = site.with_robots(SiteRobots::new(file, policy.identifier.catalogue(), self.limits));
             let error = "the robots.txt changed, and waits until the fleet knows of it";
             *site = Arc::new(Site { error: Some(error.to_owned()), ..kept });
         }
         policy.hosts = Hosts::plain(&policy.sites);
-    }
-
-    /// What members of a fleet served that this gateway is none of any more is replaced. Should it become one again, it
-    /// asks for everything.
-    pub(super) fn leave_fleet(&mut self) {
-        let now = self.own.clock.now();
-        for member in self.own.members.values_mut() {
-            member.close(|_, _| false, now);
-        }
-        self.own.stamps.clear();
     }
 }

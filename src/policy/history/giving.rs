@@ -1,16 +1,15 @@
 //! From rows to the rules of a policy's hosts.
 
-use super::HistoryState;
-use crate::decide::{Doubt, KnownVersion, RobotsVersion, SiteRules, VersionId};
+use super::NoticeHistory;
+use crate::decide::{Doubt, KnownVersion, NoticeTime, RobotsVersion, SiteRules, VersionId};
 use crate::policy::hosts::Hosts;
 use crate::policy::{Policy, Site};
-use crate::record::{FileDigest, RowVersion, ServedVersions};
+use crate::record::{FileDigest, RowVersion, ServedVersions, kept_robots};
 use crate::robots::Robots;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-impl HistoryState {
+impl NoticeHistory {
     /// A file, compiled once. No file allows everything; one whose bytes are lost or damaged is unknown.
     pub(super) fn version(&mut self, file: &FileDigest) -> KnownVersion {
         if let Some(known) = self.compiled.get(file) {
@@ -19,7 +18,7 @@ impl HistoryState {
         let version = match file {
             None => RobotsVersion::allowing_everything(),
             Some(name) => {
-                let bytes = self.folder.as_ref().and_then(|folder| folder.bytes(name)).ok_or(Doubt::Lost)?;
+                let bytes = kept_robots(&self.path, name).ok_or(Doubt::Lost)?;
                 let robots = Robots::parse(&bytes, &self.limits).robots;
                 Arc::new(RobotsVersion::new(Some(VersionId::of(&bytes)), Arc::new(robots)))
             }
@@ -29,19 +28,18 @@ impl HistoryState {
     }
 
     /// Builds the policy's table of hosts out of the rows.
-    pub(super) fn give(&mut self, policy: &mut Policy) {
-        self.as_of = self.own.clock.now();
+    pub(super) fn give_past(&mut self, policy: &mut Policy) {
+        // Nobody who reads what this policy serves is known to have read it after the end of what ends later.
+        let as_of = self.own.clock.now();
         policy.clock = self.own.clock;
         policy.known_until = Arc::clone(&self.known_until);
         let all = self.own.processes().chain(self.own.members.values());
         let names: Vec<String> = all.flat_map(|rows| rows.0.keys()).map(ToString::to_string).collect();
-        let hosts = Hosts::new(&policy.sites, names, |name, site| self.rules(name, site));
+        let hosts = Hosts::new(&policy.sites, names, |name, site| self.rules(name, site, as_of));
         for site in &mut policy.sites {
-            let slots = hosts.slots.iter();
-            let own: BTreeSet<Box<str>> = site.config.patterns().collect();
-            let mut since =
-                slots.filter(|slot| own.contains(&slot.pattern)).filter_map(|slot| slot.rules.since);
-            if let Some(since) = since.next().filter(|since| *since != site.since) {
+            let since = |name: Box<str>| hosts.slots.iter().find(|slot| slot.pattern == name)?.rules.since;
+            let since = site.config.patterns().find_map(since);
+            if let Some(since) = since.filter(|since| *since != site.since) {
                 *site = Arc::new(Site { since, ..(**site).clone() });
             }
         }
@@ -49,10 +47,10 @@ impl HistoryState {
         self.compiled.retain(|_, version| Arc::strong_count(version) > 1);
     }
 
-    fn rules(&mut self, pattern: &str, site: Option<&Site>) -> SiteRules {
+    fn rules(&mut self, pattern: &str, site: Option<&Site>, as_of: NoticeTime) -> SiteRules {
         let nothing = RobotsVersion::allowing_everything();
         let current = site.map_or(&nothing, |site| site.rules.current());
-        let (mut rows, as_of) = (self.own.hosts.of(pattern).cloned().unwrap_or_default(), self.as_of);
+        let mut rows = self.own.hosts.of(pattern).cloned().unwrap_or_default();
         let served = site.map_or_else(no_file, version_of);
         // What was served before these rules ends when they come into force: no read under them is of later.
         rows.close(|version| *version == served, as_of.after(Duration::from_micros(1)));
@@ -72,27 +70,22 @@ pub(super) fn file_of(site: &Site) -> FileDigest {
 }
 
 /// What a site serves. What passes the gateway by is something unknown.
-fn version_of(site: &Site) -> RowVersion {
+pub(in crate::policy) fn version_of(site: &Site) -> RowVersion {
     if site.is_unknown {
         return RowVersion::Unknown(Doubt::Before);
     }
-    RowVersion::known(site.rules.current().rules, file_of(site))
+    RowVersion::Known { rules: site.rules.current().rules, file: file_of(site) }
 }
 
 /// What hosts get that nobody names.
 fn no_file() -> RowVersion {
-    RowVersion::known(RobotsVersion::allowing_everything().rules, None)
-}
-
-/// What a site serves.
-pub(in crate::policy) fn served_by(site: &Site) -> ServedVersions {
-    let version = version_of(site);
-    let at = site.config.patterns().map(|name| (name, version.clone())).collect();
-    ServedVersions { at, elsewhere: None }
+    RowVersion::Known { rules: RobotsVersion::allowing_everything().rules, file: None }
 }
 
 /// What a policy serves. Hosts that nobody names any more get no file, which allows everything (RFC 9309 §2.3.1.3).
 pub(in crate::policy) fn served(policy: &Policy) -> ServedVersions {
-    let at = policy.sites().iter().flat_map(|site| served_by(site).at).collect();
+    let sites = policy.sites().iter();
+    let at =
+        sites.flat_map(|site| site.config.patterns().map(move |name| (name, version_of(site)))).collect();
     ServedVersions { at, elsewhere: Some(no_file()) }
 }

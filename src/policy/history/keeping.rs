@@ -2,9 +2,10 @@
 
 use super::NoticeHistory;
 use crate::decide::{NoticePeriod, NoticeTime, SiteRules};
+use crate::policy::overrides::no_such_site;
 use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
 use crate::record::{
-    FleetWaiver, HOLDS, NotedWaiver, ROWS_LOOK, RobotsTxtSpans, RowsError, format_span, timestamp,
+    FleetWaiver, HOLDS, NotedWaiver, ROWS_LOOK, RowsError, format_span, timestamp, whole_micros,
 };
 use std::fmt;
 use std::io;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// After how many of these looks the time is noted.
-const NOTED: u32 = 60;
+/// How long after rows were written last the time is noted.
+const NOTED: Duration = Duration::from_secs(30);
 
 /// How long a change of notice waits for a reload to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,7 +55,7 @@ fn when(time: SystemTime) -> String {
 impl SiteNotice {
     /// Takes up the past of one host.
     fn add(&mut self, rules: &SiteRules, period: NoticePeriod, now: NoticeTime, time: SystemTime) {
-        for old in rules.former() {
+        for old in &rules.former {
             let until = old.until.map(|until| until.after(period.notice));
             if until.is_some_and(|until| until <= now) {
                 continue;
@@ -82,7 +83,7 @@ impl SiteNotice {
 
     /// A word against notice ends with the notice that it set aside.
     fn add_waivers(&mut self, rules: &SiteRules, is_within: impl Fn(NoticeTime) -> bool) {
-        let former = rules.former().iter().filter(|old| old.version.is_ok()).filter_map(|old| old.until);
+        let former = rules.former.iter().filter(|old| old.version.is_ok()).filter_map(|old| old.until);
         let within: Vec<NoticeTime> = former.filter(|until| is_within(*until)).collect();
         for waiver in &*rules.waivers {
             let whom = waiver.crawler.as_deref().unwrap_or("everyone");
@@ -124,24 +125,10 @@ impl fmt::Display for SiteNotice {
     }
 }
 
-/// Why the version in force does not bind at once.
-#[derive(Debug, thiserror::Error)]
-pub enum BindNowError {
-    /// No site has this name.
-    #[error("no site is called `{0}`; `gatewayctl status` shows their names")]
-    NoSite(String),
-    /// It cannot be noted.
-    #[error("{0}")]
-    Rows(RowsError),
-    /// A reload is under way.
-    #[error("{0}")]
-    Busy(ReloadError),
-}
-
 impl NoticeHistory {
     /// Has what is in force bind everybody at once, on the hosts of `site` or on all, and one crawler or everybody.
     pub(super) fn waive(
-        &self,
+        &mut self,
         policy: &Policy,
         site: Option<usize>,
         crawler: Option<&str>,
@@ -150,23 +137,12 @@ impl NoticeHistory {
         let hosts: Option<Vec<Box<str>>> = site
             .map(|_| policy.hosts.slots.iter().filter(of_site).map(|slot| slot.pattern.clone()).collect());
         let crawler: Option<Box<str>> = crawler.map(|name| name.to_ascii_lowercase().into());
-        let mut state = self.state.lock();
-        let mut next = state.own.clone();
+        let mut next = self.own.clone();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let id = u64::try_from(now.as_micros()).unwrap_or_default();
-        let at = state.own.clock.now();
-        let is_for_others = policy.config.fleet.is_some();
-        next.waive(NotedWaiver { said: FleetWaiver { id, hosts, crawler }, is_for_others, at });
-        state.write(next)
-    }
-
-    /// Why nobody can be accused, if that is so. While rows are being written: what was so before.
-    pub fn fault(&self) -> Option<String> {
-        let mut told = self.told.lock();
-        if let Some(state) = self.state.try_lock() {
-            told.clone_from(&state.fault);
-        }
-        told.clone()
+        let said = FleetWaiver { id: whole_micros(now), hosts, crawler };
+        let (is_for_others, at) = (policy.config.fleet.is_some(), self.own.clock.now());
+        next.waive(NotedWaiver { said, is_for_others, at });
+        self.write(next)
     }
 }
 
@@ -197,19 +173,20 @@ impl Reloader {
         report: &mut ReloadReport,
         site: Option<&str>,
         crawler: Option<&str>,
-    ) -> Result<(), BindNowError> {
+    ) -> Result<(), String> {
         if report.result == ReloadResult::Refused {
             return Ok(());
         }
-        let _turn = self.turn.try_lock_for(PATIENCE).ok_or(BindNowError::Busy(ReloadError::Busy))?;
+        let _turn = self.turn.try_lock_for(PATIENCE).ok_or_else(|| ReloadError::Busy.to_string())?;
         let policy = self.current();
         let index = site
             .map(|name| {
                 let found = policy.sites().iter().position(|site| site.config.name == name);
-                found.ok_or_else(|| BindNowError::NoSite(name.to_owned()))
+                found.ok_or_else(|| no_such_site(name))
             })
             .transpose()?;
-        self.history.waive(&policy, index, crawler).map_err(BindNowError::Rows)?;
+        let waived = self.history.lock().waive(&policy, index, crawler);
+        waived.map_err(|error| error.to_string())?;
         tracing::warn!(
             site,
             crawler,
@@ -228,12 +205,10 @@ impl Reloader {
 
     /// Puts the policy in force again, with the past as it is now.
     pub(in crate::policy) fn apply_history(&self) {
-        let known = self.known.lock();
+        let _known = self.known.lock();
         let mut next = self.current().next(SystemTime::now());
-        self.history.give(&mut next);
+        self.history.lock().give(&mut next);
         self.current.replace(next);
-        drop(known);
-        self.note_last_noted();
     }
 
     /// Waits until the other processes of the state folder certainly know what is about to be served. What they begin to serve
@@ -242,21 +217,20 @@ impl Reloader {
         let begun = Instant::now();
         while begun.elapsed() < HOLDS {
             thread::sleep(ROWS_LOOK);
-            if self.history.hear() {
+            if self.history.lock().hear() {
                 self.apply_history();
             }
         }
     }
 
     fn note_last_noted(&self) {
-        if let Some(noted) = self.history.last_noted() {
+        if let Some(noted) = self.history.lock().last_noted() {
             self.recorder.set_rows_noted(noted);
         }
     }
 
     /// Has the recorder note which versions are in force, as far as `previous` does not say the same.
     pub(in crate::policy) fn record_versions(&self, policy: &Policy, previous: Option<&Policy>) {
-        self.note_last_noted();
         let mut waiting = 0;
         for site in policy.sites() {
             let known = previous.and_then(|policy| policy.named(&site.config.name));
@@ -281,54 +255,43 @@ impl Reloader {
     pub fn keep_history(self: &Arc<Self>) -> io::Result<()> {
         let reloader = Arc::downgrade(self);
         let keep = move || {
-            let mut looks = 0;
             loop {
                 thread::sleep(ROWS_LOOK);
                 let Some(reloader) = reloader.upgrade() else { return };
-                looks = (looks + 1) % NOTED;
-                reloader.look_at_history(looks == 0);
+                reloader.look_at_history();
             }
         };
         thread::Builder::new().name("history".to_owned()).spawn(keep).map(drop)
     }
 
-    pub(super) fn look_at_history(&self, notes_time: bool) {
+    pub(super) fn look_at_history(&self) {
         // A reload that reads files may take its time, and others wait for no longer than a look: it goes on meanwhile. One that
         // is about to serve what it read looks by itself.
         let Some(_serving) = self.serving.try_lock() else {
-            self.history.hear();
+            self.history.lock().hear();
             return;
         };
-        if self.history.look(&self.current()) {
+        if self.history.lock().look(&self.current()) {
             self.apply_history();
         }
         if self.recorder.has_begun_a_store() {
             self.record_versions(&self.current(), None);
         }
-        if notes_time {
-            // First: after a start of the machine the clock goes on from the time that is noted.
-            self.keep_robots_seen();
-            self.history.note_time();
-            self.note_last_noted();
+        if self.current().clock.now().since(self.history.lock().own.noted) > NOTED {
+            self.note_time();
         }
+        self.note_last_noted();
     }
 
     /// Notes that nothing is served any more.
     pub fn close_history(&self) {
-        self.keep_robots_seen();
-        self.history.close();
+        self.note_time();
+        self.history.lock().close();
         self.note_last_noted();
     }
 
-    /// Where requests for robots.txt are seen that other proxies pass on.
-    pub fn robots_seen(&self) -> &RobotsTxtSpans {
-        &self.reads.robots_seen
-    }
-
-    /// Without them nobody is accused after the next start until one comes.
-    fn keep_robots_seen(&self) {
-        if let Err(error) = self.reads.robots_seen.save(&self.started.state_dir) {
-            tracing::debug!("what other proxies passed on cannot be kept for the next start: {error}");
-        }
+    fn note_time(&self) {
+        let seen = self.reads.robots_seen.all(self.current().clock.now());
+        self.history.lock().note_time(seen);
     }
 }

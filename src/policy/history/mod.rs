@@ -8,18 +8,18 @@ mod fleet;
 mod giving;
 mod keeping;
 mod looking;
-mod remembered;
 
 use super::Policy;
 use crate::config::Config;
 use crate::decide::{Doubt, NoticePeriod, NoticeTime, RobotsVersion};
 use crate::record::{
-    FileDigest, HOLDS, HostRows, NoticeClock, PastRows, ROWS_FOLDER, RowDocument, RowFolder, RowVersion,
-    RowsError, RowsMemory, SEEN, ServedVersions, process_name,
+    FileDigest, Filter, HOLDS, HostRows, KeptSpans, NoticeClock, PastRows, ROWS_FOLDER, ReadBook,
+    RowDocument, RowFolder, RowVersion, RowsError, RowsMemory, SEEN, ServedVersions, StoreErrorKind,
+    StoreReader, process_name,
 };
 use crate::robots::ParseLimits;
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -27,38 +27,27 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use giving::file_of;
-pub(super) use giving::{served, served_by};
-pub use keeping::{BindNowError, SiteNotice, UnknownSpan};
-pub use remembered::take_up_reads;
+pub(super) use giving::{served, version_of};
+pub use keeping::{SiteNotice, UnknownSpan};
 
-/// The past of all hosts, and the folder it is in.
-///
-/// Whoever has it locked may wait for a disk, and holds the turn to reload meanwhile. What is told to an operator waits
-/// for neither.
+/// The past of all hosts, and the folder it is in. Whoever uses it may wait for a disk.
 #[derive(Debug)]
 pub struct NoticeHistory {
-    state: Mutex<HistoryState>,
-    /// The fault that was told last.
-    told: Mutex<Option<String>>,
-}
-
-#[derive(Debug)]
-struct HistoryState {
     path: PathBuf,
     memory: RowsMemory,
     folder: Option<RowFolder>,
     /// What all processes say, and the clock that notice runs by.
-    own: RowDocument,
-    /// Why there are no rows.
+    pub(crate) own: RowDocument,
+    /// Why there are no rows, as it was told.
     fault: Option<String>,
     compiled: HashMap<FileDigest, Arc<RobotsVersion>>,
     /// What versions were compiled under.
     limits: ParseLimits,
     notice: Duration,
-    /// What ended later was not known to have when the policy in force was built.
-    as_of: NoticeTime,
     /// What the fleet is to know of before it is served.
     announced: ServedVersions,
+    /// Rises when something comes to be served, or is about to be.
+    pub(super) opened: u64,
     /// Whether rows may be open of what is served no more.
     has_former: bool,
     /// Until when the policy in force knows all that others serve, in microseconds.
@@ -71,130 +60,43 @@ struct HistoryState {
     is_closed: bool,
 }
 
-impl NoticeHistory {
-    /// Opens the rows of this configuration, or begins them. Before the store is opened to be written: a broken one is set
-    /// aside then, and what it remembers of rows with it.
-    pub fn open(config: &Config) -> Self {
-        let mut state = HistoryState::new(config, remembered::memory(config));
-        if config.fleet.is_none() {
-            state.leave_fleet();
+/// What the store of this configuration remembers of rows, and the latest time that a read bears. After a power cut, or a kill
+/// before the machine was started anew, that is later than the last rows: the clock goes on from it, or what ends from now on
+/// would seem to have ended before such a read. Who has read what is taken up.
+fn remembered(config: &Config, book: &ReadBook) -> (RowsMemory, NoticeTime) {
+    let found = StoreReader::open(&config.store_path())
+        .and_then(|reader| Ok((reader.reads(&Filter::default())?, reader.rows_noted()?)));
+    let memory = match found {
+        Ok((reads, noted)) => {
+            book.restore(&reads);
+            let latest = reads.iter().map(|read| read.read().as_of).max().unwrap_or_default();
+            return (noted.map_or(RowsMemory::Nothing, RowsMemory::Noted), latest);
         }
-        Self { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) }
-    }
-
-    /// Writes down what `policy` serves, beside what is served already, and gives the policy its hosts' past.
-    ///
-    /// `true` where others are to see it before it is served: they judge by what they know of. Then it is adopted once more,
-    /// with what they wrote meanwhile.
-    ///
-    /// # Errors
-    /// When it cannot be written. The policy may not be served then.
-    pub(super) fn adopt(&self, policy: &mut Policy, previous: Option<&Policy>) -> Result<bool, RowsError> {
-        let mut state = self.state.lock();
-        let is_renewed = previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier));
-        state.catch_up_with(policy, is_renewed);
-        let is_unseen = state.record(policy)? && state.may_have_company();
-        state.give(policy);
-        Ok(is_unseen)
-    }
-
-    /// Ends the rows of what is served no more, now that `policy` is in force; `true` where there are any.
-    pub(super) fn end_former(&self, policy: &Policy) -> bool {
-        self.state.lock().end_former(policy)
-    }
-
-    /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
-    pub fn begin(&self, mut policy: Policy) -> Policy {
-        if policy.config.fleet.is_some() {
-            self.state.lock().keep_last(&mut policy);
+        Err(error) if error.kind() == StoreErrorKind::Missing => RowsMemory::Nothing,
+        Err(error) => {
+            tracing::warn!(
+                "the store cannot say who has read robots.txt, nor whether it is known what was served before: {error}"
+            );
+            RowsMemory::Unreadable
         }
-        let adopted = loop {
-            match self.adopt(&mut policy, None) {
-                Ok(true) => thread::sleep(HOLDS),
-                adopted => break adopted,
-            }
-        };
-        let mut state = self.state.lock();
-        if let Err(error) = adopted {
-            (state.folder, state.fault) = (None, Some(error.to_string()));
-        }
-        state.hear();
-        state.give(&mut policy);
-        // What was heard until now, this policy knows.
-        state.has_news = false;
-        state.hear();
-        drop(state);
-        policy
-    }
-
-    /// Gives a policy that serves what is served already the past as it is now. It comes into force.
-    pub(super) fn give(&self, policy: &mut Policy) {
-        let mut state = self.state.lock();
-        state.give(policy);
-        state.has_news = false;
-    }
-
-    /// Looks at what other processes wrote, whether they are still there, and whether rows can be written again; `true`
-    /// where something is new.
-    pub(super) fn look(&self, policy: &Policy) -> bool {
-        self.state.lock().look(policy)
-    }
-
-    /// Sees what other processes wrote; `true` where the policy in force does not know of it.
-    pub(super) fn hear(&self) -> bool {
-        self.state.lock().hear()
-    }
-
-    /// Notes the time for the start after the next boot.
-    pub(super) fn note_time(&self) {
-        let mut state = self.state.lock();
-        if !state.is_closed {
-            let next = state.own.clone();
-            // From an earlier time notice only takes longer.
-            let _ = state.write(next);
-        }
-    }
-
-    /// Notes that this process serves nothing any more.
-    pub fn close(&self) {
-        let mut state = self.state.lock();
-        let is_unsaid = state.folder.is_none();
-        if is_unsaid {
-            // Nothing says yet what was served.
-            state.open();
-            let now = state.own.clock.now();
-            state.own.hosts.doubt(Doubt::Lost, now);
-        }
-        let mut next = state.own.clone();
-        next.hosts.close(|_, _| false, state.own.clock.now());
-        // Without this the next process finds out by the lock.
-        if state.write(next).is_err() && is_unsaid {
-            state.memory = RowsMemory::Noted(state.own.clock.now());
-        }
-        (state.folder, state.is_closed) = (None, true);
-    }
-
-    /// When rows were written last, as the store is to remember; a later time while something is served and none can be.
-    pub fn last_noted(&self) -> Option<NoticeTime> {
-        let state = self.state.lock();
-        if state.folder.is_none() && !state.is_closed {
-            return Some(state.own.clock.now());
-        }
-        match state.memory {
-            RowsMemory::Noted(noted) => Some(noted),
-            RowsMemory::Nothing | RowsMemory::Unreadable => None,
-        }
-    }
+    };
+    (memory, NoticeTime::default())
 }
 
 const fn limits(config: &Config) -> ParseLimits {
     ParseLimits { max_bytes: config.robots_max_size }
 }
 
-impl HistoryState {
+impl NoticeHistory {
+    /// Opens the rows of this configuration, or begins them, and takes up who has read what. Before the store is opened to be
+    /// written: a broken one is set aside then, and what it remembers with it.
+    pub fn open(config: &Config, reads: &ReadBook) -> Self {
+        Self::new(config, remembered(config, reads))
+    }
+
     fn new(config: &Config, (memory, latest): (RowsMemory, NoticeTime)) -> Self {
         let remembered = if let RowsMemory::Noted(noted) = memory { noted } else { NoticeTime::default() };
-        let mut state = Self {
+        let mut this = Self {
             path: config.state_dir.join(ROWS_FOLDER),
             memory,
             folder: None,
@@ -207,52 +109,135 @@ impl HistoryState {
             compiled: HashMap::new(),
             limits: limits(config),
             notice: config.notice,
-            as_of: NoticeTime::default(),
             announced: ServedVersions::default(),
+            opened: 1,
             has_former: false,
             known_until: Arc::default(),
             has_news: false,
             news: NoticeTime::default(),
             is_closed: false,
         };
-        state.open();
-        state
-    }
-
-    fn open(&mut self) {
-        match RowFolder::open(&self.path, &self.memory, self.own.clock, self.own.by.clone()) {
-            Ok((folder, mut own, is_lost)) => {
-                if is_lost {
-                    // Other processes may go on to serve what only the lost rows told, and may end before they have written
-                    // it again.
-                    own.hosts.doubt(Doubt::Lost, own.clock.now().after(SEEN));
-                    tracing::error!(
-                        "{}: what was served before is lost in part: until notice is over nobody is accused",
-                        self.path.display()
-                    );
-                }
-                (self.own, self.folder, self.fault) = (own, Some(folder), None);
-                self.has_news = true;
-            }
-            Err(error) => {
-                let error = error.to_string();
-                if self.fault.as_ref() != Some(&error) {
-                    tracing::error!("{error}; until then no violations are counted");
-                }
-                self.fault = Some(error);
-            }
+        if let Err(error) = this.open_folder() {
+            this.fail(&error);
         }
+        if config.fleet.is_none() {
+            // What the members of one served to which this gateway does not belong any more is replaced.
+            let now = this.own.clock.now();
+            for member in this.own.members.values_mut() {
+                member.close(|_, _| false, now);
+            }
+            this.own.stamps.clear();
+        }
+        this
     }
 
-    /// The same past under other bounds, or for another catalogue, is compiled anew.
-    fn catch_up_with(&mut self, policy: &Policy, is_renewed: bool) {
+    fn open_folder(&mut self) -> Result<(), RowsError> {
+        let opened = RowFolder::open(&self.path, self.memory, self.own.clock, self.own.by.clone());
+        let (folder, mut own, is_lost) = opened.map_err(|source| self.error(source))?;
+        if is_lost {
+            // Other processes may go on to serve what only the lost rows told, and may end before they have written it again.
+            own.hosts.doubt(Doubt::Lost, own.clock.now().after(SEEN));
+            tracing::error!(
+                "{}: what was served before is lost in part: until notice is over nobody is accused",
+                self.path.display()
+            );
+        }
+        (self.own, self.folder, self.has_news) = (own, Some(folder), true);
+        Ok(())
+    }
+
+    fn error(&self, source: io::Error) -> RowsError {
+        RowsError { path: self.path.clone(), source }
+    }
+
+    /// Tells once that rows cannot be read or written.
+    fn fail(&mut self, error: &RowsError) {
+        let fault = Some(error.to_string());
+        if self.fault != fault {
+            tracing::error!("{error}; until then no violations are counted");
+        }
+        self.fault = fault;
+    }
+
+    /// Writes down what `policy` serves, beside what is served already, and gives the policy its hosts' past.
+    ///
+    /// `true` where others are to see it before it is served: they judge by what they know of. Then it is adopted once more,
+    /// with what they wrote meanwhile.
+    ///
+    /// # Errors
+    /// When it cannot be written. The policy may not be served then.
+    pub(super) fn adopt(
+        &mut self,
+        policy: &mut Policy,
+        previous: Option<&Policy>,
+    ) -> Result<bool, RowsError> {
+        // The same past under other bounds, or for another catalogue, is compiled anew.
         let limits = limits(&policy.config);
-        if is_renewed || self.limits != limits {
+        if self.limits != limits
+            || previous.is_some_and(|old| !Arc::ptr_eq(&old.identifier, &policy.identifier))
+        {
             self.compiled.clear();
         }
         (self.limits, self.notice) = (limits, policy.config.notice);
         for site in policy.sites() {
             self.compiled.insert(file_of(site), Arc::clone(site.rules.current()));
+        }
+        let is_unseen = self.record(policy)? && self.may_have_company();
+        self.give_past(policy);
+        Ok(is_unseen)
+    }
+
+    /// The first policy of a process. Where nothing can be written it is served all the same, and accuses nobody.
+    pub fn begin(&mut self, mut policy: Policy) -> Policy {
+        if policy.config.fleet.is_some() {
+            self.keep_last(&mut policy);
+        }
+        let adopted = loop {
+            match self.adopt(&mut policy, None) {
+                Ok(true) => thread::sleep(HOLDS),
+                adopted => break adopted,
+            }
+        };
+        if let Err(error) = adopted {
+            self.folder = None;
+            self.fail(&error);
+        }
+        self.give(&mut policy);
+        self.hear();
+        policy
+    }
+
+    /// Gives a policy that serves what is served already the past as it is now. It comes into force.
+    pub(super) fn give(&mut self, policy: &mut Policy) {
+        self.give_past(policy);
+        self.has_news = false;
+    }
+
+    /// Notes the time for the start after the next boot, and which hosts' robots.txt other proxies pass on.
+    pub(super) fn note_time(&mut self, robots_seen: KeptSpans) {
+        if !self.is_closed {
+            // From an earlier time notice only takes longer.
+            let _ = self.write(RowDocument { robots_seen, ..self.own.clone() });
+        }
+    }
+
+    /// Notes that this process serves nothing any more.
+    pub fn close(&mut self) {
+        let mut next = self.own.clone();
+        next.hosts.close(|_, _| false, self.own.clock.now());
+        // Without this the next process finds out by the lock; by what the store remembers, where nothing says what was served.
+        if self.write(next).is_err() && self.folder.is_none() {
+            self.memory = RowsMemory::Noted(self.own.clock.now());
+        }
+        (self.folder, self.is_closed) = (None, true);
+    }
+
+    /// When rows were written last, as the store is to remember; a later time while something is served and none can be.
+    pub fn last_noted(&self) -> Option<NoticeTime> {
+        match self.memory {
+            _ if self.folder.is_none() && !self.is_closed => Some(self.own.clock.now()),
+            RowsMemory::Noted(noted) => Some(noted),
+            RowsMemory::Nothing | RowsMemory::Unreadable => None,
         }
     }
 
@@ -273,20 +258,18 @@ impl HistoryState {
             return Ok(false);
         }
         if self.folder.is_none() {
-            self.open();
+            self.open_folder()?;
         }
-        let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
-        let is_new = folder.refresh(&mut self.own)?;
-        let is_written = folder.is_written();
-        self.note_news(is_new);
+        self.refresh()?;
+        let is_written = self.folder.as_ref().is_some_and(RowFolder::is_written);
         let (served, mut next) = (served(policy), self.own.clone());
         let now = self.own.clock.now();
         let all = served.at.keys().map(|pattern| &**pattern).chain(self.named_beside());
         for pattern in all.filter(|pattern| !self.own.hosts.0.contains_key(*pattern)) {
             let mut rows = Self::rows(pattern, self.own.processes());
             let known = Self::rows(pattern, self.own.processes().chain(self.own.members.values()));
-            if known.rows().iter().all(|row| row.version.file().is_none()) {
-                let lost = known.rows().iter().find_map(|row| row.version.doubt());
+            if known.rows.iter().all(|row| row.version.file().is_none()) {
+                let lost = known.rows.iter().find_map(|row| row.version.doubt());
                 rows.doubt(lost.unwrap_or(Doubt::Before), Some(now));
             }
             next.hosts.0.insert(pattern.into(), rows);
@@ -296,11 +279,9 @@ impl HistoryState {
             return Ok(false);
         }
         let known = self.own.files();
-        if let Some(folder) = &self.folder {
-            for file in policy.sites().iter().filter_map(|site| site.robots.as_ref()) {
-                if !is_written || !known.contains(&Some(file.digest.clone())) {
-                    folder.keep(&file.digest, &file.bytes)?;
-                }
+        for file in policy.sites().iter().filter_map(|site| site.robots.as_ref()) {
+            if !is_written || !known.contains(&Some(file.digest.clone())) {
+                self.keep(&file.digest, &file.bytes)?;
             }
         }
         self.prune(&mut next, &served);
@@ -311,7 +292,13 @@ impl HistoryState {
         let is_news = !is_written || said.any(|(pattern, version)| !is_open(pattern, version));
         self.write(next)?;
         self.has_former = true;
+        self.opened += u64::from(is_news);
         Ok(is_news)
+    }
+
+    fn keep(&self, digest: &str, bytes: &[u8]) -> Result<(), RowsError> {
+        let kept = self.folder.as_ref().map_or(Ok(()), |folder| folder.keep(digest, bytes));
+        kept.map_err(|source| self.error(source))
     }
 
     /// The hosts that another process has a file for. Where no site of this process names them, they get none here.
@@ -335,14 +322,16 @@ impl HistoryState {
     }
 
     fn write(&mut self, mut next: RowDocument) -> Result<(), RowsError> {
-        let Some(folder) = &mut self.folder else { return Err(RowsError::missing(&self.path)) };
-        let is_new = folder.write(&mut next)?;
-        (self.memory, self.own) = (RowsMemory::Noted(next.noted), next);
+        let missing = || io::Error::other("it could not be opened");
+        let written = self.folder.as_mut().ok_or_else(missing).and_then(|folder| folder.write(&mut next));
+        let is_new = written.map_err(|source| self.error(source))?;
+        (self.memory, self.own, self.fault) = (RowsMemory::Noted(next.noted), next, None);
         self.note_news(is_new);
         Ok(())
     }
 
-    fn end_former(&mut self, policy: &Policy) -> bool {
+    /// Ends the rows of what is served no more, now that `policy` is in force; `true` where there are any.
+    pub(super) fn end_former(&mut self, policy: &Policy) -> bool {
         let (mut next, served) = (self.own.clone(), served(policy));
         if self.announced.at.iter().all(|(host, version)| served.at.get(host) == Some(version)) {
             self.announced = ServedVersions::default();
@@ -355,11 +344,9 @@ impl HistoryState {
         let is_ended = self.folder.is_some() && next.hosts.close(is_served, ended);
         if is_ended {
             self.prune(&mut next, &served);
-            // Where it cannot be written, they go on to excuse until it can.
-            self.has_former = self.write(next).is_err();
-        } else {
-            self.has_former = false;
         }
+        // Where it cannot be written, they go on to excuse until it can.
+        self.has_former = is_ended && self.write(next).is_err();
         is_ended
     }
 }

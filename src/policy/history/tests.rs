@@ -65,21 +65,20 @@ impl HistoryScene {
 
     /// A gateway that starts here.
     fn start(&self, sites: &[(&[&str], &str)]) -> (NoticeHistory, Policy) {
-        let history = NoticeHistory::open(&self.config(sites));
+        let mut history = NoticeHistory::open(&self.config(sites), &ReadBook::default());
         let policy = history.begin(self.policy(sites));
         (history, policy)
     }
 
     /// A gateway that starts here, whose store remembers this of rows.
     fn start_with(&self, memory: RowsMemory, sites: &[(&[&str], &str)]) -> (NoticeHistory, Policy) {
-        let state = HistoryState::new(&self.config(sites), (memory, NoticeTime::default()));
-        let history = NoticeHistory { told: Mutex::new(state.fault.clone()), state: Mutex::new(state) };
+        let mut history = NoticeHistory::new(&self.config(sites), (memory, NoticeTime::default()));
         let policy = history.begin(self.policy(sites));
         (history, policy)
     }
 
     /// The same gateway after a reload.
-    fn reload(&self, history: &NoticeHistory, previous: &Policy, sites: &[(&[&str], &str)]) -> Policy {
+    fn reload(&self, history: &mut NoticeHistory, previous: &Policy, sites: &[(&[&str], &str)]) -> Policy {
         let mut policy = self.policy(sites);
         history.adopt(&mut policy, Some(previous)).unwrap();
         history.end_former(&policy);
@@ -88,7 +87,7 @@ impl HistoryScene {
 }
 
 /// The same policy with the past as it is now.
-fn again(history: &NoticeHistory, policy: &Policy) -> Policy {
+fn again(history: &mut NoticeHistory, policy: &Policy) -> Policy {
     let mut next = policy.next(SystemTime::now());
     history.give(&mut next);
     next
@@ -106,7 +105,7 @@ fn is_unknown(former: &FormerVersion) -> bool {
 /// What visitors of a host could hold beside the version in force; `None` for what is not known.
 fn held(policy: &Policy, host: &str) -> Vec<Option<VersionId>> {
     let (_, rules) = policy.found(policy.hosts.find(host)).unwrap();
-    let mut held: Vec<_> = rules.former().iter().map(|former: &FormerVersion| id_of(former)).collect();
+    let mut held: Vec<_> = rules.former.iter().map(|former: &FormerVersion| id_of(former)).collect();
     held.sort_unstable();
     held
 }

@@ -7,7 +7,7 @@
 use super::answer::{MOST_NAMES, ProofAnswer, Reverse, ReverseName, is_below};
 use crate::config::NameServers;
 use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig};
 use hickory_resolver::lookup::Lookup;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
@@ -32,44 +32,45 @@ impl DnsClient {
     /// # Errors
     /// When the system's cannot be told.
     pub(super) fn new(servers: &NameServers) -> Result<Self, String> {
+        let unusable =
+            |error: NetError| format!("crawlers cannot be verified by reverse DNS: no name servers: {error}");
         let mut builder = if servers.addresses.is_empty() {
-            TokioResolver::builder_tokio().map_err(|error| format!("no name servers: {error}"))?
+            TokioResolver::builder_tokio().map_err(unusable)?
         } else {
             let addresses = servers.addresses.iter().map(|address| name_server(*address)).collect();
             let config = ResolverConfig::from_parts(None, Vec::new(), addresses);
             TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
         };
-        set(builder.options_mut(), servers.timeout);
-        let resolver = builder.build().map_err(|error| format!("no name servers: {error}"))?;
+        let options = builder.options_mut();
+        (options.timeout, options.attempts) = (servers.timeout, 1);
+        // Remembered by whom it was asked for, not by its name; and this machine's own file proves nothing.
+        (options.cache_size, options.use_hosts_file) = (0, ResolveHosts::Never);
+        let resolver = builder.build().map_err(unusable)?;
         Ok(Self { resolver, timeout: servers.timeout })
     }
 
     /// Asks for the names of `address`, and for the addresses of those below one of `suffixes`: at most
     /// three, one after the other. Takes at most four times the time limit.
     pub(super) async fn ask(&self, address: IpAddr, suffixes: &[Box<str>]) -> Reverse {
-        let mut hosts = match self.question(Name::from(address), RecordType::PTR).await {
-            Ok(lookup) => match names(&lookup) {
-                Some(hosts) => hosts,
-                None => return Reverse::Unknown,
-            },
+        let lookup = match self.question(Name::from(address), RecordType::PTR).await {
+            Ok(lookup) => lookup,
             Err(ProofAnswer::No) => return Reverse::Names(Vec::new()),
             Err(_) => return Reverse::Unknown,
         };
-        // Those that can prove something first; whatever else the address is called proves nothing.
+        let found = lookup.answers().iter().filter_map(|record| match &record.data {
+            RData::PTR(name) => Some(&name.0),
+            _ => None,
+        });
+        let mut hosts: Vec<Box<str>> = found.filter_map(host).collect();
+        // Those that can prove something first; whatever else the address is called proves nothing. A crawler's address has
+        // one name. Who gives his a dozen of them gains nothing by it.
         hosts.sort_by_key(|host| !is_below(host, suffixes));
+        hosts.truncate(MOST_NAMES);
         let mut names: Vec<ReverseName> = Vec::new();
-        for (index, host) in hosts.into_iter().enumerate() {
-            let wanted = is_below(&host, suffixes);
-            if index >= MOST_NAMES && !wanted {
-                break;
-            }
-            let follow = wanted && index < MOST_NAMES;
-            // A crawler's address has one name. Who gives his a dozen of them gains nothing by it.
-            let leads_back = if follow { self.leads_back(&host, address).await } else { ProofAnswer::No };
+        for host in hosts {
+            let is_wanted = is_below(&host, suffixes);
+            let leads_back = if is_wanted { self.leads_back(&host, address).await } else { ProofAnswer::No };
             names.push(ReverseName { host, leads_back });
-            if index >= MOST_NAMES {
-                break;
-            }
         }
         Reverse::Names(names)
     }
@@ -127,14 +128,6 @@ fn name_server(address: SocketAddr) -> NameServerConfig {
     server
 }
 
-fn set(options: &mut ResolverOpts, timeout: Duration) {
-    options.timeout = timeout;
-    options.attempts = 1;
-    // Remembered by whom it was asked for, not by its name; and this machine's own file proves nothing.
-    options.cache_size = 0;
-    options.use_hosts_file = ResolveHosts::Never;
-}
-
 /// Whether a name server said itself that there is no such record.
 fn is_denial(error: &NetError) -> bool {
     let NetError::Dns(DnsError::NoRecordsFound(denial)) = error else { return false };
@@ -143,16 +136,6 @@ fn is_denial(error: &NetError) -> bool {
         ResponseCode::NoError => denial.soa.is_some(),
         _ => false,
     }
-}
-
-/// The names in an answer; `None` if it holds none.
-fn names(lookup: &Lookup) -> Option<Vec<Box<str>>> {
-    let records = lookup.answers().iter().filter_map(|record| match &record.data {
-        RData::PTR(name) => Some(&name.0),
-        _ => None,
-    });
-    let names: Vec<&Name> = records.collect();
-    (!names.is_empty()).then(|| names.into_iter().filter_map(host).collect())
 }
 
 /// A name as a host name. A label may hold any byte, a dot too (RFC 2181 §11); one that holds such is no

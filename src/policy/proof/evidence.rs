@@ -5,17 +5,15 @@
 //! that was never fetched is no method: then reverse DNS alone decides.
 
 use super::answer::ProofAnswer;
-use super::directory::{KeyDirectories, KeyDirectory};
+use super::directory::{KeyDirectory, read_directories};
 use super::own_addresses::OwnAddresses;
 use super::range_list::{RangeList, ServiceNames};
 use crate::config::ranges::file_name;
-use crate::config::reading::marks_of;
 use crate::config::{Config, ConfigError, ConfigErrors};
 use crate::identify::{Basis, Catalogue, Crawler, Identity};
 use crate::policy::fetched::FetchHead;
 use hashbrown::HashMap;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +34,7 @@ pub struct Evidence {
     /// What is wrong with lists that are there.
     pub faults: Vec<ConfigError>,
     /// The keys of agents that sign.
-    pub directories: KeyDirectories,
+    pub directories: Vec<KeyDirectory>,
     /// The addresses that crawlers have to themselves.
     pub own_addresses: OwnAddresses,
 }
@@ -44,8 +42,6 @@ pub struct Evidence {
 /// A list that the catalogue or the operator names, and what was found there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeSource {
-    /// Where it is published; `None` for the operator's own.
-    pub url: Option<Box<str>>,
     /// Where it lies, or would lie.
     pub path: PathBuf,
     /// The list, once there is one.
@@ -74,7 +70,7 @@ impl Evidence {
         config.state_dir.join(FOLDER)
     }
 
-    /// Reads every list that changed since `previous`. There may be `faults` of the catalogue already.
+    /// Reads every list; one that cannot be read stays as it was in `previous`. There may be `faults` of the catalogue already.
     ///
     /// # Errors
     /// When the configuration names a crawler that is not known, or a list that is not there and never was.
@@ -84,43 +80,26 @@ impl Evidence {
         previous: Option<&Self>,
         mut faults: Vec<ConfigError>,
     ) -> Result<Self, ConfigErrors> {
-        let folder = Self::folder(config);
-        let of_url = |url: &str| (folder.join(file_name(url)), Some(url.into()));
-        let fetched =
-            catalogue.crawlers().iter().flat_map(|crawler| &crawler.verify.ranges).map(|url| of_url(url));
-        let own = config.verify.ranges.values().flatten().map(|path| (path.clone(), None));
-        let named: BTreeMap<PathBuf, Option<Box<str>>> = fetched.chain(own).collect();
-        let marks = marks_of(named.keys().flat_map(|path| [path.clone(), FetchHead::path_of(path)]));
-        let mark = |path: &Path| marks.get(path).copied().unwrap_or(Err(ErrorKind::NotFound));
-        let mut sources = BTreeMap::new();
-        for (path, url) in named {
-            let is_it = |source: &&RangeSource| source.path == path;
-            let former = previous.and_then(|previous| previous.sources.iter().find(is_it)?.list.as_ref());
-            let marks = (mark(&path), mark(&FetchHead::path_of(&path)));
-            let (list, fault) = RangeList::load(&path, marks, former);
-            let is_faulty = fault.is_some();
+        let named: BTreeSet<PathBuf> =
+            catalogue.crawlers().iter().flat_map(|crawler| lists_of(crawler, config)).collect();
+        let mut sources = Vec::new();
+        for path in named {
+            let former = previous.and_then(|previous| found(&previous.sources, &path)?.list.as_ref());
+            let (list, fault) = RangeList::load(&path, former);
+            sources.push(RangeSource { path, list, is_faulty: fault.is_some() });
             faults.extend(fault);
-            sources.insert(path.clone(), RangeSource { url, path, list, is_faulty });
         }
         check_own(config, catalogue, &sources)?;
-        let former = previous.map(|previous| &previous.directories);
-        let (directories, unreadable) = KeyDirectories::load(config, catalogue, former);
-        faults.extend(unreadable);
-        let compile = |crawler: &Crawler| Methods::new(crawler, catalogue, config, &folder, &sources);
+        let former = previous.map(|previous| &*previous.directories).unwrap_or_default();
+        let directories = read_directories(config, catalogue, former, &mut faults);
+        let compile = |crawler: &Crawler| Methods::new(crawler, catalogue, config, &sources);
         let crawlers = catalogue.crawlers().iter().filter(|crawler| crawler.client.is_judged());
         let methods: HashMap<Arc<str>, Methods> =
             crawlers.filter_map(|crawler| Some((Arc::clone(&crawler.name), compile(crawler)?))).collect();
         let suffixes: BTreeSet<&Box<str>> = methods.values().flat_map(|methods| &methods.suffixes).collect();
         let suffixes = suffixes.into_iter().cloned().collect();
         let own_addresses = OwnAddresses::new(catalogue, &methods);
-        Ok(Self {
-            methods,
-            sources: sources.into_values().collect(),
-            suffixes,
-            faults,
-            directories,
-            own_addresses,
-        })
+        Ok(Self { methods, sources, suffixes, faults, directories, own_addresses })
     }
 
     /// The methods for whoever says to be `identity`. Only a name of the catalogue can be proved.
@@ -132,36 +111,35 @@ impl Evidence {
         self.methods.get(name)
     }
 
-    /// The directories of all agents of a catalogue that sign, as they lie on disk now.
-    #[must_use]
-    pub fn key_directories(config: &Config, catalogue: &Catalogue) -> Vec<KeyDirectory> {
-        KeyDirectories::load(config, catalogue, None).0.all().into_iter().cloned().collect()
-    }
-
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let lists = self.sources.iter().map(|source| (source.path.as_path(), source.list.is_some()));
+        let lists = self.sources.iter().map(|source| (&source.path, source.list.is_some()));
         // A head comes with its list, and changes without it where that is said to be unchanged.
-        lists.chain(self.directories.files()).flat_map(|(path, is_there)| {
+        lists.chain(self.key_files()).flat_map(|(path, is_there)| {
             let head = is_there.then(|| FetchHead::path_of(path));
-            std::iter::once(path.to_owned()).chain(head)
+            std::iter::once(path.clone()).chain(head)
         })
     }
 
     /// Whether the same lists are in force.
     pub fn is_as(&self, other: &Self) -> bool {
-        self.faults == other.faults
-            && self.directories.is_as(&other.directories)
-            && self.sources == other.sources
+        self.faults == other.faults && self.directories == other.directories && self.sources == other.sources
     }
 }
 
+/// Where the lists of a crawler lie: those of the catalogue, and the operator's own.
+fn lists_of<'a>(crawler: &'a Crawler, config: &'a Config) -> impl Iterator<Item = PathBuf> + 'a {
+    let fetched = crawler.verify.ranges.iter().map(|url| Evidence::folder(config).join(file_name(url)));
+    let own = config.verify.ranges.iter().filter(|(name, _)| crawler.name.eq_ignore_ascii_case(name));
+    fetched.chain(own.flat_map(|(_, paths)| paths.iter().cloned()))
+}
+
+fn found<'a>(sources: &'a [RangeSource], path: &Path) -> Option<&'a RangeSource> {
+    sources.iter().find(|source| source.path == path)
+}
+
 /// Whether the operator's own lists are there, and of crawlers that are known.
-fn check_own(
-    config: &Config,
-    catalogue: &Catalogue,
-    sources: &BTreeMap<PathBuf, RangeSource>,
-) -> Result<(), ConfigErrors> {
+fn check_own(config: &Config, catalogue: &Catalogue, sources: &[RangeSource]) -> Result<(), ConfigErrors> {
     let mut errors = Vec::new();
     let place = config.path.clone().unwrap_or_default();
     for (name, paths) in &config.verify.ranges {
@@ -169,8 +147,8 @@ fn check_own(
             let message = format!("`[verify] ranges`: the catalogue knows no crawler `{name}`");
             errors.push(ConfigError::whole(&place, message).with_hint("see `gatewayctl crawlers`"));
         }
-        let found = paths.iter().filter_map(|path| sources.get(path));
-        let missing = found.filter(|source| source.list.is_none() && !source.is_faulty);
+        let named = paths.iter().filter_map(|path| found(sources, path));
+        let missing = named.filter(|source| source.list.is_none() && !source.is_faulty);
         errors.extend(
             missing.map(|own| ConfigError::whole(&own.path, "there is no such list of address ranges")),
         );
@@ -184,13 +162,10 @@ impl Methods {
         crawler: &Crawler,
         catalogue: &Catalogue,
         config: &Config,
-        folder: &Path,
-        sources: &BTreeMap<PathBuf, RangeSource>,
+        sources: &[RangeSource],
     ) -> Option<Self> {
-        let own = config.verify.ranges.iter().filter(|(name, _)| crawler.name.eq_ignore_ascii_case(name));
-        let fetched = crawler.verify.ranges.iter().map(|url| folder.join(file_name(url)));
-        let paths = fetched.chain(own.flat_map(|(_, paths)| paths.iter().cloned()));
-        let named: Vec<&RangeSource> = paths.filter_map(|path| sources.get(&path)).collect();
+        let named: Vec<&RangeSource> =
+            lists_of(crawler, config).filter_map(|path| found(sources, &path)).collect();
         let suffixes: Box<[Box<str>]> = crawler.verify.rdns.iter().cloned().collect();
         (!suffixes.is_empty() || !named.is_empty()).then(|| Self {
             suffixes,

@@ -44,9 +44,9 @@ pub(super) fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -
     let name = |path: &std::path::Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tell = |list: &Arc<super::RangeList>| {
         let name = name(&list.path);
-        match list.network(address) {
-            Some(network) => {
-                let services = list.services(address).join("`, `");
+        match list.found(address) {
+            Some((network, services)) => {
+                let services = services.join("`, `");
                 let whose =
                     if services.is_empty() { services } else { format!(", which is for `{services}`") };
                 format!("{address} lies in {network} of {name}{whose}")

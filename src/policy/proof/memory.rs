@@ -1,8 +1,10 @@
 //! What name servers said, remembered for a while, and who is being asked about: bounded, without clock.
 
 use super::answer::{ProofAnswer, Reverse};
+use crate::config::VerifyOptions;
 use crate::request::address::Network;
 use quick_cache::unsync::Cache;
+use smart_default::SmartDefault;
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -21,13 +23,6 @@ const RETRY: Duration = Duration::from_secs(60);
 /// No answer is remembered for longer, whatever the operator wrote.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
-/// How long answers are remembered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lifetimes {
-    pub(super) positive: Duration,
-    pub(super) negative: Duration,
-}
-
 #[derive(Clone, Debug)]
 struct RememberedAnswer {
     reverse: Arc<Reverse>,
@@ -41,19 +36,28 @@ pub(super) fn network(address: IpAddr) -> Network {
     Network::around(address, 24, 64)
 }
 
+/// How many questions there were, by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuestionCounts {
+    /// A name server answered, be it that there is no name.
+    pub answered: u64,
+    /// None answered in time, or the answer was no use.
+    pub failed: u64,
+    /// Not asked, because too many were waiting.
+    pub left: u64,
+}
+
 /// Answers by address, and the addresses that are being asked about.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 pub(super) struct ProofMemory {
+    #[default(Cache::new(MOST))]
     entries: Cache<IpAddr, RememberedAnswer>,
     asked: HashMap<Network, HashSet<IpAddr>>,
     /// The name servers that the answers came from; none are those of the system.
     source: Vec<SocketAddr>,
-}
-
-impl Default for ProofMemory {
-    fn default() -> Self {
-        Self { entries: Cache::new(MOST), asked: HashMap::new(), source: Vec::new() }
-    }
+    /// Why their denials mean nothing, where that is so.
+    pub(super) doubt: Option<String>,
+    pub(super) counts: QuestionCounts,
 }
 
 impl ProofMemory {
@@ -63,11 +67,6 @@ impl ProofMemory {
             self.entries.clear();
             source.clone_into(&mut self.source);
         }
-    }
-
-    /// Whether answers of these name servers count.
-    pub(super) fn uses_servers(&self, source: &[SocketAddr]) -> bool {
-        self.source == source
     }
 
     /// What is known of `address`, and whether the caller is to ask: `true` only once until [`Self::finish_lookup`],
@@ -92,18 +91,21 @@ impl ProofMemory {
         }
     }
 
-    /// Remembers an answer. A failure does not displace what is still known.
+    /// Remembers an answer of the name servers that `options` names, if it counts. A failure does not displace what is still known.
     pub(super) fn store(
         &mut self,
         address: IpAddr,
         reverse: Reverse,
         certainty: ProofAnswer,
-        lifetimes: Lifetimes,
+        options: &VerifyOptions,
         now: Instant,
     ) {
+        if self.source != options.resolvers {
+            return;
+        }
         let lifetime = match certainty {
-            ProofAnswer::Yes => lifetimes.positive.min(LONGEST),
-            ProofAnswer::No => lifetimes.negative.min(LONGEST),
+            ProofAnswer::Yes => options.cache.min(LONGEST),
+            ProofAnswer::No => options.cache_negative.min(LONGEST),
             ProofAnswer::Unknown => RETRY,
         };
         // A fifth before its end it is renewed, so that an address in use is never without an answer.
@@ -126,9 +128,13 @@ impl ProofMemory {
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
+    use std::sync::LazyLock;
 
-    const LIFETIMES: Lifetimes =
-        Lifetimes { positive: Duration::from_secs(1_000), negative: Duration::from_secs(100) };
+    static OPTIONS: LazyLock<VerifyOptions> = LazyLock::new(|| VerifyOptions {
+        cache: Duration::from_secs(1_000),
+        cache_negative: Duration::from_secs(100),
+        ..VerifyOptions::default()
+    });
 
     fn address(number: u32) -> IpAddr {
         IpAddr::V4(Ipv4Addr::from(number))
@@ -153,7 +159,7 @@ mod tests {
         for (certainty, lifetime) in [(ProofAnswer::Yes, 1_000), (ProofAnswer::No, 100)] {
             let (mut memory, start) = (ProofMemory::default(), Instant::now());
             let at = |seconds| start + Duration::from_secs(seconds);
-            memory.store(address(1), none(), certainty, LIFETIMES, start);
+            memory.store(address(1), none(), certainty, &OPTIONS, start);
             assert_eq!(memory.recall(address(1), at(lifetime / 5 * 4 - 1)), (Some(Arc::new(none())), false));
             assert_eq!(memory.recall(address(1), at(lifetime - 1)), (Some(Arc::new(none())), true));
             memory.finish_lookup(address(1));
@@ -164,11 +170,11 @@ mod tests {
     #[test]
     fn a_failure_does_not_displace_what_is_known() {
         let (mut memory, start) = (ProofMemory::default(), Instant::now());
-        memory.store(address(1), none(), ProofAnswer::No, LIFETIMES, start);
+        memory.store(address(1), none(), ProofAnswer::No, &OPTIONS, start);
         let late = start + Duration::from_secs(90);
-        memory.store(address(1), Reverse::Unknown, ProofAnswer::Unknown, LIFETIMES, late);
+        memory.store(address(1), Reverse::Unknown, ProofAnswer::Unknown, &OPTIONS, late);
         assert_eq!(memory.recall(address(1), late), (Some(Arc::new(none())), false));
-        memory.store(address(2), Reverse::Unknown, ProofAnswer::Unknown, LIFETIMES, start);
+        memory.store(address(2), Reverse::Unknown, ProofAnswer::Unknown, &OPTIONS, start);
         assert_eq!(memory.recall(address(2), start), (Some(Arc::new(Reverse::Unknown)), false));
         assert_eq!(memory.recall(address(2), start + RETRY), (None, true));
     }
@@ -193,11 +199,11 @@ mod tests {
         let of_v6 = |last: u128| IpAddr::V6(std::net::Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last));
         let used: Vec<IpAddr> = (0..1_000).map(|last| address(0x42f9_4200 + last * 256)).collect();
         for address in &used {
-            memory.store(*address, none(), ProofAnswer::Yes, LIFETIMES, now);
+            memory.store(*address, none(), ProofAnswer::Yes, &OPTIONS, now);
             memory.recall(*address, now);
         }
         for last in 0..200_000 {
-            memory.store(of_v6(last), none(), ProofAnswer::No, LIFETIMES, now);
+            memory.store(of_v6(last), none(), ProofAnswer::No, &OPTIONS, now);
         }
         let kept = used.iter().filter(|address| memory.recall(**address, now).0.is_some()).count();
         assert_eq!((kept, memory.entries.len() <= MOST), (used.len(), true));
@@ -208,15 +214,14 @@ mod tests {
         let (mut memory, now) = (ProofMemory::default(), Instant::now());
         let count = u32::try_from(MOST * 2).unwrap();
         for number in 0..count {
-            memory.store(address(number), none(), ProofAnswer::Yes, LIFETIMES, now);
+            memory.store(address(number), none(), ProofAnswer::Yes, &OPTIONS, now);
             assert!(memory.entries.len() <= MOST);
         }
         assert!(memory.recall(address(count - 1), now).0.is_some());
-        assert!(memory.uses_servers(&[]));
         memory.use_servers(&[]);
         assert!(!memory.entries.is_empty());
-        let other: SocketAddr = "192.0.2.53:53".parse().unwrap();
-        memory.use_servers(&[other]);
-        assert!(memory.entries.is_empty() && memory.uses_servers(&[other]) && !memory.uses_servers(&[]));
+        memory.use_servers(&["192.0.2.53:53".parse().unwrap()]);
+        memory.store(address(1), none(), ProofAnswer::Yes, &OPTIONS, now);
+        assert!(memory.entries.is_empty(), "what others said counts no more");
     }
 }

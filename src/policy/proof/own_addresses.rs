@@ -45,9 +45,6 @@ impl OwnAddresses {
 
     /// The crawler that has `address` to itself, by a list that is young enough to say so.
     pub fn crawler_at(&self, address: IpAddr, now: SystemTime) -> Option<&Arc<str>> {
-        if self.networks.is_empty() {
-            return None;
-        }
         let (name, list) = self.networks.longest(address)?;
         (list.is_recent(now) && !self.shared.contains(address)).then_some(name)
     }

@@ -7,7 +7,7 @@
 use super::answer::{ProofAnswer, Reverse, combine};
 use super::dns::{DnsClient, WELL_KNOWN};
 use super::explain::{name_steps, range_steps};
-use super::memory::{Lifetimes, ProofMemory};
+use super::memory::{ProofMemory, QuestionCounts};
 use super::public::is_public;
 use super::signatures::SignatureMemory;
 use crate::config::{Config, NameServers};
@@ -21,7 +21,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
 
 /// How many addresses may wait to be asked about.
 const QUEUE: usize = 1_024;
@@ -29,10 +29,11 @@ const QUEUE: usize = 1_024;
 /// How many are asked about at once.
 const AT_ONCE: usize = 16;
 
-/// How long the system's own choice of name servers is believed before it is read again.
-const SYSTEM: Duration = Duration::from_secs(300);
+/// For how long name servers that know what all others know are believed, before they are asked for it again.
+const BELIEVED: Duration = Duration::from_secs(60);
 
-/// How often name servers that do not know what all others know, or did not answer a question, are asked for it again.
+/// The same of those that do not know it, or did not answer a question: it may be the trouble of somebody's own name server,
+/// or an outage.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
 /// Who a request says it is from, and where it came from.
@@ -52,7 +53,6 @@ pub struct Claim<'a> {
 pub struct Prover {
     memory: Arc<Mutex<ProofMemory>>,
     queue: mpsc::Sender<LookupJob>,
-    questions: Arc<Questions>,
     signatures: SignatureMemory,
 }
 
@@ -75,24 +75,23 @@ impl Prover {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let memory = Arc::new(Mutex::new(ProofMemory::default()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let questions = Arc::new(Questions::default());
-        let worker = ProverWorker { servers: None, questions: Arc::clone(&questions) };
+        let worker = Arc::new(ProverWorker { memory: Arc::clone(&memory), tried: AsyncMutex::default() });
         std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
             runtime.block_on(worker.run(servers, jobs));
         })?;
-        Ok(Self { memory, queue, questions, signatures: SignatureMemory::default() })
+        Ok(Self { memory, queue, signatures: SignatureMemory::default() })
     }
 
-    /// Why denials of the name servers mean nothing, where one of them would have contradicted somebody.
+    /// Why denials of the name servers mean nothing, where they were asked about anybody.
     #[must_use]
-    pub fn doubt(&self) -> Option<&'static str> {
-        let state = self.questions.0.lock();
-        state.doubt.filter(|_| state.has_disbelieved)
+    pub fn doubt(&self) -> Option<String> {
+        let memory = self.memory.lock();
+        memory.doubt.clone().filter(|_| memory.counts.answered + memory.counts.failed > 0)
     }
 
     /// What became of the questions to name servers.
     pub fn questions(&self) -> QuestionCounts {
-        self.questions.counts()
+        self.memory.lock().counts
     }
 
     /// How many requests were signed, by what came of it.
@@ -112,7 +111,7 @@ impl Prover {
         is_new: bool,
         now: SystemTime,
     ) -> Option<VerifiedSignature> {
-        let keys = |agent: &_| policy.evidence.directories.keys(agent);
+        let keys = |agent: &_| policy.evidence.keys(agent);
         let outcome =
             verify_signature(message, now, keys, |statement| self.signatures.check(statement, address));
         // Signatures with other tags, and with none, are for others.
@@ -140,7 +139,7 @@ impl Prover {
             let (suffixes, config) = (Arc::clone(&policy.evidence.suffixes), Arc::clone(&policy.config));
             let job = LookupJob { address, suffixes, config, memory: Arc::clone(&self.memory) };
             if self.queue.try_send(job).is_err() {
-                self.questions.note_not_asked();
+                self.memory.lock().counts.left += 1;
             }
         }
         known
@@ -191,85 +190,70 @@ pub(super) fn prove(
 
 /// Takes questions off the queue, and asks them.
 struct ProverWorker {
-    servers: Option<ServersInUse>,
-    questions: Arc<Questions>,
-}
-
-/// Whom to ask, and by which configuration.
-struct ServersInUse {
-    servers: NameServers,
-    asker: Result<DnsClient, String>,
-    since: Instant,
-    /// When they were asked for what all others know, and why their denials mean nothing, if they do not.
-    tried: Option<(Instant, Option<&'static str>)>,
+    memory: Arc<Mutex<ProofMemory>>,
+    /// Who was asked last for what all others know, and when.
+    tried: AsyncMutex<Option<(NameServers, Instant)>>,
 }
 
 impl ProverWorker {
-    async fn run(mut self, servers: Option<NameServers>, mut jobs: mpsc::Receiver<LookupJob>) {
+    async fn run(self: Arc<Self>, servers: Option<NameServers>, mut jobs: mpsc::Receiver<LookupJob>) {
         if let Some(servers) = servers {
-            // Who cannot be asked is told with the first question.
-            let _ = self.asker(servers).await;
+            self.is_doubted(&servers, true).await;
         }
         let slots = Arc::new(Semaphore::new(AT_ONCE));
         while let Some(job) = jobs.recv().await {
-            let Some(servers) = job.config.verify.name_servers() else { continue };
-            let asker = self.asker(servers).await;
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-            let questions = Arc::clone(&self.questions);
+            let worker = Arc::clone(&self);
             tokio::spawn(async move {
-                let reverse = match &asker {
-                    Ok((asker, _)) => asker.ask(job.address, &job.suffixes).await,
-                    Err(_) => Reverse::Unknown,
-                };
-                questions.note(&reverse);
-                let is_believed = asker.is_ok_and(|(_, doubt)| doubt.is_none())
-                    || reverse == Reverse::Unknown
-                    || reverse.answer(&job.suffixes, true) == ProofAnswer::Yes;
-                let reverse = if is_believed { reverse } else { questions.disbelieve() };
-                job.answered(reverse);
+                worker.answer(job).await;
                 drop(slot);
             });
         }
     }
 
-    /// Whom the configuration of a job says to ask, and why their denials mean nothing, if they do not.
-    async fn asker(&mut self, servers: NameServers) -> Result<(DnsClient, Option<&'static str>), String> {
-        let is_current = |known: &&mut ServersInUse| {
-            known.servers == servers && (!servers.addresses.is_empty() || known.since.elapsed() < SYSTEM)
+    /// Asks about an address, and has it remembered. What is no proof counts only where name servers can be believed.
+    async fn answer(&self, job: LookupJob) {
+        let options = &job.config.verify;
+        let Some(servers) = options.name_servers() else { return };
+        let mut reverse = match DnsClient::new(&servers) {
+            Ok(client) => client.ask(job.address, &job.suffixes).await,
+            Err(_) => Reverse::Unknown,
         };
-        let known = if let Some(known) = self.servers.as_mut().filter(is_current) {
-            known
-        } else {
-            let asker = DnsClient::new(&servers).inspect_err(|error| {
-                tracing::warn!("crawlers cannot be verified by reverse DNS: {error}");
-            });
-            self.servers.insert(ServersInUse { servers, asker, since: Instant::now(), tried: None })
-        };
-        let asker = known.asker.clone()?;
-        let has_failed = self.questions.0.lock().has_failed;
-        let is_settled =
-            |(at, doubt): &(Instant, Option<_>)| doubt.is_none() && !has_failed || at.elapsed() < TRY_AGAIN;
-        let doubt = if let Some((_, doubt)) = known.tried.filter(is_settled) {
-            doubt
-        } else {
-            let doubt = asker.doubt().await;
-            known.tried = Some((Instant::now(), doubt));
-            self.questions.doubt(doubt);
-            doubt
-        };
-        Ok((asker, doubt))
-    }
-}
-
-impl LookupJob {
-    fn answered(&self, reverse: Reverse) {
-        let options = &self.config.verify;
-        let certainty = reverse.answer(&self.suffixes, true);
-        let lifetimes = Lifetimes { positive: options.cache, negative: options.cache_negative };
-        let mut memory = self.memory.lock();
-        if options.dns && memory.uses_servers(&options.resolvers) {
-            memory.store(self.address, reverse, certainty, lifetimes, Instant::now());
+        let is_silent = reverse == Reverse::Unknown;
+        match (is_silent, &mut self.memory.lock().counts) {
+            (true, counts) => counts.failed += 1,
+            (false, counts) => counts.answered += 1,
         }
+        let is_proof = reverse.answer(&job.suffixes, true) == ProofAnswer::Yes;
+        if !is_proof && self.is_doubted(&servers, is_silent).await {
+            reverse = Reverse::Unknown;
+        }
+        let certainty = reverse.answer(&job.suffixes, true);
+        self.memory.lock().store(job.address, reverse, certainty, options, Instant::now());
+    }
+
+    /// Whether denials of these name servers mean nothing: then that is told once, and once that they do again. They are asked
+    /// for what all others know where that was long ago, or they are silent.
+    async fn is_doubted(&self, servers: &NameServers, are_silent: bool) -> bool {
+        let mut tried = self.tried.lock().await;
+        let before = self.memory.lock().doubt.clone();
+        let lasts = if are_silent || before.is_some() { TRY_AGAIN } else { BELIEVED };
+        if tried.as_ref().is_some_and(|(whom, at)| whom == servers && at.elapsed() < lasts) {
+            return before.is_some();
+        }
+        let doubt = match DnsClient::new(servers) {
+            Ok(client) => client.doubt().await.map(str::to_owned),
+            Err(error) => Some(error),
+        };
+        match &doubt {
+            Some(doubt) if before.is_none() => tracing::warn!("{doubt}"),
+            None if before.is_some() => tracing::info!("the name servers answer correctly again"),
+            _ => {}
+        }
+        *tried = Some((servers.clone(), Instant::now()));
+        let is_doubted = doubt.is_some();
+        self.memory.lock().doubt = doubt;
+        is_doubted
     }
 }
 
@@ -288,12 +272,12 @@ pub(super) fn ask_now(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let asker = DnsClient::new(servers)?;
-        let reverse = asker.ask(address, suffixes).await;
+        let client = DnsClient::new(servers)?;
+        let reverse = client.ask(address, suffixes).await;
         if reverse == Reverse::Unknown || reverse.answer(suffixes, true) == ProofAnswer::Yes {
             return Ok(reverse);
         }
-        asker.doubt().await.map_or(Ok(reverse), |doubt| Err(doubt.to_owned()))
+        client.doubt().await.map_or(Ok(reverse), |doubt| Err(doubt.to_owned()))
     })
 }
 
@@ -301,69 +285,6 @@ pub(super) fn ask_now(
 pub fn name_server_doubt(config: &Config) -> Option<String> {
     let servers = config.verify.name_servers()?;
     ask_now(&servers, WELL_KNOWN, &[]).err()
-}
-
-/// How many questions there were, by what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QuestionCounts {
-    /// A name server answered, be it that there is no name.
-    pub answered: u64,
-    /// None answered in time, or the answer was no use.
-    pub failed: u64,
-    /// Not asked, because too many were waiting.
-    pub left: u64,
-}
-
-/// The questions so far. Doubt of the name servers is told once when it begins, and once when it is over.
-#[derive(Debug, Default)]
-struct Questions(Mutex<QuestionState>);
-
-#[derive(Debug, Default)]
-struct QuestionState {
-    counts: QuestionCounts,
-    /// Why denials mean nothing, and whether there was one.
-    doubt: Option<&'static str>,
-    has_disbelieved: bool,
-    /// Whether a question was asked in vain since they were asked for what all others know. It may be the trouble of somebody's
-    /// own name server, or an outage.
-    has_failed: bool,
-}
-
-impl Questions {
-    fn note(&self, reverse: &Reverse) {
-        let mut state = self.0.lock();
-        let is_unknown = *reverse == Reverse::Unknown;
-        *(if is_unknown { &mut state.counts.failed } else { &mut state.counts.answered }) += 1;
-        state.has_failed |= is_unknown;
-    }
-
-    /// Says once why denials mean nothing, and once that they do again.
-    fn doubt(&self, doubt: Option<&'static str>) {
-        let mut state = self.0.lock();
-        let before = std::mem::replace(&mut state.doubt, doubt);
-        state.has_disbelieved &= doubt.is_some();
-        state.has_failed = false;
-        drop(state);
-        match doubt {
-            Some(doubt) if before.is_none() => tracing::warn!("{doubt}"),
-            None if before.is_some() => tracing::info!("the name servers answer correctly again"),
-            _ => {}
-        }
-    }
-
-    /// An answer that shows nothing.
-    fn disbelieve(&self) -> Reverse {
-        self.0.lock().has_disbelieved = true;
-        Reverse::Unknown
-    }
-
-    fn note_not_asked(&self) {
-        self.0.lock().counts.left += 1;
-    }
-
-    fn counts(&self) -> QuestionCounts {
-        self.0.lock().counts
-    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,15 @@
 //! One list of address ranges on disk: its networks, and how old it may be taken to be.
 
 use super::answer::ProofAnswer;
-use crate::config::reading::{self, FileContents, MarkFound};
 use crate::config::{ConfigError, ranges};
-use crate::policy::fetched::FetchHead;
+use crate::policy::fetched::FetchedCopy;
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
 use hashbrown::HashMap;
-use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Lists are accused by only while they are younger. Operators move addresses, and publish when they do.
 const RECENT: Duration = Duration::from_secs(7 * 86_400);
@@ -22,78 +20,48 @@ const SKEW: Duration = Duration::from_secs(86_400);
 /// More than any list in use has.
 pub(in crate::policy) const LARGEST_LIST: u64 = 16 * 1024 * 1024;
 
-/// What a list and its head look like: a head that changed may say that the list is as of now.
-pub(super) type ListMarks = (MarkFound, MarkFound);
-
 /// A list of address ranges, as last read without fault.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct RangeList {
     /// Where it lies.
     pub path: PathBuf,
     prefixes: Prefixes,
     services: HashMap<Network, Vec<Box<str>>>,
-    as_of: SystemTime,
-    marks: ListMarks,
+    pub(in crate::policy) as_of: SystemTime,
 }
-
-/// When it was asked for in vain makes it no other.
-impl PartialEq for RangeList {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.path, &self.prefixes, &self.services, self.as_of)
-            == (&other.path, &other.prefixes, &other.services, other.as_of)
-    }
-}
-
-impl Eq for RangeList {}
 
 impl RangeList {
-    /// Reads the list at `path`, unless `previous` was read from the very same file; no list where there is nothing. What
-    /// is no list is a fault, and `previous` still counts.
+    /// Reads the list at `path`; no list where there is nothing. What is no list is a fault, and `previous` still counts.
     pub(super) fn load(
         path: &Path,
-        marks: ListMarks,
         previous: Option<&Arc<Self>>,
     ) -> (Option<Arc<Self>>, Option<ConfigError>) {
-        let read = match marks.0 {
-            Err(io::ErrorKind::NotFound) => return (None, None),
-            Ok(_) if previous.is_some_and(|previous| previous.marks == marks) => {
-                return (previous.cloned(), None);
-            }
-            Ok(_) => Self::read(path, marks),
-            Err(kind) => Err(unreadable(path, &kind.into())),
-        };
-        match read {
-            Ok(list) => (Some(Arc::new(list)), None),
+        match Self::read(path) {
+            Ok(list) => (list.map(Arc::new), None),
             Err(fault) => (previous.cloned(), Some(fault)),
         }
     }
 
-    fn read(path: &Path, marks: ListMarks) -> Result<Self, ConfigError> {
-        let FileContents { bytes, metadata } =
-            reading::read(path, LARGEST_LIST).map_err(|error| unreadable(path, &error))?;
-        let read = ranges::parse(path, &bytes)?;
-        let modified = metadata.modified().map_err(|error| unreadable(path, &error))?;
+    fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
+        let copy = FetchedCopy::read(path, LARGEST_LIST)
+            .map_err(|error| ConfigError::whole(path, format!("cannot read the list: {error}")))?;
+        let Some(bytes) = &copy.bytes else { return Ok(None) };
+        let read = ranges::parse(path, bytes)?;
         // Fetched from its publisher, a list is as of the day it was fetched, or said to be unchanged: some
         // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
-        let by_hand = || read.created.map_or(modified, |created| created.min(modified));
-        let as_of = FetchHead::read(path).said_of(&bytes).unwrap_or_else(by_hand);
-        let prefixes: Prefixes = read.networks.into_iter().collect();
+        let created = read.created.filter(|_| copy.head.heard().is_none());
+        let as_of = copy.as_of().into_iter().chain(created).min().unwrap_or(UNIX_EPOCH);
         let mut services: HashMap<Network, Vec<Box<str>>> = HashMap::new();
         for (network, service) in read.services {
             services.entry(network).or_default().push(service);
         }
-        let path = path.to_owned();
-        Ok(Self { path, prefixes, services, as_of, marks })
+        let (path, prefixes) = (path.to_owned(), read.networks.into_iter().collect());
+        Ok(Some(Self { path, prefixes, services, as_of }))
     }
 
     /// How many networks it has.
     pub fn networks(&self) -> usize {
         self.prefixes.len()
-    }
-
-    /// How old it is.
-    pub fn age(&self, now: SystemTime) -> Duration {
-        now.duration_since(self.as_of).unwrap_or_default()
     }
 
     /// Whether it is young enough to accuse by: less than seven days old.
@@ -104,9 +72,8 @@ impl RangeList {
     /// What it says of `address` for the crawler of these names. The most specific network counts; one that is for a
     /// service of another crawler is not this one's.
     pub(super) fn answer(&self, address: IpAddr, names: &ServiceNames, now: SystemTime) -> ProofAnswer {
-        let network = self.prefixes.longest(address);
-        let services = |network: &Network| self.services.get(network).map_or(&[][..], Vec::as_slice);
-        match (network.is_some_and(|network| names.are_meant_by(services(&network))), self.is_recent(now)) {
+        let is_its = self.found(address).is_some_and(|(_, services)| names.are_meant_by(services));
+        match (is_its, self.is_recent(now)) {
             (true, _) => ProofAnswer::Yes,
             (false, true) => ProofAnswer::No,
             (false, false) => ProofAnswer::Unknown,
@@ -115,19 +82,16 @@ impl RangeList {
 
     /// The networks that are for the crawler of these names.
     pub(super) fn networks_of<'a>(&'a self, names: &'a ServiceNames) -> impl Iterator<Item = Network> + 'a {
-        let services = |network: &Network| self.services.get(network).map_or(&[][..], Vec::as_slice);
-        self.prefixes.networks().filter(move |network| names.are_meant_by(services(network)))
+        self.prefixes.networks().filter(move |network| names.are_meant_by(self.services_of(network)))
     }
 
-    /// For which services the network around `address` is.
-    pub(super) fn services(&self, address: IpAddr) -> &[Box<str>] {
-        let network = self.prefixes.longest(address);
-        network.and_then(|network| self.services.get(&network)).map_or(&[], Vec::as_slice)
+    /// The network that holds `address`, and for which services it is.
+    pub(super) fn found(&self, address: IpAddr) -> Option<(Network, &[Box<str>])> {
+        self.prefixes.longest(address).map(|network| (network, self.services_of(&network)))
     }
 
-    /// The network that holds `address`, as published.
-    pub(super) fn network(&self, address: IpAddr) -> Option<String> {
-        self.prefixes.longest(address).map(|network| network.to_string())
+    fn services_of(&self, network: &Network) -> &[Box<str>] {
+        self.services.get(network).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -149,24 +113,13 @@ impl ServiceNames {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
-    ConfigError::whole(path, format!("cannot read the list: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::fetched::{FetchAnswer, FetchedFrom, Validators};
 
-    fn load(path: &Path, previous: Option<&Arc<RangeList>>) -> (Option<Arc<RangeList>>, Option<ConfigError>) {
-        let marks = [path.to_owned(), FetchHead::path_of(path)].map(|file| {
-            let marks = reading::marks_of(std::iter::once(file));
-            marks.into_values().next().unwrap()
-        });
-        RangeList::load(path, marks.into(), previous)
-    }
-
-    fn list(path: &Path, previous: Option<&Arc<RangeList>>) -> Arc<RangeList> {
-        load(path, previous).0.unwrap()
+    fn list(path: &Path) -> Arc<RangeList> {
+        RangeList::load(path, None).0.unwrap()
     }
 
     fn set_age(path: &Path, age: Duration) {
@@ -187,7 +140,7 @@ mod tests {
             [(DAY, ProofAnswer::No), (DAY * 6, ProofAnswer::No), (DAY * 8, ProofAnswer::Unknown)]
         {
             set_age(&path, age);
-            let list = list(&path, None);
+            let list = list(&path);
             assert_eq!(
                 (list.answer(inside, &anybody, now), list.answer(outside, &anybody, now)),
                 (ProofAnswer::Yes, expected)
@@ -205,7 +158,7 @@ mod tests {
             {"ipv4Prefix":"203.0.113.0/24","services":["crawl-frontend"]},
             {"ipv4Prefix":"192.0.2.64/26","services":["FooBot","BarBot"]}]}"#;
         std::fs::write(&path, text).unwrap();
-        let (list, now) = (list(&path, None), SystemTime::now());
+        let (list, now) = (list(&path), SystemTime::now());
         let names =
             |own: &str, other: &str| ServiceNames { own: vec![own.into()], others: vec![other.into()] };
         let (foo, bar) = (names("FooBot", "BarBot"), names("BarBot", "FooBot"));
@@ -231,29 +184,30 @@ mod tests {
         let text = r#"{"creationTime":"2020-01-01T00:00:00","prefixes":["192.0.2.0/24"]}"#;
         std::fs::write(&path, text).unwrap();
         let now = SystemTime::now();
-        assert!(!list(&path, None).is_recent(now));
-        let mut head = FetchHead::default();
-        head.confirm(Some(text.as_bytes()), now.into());
-        head.write(&path).unwrap();
-        assert!(list(&path, None).is_recent(now), "fetched a moment ago");
+        assert!(!list(&path).is_recent(now));
+        let mut copy = FetchedCopy::default();
+        let (bytes, validators) = (text.into(), Validators::default());
+        copy.apply(FetchAnswer::File { bytes, validators }, FetchedFrom::Publisher, now.into());
+        copy.write(&path, true).unwrap();
+        assert!(list(&path).is_recent(now), "fetched a moment ago");
         std::fs::write(&path, text.replace("192.0.2.0", "192.0.3.0")).unwrap();
-        assert!(!list(&path, None).is_recent(now), "the head is that of another list");
+        assert!(!list(&path).is_recent(now), "the head is that of another list");
     }
 
     #[test]
-    fn a_bad_file_keeps_the_last_good_list_and_an_unchanged_one_is_not_read_again() {
+    fn a_bad_file_keeps_the_last_good_list() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
-        assert_eq!(load(&path, None), (None, None));
+        assert_eq!(RangeList::load(&path, None), (None, None));
         std::fs::write(&path, "192.0.2.0/24\n").unwrap();
-        let good = list(&path, None);
-        assert!(Arc::ptr_eq(&good, &list(&path, Some(&good))));
+        let good = list(&path);
+        assert_eq!(RangeList::load(&path, Some(&good)), (Some(Arc::clone(&good)), None));
         std::fs::write(&path, "192.0.2.0/24\noops\n").unwrap();
-        let (kept, error) = load(&path, Some(&good));
+        let (kept, error) = RangeList::load(&path, Some(&good));
         assert!(kept.is_some_and(|kept| Arc::ptr_eq(&kept, &good)));
         let error = error.unwrap().to_string();
         assert!(error.contains("list.txt:2:1: invalid address range `oops`"), "{error}");
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(load(&path, Some(&good)), (None, None));
+        assert_eq!(RangeList::load(&path, Some(&good)), (None, None));
     }
 }

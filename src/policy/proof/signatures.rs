@@ -6,13 +6,14 @@
 
 use crate::identify::signature::{SignatureFault, SignatureOutcome, SignatureOutcomeKind, SignedStatement};
 use crate::request::address::Network;
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::HashMap;
 use parking_lot::Mutex;
-use quick_cache::UnitWeighter;
-use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
+use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
+use smart_default::SmartDefault;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use strum::{EnumCount as _, VariantArray as _};
 
@@ -37,26 +38,15 @@ const SECOND: Duration = Duration::from_secs(1);
 type StatementDigest = [u8; 32];
 
 /// What is known of signatures, across generations of the policy.
-#[derive(Debug)]
+#[derive(Debug, SmartDefault)]
 pub(super) struct SignatureMemory {
-    results: QuickCache<StatementDigest, bool, UnitWeighter, DefaultHashBuilder>,
+    #[default(Cache::new(REMEMBERED))]
+    results: Cache<StatementDigest, bool>,
     budget: Mutex<VerifyBudget>,
     counts: [AtomicU64; SignatureOutcomeKind::COUNT],
-    /// Whether it was told that the budget was used up.
-    has_told: AtomicBool,
-}
-
-impl Default for SignatureMemory {
-    fn default() -> Self {
-        let (state, lifecycle) = (DefaultHashBuilder::default(), DefaultLifecycle::default());
-        let capacity = REMEMBERED as u64;
-        Self {
-            results: QuickCache::with(REMEMBERED, capacity, UnitWeighter, state, lifecycle),
-            budget: Mutex::default(),
-            counts: Default::default(),
-            has_told: AtomicBool::default(),
-        }
-    }
+    /// Tells that the budget was used up.
+    #[default(Once::new())]
+    told: Once,
 }
 
 impl SignatureMemory {
@@ -82,13 +72,13 @@ impl SignatureMemory {
     ) -> Result<(), SignatureFault> {
         let network = address.map(|address| Network::around(address, 24, 48));
         if !self.budget.lock().admits(network, Instant::now()) {
-            if !self.has_told.swap(true, Ordering::Relaxed) {
+            self.told.call_once(|| {
                 tracing::warn!(
                     client = address.map(tracing::field::display),
                     "too many signatures in a second, or too many wrong ones of one network: the rest count as unsigned, \
                      and as `unverified` in robots_gateway_signatures_total"
                 );
-            }
+            });
             return Err(SignatureFault::TooMuchWork);
         }
         let result = statement.base().and_then(|base| {

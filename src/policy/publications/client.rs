@@ -7,17 +7,13 @@
 //! A set is believed by its certificate. A signature of the answer would add nothing: whoever could alter the answer could
 //! leave it out.
 
-use super::kind::{PublishedFile, PublishedKind};
+use super::kind::{KEYS_TYPE, PublishedFile, PublishedKind};
 use crate::config::Config;
 use crate::config::ranges::file_name;
 use crate::policy::certificates::read_certificates;
-use crate::policy::fetched::{
-    FetchAnswer, FetchHead, FetchRules, FetchTime, FetchedCopy, Validators, retry_after,
-};
+use crate::policy::fetched::{FetchAnswer, FetchHead, FetchedFrom, Validators, retry_after};
 use crate::policy::proof::is_public;
-use crate::record::replace_file;
 use http::header;
-use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 use ureq::http::{Response, Uri};
@@ -43,9 +39,7 @@ const KEY_PATIENCE: Duration = Duration::from_secs(10);
 /// Who asks publishers, or a mirror in their stead.
 #[derive(Debug)]
 pub struct PublicationClient {
-    agent: ureq::Agent,
-    key_agent: ureq::Agent,
-    catalogue_agent: ureq::Agent,
+    tls: TlsConfig,
     mirror: Option<String>,
 }
 
@@ -68,28 +62,8 @@ impl PublicationClient {
     /// # Errors
     /// When the certificates that the configuration names cannot be read.
     pub fn new(config: &Config, mirror: Option<String>) -> Result<Self, String> {
-        let mirror = mirror.or_else(|| config.verify.mirror.clone());
-        let is_plain = |url: Option<&str>| url.is_some_and(|url| url.starts_with("http://"));
-        let certificates = TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build();
-        // Plain HTTP is for what is near by, and must not lead away from it.
-        let options = |patience, is_plain: bool, redirects| {
-            ureq::Agent::config_builder()
-                .timeout_global(Some(patience))
-                .timeout_connect(Some(CONNECT))
-                .https_only(!is_plain)
-                .max_redirects(if is_plain { 0 } else { redirects })
-                .tls_config(certificates.clone())
-                .http_status_as_error(false)
-                .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
-                .build()
-        };
-        let is_plain_mirror = is_plain(mirror.as_deref());
-        let agent = options(PATIENCE, is_plain_mirror, REDIRECTS).into();
-        let resolver = PublicResolver { is_for_anybody: mirror.is_some(), inner: DefaultResolver::default() };
-        let key_options = options(KEY_PATIENCE, is_plain_mirror, 0);
-        let key_agent = ureq::Agent::with_parts(key_options, DefaultConnector::new(), resolver);
-        let catalogue_agent = options(PATIENCE, is_plain(config.catalogue.url.as_deref()), REDIRECTS).into();
-        Ok(Self { agent, key_agent, catalogue_agent, mirror })
+        let tls = TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build();
+        Ok(Self { tls, mirror: mirror.or_else(|| config.verify.mirror.clone()) })
     }
 
     /// Fetches what is published, and keeps it; what went wrong is noted beside it.
@@ -106,56 +80,61 @@ impl PublicationClient {
         publication: &PublishedFile,
         now: SystemTime,
     ) -> (FetchHead, Result<Refreshed, String>) {
-        let kind = publication.kind;
+        let (kind, url) = (publication.kind, &publication.url);
         let mut copy = publication.copy();
-        let is_fresh = |heard: FetchTime| now.duration_since(heard.time).is_ok_and(|age| age < HOUR);
-        let is_known = copy.validators().is_some() && copy.head.heard().is_some_and(is_fresh);
-        if self.mirror.is_none() && kind == PublishedKind::Ranges && is_known {
+        let age = copy.validators().and_then(|_| copy.head.age(now));
+        if self.mirror.is_none() && kind == PublishedKind::Ranges && age.is_some_and(|age| age < HOUR) {
             return (copy.head, Ok(Refreshed::Unchanged));
         }
-        let mut answer = self.fetch(kind, &publication.url, copy.validators());
+        let answer = self.fetch(kind, url, copy.validators());
         let is_absent =
             self.mirror.is_some() && kind != PublishedKind::Ranges && answer == FetchAnswer::None(404);
-        let mut signature = Vec::new();
-        if matches!((kind, &answer), (PublishedKind::Catalogue(_), FetchAnswer::File { .. })) {
-            let url = format!("{}.sig", publication.url);
-            match self.fetch(kind, &url, None) {
-                FetchAnswer::File { bytes, .. } => signature = bytes,
-                _ => answer = failed(format!("its signature, {url}, could not be fetched"), None),
-            }
-        }
-        let accept = |bytes: &[u8], present: Option<&[u8]>| publication.accept(bytes, &signature, present);
-        let rules = FetchRules { who: "the publisher", accept: &accept, gone_after: None, kept_for: None };
-        copy.head.source = publication.source();
-        let is_new = copy.apply(answer, &rules, now.into());
+        let signature = || match self.fetch(kind, &format!("{url}.sig"), None) {
+            FetchAnswer::File { bytes, .. } => Ok(bytes),
+            _ => Err(format!("its signature, {url}.sig, could not be fetched")),
+        };
+        let answer = answer.checked(|bytes| publication.accept(bytes, copy.bytes.as_deref(), signature));
+        copy.head.source = url.to_string();
+        let is_new = copy.apply(answer, FetchedFrom::Publisher, now.into());
         if is_absent {
             copy.head.error = None;
         }
-        let result = copy.head.error.clone().map_or(Ok(()), Err);
-        let written = publication.write(&copy, is_new);
+        let written = copy.write(&publication.path, is_new);
         let written = written.map_err(|error| format!("cannot be written: {error}"));
         let done = match (is_absent, is_new) {
             (true, _) => Refreshed::Absent,
             (false, true) => Refreshed::Replaced,
             (false, false) => Refreshed::Unchanged,
         };
-        (copy.head, result.and(written).map(|()| done))
+        let result = copy.head.error.clone().map_or(Ok(done), Err);
+        (copy.head, result.and_then(|done| written.map(|()| done)))
+    }
+
+    /// Who asks for a kind of what is published at this address.
+    fn agent(&self, kind: PublishedKind, address: &str) -> ureq::Agent {
+        let (is_keys, is_plain) = (kind == PublishedKind::Keys, address.starts_with("http://"));
+        let options = ureq::Agent::config_builder()
+            .timeout_global(Some(if is_keys { KEY_PATIENCE } else { PATIENCE }))
+            .timeout_connect(Some(CONNECT))
+            // Plain HTTP is for what is near by, and must not lead away from it.
+            .https_only(!is_plain)
+            .max_redirects(if is_plain || is_keys { 0 } else { REDIRECTS })
+            .tls_config(self.tls.clone())
+            .http_status_as_error(false)
+            .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let is_for_anybody = !is_keys || self.mirror.is_some();
+        let resolver = PublicResolver { is_for_anybody, inner: DefaultResolver::default() };
+        ureq::Agent::with_parts(options, DefaultConnector::new(), resolver)
     }
 
     /// What the publisher says now.
     fn fetch(&self, kind: PublishedKind, url: &str, known: Option<&Validators>) -> FetchAnswer {
-        let agent = match kind {
-            PublishedKind::Ranges | PublishedKind::Card => &self.agent,
-            PublishedKind::Keys => &self.key_agent,
-            PublishedKind::Catalogue(_) => &self.catalogue_agent,
-        };
-        let mut request = agent.get(self.address(kind, url)).header(header::ACCEPT, kind.accepted());
-        let known = [
-            (header::IF_NONE_MATCH, known.and_then(|known| known.etag.as_ref())),
-            (header::IF_MODIFIED_SINCE, known.and_then(|known| known.modified.as_ref())),
-        ];
-        for (field, value) in known {
-            request = value.into_iter().fold(request, |request, value| request.header(&field, value));
+        let address = self.address(kind, url);
+        let accepted = if kind == PublishedKind::Keys { KEYS_TYPE } else { "*/*" };
+        let mut request = self.agent(kind, &address).get(address).header(header::ACCEPT, accepted);
+        for (field, value) in known.into_iter().flat_map(Validators::fields) {
+            request = request.header(field, value);
         }
         let mut answer = match request.call() {
             Ok(answer) => answer,
@@ -175,12 +154,9 @@ impl PublicationClient {
         if let Err(why) = kind.check_media_type(&media_type, self.mirror.is_some()) {
             return failed(why, None);
         }
-        let validators = Validators {
-            etag: field(&answer, &header::ETAG),
-            modified: field(&answer, &header::LAST_MODIFIED),
-        };
+        let (etag, modified) = (field(&answer, &header::ETAG), field(&answer, &header::LAST_MODIFIED));
         match answer.body_mut().with_config().limit(kind.largest()).read_to_vec() {
-            Ok(bytes) => FetchAnswer::File { bytes, validators },
+            Ok(bytes) => FetchAnswer::File { bytes, validators: Validators { etag, modified } },
             Err(ureq::Error::BodyExceedsLimit(most)) => failed(format!("has more than {most} bytes"), None),
             Err(error) => failed(error.to_string(), None),
         }
@@ -195,20 +171,6 @@ impl PublicationClient {
             (_, None) => {
                 url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"))
             }
-        }
-    }
-}
-
-impl PublishedFile {
-    fn write(&self, copy: &FetchedCopy, is_new: bool) -> io::Result<()> {
-        if matches!(self.kind, PublishedKind::Catalogue(_)) {
-            return copy.write(&self.path);
-        }
-        // First the head: of bytes that it was not written for, it says nothing.
-        copy.head.write(&self.path)?;
-        match copy.bytes() {
-            Some(bytes) if is_new => replace_file(&self.path, bytes),
-            _ => Ok(()),
         }
     }
 }

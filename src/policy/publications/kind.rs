@@ -1,12 +1,12 @@
 //! The kinds of what is published, and by which rules each is fit.
 
 use crate::config::ranges::{self, file_name};
-use crate::config::{Config, ConfigError, catalogue, reading};
+use crate::config::{Config, ConfigError, catalogue};
 use crate::identify::signature::has_signed_file;
 use crate::identify::{Catalogue, Identifier};
-use crate::policy::fetched::{FetchHead, FetchedCopy};
-use crate::policy::proof::{Evidence, KeyDirectories, KeySet, LARGEST_KEYS, LARGEST_LIST};
-use crate::record::{beside, replace_file};
+use crate::policy::fetched::FetchedCopy;
+use crate::policy::proof::{Evidence, KeySet, LARGEST_KEYS, LARGEST_LIST, key_folder};
+use crate::record::{beside, hexadecimal, replace_file};
 use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
 use base64::Engine as _;
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 /// More than any catalogue has.
 const LARGEST_CATALOGUE: u64 = 8 * 1024 * 1024;
 
-const KEYS_TYPE: &str = "application/http-message-signatures-directory+json";
+pub(super) const KEYS_TYPE: &str = "application/http-message-signatures-directory+json";
 
 /// Media types by which a directory may come. Some are published by servers that know no other name for JSON.
 const KEYS_TYPES: [&str; 3] = [KEYS_TYPE, "application/jwk-set+json", "application/json"];
@@ -70,14 +70,6 @@ impl PublishedKind {
         }
     }
 
-    /// What is asked for.
-    pub(super) const fn accepted(self) -> &'static str {
-        match self {
-            Self::Ranges | Self::Card | Self::Catalogue(_) => "*/*",
-            Self::Keys => KEYS_TYPE,
-        }
-    }
-
     /// Whether an answer may be of this media type.
     pub(super) fn check_media_type(self, media_type: &str, is_mirror: bool) -> Result<(), String> {
         if self != Self::Keys {
@@ -96,7 +88,7 @@ impl PublishedKind {
 impl PublishedFile {
     /// The catalogue, where one is to be fetched; then all that the catalogue in force names: cards, lists, keys.
     pub fn all(config: &Config, catalogue: &Catalogue) -> Vec<Self> {
-        let (lists, keys) = (Evidence::folder(config), KeyDirectories::folder(config));
+        let (lists, keys) = (Evidence::folder(config), key_folder(config));
         let mut all: Vec<Self> = Self::catalogue(config).into_iter().collect();
         for crawler in catalogue.crawlers() {
             let card = crawler.card.iter().map(|card| (PublishedKind::Card, &*card.url, card.path.clone()));
@@ -115,28 +107,16 @@ impl PublishedFile {
         all
     }
 
-    /// The catalogue, where one is to be fetched.
-    fn catalogue(config: &Config) -> Option<Self> {
-        let (url, key) = config.catalogue.published()?;
-        let path = config.state_dir.join("catalogue").join(file_name(url));
+    /// The catalogue, where one is to be fetched. What another key has signed is another catalogue.
+    pub(in crate::policy) fn catalogue(config: &Config) -> Option<Self> {
+        let (url, key) = config.catalogue.url.as_deref().zip(config.catalogue.public_key)?;
+        let path = config.state_dir.join("catalogue").join(hexadecimal(&key)).join(file_name(url));
         Some(Self { kind: PublishedKind::Catalogue(key), url: url.into(), crawlers: Vec::new(), path })
-    }
-
-    /// What its head says where it is from. What another key has signed is another catalogue.
-    pub(super) fn source(&self) -> String {
-        match self.kind {
-            PublishedKind::Catalogue(key) => format!("{} {}", self.url, STANDARD.encode(key)),
-            _ => self.url.to_string(),
-        }
     }
 
     /// What is kept of it, with its head.
     pub(super) fn copy(&self) -> FetchedCopy {
-        if matches!(self.kind, PublishedKind::Catalogue(_)) {
-            return FetchedCopy::read(&self.path, &self.source());
-        }
-        let present = reading::read(&self.path, self.kind.largest()).ok().map(|read| read.bytes);
-        FetchedCopy::of(present, FetchHead::read(&self.path))
+        FetchedCopy::read(&self.path, self.kind.largest()).unwrap_or_default()
     }
 
     /// How many ranges, keys or crawlers of a catalogue lie there now, where anything does, and how long ago its publisher
@@ -151,18 +131,18 @@ impl PublishedFile {
                 Some(String::from_utf8_lossy(bytes).matches("[[crawler]]").count())
             }
         };
-        (copy.bytes().and_then(count), copy.head.age(now))
+        (copy.bytes.as_deref().and_then(count), copy.head.age(now))
     }
 
-    /// Whether `bytes`, with what was fetched as their signature, may take the place of those that are there.
+    /// Whether `bytes`, with what is fetched as their signature, may take the place of those that are there.
     pub(super) fn accept(
         &self,
         bytes: &[u8],
-        signature: &[u8],
         present: Option<&[u8]>,
+        signature: impl FnOnce() -> Result<Vec<u8>, String>,
     ) -> Result<(), String> {
         match self.kind {
-            PublishedKind::Catalogue(key) => accept_catalogue(&self.path, bytes, signature, &key),
+            PublishedKind::Catalogue(key) => accept_catalogue(&self.path, bytes, &signature()?, &key),
             PublishedKind::Ranges => accept_ranges(&self.path, bytes, present),
             PublishedKind::Keys => accept_keys(&self.path, bytes),
             PublishedKind::Card => catalogue::parse_card(bytes).map(drop),
@@ -173,13 +153,7 @@ impl PublishedFile {
 /// The text of the published catalogue, as last fetched and found good, and where it lies.
 pub(in crate::policy) fn published_catalogue(config: &Config) -> Option<(String, PathBuf)> {
     let publication = PublishedFile::catalogue(config)?;
-    let text = publication.copy().bytes().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok())?;
-    Some((text, publication.path))
-}
-
-/// The file of the published catalogue, where one is to be fetched.
-pub(in crate::policy) fn catalogue_path(config: &Config) -> Option<PathBuf> {
-    PublishedFile::catalogue(config).map(|publication| publication.path)
+    Some((String::from_utf8(publication.copy().bytes?).ok()?, publication.path))
 }
 
 fn accept_catalogue(path: &Path, bytes: &[u8], signature: &[u8], key: &[u8; 32]) -> Result<(), String> {
@@ -190,16 +164,15 @@ fn accept_catalogue(path: &Path, bytes: &[u8], signature: &[u8], key: &[u8; 32])
     }
     let text = std::str::from_utf8(bytes).map_err(|_| "is no UTF-8".to_owned())?;
     // What cards say is asked when it is put in force: beside it none lie.
-    let knowledge = catalogue::merge(text, path, path)
+    let knowledge = catalogue::extend(catalogue::bundled(), text, path, Some(path))
         .map_err(|faults| faults.first().map(fault_of).unwrap_or_default())?;
-    Identifier::new(knowledge).map(drop).map_err(|error| error.to_string())
+    Identifier::new(knowledge).map(drop).map_err(str::to_owned)
 }
 
 fn accept_ranges(path: &Path, bytes: &[u8], present: Option<&[u8]>) -> Result<(), String> {
     let read = ranges::parse(path, bytes).map_err(|fault| fault_of(&fault))?;
     let old = present.and_then(|present| ranges::parse(path, present).ok());
-    let lost = old.and_then(|old| set_aside(path, bytes, &old.networks, &read.networks));
-    lost.map_or(Ok(()), Err)
+    old.and_then(|old| set_aside(path, bytes, &old.networks, &read.networks)).map_or(Ok(()), Err)
 }
 
 fn accept_keys(path: &Path, bytes: &[u8]) -> Result<(), String> {
@@ -221,11 +194,8 @@ fn accept_keys(path: &Path, bytes: &[u8]) -> Result<(), String> {
 /// what it holds must not be guessed at.
 fn newer_version(media_type: &str) -> Option<&str> {
     let (kind, parameters) = media_type.split_once(';')?;
-    let is_version = |parameter: &str| {
-        parameter.trim().split_once('=').as_ref().is_some_and(|(name, _)| *name == "version")
-    };
-    let parameter = parameters.split(';').find(|parameter| is_version(parameter))?;
-    let version = parameter.trim().split_once('=')?.1.trim_matches('"');
+    let version = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("version="))?;
+    let version = version.trim_matches('"');
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     let is_newer = major.is_none_or(|major| major > 1);
     (kind.trim().eq_ignore_ascii_case("application/jafar+json") && is_newer).then_some(version)

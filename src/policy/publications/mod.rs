@@ -7,6 +7,6 @@ mod kind;
 mod timer;
 
 pub use client::{PublicationClient, Refreshed, root_certs};
+pub(super) use kind::published_catalogue;
 pub use kind::{PublishedFile, PublishedKind};
-pub(super) use kind::{catalogue_path, published_catalogue};
 pub use timer::refresh_regularly;

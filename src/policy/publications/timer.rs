@@ -85,23 +85,6 @@ impl PublishedKind {
     }
 }
 
-impl PublishedFile {
-    /// How old what is kept is, where anything is.
-    fn age(&self, policy: &Policy, now: SystemTime) -> Option<Duration> {
-        let evidence = &policy.evidence;
-        match self.kind {
-            PublishedKind::Ranges => {
-                let source = evidence.sources.iter().find(|source| source.path == self.path)?;
-                source.list.as_ref().map(|list| list.age(now))
-            }
-            PublishedKind::Keys => {
-                evidence.directories.all().into_iter().find(|own| own.path == self.path)?.age(now)
-            }
-            PublishedKind::Card | PublishedKind::Catalogue(_) => self.copy().head.age(now),
-        }
-    }
-}
-
 impl Timer {
     /// Does what is due at `now`.
     fn check(&mut self, policy: &Policy, now: SystemTime) {
@@ -109,7 +92,7 @@ impl Timer {
         // What was fetched a moment ago is young in a later policy.
         if !self.fetch(policy, &all, now) {
             for one in &all {
-                self.tell_of_old(one, one.age(policy, now));
+                self.tell_of_old(one, policy, now);
             }
         }
     }
@@ -128,9 +111,7 @@ impl Timer {
         let is_due = |one: &&PublishedFile| {
             let Some(schedule) = one.kind.schedule(&policy.config) else { return false };
             let may_ask = |head: &FetchHead| head.may_ask(schedule, now.into());
-            one.age(policy, now).is_none_or(|age| age >= schedule.every)
-                && may_ask(&one.copy().head)
-                && self.heads.get(&one.url).is_none_or(may_ask)
+            may_ask(&FetchHead::read(&one.path)) && self.heads.get(&one.url).is_none_or(may_ask)
         };
         let due: Vec<&PublishedFile> = all.iter().filter(is_due).collect();
         if due.is_empty() {
@@ -152,9 +133,12 @@ impl Timer {
         true
     }
 
-    fn tell_of_old(&mut self, publication: &PublishedFile, age: Option<Duration>) {
+    fn tell_of_old(&mut self, publication: &PublishedFile, policy: &Policy, now: SystemTime) {
         let (old, why) = publication.kind.old();
-        let is_old = age.is_some_and(|age| age >= old);
+        let source = policy.evidence.sources.iter().find(|source| source.path == publication.path);
+        let as_of = source.and_then(|source| Some(source.list.as_ref()?.as_of));
+        let as_of = as_of.or_else(|| publication.copy().as_of());
+        let is_old = as_of.and_then(|as_of| now.duration_since(as_of).ok()).is_some_and(|age| age >= old);
         let trouble =
             is_old.then(|| format!("{why}: run `gatewayctl crawlers refresh`, or set `[verify] refresh`"));
         self.teller.tell("age", &publication.url, trouble);

@@ -6,18 +6,24 @@
 
 use super::ask::{OriginAnswer, ask};
 use crate::config::{OriginUrl, RobotsUrl};
-use crate::policy::{FETCH_MARKER, FetchAnswer, Policy, Reloader, Site, Validators, detached, retry_after};
+use crate::policy::{
+    FETCH_MARKER, FetchAnswer, OWN_FETCH, Policy, Reloader, Site, Upstreams, Validators, retry_after,
+};
 use crate::proxy::pool::OriginConnections;
 use crate::request::host;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::spawn_blocking;
 use url::{Position, Url};
 
 /// How often it is looked whether one is due.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// The same before the first client is served.
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// How many origins are asked at once.
 const AT_ONCE: usize = 32;
@@ -35,95 +41,64 @@ const REDIRECTS: usize = 5;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Fetches what is due, for as long as the gateway runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fetcher {
     reloader: Arc<Reloader>,
     connections: Arc<OriginConnections>,
-    asking: JoinSet<(String, FetchAnswer)>,
-    /// What came, and was not taken yet.
-    answers: Vec<(String, FetchAnswer)>,
-    /// Whether something new is not in force yet.
-    is_behind: bool,
 }
 
 impl Fetcher {
     pub(crate) fn new(reloader: Arc<Reloader>) -> Self {
-        let connections = Arc::new(OriginConnections::new(0));
-        Self { reloader, connections, asking: JoinSet::new(), answers: Vec::new(), is_behind: false }
+        Self { reloader, connections: Arc::new(OriginConnections::new(0)) }
     }
 
     /// Asks for what is unknown before the first client is served, as far as that comes soon.
-    pub(crate) async fn begin(&mut self) {
+    pub(crate) async fn begin(&self) {
         let all = async {
-            loop {
-                self.ask();
-                if self.asking.is_empty() {
-                    return;
-                }
-                self.take().await;
+            while self.ask() {
+                tokio::time::sleep(MOMENT).await;
+                self.put_in_force().await;
             }
         };
         let _ = tokio::time::timeout(FIRST, all).await;
     }
 
     /// Goes on asking until the gateway stops.
-    pub(crate) async fn go_on(mut self, mut stopped: watch::Receiver<bool>) {
+    pub(crate) async fn go_on(self, mut stopped: watch::Receiver<bool>) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
                 _ = stopped.wait_for(|stop| *stop) => return,
             }
             self.ask();
-            if !self.asking.is_empty() || self.is_behind {
-                self.take().await;
-            }
+            self.put_in_force().await;
         }
     }
 
-    /// Begins as many fetches as are due and have room.
-    fn ask(&mut self) {
+    /// Begins as many fetches as are due and have room. Whether anything is asked for now, or new.
+    fn ask(&self) -> bool {
         let policy = self.reloader.current();
-        for (name, validators) in
-            self.reloader.origin_files.take_due(AT_ONCE - self.asking.len().min(AT_ONCE))
-        {
-            let (policy, connections) = (Arc::clone(&policy), Arc::clone(&self.connections));
-            self.asking.spawn(async move {
-                let site = policy.sites().iter().find(|site| site.config.name == name);
-                let Some(site) = site else { return (name, failed("the site is not in force yet")) };
-                let fetched =
-                    tokio::time::timeout(PATIENCE, fetch(&policy, site, validators.as_ref(), &connections));
+        let files = &self.reloader.origin_files;
+        for (name, validators) in files.take_due(AT_ONCE) {
+            let (own, policy) = (self.clone(), Arc::clone(&policy));
+            tokio::spawn(async move {
+                let fetched = fetch(&policy, &name, validators.as_ref(), &own.connections);
+                let answer = tokio::time::timeout(PATIENCE, fetched).await;
                 let answer =
-                    fetched.await.unwrap_or_else(|_| failed("the origin did not answer within 10 s"));
-                (name, answer)
+                    answer.unwrap_or_else(|_| Err("the origin did not answer within 10 s".to_owned()));
+                let answer = answer.unwrap_or_else(failed);
+                spawn_blocking(move || own.reloader.origin_files.record_answer(&policy, &name, answer)).await
             });
         }
+        files.are_asked() || files.has_news.load(Ordering::Relaxed)
     }
 
-    /// Takes the answers that come within a moment: what is new is put in force together. None is lost if this is dropped.
-    async fn take(&mut self) {
-        let moment = tokio::time::sleep(LOOK);
-        tokio::pin!(moment);
-        loop {
-            tokio::select! {
-                answer = self.asking.join_next() => match answer {
-                    Some(answer) => {
-                        self.answers.extend(answer.ok());
-                        // To put in force what is new takes the longer, the more sites there are.
-                        self.ask();
-                    }
-                    None => break,
-                },
-                () = &mut moment => break,
-            }
+    /// Puts in force what has come since the last time. What comes meanwhile is put in force together.
+    async fn put_in_force(&self) {
+        if self.reloader.origin_files.has_news.load(Ordering::Relaxed) {
+            let reloader = Arc::clone(&self.reloader);
+            let _ = spawn_blocking(move || reloader.take_origin_news()).await;
         }
-        if self.answers.is_empty() && !self.is_behind {
-            return;
-        }
-        let (reloader, policy) = (Arc::clone(&self.reloader), self.reloader.current());
-        let (answers, is_behind) = (std::mem::take(&mut self.answers), self.is_behind);
-        self.is_behind = true;
-        let taken = spawn_blocking(move || reloader.take_origin_answers(&policy, answers, is_behind));
-        self.is_behind = !taken.await.unwrap_or(true);
     }
 }
 
@@ -134,51 +109,38 @@ fn failed(why: impl Into<String>) -> FetchAnswer {
 /// Asks the origin of a site, or the place that is named in its stead.
 async fn fetch(
     policy: &Policy,
-    site: &Site,
+    name: &str,
     validators: Option<&Validators>,
     connections: &OriginConnections,
-) -> FetchAnswer {
-    let Some(from) = site.config.robots.origin() else { return failed("the site has a file of its own") };
-    let elsewhere = match &from.url {
-        None => None,
-        Some(url) => {
-            let origin = url.server.clone();
-            match spawn_blocking(move || detached(&origin)).await {
-                Ok(Ok(server)) => Some((server, url)),
-                Ok(Err(error)) => return failed(format!("{} cannot be resolved: {error}", url.server)),
-                Err(_) => return failed("the name could not be resolved"),
-            }
-        }
-    };
+) -> Result<FetchAnswer, String> {
+    let site = policy.named(name).ok_or("the site is not in force yet")?;
+    let url = site.config.robots.origin().ok_or("the site has a file of its own")?.url.as_ref();
     // Whom the operator trusts for the origin says nothing of another place.
-    let plain = elsewhere.as_ref().map(|_| site.origin.without_ca());
-    let origin = plain.as_ref().unwrap_or(&site.origin);
-    let server = match &elsewhere {
-        Some((server, _)) => server,
-        None => match site.origin.next(&[]).and_then(|at| site.origin.servers.get(at)) {
-            Some(server) => server,
-            None => return failed("the origin has no server"),
-        },
+    let elsewhere = match url.map(|url| url.server.clone()) {
+        Some(server) => {
+            let timeouts = site.origin.timeouts;
+            let found = spawn_blocking(move || Upstreams::resolved(&server, &timeouts)).await;
+            Some(found.map_err(|_| "the name could not be resolved")??)
+        }
+        None => None,
     };
-    let url = elsewhere.as_ref().map(|(_, url)| *url);
-    let Some(mut step) = first_step(policy, site, url, &server.server.url) else {
-        return failed("the origin's name can be no part of a URL");
-    };
+    let origin = elsewhere.as_ref().unwrap_or(&site.origin);
+    let server = origin.next(&[]).and_then(|at| origin.servers.get(at)).ok_or("the origin has no server")?;
+    let step = first_step(policy, site, url, &server.server.url);
+    let mut step = step.ok_or("the origin's name can be no part of a URL")?;
     for _ in 0..=REDIRECTS {
-        let head = request(policy, &step, validators);
-        match ask(connections, (origin, server), head, MOST_BYTES).await {
-            Ok(answer) if answer.is_too_long() => {
-                return failed("the origin serves more than 16 MiB as robots.txt");
-            }
-            Ok(answer) => match followed(&answer, &step, site) {
-                Some(Ok(next)) => step = next,
-                Some(Err(why)) => return failed(why),
-                None => return meaning(answer),
-            },
-            Err(fault) => return failed(format!("the origin {}: {}", server.server.url, fault.cause())),
+        let answer = ask(connections, (origin, server), request(&step, validators), MOST_BYTES).await;
+        let answer =
+            answer.map_err(|fault| format!("the origin {}: {}", server.server.url, fault.cause()))?;
+        if answer.is_too_long() {
+            return Err("the origin serves more than 16 MiB as robots.txt".to_owned());
+        }
+        match followed(&answer, &step, site)? {
+            Some(next) => step = next,
+            None => return Ok(meaning(answer)),
         }
     }
-    failed(format!("the origin redirects more than {REDIRECTS} times"))
+    Err(format!("the origin redirects more than {REDIRECTS} times"))
 }
 
 /// Where the first request of a fetch goes: to the robots.txt of the site, under the scheme that clients use.
@@ -195,26 +157,25 @@ fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &Or
     Url::parse(&format!("{scheme}://{host}{path}")).ok()
 }
 
-/// Where an answer sends on; why one may not go there.
-fn followed(answer: &OriginAnswer, step: &Url, site: &Site) -> Option<Result<Url, String>> {
+/// Where an answer sends on, if it does; why one may not go there.
+fn followed(answer: &OriginAnswer, step: &Url, site: &Site) -> Result<Option<Url>, String> {
     if !matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
-        return None;
+        return Ok(None);
     }
-    let Some(location) = answer.text("location") else {
-        return Some(Err(format!("the origin answers {} without a place to go", answer.status)));
-    };
+    let location = answer.text("location");
+    let location =
+        location.ok_or_else(|| format!("the origin answers {} without a place to go", answer.status))?;
     let next = step.join(location).ok().filter(|next| matches!(next.scheme(), "http" | "https"));
-    let Some(next) = next else {
-        return Some(Err(format!("the origin redirects to `{location}`, which is no page of the web")));
-    };
+    let next =
+        next.ok_or_else(|| format!("the origin redirects to `{location}`, which is no page of the web"))?;
     let name = host::normalise(next.host_str().unwrap_or_default());
     let is_ours =
         next.host_str() == step.host_str() || site.config.hosts.iter().any(|pattern| pattern.admits(&name));
     if !is_ours {
         let host = &next[Position::BeforeHost..Position::AfterPort];
-        return Some(Err(format!("the origin redirects to another host, `{host}`, which is not asked")));
+        return Err(format!("the origin redirects to another host, `{host}`, which is not asked"));
     }
-    Some(Ok(next))
+    Ok(Some(next))
 }
 
 fn meaning(answer: OriginAnswer) -> FetchAnswer {
@@ -223,9 +184,11 @@ fn meaning(answer: OriginAnswer) -> FetchAnswer {
             "the origin leads back to this gateway: its own robots.txt is not taken for the origin's",
         );
     }
+    let is_plain =
+        answer.text("content-encoding").is_none_or(|coding| coding.eq_ignore_ascii_case("identity"));
     match answer.status {
         304 => FetchAnswer::NotModified,
-        200..=299 if is_coded(&answer) => failed(
+        200..=299 if !is_plain => failed(
             "the origin compresses its robots.txt though it was asked not to (Accept-Encoding: identity)",
         ),
         200..=299 => {
@@ -244,11 +207,7 @@ fn meaning(answer: OriginAnswer) -> FetchAnswer {
     }
 }
 
-fn is_coded(answer: &OriginAnswer) -> bool {
-    answer.text("content-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"))
-}
-
-fn request(policy: &Policy, step: &Url, validators: Option<&Validators>) -> String {
+fn request(step: &Url, validators: Option<&Validators>) -> String {
     let (scheme, host) = (step.scheme(), &step[Position::BeforeHost..Position::AfterPort]);
     let path = &step[Position::BeforePath..Position::AfterQuery];
     let mut text = format!(
@@ -256,18 +215,12 @@ fn request(policy: &Policy, step: &Url, validators: Option<&Validators>) -> Stri
          Accept-Encoding: identity\r\nX-Forwarded-Proto: {scheme}\r\nX-Forwarded-Host: {host}\r\n\
          {FETCH_MARKER}: {}\r\nConnection: close\r\n",
         env!("CARGO_PKG_VERSION"),
-        &policy.fetch_marker,
+        *OWN_FETCH,
     );
-    let mut field = |name: &str, value: Option<&String>| {
-        if let Some(value) =
-            value.filter(|value| value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()))
-        {
-            // Writing to a `String` cannot fail.
-            let _ = write!(text, "{name}: {value}\r\n");
-        }
-    };
-    field("If-None-Match", validators.and_then(|known| known.etag.as_ref()));
-    field("If-Modified-Since", validators.and_then(|known| known.modified.as_ref()));
+    for (name, value) in validators.into_iter().flat_map(Validators::fields) {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "{name}: {value}\r\n");
+    }
     text.push_str("\r\n");
     text
 }

@@ -4,7 +4,6 @@ use super::ask::ask;
 use crate::config::{HealthCheck, Probe, defaults};
 use crate::policy::{CurrentPolicy, Policy, Site, Upstream};
 use crate::proxy::pool::OriginConnections;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
@@ -13,18 +12,11 @@ use tokio::time::timeout;
 /// How often it is looked what is due.
 const STEP: Duration = Duration::from_millis(100);
 
-/// When a server is due again; a server that left the configuration leaves here too.
-#[derive(Debug, Default)]
-struct DueFetches {
-    servers: HashMap<usize, (Instant, Instant)>,
-}
-
 /// Keeps what is known of the servers of all origins fresh, until the gateway stops.
 pub(crate) async fn watch_origins(current: Arc<CurrentPolicy>, mut stopped: watch::Receiver<bool>) {
     let connections = Arc::new(OriginConnections::new(0));
-    let mut due = DueFetches::default();
     loop {
-        due.serve(&current.get(), &connections);
+        look_after(&current.get(), &connections);
         tokio::select! {
             () = tokio::time::sleep(STEP) => {}
             _ = stopped.wait_for(|stop| *stop) => return,
@@ -32,32 +24,22 @@ pub(crate) async fn watch_origins(current: Arc<CurrentPolicy>, mut stopped: watc
     }
 }
 
-impl DueFetches {
-    /// Starts everything that is due; none of it is waited for.
-    fn serve(&mut self, policy: &Arc<Policy>, connections: &Arc<OriginConnections>) {
-        let now = Instant::now();
-        let mut next = HashMap::new();
-        let of_sites = policy.sites().iter().map(|site| (Some(site), &site.origin));
-        let of_actions = policy.actions.values().filter_map(|set| Some((None, set.servers()?)));
-        let all = of_sites.chain(of_actions);
-        for (site, server) in all.flat_map(|(site, origin)| origin.servers.iter().map(move |one| (site, one)))
-        {
-            let key = Arc::as_ptr(server) as usize;
-            let first = (now + defaults::RESOLVE_INTERVAL, now);
-            let (mut resolve, mut ask) = self.servers.get(&key).copied().unwrap_or(first);
-            if server.has_name() && resolve <= now {
-                resolve = now + defaults::RESOLVE_INTERVAL;
-                let (server, site) = (Arc::clone(server), site.map(|site| site.config.name.clone()));
-                tokio::task::spawn_blocking(move || resolved(&server, site.as_deref()));
-            }
-            let check = site.map(|site| (site, &site.config.origin.health));
-            if let Some((site, check)) = check.filter(|(_, check)| check.probe != Probe::Off && ask <= now) {
-                ask = now + check.interval;
-                tokio::spawn(asked(Arc::clone(site), Arc::clone(server), Arc::clone(connections)));
-            }
-            next.insert(key, (resolve, ask));
+/// Starts everything that is due; none of it is waited for.
+fn look_after(policy: &Policy, connections: &Arc<OriginConnections>) {
+    let now = Instant::now();
+    let all = policy.origins();
+    for (site, server) in all.flat_map(|(site, origin)| origin.servers.iter().map(move |one| (site, one))) {
+        let (resolve, ask) = &mut *server.due.lock();
+        if server.has_name() && *resolve <= now {
+            *resolve = now + defaults::RESOLVE_INTERVAL;
+            let (server, site) = (Arc::clone(server), site.map(|site| site.config.name.clone()));
+            tokio::task::spawn_blocking(move || resolved(&server, site.as_deref()));
         }
-        self.servers = next;
+        let check = site.map(|site| (site, &site.config.origin.health));
+        if let Some((site, check)) = check.filter(|(_, check)| check.probe != Probe::Off && *ask <= now) {
+            *ask = now + check.interval;
+            tokio::spawn(asked(Arc::clone(site), Arc::clone(server), Arc::clone(connections)));
+        }
     }
 }
 
@@ -65,7 +47,7 @@ fn resolved(server: &Upstream, site: Option<&str>) {
     let url = &server.server.url;
     match server.resolve() {
         Ok(true) => {
-            tracing::info!(site, addresses = ?**server.addresses(), "the origin {url} has other addresses now");
+            tracing::info!(site, addresses = ?**server.addresses.load(), "the origin {url} has other addresses now");
         }
         Ok(false) => {}
         Err(error) => {

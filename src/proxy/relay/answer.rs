@@ -3,7 +3,7 @@
 use super::{Answer, ExchangeFailure, LARGE_PIECE, PIECE, Relay, RelayRequest, SentFraming};
 use crate::gateway::date;
 use crate::http::head::{AnswerHead, InterimAnswers};
-use crate::http::{Body, BodyReader, HttpVersion, ResponseWriter, push_chunk};
+use crate::http::{Body, BodyReader, HttpVersion, begin_head, end_head, push_chunk, push_field};
 use crate::proxy::client::ExchangeClient;
 use crate::proxy::fault::OriginFault;
 use crate::proxy::pool::OriginConnection;
@@ -129,7 +129,11 @@ impl<C: ExchangeClient> Relay<'_, C> {
         // HTTP/1.0 knows no transfer codings: such a body ends with the connection (RFC 9112 §6.1). HTTP/2 needs none.
         let can_chunk = self.request.head.version == HttpVersion::Http11;
         let has_length = !matches!(body, Body::UnknownLength | Body::UntilClose);
-        self.framing = if has_length || !can_chunk { SentFraming::AsItIs } else { SentFraming::Chunks };
+        self.framing = match body {
+            _ if has_length || !can_chunk => SentFraming::Data,
+            Body::UnknownLength if self.request.most == usize::MAX => SentFraming::AsItComes,
+            _ => SentFraming::Chunks,
+        };
         self.progress.keeps_client = self.request.keeps_alive && (has_length || can_chunk);
         self.progress.origin_idle = head.keep_alive_timeout();
         // An origin that does not read such a body takes it for the next request (RFC 9110 §9.3.1, RFC 9112 §11.2).
@@ -143,7 +147,11 @@ impl<C: ExchangeClient> Relay<'_, C> {
             sent.map_err(ExchangeFailure::Client)?;
             self.progress.has_begun = true;
         } else {
-            write_head(&mut self.out, &head, &self.request, self.framing, self.progress.keeps_client);
+            self.out.reserve(length + 256);
+            begin_head(&mut self.out, head.status, head.reason);
+            let put = |name: &[u8], value: &[u8]| push_field(&mut self.out, name, value);
+            put_fields(&head, &self.request, self.framing, put);
+            end_head(&mut self.out, self.progress.keeps_client);
         }
         self.answer = if reader.is_done() { Answer::Over } else { Answer::Body(reader) };
         self.origin.start += length;
@@ -157,27 +165,36 @@ impl<C: ExchangeClient> Relay<'_, C> {
         let before = self.out.len();
         let out = &mut self.out;
         let (mut data_length, left) = (0, self.request.most.saturating_sub(self.progress.sent));
-        // A piece that goes on as it is does so where it lies.
-        let is_one_piece = self.framing == SentFraming::AsItIs && out.is_empty() && *start == 0;
-        let read = reader.read(bytes, |data| {
-            let data = data.get(..left.saturating_sub(data_length)).unwrap_or(data);
-            data_length += data.len();
-            match self.framing {
-                SentFraming::AsItIs if is_one_piece && data.len() == bytes.len() => {}
-                SentFraming::AsItIs => out.extend_from_slice(data),
-                SentFraming::Chunks if data.is_empty() => {}
-                SentFraming::Chunks => push_chunk(out, data),
+        // As long as what goes on is what came, it stays where it lies: so many bytes.
+        let (mut same, mut is_copied) = (0, before > 0 || *start > 0);
+        let read = reader.read_framed(bytes, |piece, is_data| {
+            if !is_data && self.framing != SentFraming::AsItComes {
+                return;
+            }
+            let most = if is_data { left.saturating_sub(data_length) } else { piece.len() };
+            let piece = piece.get(..most).unwrap_or(piece);
+            data_length += if is_data { piece.len() } else { 0 };
+            let lies = bytes.get(same..).unwrap_or_default();
+            if self.framing == SentFraming::Chunks {
+                is_copied = true;
+                push_chunk(out, piece);
+            } else if !is_copied && std::ptr::eq(lies.as_ptr(), piece.as_ptr()) {
+                same += piece.len();
+            } else {
+                out.extend_from_slice(bytes.get(..std::mem::take(&mut same)).unwrap_or_default());
+                is_copied = true;
+                out.extend_from_slice(piece);
             }
         });
-        let count = read.map_err(|_| ExchangeFailure::Origin(OriginFault::Malformed))?;
-        if is_one_piece && data_length == bytes.len() {
+        if same > 0 && same == bytes.len() {
             std::mem::swap(out, buffer);
-            buffer.clear();
         } else {
-            *start += count;
+            out.extend_from_slice(bytes.get(..same).unwrap_or_default());
+            *start += *read.as_ref().unwrap_or(&0);
         }
         self.progress.sent += data_length;
         self.out_body = self.out.len() - before;
+        read.map_err(|_| ExchangeFailure::Origin(OriginFault::Malformed))?;
         let is_cut = self.progress.sent >= self.request.most && !reader.is_done();
         self.progress.keeps_origin &= !is_cut;
         if is_cut || reader.is_done() {
@@ -226,32 +243,19 @@ fn has_no_use_for_a_body(method: &str) -> bool {
 
 /// Writes an interim answer, or the one that another `protocol` begins behind.
 fn write_interim(out: &mut Vec<u8>, head: &AnswerHead<'_>, protocol: Option<&[u8]>) {
-    let mut writer = ResponseWriter::begin(out, head.status, head.reason);
+    begin_head(out, head.status, head.reason);
     if let Some(protocol) = protocol {
-        writer.field(b"Connection", b"Upgrade");
-        writer.field(b"Upgrade", protocol);
+        push_field(out, b"Connection", b"Upgrade");
+        push_field(out, b"Upgrade", protocol);
     }
-    head.page_fields().for_each(|(name, value)| writer.field(name, value));
-    writer.finish();
-}
-
-fn write_head(
-    out: &mut Vec<u8>,
-    head: &AnswerHead<'_>,
-    request: &RelayRequest<'_>,
-    framing: SentFraming,
-    keeps_alive: bool,
-) {
-    out.reserve(head.length + 256);
-    let mut writer = ResponseWriter::begin(out, head.status, head.reason);
-    put_fields(head, request, framing, |name, value| writer.field(name, value));
-    writer.end(keeps_alive);
+    head.page_fields().for_each(|(name, value)| push_field(out, name, value));
+    out.extend_from_slice(b"\r\n");
 }
 
 /// The fields of an answer as HTTP/2 has them, which frames bodies itself.
 fn fields(head: &AnswerHead<'_>, request: &RelayRequest<'_>) -> HeaderMap {
     let mut fields = HeaderMap::new();
-    put_fields(head, request, SentFraming::AsItIs, |name, value| {
+    put_fields(head, request, SentFraming::Data, |name, value| {
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
             fields.append(name, value);
         }
@@ -267,13 +271,13 @@ fn put_fields(
 ) {
     head.page_fields().for_each(|(name, value)| put(name, value));
     // The answer to HEAD says how long the body would be, and a 304 may.
-    match (framing, head.declared_length()) {
-        (SentFraming::Chunks, _) => put(b"Transfer-Encoding", b"chunked"),
-        (SentFraming::AsItIs, Some(length)) if head.status != 204 => {
+    match (framing, head.content_length) {
+        (SentFraming::AsItComes | SentFraming::Chunks, _) => put(b"Transfer-Encoding", b"chunked"),
+        (SentFraming::Data, Some(length)) if head.status != 204 => {
             let length = length.min(request.most as u64);
             put(b"Content-Length", length.to_string().as_bytes());
         }
-        (SentFraming::AsItIs, _) => {}
+        (SentFraming::Data, _) => {}
     }
     // RFC 9110 §6.6.1: who forwards an answer without a date writes one.
     if !head.has("date") {

@@ -92,7 +92,11 @@ enum Answer {
 /// How the body goes on to the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SentFraming {
-    AsItIs,
+    /// Its data alone.
+    Data,
+    /// In the chunks in which it comes.
+    AsItComes,
+    /// In chunks, though it comes in none, or may be cut.
     Chunks,
 }
 
@@ -148,7 +152,7 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
             origin,
             upload,
             answer: Answer::Head,
-            framing: SentFraming::AsItIs,
+            framing: SentFraming::Data,
             out: Vec::new(),
             out_sent: 0,
             is_held: false,

@@ -35,11 +35,6 @@ impl NoticeClock {
         Self { at_boot: last.0.max(BEGINNING).saturating_sub(to_micros(uptime())) }
     }
 
-    /// A time of this clock, on another one of the same boot.
-    pub(super) const fn shifted(self, time: NoticeTime, to: Self) -> NoticeTime {
-        NoticeTime(time.0.saturating_add(to.at_boot).saturating_sub(self.at_boot))
-    }
-
     /// What it shows.
     pub fn now(self) -> NoticeTime {
         self.at(uptime())

@@ -3,7 +3,8 @@
 use super::clock::{NoticeClock, WrittenTime};
 use super::digest;
 use super::past::{FileDigest, PastRows};
-use crate::decide::{NoticeTime, Waiver};
+use crate::decide::{Doubt, NoticeTime, Waiver};
+use crate::record::KeptSpans;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +33,9 @@ pub struct RowDocument {
     pub stamps: Vec<NotedStamp>,
     /// The operator's words against notice.
     pub waived: Vec<NotedWaiver>,
+    /// Which hosts' robots.txt other proxies pass on.
+    #[serde(default)]
+    pub robots_seen: KeptSpans,
 }
 
 /// The operator's word that what had been replaced by then excuses nobody from a refusal.
@@ -87,37 +91,30 @@ impl RowDocument {
     pub(super) fn seen_by(mut self, by: &str) -> Self {
         let own = self.others.remove(by).unwrap_or_default();
         let writer = std::mem::replace(&mut self.by, by.into());
-        if *writer == *by {
-            return self;
+        if *writer != *by {
+            let hosts = std::mem::replace(&mut self.hosts, own);
+            self.others.insert(writer, hosts);
         }
-        let hosts = std::mem::replace(&mut self.hosts, own);
-        self.others.insert(writer, hosts);
         self
     }
 
-    /// The same by another clock, where it is of this boot. A process that begins anew beside another one that lives has a
-    /// clock of its own; what they have in common is for how long the machine has been up.
-    pub(super) fn by_clock(mut self, boot: &str, clock: NoticeClock) -> Self {
-        let old = std::mem::replace(&mut self.clock, clock);
-        if *self.boot != *boot {
-            self.boot = boot.into();
-            return self;
+    /// Goes by the clock of a process that began anew beside this one, as later processes will. By that one nobody knows when
+    /// anything ended: now, at the latest.
+    pub(super) fn go_by(&mut self, clock: NoticeClock) {
+        if self.clock == clock {
+            return;
         }
-        let shifted = |time: NoticeTime| old.shifted(time, clock);
-        let rows = self.others.values_mut().chain(self.members.values_mut()).chain([&mut self.hosts]);
-        rows.for_each(|rows| rows.shift(shifted));
-        for noted in &mut self.stamps {
-            (noted.known, noted.before) = (shifted(noted.known), shifted(noted.before));
-        }
-        self.waived.iter_mut().for_each(|noted| noted.at = shifted(noted.at));
-        self.noted = shifted(self.noted);
-        self
+        self.clock = clock;
+        let all = self.others.values_mut().chain(self.members.values_mut()).chain([&mut self.hosts]);
+        all.for_each(|rows| rows.reckon(|until| until.map(|_| clock.now().0)));
+        self.hosts.doubt(Doubt::Lost, clock.now());
     }
 
     /// Takes up what was written last; `true` where that is news. What this process says of itself it knows best, and whom
     /// the writer does not know is heard until that one is gone.
     pub(super) fn hear(&mut self, written: Self) -> bool {
         let before = self.clone();
+        self.go_by(written.clock);
         self.others.extend(written.others);
         if written.stamps.last().map(|noted| noted.stamp) > Some(self.stamp()) {
             (self.members, self.stamps) = (written.members, written.stamps);
@@ -152,8 +149,7 @@ impl RowDocument {
 
     /// The files that it names.
     pub fn files(&self) -> BTreeSet<&FileDigest> {
-        let all = self.processes().chain(self.members.values()).flat_map(PastRows::rows);
-        all.filter_map(|row| row.version.file()).collect()
+        self.processes().chain(self.members.values()).flat_map(PastRows::files).collect()
     }
 }
 

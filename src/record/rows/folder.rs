@@ -5,12 +5,11 @@
 
 use super::clock::{self, NoticeClock, uptime};
 use super::document::RowDocument;
-use super::{RowsError, RowsMemory, SEEN, digest, whole_micros};
+use super::{RowsMemory, SEEN, digest, whole_micros};
 use crate::decide::{Doubt, NoticeTime};
 use crate::record::files::{FileId, beside, inode, inode_at, make_folder, replace_file, sync_folder_of};
-use std::collections::{BTreeMap, HashSet};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
@@ -22,16 +21,13 @@ const DOCUMENT: &str = "served.rows";
 const TURN: &str = "turn.lock";
 
 /// The end of the name of what a process holds locked while it lives.
-const ALIVE: &str = ".alive";
+const ALIVE: &str = "alive";
 
 /// The end of the name of a robots.txt.
-const ROBOTS: &str = ".txt";
+const ROBOTS: &str = "txt";
 
 /// How much later the clock goes on where records are lost: later than anything that a read of then may bear.
 const LATER: Duration = Duration::from_secs(3_600);
-
-/// How long a file is kept that the document does not name: another process may be about to name it.
-const UNNAMED: Duration = Duration::from_secs(3_600);
 
 /// How long a process waits for another one that writes.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -43,21 +39,14 @@ type DocumentMark = (FileId, u64, Option<SystemTime>);
 #[derive(Debug)]
 pub struct RowFolder {
     folder: PathBuf,
-    /// What others know this process by, and what it holds locked.
-    name: Box<str>,
-    alive: File,
-    boot: Box<str>,
-    /// The latest clock of this boot: by it the document is written.
-    clock: NoticeClock,
+    /// What shows that this process lives, and where that is.
+    alive: (File, PathBuf),
     /// The document as it was read or written last.
     mark: Option<DocumentMark>,
     /// Whether that says all that this process does, and outlives a power cut.
     is_said: bool,
     /// When the document that was read or written last was written: one that is older was put back by somebody.
     noted: NoticeTime,
-    /// When others were found to be missing. Somebody may have removed the file that shows that they live: then they make it
-    /// again.
-    missing: BTreeMap<Box<str>, NoticeTime>,
 }
 
 fn mark(file: &File) -> io::Result<DocumentMark> {
@@ -65,17 +54,11 @@ fn mark(file: &File) -> io::Result<DocumentMark> {
     Ok((inode(&metadata), metadata.len(), metadata.modified().ok()))
 }
 
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(true).mode(0o640);
-    options
-}
-
 /// Makes a file, unless it is there, and holds it locked: waits a little for who does at the moment.
 fn locked(path: &Path) -> io::Result<File> {
     let begun = Instant::now();
     loop {
-        let file = options().open(path)?;
+        let file = File::options().write(true).create(true).truncate(true).mode(0o640).open(path)?;
         match file.try_lock() {
             // Somebody may have removed it meanwhile: others lock another one then.
             Ok(()) if inode_at(path) == Some(inode(&file.metadata()?)) => return Ok(file),
@@ -92,66 +75,62 @@ pub fn process_name() -> Box<str> {
     format!("{}-{}-{}", boot.get(..8).unwrap_or(&boot), std::process::id(), whole_micros(uptime())).into()
 }
 
+/// The bytes of a robots.txt that is kept in the folder `rows`; `None` where they are lost, or are not those that were kept.
+pub fn kept_robots(rows: &Path, name: &str) -> Option<Vec<u8>> {
+    std::fs::read(robots_path(rows, name)).ok().filter(|bytes| *digest(bytes) == *name)
+}
+
+fn robots_path(rows: &Path, name: &str) -> PathBuf {
+    rows.join(format!("{name}.{ROBOTS}"))
+}
+
 impl RowFolder {
-    /// The folder at `folder` for the process of that name, with what ended processes left there. `true` where something is lost. Its clock is never behind
-    /// `clock`, by which this process may have judged already.
+    /// The folder at `folder` for the process of that name, with what ended processes left there. `true` where something is
+    /// lost. Its clock is never behind `clock`, by which this process may have judged already.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn open(
         folder: &Path,
-        memory: &RowsMemory,
-        clock: NoticeClock,
-        name: Box<str>,
-    ) -> Result<(Self, RowDocument, bool), RowsError> {
-        Self::try_open(folder, memory, clock, name)
-            .map_err(|source| RowsError { path: folder.to_owned(), source })
-    }
-
-    fn try_open(
-        folder: &Path,
-        memory: &RowsMemory,
+        memory: RowsMemory,
         clock: NoticeClock,
         name: Box<str>,
     ) -> io::Result<(Self, RowDocument, bool)> {
         make_folder(folder)?;
-        // Where the system does not tell one boot from another, every start counts as one.
-        let boot = clock::boot().unwrap_or_else(|| name.to_string());
-        let alive = locked(&folder.join(format!("{name}{ALIVE}")))?;
+        let alive = folder.join(format!("{name}.{ALIVE}"));
         let mut this = Self {
             folder: folder.to_owned(),
-            name,
-            alive,
-            boot: boot.into(),
-            clock,
+            alive: (locked(&alive)?, alive),
             mark: None,
             is_said: false,
             noted: NoticeTime::default(),
-            missing: BTreeMap::new(),
         };
-        let (found, is_damaged) = match this.read() {
+        let (found, is_damaged) = match this.read(&name) {
             Err(error) if error.kind() == ErrorKind::InvalidData => (None, true),
             found => (found?, false),
         };
         let noted = found.as_ref().map(|found| found.noted);
-        let (remembered, is_lost) = match memory {
-            RowsMemory::Noted(last) => (*last, noted.is_none_or(|noted| noted < *last)),
-            // Later than any time that such a clock may have shown.
-            RowsMemory::Unreadable if noted.is_none() => (
-                NoticeTime(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()),
-                true,
-            ),
-            // Older ones may have been put back.
-            RowsMemory::Unreadable => (NoticeTime::default(), true),
+        let (remembered, is_older) = match memory {
             RowsMemory::Nothing => (NoticeTime::default(), false),
+            RowsMemory::Noted(last) => (last, noted < Some(last)),
+            // Later than any time that such a clock may have shown. Those that are there may be older ones.
+            RowsMemory::Unreadable => {
+                let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                (noted.unwrap_or(NoticeTime(time)), true)
+            }
         };
-        let is_lost = is_lost || is_damaged;
+        let is_lost = is_damaged || is_older;
         let last = noted.unwrap_or_default().max(remembered);
         let last = if is_lost { last.after(LATER) } else { last };
-        let of_boot = found.iter().filter(|found| found.boot == this.boot).map(|found| found.clock);
-        this.clock = of_boot.fold(clock.max(NoticeClock::going_on_from(last)), NoticeClock::max);
-        let nothing = || RowDocument { by: this.name.clone(), ..RowDocument::default() };
-        let mut own = found.unwrap_or_else(nothing).by_clock(&this.boot, this.clock);
+        let boot: Box<str> = clock::boot().unwrap_or_default().into();
+        let clock = clock.max(NoticeClock::going_on_from(last));
+        let nothing = || RowDocument { by: name, boot: boot.clone(), clock, ..RowDocument::default() };
+        let mut own = found.unwrap_or_else(nothing);
+        if own.boot == boot {
+            own.go_by(clock.max(own.clock));
+        } else {
+            (own.boot, own.clock) = (boot, clock);
+        }
         this.take_up(&mut own);
         Ok((this, own, is_lost))
     }
@@ -160,53 +139,39 @@ impl RowFolder {
         self.folder.join(DOCUMENT)
     }
 
-    fn alive(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}{ALIVE}"))
-    }
-
-    /// Whether nobody holds the file of a process.
-    fn is_free(&self, name: &str) -> io::Result<bool> {
-        Ok(File::open(self.alive(name))?.try_lock_shared().is_ok())
-    }
-
-    /// Until when a process served, where it is gone at `now`. What cannot be told is alive: what it serves goes on to excuse.
-    fn ended(&mut self, name: &str, now: NoticeTime) -> Option<NoticeTime> {
-        match self.is_free(name) {
-            Ok(true) => return Some(now),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let until = self.missing.entry(name.into()).or_insert(now).after(SEEN);
-                return (until <= now).then_some(until);
-            }
-            _ => {}
+    /// Until when a process served, where it is gone at `now`: a little longer where somebody may have removed what shows that
+    /// it lives. What cannot be told is alive: what it serves goes on to excuse.
+    fn ended(&self, name: &str, now: NoticeTime) -> Option<NoticeTime> {
+        match File::open(self.folder.join(format!("{name}.{ALIVE}"))) {
+            Ok(file) => file.try_lock_shared().is_ok().then_some(now),
+            Err(error) => (error.kind() == ErrorKind::NotFound).then(|| now.after(SEEN)),
         }
-        self.missing.remove(name);
-        None
     }
 
     /// Takes up what processes served that are gone; `true` where there are any.
-    fn take_up(&mut self, own: &mut RowDocument) -> bool {
+    fn take_up(&self, own: &mut RowDocument) -> bool {
         let now = own.clock.now();
-        let all = own.others.keys();
-        let ended: Vec<_> = all.filter_map(|name| Some((name.clone(), self.ended(name, now)?))).collect();
-        for (name, until) in &ended {
-            self.missing.remove(name);
-            if let Some(mut rows) = own.others.remove(name) {
-                rows.close(|_, _| false, *until);
+        let others = own.others.len();
+        for (name, mut rows) in std::mem::take(&mut own.others) {
+            if let Some(until) = self.ended(&name, now) {
+                rows.close(|_, _| false, until);
                 own.hosts.add(&rows);
+            } else {
+                own.others.insert(name, rows);
             }
         }
-        !ended.is_empty()
+        own.others.len() < others
     }
 
     /// Whether others see that this process lives.
     fn is_seen(&self) -> bool {
-        let known = self.alive.metadata().ok().map(|alive| inode(&alive));
-        inode_at(&self.alive(&self.name)) == known
+        let (file, path) = &self.alive;
+        inode_at(path) == file.metadata().ok().map(|alive| inode(&alive))
     }
 
-    /// The document, where it is another one than this process knows. `InvalidData` where it is damaged: then a copy of it is
-    /// set aside.
-    fn read(&mut self) -> io::Result<Option<RowDocument>> {
+    /// The document as the process `by` sees it, where it is another one than is known. `InvalidData` where it is damaged: then
+    /// a copy of it is set aside.
+    fn read(&mut self, by: &str) -> io::Result<Option<RowDocument>> {
         let path = self.path();
         let mut file = match File::open(&path) {
             // Or it was removed while this process runs, which writes it again.
@@ -220,9 +185,8 @@ impl RowFolder {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         (self.mark, self.is_said) = (mark, false);
-        let document = RowDocument::parse(&bytes).filter(|document| document.noted >= self.noted);
-        let document = document.map(|document| document.seen_by(&self.name));
-        if document.is_none() {
+        let Some(document) = RowDocument::parse(&bytes).filter(|document| document.noted >= self.noted)
+        else {
             let aside = beside(&path, ".damaged");
             // Without a copy the rest is as true.
             let _ = std::fs::write(&aside, &bytes);
@@ -231,34 +195,28 @@ impl RowFolder {
                 "what was served before is damaged; until notice is over nobody is accused of what a version before now may \
                  have allowed"
             );
-        }
-        self.noted = document.as_ref().map_or(self.noted, |document| document.noted);
-        document.map(Some).ok_or_else(|| ErrorKind::InvalidData.into())
+            return Err(ErrorKind::InvalidData.into());
+        };
+        self.noted = document.noted;
+        Ok(Some(document.seen_by(by)))
     }
 
-    /// Looks at what other processes wrote, and takes up what those served that are gone: until now, at the latest. `true`
-    /// where something is new.
+    /// Looks at what other processes wrote, and takes up what those served that are gone. `true` where something is new.
     ///
     /// # Errors
     /// When the folder cannot be read. What is known goes on to hold.
-    pub fn refresh(&mut self, own: &mut RowDocument) -> Result<bool, RowsError> {
-        let is_new = self.try_refresh(own);
-        is_new.map_err(|source| RowsError { path: self.folder.clone(), source })
-    }
-
-    fn try_refresh(&mut self, own: &mut RowDocument) -> io::Result<bool> {
-        let is_new = match self.read() {
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
+    pub fn refresh(&mut self, own: &mut RowDocument) -> io::Result<bool> {
+        let is_new = match self.read(&own.by) {
+            Err(error) if error.kind() != ErrorKind::InvalidData => return Err(error),
+            Ok(None) => false,
+            Ok(Some(written)) if written.boot == own.boot && written.clock >= own.clock => {
+                self.is_said = written.hosts == own.hosts && written.clock == own.clock;
+                own.hear(written)
+            }
+            // It is damaged, or somebody began anew by a clock that is behind, who says it again by the one that is written now.
+            _ => {
                 own.hosts.doubt(Doubt::Lost, own.clock.now());
                 true
-            }
-            Err(error) => return Err(error),
-            Ok(None) => false,
-            Ok(Some(written)) => {
-                self.clock = self.clock.max(written.clock);
-                let written = written.by_clock(&self.boot, own.clock);
-                self.is_said = written.hosts == own.hosts;
-                own.hear(written)
             }
         };
         let has_taken_up = self.take_up(own);
@@ -277,27 +235,19 @@ impl RowFolder {
     ///
     /// # Errors
     /// When it cannot be written. What was written before still holds.
-    pub fn write(&mut self, next: &mut RowDocument) -> Result<bool, RowsError> {
-        self.try_write(next).map_err(|source| {
-            // What was read meanwhile went into what is not written.
-            self.mark = None;
-            RowsError { path: self.folder.clone(), source }
-        })
-    }
-
-    fn try_write(&mut self, next: &mut RowDocument) -> io::Result<bool> {
+    pub fn write(&mut self, next: &mut RowDocument) -> io::Result<bool> {
         make_folder(&self.folder)?;
         let _turn = locked(&self.folder.join(TURN))?;
-        let is_new = self.try_refresh(next)?;
-        self.is_said = false;
+        let is_new = self.refresh(next)?;
+        // Where it cannot be written, what was read goes into what is not written, and is read once more.
+        (self.mark, self.is_said) = (None, false);
         if !self.is_seen() {
-            self.alive = locked(&self.alive(&self.name))?;
+            self.alive.0 = locked(&self.alive.1)?;
         }
         next.noted = next.clock.now();
         let path = self.path();
-        let written = next.clone().by_clock(&self.boot, self.clock);
-        replace_file(&path, &written.bytes()?)?;
-        self.noted = written.noted;
+        replace_file(&path, &next.bytes()?)?;
+        self.noted = next.noted;
         self.mark = Some(mark(&File::open(&path)?)?);
         sync_folder_of(&path)?;
         self.is_said = true;
@@ -305,23 +255,24 @@ impl RowFolder {
         Ok(is_new)
     }
 
-    /// Removes what processes left that are gone, and files that the document does not name.
+    /// Removes what processes left that are gone. Files that the document does not name go while no other process is there: it
+    /// may be about to name one.
     fn clear(&self, document: &RowDocument) {
-        let named: HashSet<&Box<str>> = document.files().into_iter().flatten().collect();
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let modified = || entry.metadata().and_then(|metadata| metadata.modified());
-            let is_old = || modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > UNNAMED));
-            let goes = match (name.strip_suffix(ROBOTS), name.strip_suffix(ALIVE)) {
-                (Some(file), _) => !named.contains(&Box::from(file)) && is_old(),
-                (_, Some(process)) => {
-                    !document.others.contains_key(process) && self.is_free(process).unwrap_or_default()
-                }
-                _ => name.strip_suffix(".new").is_some() && is_old(),
+        let names: Vec<String> =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let is_there = |process: &str| self.ended(process, document.noted).is_none();
+        let lives = |name: &str| matches!(name.rsplit_once('.'), Some((it, ALIVE)) if is_there(it));
+        let (known, is_alone) = (document.files(), names.iter().filter(|name| lives(name)).count() < 2);
+        for name in &names {
+            let goes = match name.rsplit_once('.') {
+                Some((_, ALIVE)) => !lives(name),
+                Some((file, ROBOTS)) => is_alone && !known.contains(&Some(file.into())),
+                Some((_, "new")) => is_alone,
+                _ => false,
             };
             if goes {
-                let _ = std::fs::remove_file(entry.path());
+                let _ = std::fs::remove_file(self.folder.join(name));
             }
         }
     }
@@ -330,27 +281,12 @@ impl RowFolder {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), RowsError> {
-        let path = self.robots(name);
-        let keep = || {
-            if std::fs::read(&path).is_ok_and(|known| known == bytes) {
-                // Nobody takes it for one that no document names before this process does.
-                return File::options().write(true).open(&path)?.set_modified(SystemTime::now());
-            }
-            make_folder(&self.folder)?;
-            let mut file = options().open(&path)?;
-            file.write_all(bytes)?;
-            file.sync_all()
-        };
-        keep().map_err(|source| RowsError { path: path.clone(), source })
-    }
-
-    /// The bytes of a robots.txt; `None` where they are lost, or are not those that were kept.
-    pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
-        std::fs::read(self.robots(name)).ok().filter(|bytes| *digest(bytes) == *name)
-    }
-
-    fn robots(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}{ROBOTS}"))
+    pub fn keep(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = robots_path(&self.folder, name);
+        if std::fs::read(&path).is_ok_and(|known| known == bytes) {
+            Ok(())
+        } else {
+            replace_file(&path, bytes)
+        }
     }
 }

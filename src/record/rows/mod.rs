@@ -13,7 +13,7 @@ mod past;
 pub use clock::{NoticeClock, uptime};
 pub(super) use clock::{WrittenTime, boot};
 pub use document::{FleetWaiver, NotedStamp, NotedWaiver, RowDocument};
-pub use folder::{RowFolder, process_name};
+pub use folder::{RowFolder, kept_robots, process_name};
 pub use past::{FileDigest, HostRow, HostRows, PastRows, RowVersion, ServedVersions, patterns};
 
 use crate::decide::NoticeTime;
@@ -21,7 +21,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The name of the folder of rows in the state folder.
@@ -41,16 +41,13 @@ pub const HOLDS: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", path.display(), self.reason())]
 pub struct RowsError {
-    path: PathBuf,
-    source: io::Error,
+    /// The folder.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub source: io::Error,
 }
 
 impl RowsError {
-    /// The folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// What is wrong, and what to do about it.
     pub fn reason(&self) -> String {
         if self.source.kind() == io::ErrorKind::ResourceBusy {
@@ -63,11 +60,6 @@ impl RowsError {
              as, and see that the disk is not full",
             self.source
         )
-    }
-
-    /// It could not even be opened, for a reason that was told then.
-    pub fn missing(path: &Path) -> Self {
-        Self { path: path.to_owned(), source: io::Error::other("it could not be opened") }
     }
 }
 

@@ -4,8 +4,9 @@
 //! the same are one. What nobody knows stands among them as something unknown, and excuses from an accusation until its
 //! notice is over.
 
-use crate::decide::{Doubt, KnownVersion, NoticePeriod, NoticeTime, RobotsVersion, SiteRules};
-use crate::decide::{FormerVersion, RulesId};
+use crate::decide::{
+    Doubt, FormerVersion, KnownVersion, NoticePeriod, NoticeTime, RobotsVersion, RulesId, SiteRules,
+};
 use crate::record::word;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,8 +28,9 @@ pub type FileDigest = Option<Box<str>>;
 pub enum RowVersion {
     /// A file, or none.
     Known {
-        /// What it says ([`RulesId`]): by this versions are told apart.
-        rules: Box<str>,
+        /// What it says: by this versions are told apart.
+        #[serde(with = "word")]
+        rules: RulesId,
         /// Its bytes.
         file: FileDigest,
     },
@@ -37,19 +39,6 @@ pub enum RowVersion {
 }
 
 impl RowVersion {
-    /// A file that says this.
-    pub fn known(rules: RulesId, file: FileDigest) -> Self {
-        Self::Known { rules: rules.to_string().into(), file }
-    }
-
-    /// It in one word, as members of a fleet tell each other: a digest, nothing for no file, or why it is not known.
-    pub fn word(&self) -> &str {
-        match self {
-            Self::Known { file, .. } => file.as_deref().unwrap_or_default(),
-            Self::Unknown(doubt) => doubt.into(),
-        }
-    }
-
     /// Its file; `None` where that is not known.
     pub const fn file(&self) -> Option<&FileDigest> {
         match self {
@@ -84,8 +73,9 @@ pub struct HostRow {
     since: SystemTime,
     /// Whether that date, to the second, tells it from every other version of the host.
     is_dated: bool,
-    /// When it was replaced, on the clock that notice runs by; nothing while it is served.
-    until: Option<Duration>,
+    /// When it was replaced, on the clock that notice runs by; nothing while it is served. Members of a fleet say how long ago
+    /// that was.
+    pub until: Option<Duration>,
 }
 
 impl HostRow {
@@ -103,17 +93,13 @@ impl HostRow {
 /// The rows of the hosts of one pattern.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostRows {
-    rows: Vec<HostRow>,
+    /// All of them.
+    pub rows: Vec<HostRow>,
     /// The latest date of any version there ever was, in whole seconds.
     latest: u64,
 }
 
 impl HostRows {
-    /// All of them.
-    pub fn rows(&self) -> &[HostRow] {
-        &self.rows
-    }
-
     /// The versions that are served.
     pub fn open(&self) -> impl Iterator<Item = &RowVersion> {
         self.rows.iter().filter(|row| row.until.is_none()).map(|row| &row.version)
@@ -151,18 +137,8 @@ impl HostRows {
 
     /// Something that nobody knows was served until then, or still is.
     pub fn doubt(&mut self, doubt: Doubt, until: Option<NoticeTime>) {
-        self.served(RowVersion::Unknown(doubt), SystemTime::UNIX_EPOCH, until);
-    }
-
-    /// The version was served by somebody from then until then, or still is.
-    pub fn served(&mut self, version: RowVersion, since: SystemTime, until: Option<NoticeTime>) {
+        let (version, since) = (RowVersion::Unknown(doubt), SystemTime::UNIX_EPOCH);
         self.add_row(&HostRow { version, since, is_dated: false, until: until.map(|until| until.0) });
-    }
-
-    /// Everything has been known since then, and nothing of the time before.
-    pub fn know_since(&mut self, since: NoticeTime) {
-        self.forget_before();
-        self.doubt(Doubt::Before, Some(since));
     }
 
     /// Nothing is unknown of what was served before the gateway; `true` where something was.
@@ -210,21 +186,16 @@ impl HostRows {
         as_of: NoticeTime,
         mut compiled: impl FnMut(&FileDigest) -> KnownVersion,
     ) -> SiteRules {
-        let said: Box<str> = current.rules.to_string().into();
         let is_own =
-            |row: &&HostRow| matches!(&row.version, RowVersion::Known { rules, .. } if *rules == said);
+            |row: &&HostRow| matches!(row.version, RowVersion::Known { rules, .. } if rules == current.rules);
         let own = self.rows.iter().find(is_own).filter(|row| row.until.is_none());
+        let mut version = |row: &HostRow| match &row.version {
+            RowVersion::Known { file, .. } => compiled(file),
+            RowVersion::Unknown(doubt) => Err(*doubt),
+        };
         let others = self.rows.iter().filter(|row| !is_own(row));
-        let mut former: Vec<FormerVersion> = others
-            .map(|row| FormerVersion {
-                version: row
-                    .version
-                    .file()
-                    .map_or_else(|| Err(row.version.doubt().unwrap_or(Doubt::Lost)), &mut compiled),
-                since: row.since,
-                until: row.until(),
-            })
-            .collect();
+        let mut former: Vec<FormerVersion> =
+            others.map(|row| FormerVersion { version: version(row), until: row.until() }).collect();
         // First what others still serve, then the newest.
         former.sort_by_key(|row| std::cmp::Reverse(row.until.unwrap_or(NoticeTime(Duration::MAX))));
         SiteRules {
@@ -332,11 +303,14 @@ impl PastRows {
         self.0.retain(|pattern, _| is_named(pattern) || has_past(pattern));
     }
 
-    /// The same by another clock.
-    pub fn shift(&mut self, shifted: impl Fn(NoticeTime) -> NoticeTime) {
-        for row in self.0.values_mut().flat_map(|rows| &mut rows.rows) {
-            row.until = row.until().map(|until| shifted(until).0);
-        }
+    /// Has everything end at another time, or by another reckoning.
+    pub fn reckon(&mut self, end: impl Fn(Option<Duration>) -> Option<Duration>) {
+        self.0.values_mut().flat_map(|host| &mut host.rows).for_each(|row| row.until = end(row.until));
+    }
+
+    /// The robots.txt files that are named.
+    pub fn files(&self) -> BTreeSet<&FileDigest> {
+        self.rows().filter_map(|row| row.version.file()).collect()
     }
 
     /// All rows.

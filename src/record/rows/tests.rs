@@ -21,7 +21,7 @@ fn closing(path: u64) -> String {
 }
 
 fn version(text: &str) -> RowVersion {
-    RowVersion::known(compiled(text).rules, Some(digest(text.as_bytes())))
+    RowVersion::Known { rules: compiled(text).rules, file: Some(digest(text.as_bytes())) }
 }
 
 fn at(second: u64) -> NoticeTime {
@@ -71,7 +71,7 @@ impl Host {
     /// The former versions beside `text`, and when they were replaced.
     fn former(&self, text: &str) -> Vec<(Option<VersionId>, Option<u64>)> {
         let rules = self.rules(text);
-        let each = rules.former().iter();
+        let each = rules.former.iter();
         each.map(|row| {
             (row.version.as_ref().map_or(None, |row| row.id), row.until.map(|until| until.0.as_secs()))
         })
@@ -134,7 +134,7 @@ fn a_date_that_an_earlier_version_had_tells_nothing_ever_after() {
         host.serve_dated(&closing(number), number * 1_000, shown);
         host.rows.prune(PERIOD, at(number * 1_000 + 500));
         let rules = host.rules(&closing(number));
-        assert_eq!((rules.former().len(), rules.is_dated), (0, is_dated), "{number}");
+        assert_eq!((rules.former.len(), rules.is_dated), (0, is_dated), "{number}");
     }
 }
 
@@ -170,8 +170,8 @@ fn what_finds_no_room_is_something_unknown_until_it_was_replaced() {
     let mut host = Host::default();
     (1..=20).for_each(|number| host.serve(&closing(number), number));
     let rules = host.rules(&closing(20));
-    let unknown: Vec<_> = rules.former().iter().filter(|row| row.version.is_err()).collect();
-    assert_eq!((rules.former().len(), unknown.len()), (17, 1));
+    let unknown: Vec<_> = rules.former.iter().filter(|row| row.version.is_err()).collect();
+    assert_eq!((rules.former.len(), unknown.len()), (17, 1));
     assert_eq!((unknown[0].version.as_ref().err(), unknown[0].until), (Some(&Doubt::Dropped), Some(at(4))));
 }
 
@@ -187,7 +187,7 @@ fn hosts_that_are_told_apart_keep_what_they_were_given() {
     rows.serve(&next, date(2));
     let is_next = |host: &str, one: &RowVersion| next.of(host) == Some(one);
     assert!(rows.close(is_next, at(2)) && !rows.close(is_next, at(3)));
-    let count = |rows: &PastRows, host| rows.of(host).unwrap().rows().len();
+    let count = |rows: &PastRows, host| rows.of(host).unwrap().rows.len();
     assert_eq!((count(&rows, "x.w.example"), count(&rows, "x.example")), (2, 1));
     assert_eq!(rows.of("a.example"), rows.of("*"));
     rows.prune(PERIOD, at(200), |pattern| pattern == "*");
@@ -206,7 +206,7 @@ fn a_host_that_nobody_names_any_more_gets_no_past_of_others() {
         rows.close(|host, one| next.of(host) == Some(one), at(second));
         rows.prune(PERIOD, at(second), |pattern| next.at.contains_key(pattern));
     }
-    let count = |rows: &PastRows, host| rows.of(host).unwrap().rows().len();
+    let count = |rows: &PastRows, host| rows.of(host).unwrap().rows.len();
     assert_eq!((count(&rows, "a"), count(&rows, "b")), (1, 2));
     rows.prune(PERIOD, at(102), |pattern| pattern == "*");
     assert_eq!((rows.0.len(), count(&rows, "a")), (1, 1));

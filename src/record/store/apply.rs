@@ -1,17 +1,14 @@
 //! Adding rows to the tables: those of a batch, and those that other stores exported.
 
-use super::STORE_FILE;
-use super::error::{StoreError, StoreErrorKind};
+use super::error::StoreError;
 use super::reader::StoreReader;
 use super::schema;
 use super::sqlite::{Sqlite, integer};
+use crate::record::file_bytes;
 use crate::record::tables::{ReadKey, ReadSum, Tables, name};
 use crate::record::tally::PathCounts;
-use crate::record::{file_bytes, private_folder};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::fs::remove_dir_all;
-use std::path::Path;
 
 impl Sqlite {
     /// Adds rows, but for versions: of these it matters whose they are. Subjects and decisions are marked as used on a `day`:
@@ -124,35 +121,22 @@ impl Sqlite {
 }
 
 impl StoreReader {
-    /// A store of `rows` that others exported, to be read like any store. It is made in a folder of its own in `base`, and
-    /// its file is removed at once: whoever has it open goes on to read it.
+    /// A store of `rows` that others exported, in memory, to be read like any store.
     ///
     /// # Errors
-    /// When it cannot be written.
-    pub fn of_rows(rows: &Tables, base: &Path) -> Result<Self, StoreError> {
-        let folder = private_folder(base, ".robots-gateway-report").map_err(|error| {
-            let message =
-                format!("{}: cannot make a folder for the counts of the fleet: {error}", base.display());
-            StoreError::new(StoreErrorKind::Io, message)
+    /// When there is no room for it.
+    pub fn of_rows(rows: &Tables) -> Result<Self, StoreError> {
+        let database = Sqlite::in_memory()?;
+        schema::set_up(&database)?;
+        database.transaction(|| {
+            database.apply(rows, 0)?;
+            for version in &rows.versions {
+                let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, unhex(?2), ?3, ?4)";
+                let (site, sha256, since, until) = version;
+                database.run(sql, (site, sha256, since, until))?;
+            }
+            Ok(())
         })?;
-        let path = folder.join(STORE_FILE);
-        let made = import(&path, rows).and_then(|()| Self::open(&path));
-        let _ = remove_dir_all(&folder);
-        made
+        Ok(Self { database, second: None, gone: Vec::new() })
     }
-}
-
-fn import(path: &Path, rows: &Tables) -> Result<(), StoreError> {
-    let database = Sqlite::open(path)?;
-    schema::set_up(&database)?;
-    database.transaction(|| {
-        database.apply(rows, 0)?;
-        for version in &rows.versions {
-            let sql = "INSERT INTO version (site, sha256, since, until) VALUES (?1, unhex(?2), ?3, ?4)";
-            let (site, sha256, since, until) = version;
-            database.run(sql, (site, sha256, since, until))?;
-        }
-        Ok(())
-    })?;
-    database.checkpoint()
 }

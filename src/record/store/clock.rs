@@ -23,62 +23,57 @@ fn advanced(time: i64, elapsed: i64, wall: i64) -> i64 {
     wall.min(time.saturating_add(elapsed.saturating_mul(2)))
 }
 
+/// Why the time of day is not gone by that is so far `ahead` of what is expected, on the way to it at `time`.
+fn doubt(ahead: i64, time: i64) -> Option<String> {
+    if ahead.abs() <= TOLD {
+        return None;
+    }
+    let hours = (ahead.unsigned_abs() + TOLD.unsigned_abs() / 2) / TOLD.unsigned_abs();
+    let far = format_span(Duration::from_secs(hours * 3_600));
+    Some(format!(
+        "the clock is {far} {} the {} that the store and the machine's uptime make it; nothing is removed as old \
+         because of that; set the clock if it is wrong; if it is right, what is old is removed later",
+        if ahead > 0 { "ahead of" } else { "behind" },
+        timestamp(instant(time)),
+    ))
+}
+
 /// The clock of one process's housekeeping.
 #[derive(Debug)]
 pub(super) struct StoreClock {
     boot: String,
-    /// The time that was written last, and at which uptime.
-    written: Option<(i64, i64)>,
-    /// How far the time of day was ahead then.
-    ahead: i64,
+    /// The time to go by, in microseconds.
+    pub(super) time: i64,
+    /// Why that is not the time of day, where it is not.
+    pub(super) doubt: Option<String>,
 }
 
 impl StoreClock {
     /// `process` stands for the boot where the system does not tell one boot from another.
     pub(super) fn new(process: &str) -> Self {
-        Self { boot: boot().unwrap_or_else(|| process.to_owned()), written: None, ahead: 0 }
+        Self { boot: boot().unwrap_or_else(|| process.to_owned()), time: 0, doubt: None }
     }
 
-    /// The time to go by, in microseconds, when the time of day is `wall`. It is written where that `is_due`.
-    pub(super) fn now(&mut self, database: &Sqlite, wall: i64, is_due: bool) -> Result<i64, StoreError> {
-        self.now_at(database, i64::try_from(uptime().as_micros()).unwrap_or(i64::MAX), wall, is_due)
+    /// Goes on, and writes how far, when the time of day is `wall`, in microseconds.
+    pub(super) fn go_on(&mut self, database: &Sqlite, wall: i64) -> Result<(), StoreError> {
+        self.go_on_at(database, i64::try_from(uptime().as_micros()).unwrap_or(i64::MAX), wall)
     }
 
-    fn now_at(&mut self, database: &Sqlite, uptime: i64, wall: i64, is_due: bool) -> Result<i64, StoreError> {
-        if let Some((time, then)) = self.written.filter(|_| !is_due) {
-            return Ok(wall.min(advanced(time, uptime.saturating_sub(then), wall)));
-        }
-        let (time, elapsed) = database.transaction(|| {
+    fn go_on_at(&mut self, database: &Sqlite, uptime: i64, wall: i64) -> Result<(), StoreError> {
+        database.transaction(|| {
             let known = database.rows("SELECT boot, uptime, time FROM clock", (), |row| row.try_into())?;
             // Another process may have written it, in this boot or in another. An uptime that is less than it was is of another.
             let of = |(boot, then, time): (String, i64, i64)| {
                 (time, if boot == self.boot { uptime.saturating_sub(then).max(0) } else { 0 })
             };
             let (time, elapsed) = known.into_iter().next().map_or((wall, 0), of);
-            database.run(
-                "INSERT INTO clock (id, boot, uptime, time) VALUES (1, ?1, ?2, ?3)
-                 ON CONFLICT DO UPDATE SET boot = ?1, uptime = ?2, time = ?3",
-                (&self.boot, uptime, advanced(time, elapsed, wall)),
-            )?;
-            Ok((time, elapsed))
-        })?;
-        self.ahead = wall.saturating_sub(time.saturating_add(elapsed));
-        let time = advanced(time, elapsed, wall);
-        self.written = Some((time, uptime));
-        Ok(wall.min(time))
-    }
-
-    /// Why the time of day is not gone by, where that is so.
-    pub(super) fn doubt(&self) -> Option<String> {
-        let (time, _) = self.written.filter(|_| self.ahead.abs() > TOLD)?;
-        let hours = (self.ahead.unsigned_abs() + TOLD.unsigned_abs() / 2) / TOLD.unsigned_abs();
-        let far = format_span(Duration::from_secs(hours * 3_600));
-        Some(format!(
-            "the clock is {far} {} the {} that the store and the machine's uptime make it; nothing is removed as old \
-             because of that; set the clock if it is wrong; if it is right, what is old is removed later",
-            if self.ahead > 0 { "ahead of" } else { "behind" },
-            timestamp(instant(time)),
-        ))
+            let written = advanced(time, elapsed, wall);
+            self.time = wall.min(written);
+            self.doubt = doubt(wall.saturating_sub(time.saturating_add(elapsed)), written);
+            let sql = "INSERT INTO clock (id, boot, uptime, time) VALUES (1, ?1, ?2, ?3)
+                       ON CONFLICT DO UPDATE SET boot = ?1, uptime = ?2, time = ?3";
+            database.run(sql, (&self.boot, uptime, written)).map(drop)
+        })
     }
 }
 
@@ -93,7 +88,7 @@ mod tests {
     const A_DAY: i64 = 24 * AN_HOUR;
 
     fn clock(boot: &str) -> StoreClock {
-        StoreClock { boot: boot.to_owned(), written: None, ahead: 0 }
+        StoreClock { boot: boot.to_owned(), time: 0, doubt: None }
     }
 
     fn store(folder: &StoreFolder) -> Sqlite {
@@ -104,17 +99,20 @@ mod tests {
     fn the_time_goes_at_most_twice_as_fast_as_the_boot_clock() {
         let folder = StoreFolder::new();
         let (database, mut one) = (store(&folder), clock("one"));
-        assert_eq!(one.now_at(&database, 0, NOON, true), Ok(NOON));
+        let mut now = |uptime, wall| {
+            one.go_on_at(&database, uptime, wall).unwrap();
+            (one.time, one.doubt.clone())
+        };
+        assert_eq!(now(0, NOON), (NOON, None));
         for minute in 1..=4 * 24 * 60 {
             let uptime = minute * 60 * SECOND;
             // Set two days ahead after the first minute.
             let wall = NOON + uptime + 2 * A_DAY;
-            let now = one.now_at(&database, uptime, wall, minute % 3 == 0).unwrap();
-            assert_eq!(now, wall.min(NOON + 2 * uptime), "{minute}");
-            let is_told = minute >= 3 && 2 * A_DAY - uptime > AN_HOUR;
-            assert!(!is_told || one.doubt().is_some(), "{minute}");
+            let (time, doubt) = now(uptime, wall);
+            assert_eq!(time, wall.min(NOON + 2 * uptime), "{minute}");
+            assert!(2 * A_DAY - uptime <= AN_HOUR || doubt.is_some(), "{minute}");
+            assert!(minute < 2 * 24 * 60 || doubt.is_none(), "it has caught up");
         }
-        assert_eq!(one.doubt(), None, "it has caught up");
     }
 
     #[test]
@@ -123,8 +121,8 @@ mod tests {
         let database = store(&folder);
         let look = |boot: &str, uptime, wall| {
             let mut clock = clock(boot);
-            let now = clock.now_at(&database, uptime, wall, true).unwrap();
-            (now, clock.doubt())
+            clock.go_on_at(&database, uptime, wall).unwrap();
+            (clock.time, clock.doubt)
         };
         assert_eq!(look("one", 0, NOON), (NOON, None));
         let (now, doubt) = look("one", SECOND, NOON + 120 * A_DAY);

@@ -7,8 +7,8 @@ use super::error::{StoreError, StoreErrorKind};
 use super::schema;
 use super::sqlite::{PATIENCE, Sqlite};
 use crate::record::files::beside;
+use std::fmt::Display;
 use std::fs;
-use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use std::path::Path;
 /// nothing is left of the copy.
 pub fn copy(from: &Path, to: &Path) -> Result<u64, StoreError> {
     if to.symlink_metadata().is_ok() {
-        return Err(refused(to, &io::ErrorKind::AlreadyExists.into()));
+        return Err(refused(to, "there is something already; name a file that does not exist"));
     }
     if !from.exists() {
         return Err(schema::missing(from));
@@ -34,9 +34,9 @@ pub fn copy(from: &Path, to: &Path) -> Result<u64, StoreError> {
     let _ = fs::remove_file(part);
     // It may hold addresses: it is not for everybody to read.
     let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(part);
-    let file = file.map_err(|error| refused(part, &error))?;
+    let file = file.map_err(|error| refused(part, error))?;
     let named = || file.sync_all().and_then(|()| fs::rename(part, to)).and_then(|()| file.metadata());
-    let copied = source.vacuum_into(part).and_then(|()| named().map_err(|error| refused(to, &error)));
+    let copied = source.vacuum_into(part).and_then(|()| named().map_err(|error| refused(to, error)));
     if copied.is_err() {
         // Half a copy helps nobody, and takes the room that was too little.
         let _ = fs::remove_file(part);
@@ -44,13 +44,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<u64, StoreError> {
     Ok(copied?.len())
 }
 
-fn refused(path: &Path, error: &io::Error) -> StoreError {
-    let why = match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            "there is something already; name a file that does not exist".to_owned()
-        }
-        _ => error.to_string(),
-    };
+fn refused(path: &Path, why: impl Display) -> StoreError {
     StoreError::new(StoreErrorKind::CopyTarget, format!("{}: {why}", path.display()))
 }
 

@@ -5,16 +5,12 @@
 pub enum StoreErrorKind {
     /// There is no store.
     Missing,
-    /// It was written by a later version of this program.
-    Newer,
     /// It is no database, or a broken one.
     Corrupt,
     /// Another process holds it.
     Busy,
     /// There is no room on the disk.
     Full,
-    /// It may not be written.
-    ReadOnly,
     /// The system refused.
     Io,
     /// The file that a copy is to be written to cannot be.

@@ -66,10 +66,8 @@ fn fold(
 
 /// Removes what ended before `cutoff`, in seconds: one piece of the first kind that has any.
 fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
-    for span in SPANS {
-        if database.transaction(|| remove_counts(database, span, cutoff, RETENTION))? {
-            return Ok(true);
-        }
+    if remove_counts(database, cutoff, RETENTION)? {
+        return Ok(true);
     }
     for sql in OLD.iter().chain([&OLD_SENT]).chain(&EXPIRED) {
         if database.transaction(|| database.run(sql, [cutoff]))? > 0 {
@@ -79,23 +77,28 @@ fn expire(database: &Sqlite, cutoff: i64) -> Result<bool, StoreError> {
     Ok(false)
 }
 
-/// Removes the oldest roll-ups of one length that ended by `end`, in seconds, and notes whose counts they were: a report
-/// of that time tells that they are missing. `false` where there are no such roll-ups.
-fn remove_counts(database: &Sqlite, span: i64, end: i64, reason: &str) -> Result<bool, StoreError> {
-    let oldest = database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
-    let Some(start) = oldest.filter(|start: &i64| start.saturating_add(span) <= end) else {
-        return Ok(false);
-    };
-    let sum = "SELECT sum(count) FROM rollup WHERE span = ?1 AND start = ?2";
-    let sum = unsigned(database.number(sum, [span, start])?);
-    let lasts = span.max(HOUR);
-    let from = start - start.rem_euclid(lasts);
-    let lost = (begins(from), begins(from + lasts));
-    database.add_missing(&Missing::new(MissingWhat::Requests, reason, lost, Some(sum)))?;
-    for [table, ..] in FOLDED {
-        database.run(&format!("DELETE FROM {table} WHERE span = ?1 AND start = ?2"), [span, start])?;
+/// Removes the oldest roll-ups of the first length that has any which ended by `end`, in seconds, and notes whose counts they
+/// were: a report of that time tells that they are missing. `false` where there are no such roll-ups.
+fn remove_counts(database: &Sqlite, end: i64, reason: &str) -> Result<bool, StoreError> {
+    for span in SPANS {
+        let oldest = database.value("SELECT min(start) FROM rollup WHERE span = ?1", [span])?;
+        let Some(start) = oldest.filter(|start: &i64| start.saturating_add(span) <= end) else { continue };
+        database.transaction(|| {
+            let sum = "SELECT sum(count) FROM rollup WHERE span = ?1 AND start = ?2";
+            let sum = unsigned(database.number(sum, [span, start])?);
+            let lasts = span.max(HOUR);
+            let from = start - start.rem_euclid(lasts);
+            let lost = (begins(from), begins(from + lasts));
+            database.add_missing(&Missing::new(MissingWhat::Requests, reason, lost, Some(sum)))?;
+            for [table, ..] in FOLDED {
+                database
+                    .run(&format!("DELETE FROM {table} WHERE span = ?1 AND start = ?2"), [span, start])?;
+            }
+            Ok(())
+        })?;
+        return Ok(true);
     }
-    Ok(true)
+    Ok(false)
 }
 
 /// Roll-ups by their length, in the order in which they grow old.
@@ -185,33 +188,29 @@ pub(super) fn shrink(database: &Sqlite, max_bytes: u64, now: i64) -> Result<bool
 /// days only when no details are left; reads last.
 fn take_oldest(database: &Sqlite, today: i64) -> Result<bool, StoreError> {
     // Of details it is not known how old the oldest of them were.
-    let removed = |sql: &str, values: &[i64], end: i64| {
-        let gone = database.run(sql, params_from_iter(values))?;
-        if gone > 0 {
-            let (when, count) = ((0, begins(end)), u64::try_from(gone).ok());
-            database.add_missing(&Missing::new(MissingWhat::Details, SIZE_CAP, when, count))?;
-        }
-        Ok(gone > 0)
+    let take = |sql: &str, values: &[i64], end: i64| {
+        database.transaction(|| {
+            let gone = database.run(sql, params_from_iter(values))?;
+            if gone > 0 {
+                let (when, count) = ((0, begins(end)), u64::try_from(gone).ok());
+                database.add_missing(&Missing::new(MissingWhat::Details, SIZE_CAP, when, count))?;
+            }
+            Ok(gone > 0)
+        })
     };
     for (details, end) in [(&OLD[..], today), (&OF_TODAY, today + DAY)] {
         for sql in details {
-            if database.transaction(|| removed(sql, &[today], end))? {
+            if take(sql, &[today], end)? {
                 return Ok(true);
             }
         }
     }
-    for span in SPANS {
-        if database.transaction(|| remove_counts(database, span, today, SIZE_CAP))? {
-            return Ok(true);
-        }
-    }
-    if database.transaction(|| removed(OLD_SENT, &[today], today))? {
+    if remove_counts(database, today, SIZE_CAP)? || take(OLD_SENT, &[today], today)? {
         return Ok(true);
     }
-    database.transaction(|| {
-        database.run(NOTE_READS, ())?;
-        removed(REMOVE_READS, &[], today + DAY)
-    })
+    // Before they go: what is noted and still there is doubted for nothing, and no more.
+    database.run(NOTE_READS, ())?;
+    take(REMOVE_READS, &[], today + DAY)
 }
 
 #[cfg(test)]

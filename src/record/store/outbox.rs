@@ -32,7 +32,7 @@ const LARGEST: u64 = 256 * 1024 * 1024;
 fn packed(rows: &Tables) -> Result<Vec<u8>, StoreError> {
     // Zstandard's compressor, which nothing else uses, would make the program 0.6 MB larger.
     let mut packer = ZlibEncoder::new(Vec::new(), Compression::new(3));
-    let text = rows.json().map_err(unreadable)?;
+    let text = serde_json::to_string(rows).map_err(unreadable)?;
     packer.write_all(text.as_bytes()).and_then(|()| packer.finish()).map_err(unreadable)
 }
 
@@ -41,13 +41,9 @@ fn unpacked(packed: &[u8]) -> Result<Tables, StoreError> {
     serde_json::from_reader(std::io::BufReader::new(text)).map_err(unreadable)
 }
 
-fn is_shared(database: &Sqlite) -> Result<bool, StoreError> {
+/// Whether a fleet is to have what is written.
+pub(super) fn is_shared(database: &Sqlite) -> Result<bool, StoreError> {
     Ok(database.number("SELECT value FROM meta WHERE name = 'is_shared'", ())? == 1)
-}
-
-/// The rows of a batch, where they are wanted.
-pub(super) fn wanted(database: &Sqlite) -> Result<Option<Tables>, StoreError> {
-    Ok(is_shared(database)?.then(Tables::default))
 }
 
 /// Says whether the gateway is a member of a fleet. What one that is none any more had not sent is dropped; one that
@@ -263,11 +259,11 @@ impl OutboxReader {
     pub fn after(&self, mark: i64) -> Result<Option<OutboxBatch>, StoreError> {
         let sql = "SELECT first, last, written, body FROM outbox WHERE sealed = 1 AND last > ?1 ORDER BY last LIMIT 1";
         let found = self.0.rows(sql, [mark], |row| row.try_into())?;
-        let batch = |row: PieceRow| {
+        let batch = |row: &PieceRow| {
             let rows = unpacked(&row.3).inspect_err(|error| tracing::error!("{error}")).ok();
-            OutboxBatch { first: row.0, last: row.1, piece: piece(&row), rows }
+            OutboxBatch { first: row.0, last: row.1, piece: piece(row), rows }
         };
-        Ok(found.into_iter().next().map(batch))
+        Ok(found.first().map(batch))
     }
 
     /// Whether the fleet has counted something else under the numbers up to `mark`, where it had `last_piece` last: then

@@ -60,16 +60,14 @@ impl WriterFile {
 
 /// Processes that are gone without a clean end, and when each began to count, in microseconds.
 pub(super) fn gone(store: &Path) -> io::Result<Vec<(String, i64)>> {
-    let (Some(folder), Some(name)) = (store.parent(), store.file_name().and_then(|name| name.to_str()))
-    else {
-        return Ok(Vec::new());
-    };
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let every = file_of(store, "");
+    let begins = every.file_name().and_then(|name| name.to_str()).unwrap_or(NAMED);
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(folder.unwrap_or_else(|| Path::new(".")))? {
         let entry = entry?;
         let file = entry.file_name();
-        let process = file.to_str().and_then(|file| file.strip_prefix(name)?.strip_prefix(NAMED));
+        let process = file.to_str().and_then(|file| file.strip_prefix(begins));
         if let Some(process) = process.filter(|process| !process.ends_with(PART)) {
             found.extend(left_at(&entry.path())?.map(|began| (process.to_owned(), began)));
         }

@@ -58,5 +58,5 @@ pub(super) fn refuse_newer(found: i64) -> Result<(), StoreError> {
         "the store was written by a later robots-gateway (schema {found}; this one knows {VERSION}); \
          run that one, or move the store away to begin a new one"
     );
-    Err(StoreError::new(StoreErrorKind::Newer, message))
+    Err(StoreError::new(StoreErrorKind::Other, message))
 }

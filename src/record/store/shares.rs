@@ -64,18 +64,17 @@ impl NetworkShares {
         }
     }
 
-    /// How large the store may be for one more detail: those of violations have the last room. Housekeeping makes room from 90 % on.
-    pub(super) const fn limit(&self, is_violation: bool) -> u64 {
-        self.max_bytes / 100 * if is_violation { 95 } else { 93 }
-    }
-
     fn share(&mut self, network: impl Hash, day: i64) -> Option<&mut NetworkShare> {
         let place = usize::try_from(self.state.hash_one((network, day)) >> 32).unwrap_or_default();
         self.shares.get_mut(place % PLACES)
     }
 
-    /// Whether there is room for a detail.
-    pub(super) fn has_room(&mut self, detail: &StoredDetail<impl Hash + Copy>) -> bool {
+    /// Whether there is room for a detail in a store of so many bytes: those of violations have the last room. Housekeeping
+    /// makes room from 90 % on.
+    pub(super) fn has_room(&mut self, detail: &StoredDetail<impl Hash + Copy>, bytes: u64) -> bool {
+        if bytes > self.max_bytes / 100 * if detail.is_violation { 95 } else { 93 } {
+            return false;
+        }
         let most = self.max_bytes / PART * if detail.is_violation { 2 } else { 1 };
         let fits = |share: &mut NetworkShare| share.bytes + detail.cost() <= most;
         detail.is_confirmed || self.share(detail.network, detail.day).is_none_or(fits)

@@ -6,6 +6,7 @@ use crate::decide::{
 };
 use crate::enforce::{Action, Mode};
 use crate::identify::{Basis, ClientKind, Identity, Proof};
+use crate::record::tally::{SubjectRef, Tally};
 use crate::record::{
     Activity, AddressDetail, CompleteRead, CountSubject, Event, EventKind, Occurrence, PathCounts, ReaderId,
     Recorder,
@@ -85,7 +86,8 @@ impl<'a> SampleRequest<'a> {
         Self { crawler, basis: Basis::Catalogue, target, outcome, at: SystemTime::now(), network: 1 }
     }
 
-    pub(in crate::record) fn record(self, recorder: &Recorder) {
+    /// Has something be done with what there is to record of it.
+    pub(in crate::record) fn occur<T>(self, then: impl FnOnce(&Occurrence<'_>) -> T) -> T {
         let rule = Rule {
             kind: RuleKind::Disallow,
             line: 2,
@@ -105,7 +107,7 @@ impl<'a> SampleRequest<'a> {
             user_agent: None,
             address: Some([198, 51, self.network, 1].into()),
         };
-        let occurrence = Occurrence {
+        then(&Occurrence {
             facts: &facts,
             identity: &identity(self.crawler, self.basis),
             proof: Proof::Unchecked,
@@ -118,11 +120,25 @@ impl<'a> SampleRequest<'a> {
             request_id: "1",
             addresses: AddressDetail::Full,
             gateway: None,
-        };
-        let kind = EventKind::of(&verdict, Proof::Unchecked);
-        if let Some(wanted) = recorder.count(&occurrence, kind) {
-            recorder.keep(wanted, Event::new(&occurrence).line(None));
-        }
+        })
+    }
+
+    pub(in crate::record) fn record(self, recorder: &Recorder) {
+        self.occur(|occurrence| {
+            let kind = EventKind::of(occurrence.verdict, Proof::Unchecked);
+            if let Some(wanted) = recorder.count(occurrence, kind) {
+                recorder.keep(wanted, Event::new(occurrence).line(None));
+            }
+        });
+    }
+
+    /// Counts it in memory; `true` when its event is wanted in full.
+    pub(in crate::record) fn count(self, tally: &Tally) -> bool {
+        self.occur(|occurrence| {
+            let subject = SubjectRef::of(occurrence.site, occurrence.identity, occurrence.proof);
+            let kind = EventKind::of(occurrence.verdict, Proof::Unchecked);
+            tally.shard(subject).count(occurrence, kind)
+        })
     }
 }
 
@@ -155,7 +171,7 @@ pub(in crate::record) struct PathTotal {
 
 /// The `top` targets of each subject.
 pub(in crate::record) fn paths(reader: &StoreReader, top: usize) -> Vec<PathTotal> {
-    let all = reader.activities(&everything(reader), &Filter::default(), top).unwrap();
+    let all = reader.activities(&everything(reader), &Filter::default(), Some(top)).unwrap();
     let of = |(subject, activity): (Arc<CountSubject>, Activity)| {
         let total = move |(target, counts)| PathTotal { subject: Arc::clone(&subject), target, counts };
         activity.paths.into_iter().map(total)

@@ -14,7 +14,7 @@ use super::sqlite::{Sqlite, integer};
 use crate::identify::Proof;
 use crate::record::bytes::shown;
 use crate::record::hexadecimal;
-use crate::record::tables::{ReadKey, ReadSum, Tables};
+use crate::record::tables::{OTHER_PATHS, ReadKey, ReadSum, Tables};
 use crate::record::tally::{CountBatch, CountSubject, DAY, InForce, SubjectCounts, start_of};
 use crate::request::address::Network;
 use base64::Engine as _;
@@ -27,9 +27,6 @@ const STRANGERS_PER_DAY: i64 = 1_000;
 /// Readers of a subject and version that are kept by host and network.
 const READERS_PER_VERSION: i64 = 1_000;
 
-/// The host or target that stands for all that found no room.
-pub const OTHER: &str = "(other)";
-
 /// When rows of what is served were written last, on the clock that notice runs by, in microseconds.
 pub(super) const ROWS_NOTED: &str = "rows_noted";
 
@@ -41,23 +38,9 @@ pub(super) fn write(
     now: i64,
     networks: &mut NetworkShares,
 ) -> Result<(), StoreError> {
-    networks.begin(now);
-    let before = networks.clone();
-    let written = write_once(database, batch, (process, sequence), now, networks);
-    if written.is_err() {
-        // Nothing of it is in the store.
-        *networks = before;
-    }
-    written
-}
-
-fn write_once(
-    database: &Sqlite,
-    batch: &[CountBatch],
-    (process, sequence): (&str, i64),
-    now: i64,
-    networks: &mut NetworkShares,
-) -> Result<(), StoreError> {
+    // Of a batch that cannot be written nothing is in the store.
+    let mut taken = networks.clone();
+    taken.begin(now);
     database.transaction(|| {
         schema::version(database)?;
         let last = "SELECT sequence FROM writer WHERE process = ?1";
@@ -69,11 +52,14 @@ fn write_once(
              ON CONFLICT DO UPDATE SET sequence = excluded.sequence, written = excluded.written",
             (process, sequence, now),
         )?;
-        let shared = outbox::wanted(database)?;
+        let shared = outbox::is_shared(database)?.then(Tables::default);
+        let networks = &mut taken;
         let mut writing = Writing { database, now, shared, networks, bytes: 0, is_measured_for: 0 };
         batch.iter().try_for_each(|part| writing.part(part))?;
         writing.shared.map_or(Ok(()), |shared| outbox::put(database, &shared, now))
-    })
+    })?;
+    *networks = taken;
+    Ok(())
 }
 
 struct Writing<'a> {
@@ -99,7 +85,7 @@ impl Writing<'_> {
         part.versions.iter().try_for_each(|version| self.version(version))?;
         let (length, accounts) = (part.length, &part.accounts);
         accounts.iter().try_for_each(|(subject, account)| self.account(subject, account, length))?;
-        self.put(Tables { missing: part.missing().to_vec(), ..Tables::default() })
+        self.put(Tables { missing: part.room.missing.clone(), ..Tables::default() })
     }
 
     /// Writes rows, and has a fleet have them where it is to have any.
@@ -146,8 +132,8 @@ impl Writing<'_> {
         let name = rows.subject(&named);
         let seen = account.presence.iter().map(|(day, seen)| ((*day, name.clone()), (seen.first, seen.last)));
         rows.presence = seen.collect();
-        for (decision, uses) in &account.decisions {
-            let what = rows.decision(decision);
+        for uses in account.decisions.values() {
+            let what = rows.decision(&uses.decision);
             let row = |(start, count): &(i64, u64)| ((span, *start, name.clone(), what.clone()), *count);
             rows.rollups.extend(uses.periods.iter().map(row));
         }
@@ -159,25 +145,19 @@ impl Writing<'_> {
             for (day, counts) in &uses.days {
                 let (day, bytes, is_violation) = (*day, target.len(), counts.violations > 0);
                 let detail = StoredDetail { network: uses.network, is_confirmed, day, bytes, is_violation };
-                let kept = if self.keeps_target(id, &target, &detail)? { &*target } else { OTHER };
+                let kept = if self.keeps_target(id, &target, &detail)? { &*target } else { OTHER_PATHS };
                 rows.paths.push(((day, name.clone(), kept.into()), *counts));
             }
         }
-        for (day, counts) in &account.other_paths {
-            self.note_day(id, *day)?;
-            rows.paths.push(((*day, name.clone(), OTHER.into()), *counts));
-        }
-        let mut reads = Vec::new();
+        self.put(rows)?;
         for (key, read) in &account.reads {
             let has_room = self.has_room_for_reader(id, is_confirmed, key, read)?;
             let key = if has_room { key.clone() } else { key.clone().of_any_host() };
             // At once: the next one is to find it.
-            self.database.add_read(id, &key, read)?;
-            reads.push(((name.clone(), key), *read));
-        }
-        self.put(rows)?;
-        if let Some(shared) = &mut self.shared {
-            shared.reads.extend(reads);
+            let mut rows = Tables::default();
+            let name = rows.subject(&named);
+            rows.reads.push(((name, key), *read));
+            self.put(rows)?;
         }
         account.events.iter().try_for_each(|event| self.sample(id, is_confirmed, event))
     }

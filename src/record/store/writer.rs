@@ -85,13 +85,11 @@ pub(in crate::record) struct StoreWriter {
     taken: i64,
     /// What tells others that this process lives.
     file: WriterFile,
-    /// When to look for processes that are gone.
-    left_due: Instant,
     /// What networks have taken today under names that are not confirmed.
     shares: NetworkShares,
     /// What batches that are written lacked.
     lacked: Vec<Missing>,
-    shown: Arc<ShownState>,
+    pub(in crate::record) shown: Arc<ShownState>,
     clock: StoreClock,
     /// Whether another file stood in the place of the store, an empty one, or none, since it was opened.
     is_replaced: bool,
@@ -109,21 +107,18 @@ pub(in crate::record) struct StoreWriter {
 impl StoreWriter {
     /// A writer that has opened its store, if that can be opened.
     pub(in crate::record) fn new(source: StoreFile, options: StoreOptions) -> Self {
-        let (now, pid) = (SystemTime::now(), std::process::id());
-        // Two containers may share a folder, a process id and an instant.
-        let salt = RandomState::new().hash_one(pid);
         let path = options.path.display().to_string();
-        let process = format!("{pid}-{}-{salt:016x}", micros(now));
+        // Two containers may share a folder and a process id.
+        let process = format!("{}-{:016x}", std::process::id(), RandomState::new().hash_one(&path));
         let mut writer = Self {
             source,
             database: None,
             file: WriterFile::new(&options.path, &process),
-            left_due: Instant::now(),
             clock: StoreClock::new(&process),
             process,
             sequence: 0,
             frozen: Vec::new(),
-            taken: micros(now),
+            taken: micros(SystemTime::now()),
             shares: NetworkShares::new(options.max_bytes),
             lacked: Vec::new(),
             shown: Arc::default(),
@@ -142,10 +137,6 @@ impl StoreWriter {
         writer
     }
 
-    pub(in crate::record) fn shown(&self) -> Arc<ShownState> {
-        Arc::clone(&self.shown)
-    }
-
     /// Takes what was counted and writes it, if that can be written now.
     pub(in crate::record) fn write_turn(&mut self, tally: &Tally) {
         match self.write_all(tally) {
@@ -162,7 +153,6 @@ impl StoreWriter {
     /// Writes the batch that waits, and then what was counted meanwhile.
     fn write_all(&mut self, tally: &Tally) -> Result<(), StoreError> {
         self.open()?;
-        self.note_ends()?;
         self.write_frozen()?;
         self.taken = micros(SystemTime::now());
         self.frozen = tally.take();
@@ -176,7 +166,7 @@ impl StoreWriter {
             return Ok(());
         };
         write(database, &self.frozen, (&self.process, self.sequence), self.taken, &mut self.shares)?;
-        for missing in self.frozen.drain(..).flat_map(|part| part.missing().to_vec()) {
+        for missing in self.frozen.drain(..).flat_map(|part| part.room.missing) {
             missing.add_to(&mut self.lacked);
         }
         Ok(())
@@ -187,15 +177,16 @@ impl StoreWriter {
         let Some(database) = &self.database else { return Ok(()) };
         let begun = Instant::now();
         let is_due = begun >= self.housekeeping_due;
-        let now = self.clock.now(database, micros(SystemTime::now()), is_due)?;
         if is_due {
+            self.note_ends(database)?;
+            self.clock.go_on(database, micros(SystemTime::now()))?;
             processes::note_written(database, &self.process, self.taken)?;
         }
         loop {
             let has_more = if is_due {
-                housekeeping::step(database, &self.options, now)?
+                housekeeping::step(database, &self.options, self.clock.time)?
             } else {
-                housekeeping::shrink(database, self.options.max_bytes, now)?
+                housekeeping::shrink(database, self.options.max_bytes, self.clock.time)?
             };
             if !has_more && is_due {
                 self.housekeeping_due = begun + HOUSEKEEPING_INTERVAL;
@@ -219,13 +210,14 @@ impl StoreWriter {
         Ok(())
     }
 
-    /// Where it fails, the fleet says it again.
-    fn note_for_fleet(&mut self, note: impl FnOnce(&Sqlite) -> Result<(), StoreError>) {
-        if let Some(database) = &self.database
-            && let Err(error) = note(database)
-        {
-            tracing::debug!("what the fleet has taken cannot be noted: {error}");
-        }
+    /// Starts its thread.
+    ///
+    /// # Errors
+    /// When the system gives none.
+    pub(in crate::record) fn start(self, tally: Arc<Tally>) -> io::Result<(Sender<Message>, JoinHandle<()>)> {
+        let (sender, messages) = channel();
+        let thread = std::thread::Builder::new().name("store".to_owned());
+        Ok((sender, thread.spawn(move || self.run(&tally, &messages))?))
     }
 
     fn run(mut self, tally: &Tally, messages: &Receiver<Message>) {
@@ -241,35 +233,23 @@ impl StoreWriter {
                 let error = StoreError::new(StoreErrorKind::Other, "a fault of the writer, please report it");
                 self.fail(&error);
             }
-            match message {
-                // Whoever asked may have stopped waiting.
-                Ok(Message::Flush(done)) => drop(done.try_send(())),
-                Ok(Message::Taken(mark)) => {
-                    let now = self.taken;
-                    self.note_for_fleet(|database| outbox::taken(database, mark, now));
+            let noted = match (message, &self.database) {
+                (Ok(Message::Flush(done)), _) => {
+                    // Whoever asked may have stopped waiting.
+                    let _ = done.try_send(());
+                    Ok(())
                 }
-                Ok(Message::BeginAnew(store)) => {
-                    let (opened, now) = (self.opened, self.taken);
-                    self.note_for_fleet(|database| outbox::begin_anew(database, &store, opened, now));
+                (Ok(Message::Taken(mark)), Some(database)) => outbox::taken(database, mark, self.taken),
+                (Ok(Message::BeginAnew(store)), Some(database)) => {
+                    outbox::begin_anew(database, &store, self.opened, self.taken)
                 }
-                _ => {}
+                _ => Ok(()),
+            };
+            if let Err(error) = noted {
+                tracing::debug!("what the fleet has taken cannot be noted: {error}");
             }
         }
     }
-}
-
-/// Starts the thread of a writer.
-///
-/// # Errors
-/// When the system gives no thread.
-pub(in crate::record) fn spawn(
-    writer: StoreWriter,
-    tally: Arc<Tally>,
-) -> io::Result<(Sender<Message>, JoinHandle<()>)> {
-    let (sender, messages) = channel();
-    let thread =
-        std::thread::Builder::new().name("store".to_owned()).spawn(move || writer.run(&tally, &messages))?;
-    Ok((sender, thread))
 }
 
 #[cfg(test)]

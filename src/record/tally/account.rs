@@ -2,11 +2,12 @@
 
 use super::batch::{BatchRoom, network};
 use super::decision::CountedDecision;
-use super::instant::{begins, start_of};
+use super::instant::start_of;
+use super::subject::CountSubject;
 use crate::enforce::Action;
 use crate::record::event::EventKind;
 use crate::record::missing::MissingWhat;
-use crate::record::tables::{ReadKey, ReadSum};
+use crate::record::tables::{OTHER_PATHS, ReadKey, ReadSum};
 use crate::request::address::Network;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -78,14 +79,11 @@ impl PathCounts {
 /// Values by the day or the period that they are of, in its order. Mostly there is one.
 pub(in crate::record) type ByTime<V> = Vec<(i64, V)>;
 
-/// Counts of one target by day.
-pub(in crate::record) type PathDays = ByTime<PathCounts>;
-
-/// Who asked for a target first, and how often it was asked for.
+/// Who asked for a target first, and by day how often it was asked for.
 #[derive(Clone, Debug)]
 pub(in crate::record) struct TargetUses {
     pub(in crate::record) network: Option<Network>,
-    pub(in crate::record) days: PathDays,
+    pub(in crate::record) days: ByTime<PathCounts>,
 }
 
 /// First and last instant, in microseconds, and how often.
@@ -121,20 +119,23 @@ impl SeenInstants {
     }
 }
 
-/// An event in full.
+/// An event that is wanted in full.
 #[derive(Clone, Debug)]
-pub(in crate::record) struct KeptEvent {
+pub struct FullEvent {
+    pub(in crate::record) subject: CountSubject,
+    pub(in crate::record) is_known: bool,
     pub(in crate::record) decision: CountedDecision,
     pub(in crate::record) at: i64,
-    /// Its line of the journal: JSON.
+    /// Its line of the journal, JSON, once the request is over.
     pub(in crate::record) line: Box<str>,
     /// Where it came from, as far as that may be kept.
     pub(in crate::record) network: Option<Network>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// A decision, when it was made, and how often.
+#[derive(Clone, Debug)]
 pub(in crate::record) struct Uses {
-    /// When it was decided, and how often.
+    pub(in crate::record) decision: CountedDecision,
     pub(in crate::record) seen: Option<SeenInstants>,
     /// How often in which period.
     pub(in crate::record) periods: ByTime<u64>,
@@ -151,15 +152,16 @@ pub(in crate::record) struct SubjectCounts {
     pub(in crate::record) network: Option<Network>,
     /// By day: first and last seen.
     pub(in crate::record) presence: ByTime<SeenInstants>,
-    pub(in crate::record) decisions: Map<CountedDecision, Uses>,
+    /// By the keys of decisions.
+    pub(in crate::record) decisions: Map<u64, Uses>,
     /// Bytes of the bodies that it was sent.
     pub(in crate::record) sent: ByTime<u64>,
-    /// By target, raw bytes.
+    /// By target, raw bytes. What found no room is under [`OTHER_PATHS`], which nobody can ask for.
     pub(in crate::record) paths: Map<Box<[u8]>, TargetUses>,
-    /// Targets that found no room.
-    pub(in crate::record) other_paths: PathDays,
-    pub(in crate::record) events: Vec<KeptEvent>,
+    pub(in crate::record) events: Vec<FullEvent>,
     pub(in crate::record) reads: Map<ReadKey, ReadSum>,
+    /// When it last fetched a robots.txt that is not known to be the one that is judged by.
+    pub(in crate::record) other_fetch: Option<i64>,
 }
 
 impl SubjectCounts {
@@ -188,36 +190,27 @@ impl SubjectCounts {
         true
     }
 
-    /// Adds bytes that it was sent. Where there is no room they are left out: a detail.
-    pub(super) fn add_sent(&mut self, start: i64, bytes: u64, room: &mut BatchRoom) {
-        if !room.add_to_period(&mut self.sent, start, bytes) {
-            room.lose(MissingWhat::Details, begins(start), 1);
-        }
-    }
-
     /// Adds a target that was asked for at an instant. Violations have twice the room, so that they are named where allowed
     /// requests fill it.
     pub(super) fn add_path(
         &mut self,
         target: &[u8],
-        (at, counts): (i64, &PathCounts),
+        (at, counts): (i64, PathCounts),
         address: Option<IpAddr>,
         room: &mut BatchRoom,
     ) {
         let day = start_of(at, room.bounds.day);
-        if target.len() > LONGEST_TARGET {
-            add(&mut self.other_paths, day, *counts, add_counts);
-        } else if let Some(uses) = self.paths.get_mut(target) {
-            add(&mut uses.days, day, *counts, add_counts);
-        } else if room.has_place_for(target, if counts.violations > 0 { 2 } else { 1 }) {
-            room.sizes.paths += 1;
-            room.sizes.details += target.len();
-            let uses = TargetUses { network: address.map(network), days: vec![(day, *counts)] };
-            self.paths.insert(target.into(), uses);
-        } else {
-            room.lose(MissingWhat::Details, at, counts.requests());
-            add(&mut self.other_paths, day, *counts, add_counts);
+        if let Some(uses) = self.paths.get_mut(target) {
+            return add(&mut uses.days, day, counts, |known, more| known.add(&more));
         }
+        let is_short = target.len() <= LONGEST_TARGET;
+        let has_place = is_short && room.takes(target, if counts.violations > 0 { 2 } else { 1 });
+        if is_short && !has_place {
+            room.lose(MissingWhat::Details, at, 1);
+        }
+        let uses = self.paths.entry(if has_place { target } else { OTHER_PATHS.as_bytes() }.into());
+        let new = || TargetUses { network: address.map(network), days: Vec::new() };
+        add(&mut uses.or_insert_with(new).days, day, counts, |known, more| known.add(&more));
     }
 }
 
@@ -230,23 +223,5 @@ pub(super) fn add<V>(list: &mut ByTime<V>, time: i64, more: V, sum: impl FnOnce(
             }
         }
         Err(at) => list.insert(at, (time, more)),
-    }
-}
-
-fn add_counts(known: &mut PathCounts, more: PathCounts) {
-    known.add(&more);
-}
-
-impl Uses {
-    /// How often it was decided.
-    pub(in crate::record) fn count(&self) -> u64 {
-        self.seen.map_or(0, |seen| seen.count)
-    }
-
-    pub(super) fn add(&mut self, at: i64, start: i64, room: &mut BatchRoom) {
-        SeenInstants::once(at).add_to(&mut self.seen);
-        if !room.add_to_period(&mut self.periods, start, 1) {
-            room.lose(MissingWhat::Requests, at, 1);
-        }
     }
 }

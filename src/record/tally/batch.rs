@@ -5,9 +5,9 @@
 //! then it is counted as lost.
 
 use super::account::{
-    ByTime, KeptEvent, Map, PathCounts, SAMPLES_PER_DECISION, SeenInstants, SubjectCounts, Uses, add,
+    ByTime, FullEvent, Map, PathCounts, SAMPLES_PER_DECISION, SeenInstants, SubjectCounts, Uses, add,
 };
-use super::decision::DecisionRef;
+use super::decision::CountedDecision;
 use super::instant::{HOUR, begins, micros, start_of};
 use super::subject::{CountSubject, SubjectRef, is_known};
 use crate::record::event::{EventKind, Occurrence};
@@ -35,33 +35,7 @@ pub(in crate::record) struct CountBatch {
     pub(in crate::record) rows_noted: u64,
     /// How long the periods are by now, in seconds.
     pub(in crate::record) length: i64,
-    pub(super) room: BatchRoom,
-}
-
-/// One request to be counted.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::record) struct CountedRequest<'a> {
-    pub(in crate::record) subject: SubjectRef<'a>,
-    pub(in crate::record) is_known: bool,
-    pub(in crate::record) decision: DecisionRef<'a>,
-    pub(in crate::record) target: &'a [u8],
-    pub(in crate::record) at: i64,
-    /// Where it came from.
-    pub(in crate::record) address: Option<IpAddr>,
-}
-
-impl<'a> CountedRequest<'a> {
-    /// A request that is to be told of as `kind`.
-    pub(in crate::record) fn of(occurrence: &Occurrence<'a>, kind: EventKind) -> Self {
-        Self {
-            subject: SubjectRef::of(occurrence.site, occurrence.identity, occurrence.proof),
-            is_known: is_known(occurrence.identity),
-            decision: DecisionRef::of(occurrence, kind),
-            target: &occurrence.facts.target,
-            at: micros(occurrence.now),
-            address: occurrence.facts.address,
-        }
-    }
+    pub(in crate::record) room: BatchRoom,
 }
 
 /// The network of a client, by which senders are told apart: reads of robots.txt are kept by it, too.
@@ -71,18 +45,13 @@ pub(in crate::record) fn network(address: IpAddr) -> Network {
 
 impl CountBatch {
     pub(in crate::record) fn new(bounds: BatchLimits) -> Self {
-        let (accounts, versions, room) = (Map::default(), Vec::new(), BatchRoom::new(bounds));
+        let room = BatchRoom { bounds, sizes: BatchLimits::default(), missing: Vec::new() };
         let length = bounds.lengths.first().copied().unwrap_or(1);
-        Self { accounts, versions, rows_noted: 0, length, room }
+        Self { accounts: Map::default(), versions: Vec::new(), rows_noted: 0, length, room }
     }
 
     pub(in crate::record) fn is_empty(&self) -> bool {
-        self.accounts.is_empty() && self.versions.is_empty() && self.missing().is_empty()
-    }
-
-    /// What found no room, and where someone else may have answered requests for robots.txt.
-    pub(in crate::record) fn missing(&self) -> &[Missing] {
-        &self.room.missing
+        self.accounts.is_empty() && self.versions.is_empty() && self.room.missing.is_empty()
     }
 
     /// How many requests are counted here.
@@ -96,23 +65,31 @@ impl CountBatch {
         std::mem::replace(self, Self::new(self.room.bounds))
     }
 
-    /// Counts one request; `true` when its event is wanted in full.
-    pub(in crate::record) fn count(&mut self, entry: &CountedRequest<'_>) -> bool {
-        let start = self.period_of(entry.at);
-        let room = &mut self.room;
-        let (_, account) = account(&mut self.accounts, room, entry.subject, entry.is_known);
-        account.note_presence(SeenInstants::once(entry.at), room);
-        if !entry.is_known && account.network.is_none() {
-            account.network = entry.address.map(network);
+    /// Counts one request as an event of `kind`; `true` when its event is wanted in full.
+    pub(in crate::record) fn count(&mut self, occurrence: &Occurrence<'_>, kind: EventKind) -> bool {
+        let Occurrence { facts, identity, .. } = *occurrence;
+        let (at, is_known) = (micros(occurrence.now), is_known(identity));
+        let start = self.period_of(at);
+        let (subject, room) = (SubjectRef::of(occurrence.site, identity, occurrence.proof), &mut self.room);
+        let account = account(&mut self.accounts, room, subject, is_known);
+        account.note_presence(SeenInstants::once(at), room);
+        if !is_known && account.network.is_none() {
+            account.network = facts.address.map(network);
         }
-        let counts = PathCounts::one(entry.decision.kind, entry.decision.action);
-        account.add_path(entry.target, (entry.at, &counts), entry.address, room);
-        let uses = match account.decisions.entry_ref(&entry.decision) {
-            EntryRef::Occupied(known) => known.into_mut(),
-            EntryRef::Vacant(place) => place.insert_with_key((&entry.decision).into(), Uses::default()),
-        };
-        uses.add(entry.at, start, room);
-        let is_wanted = entry.decision.kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
+        let counts = PathCounts::one(kind, occurrence.action);
+        account.add_path(&facts.target, (at, counts), facts.address, room);
+        let key = CountedDecision::key(occurrence, kind, account.decisions.hasher());
+        let uses = account.decisions.entry(key).or_insert_with(|| Uses {
+            decision: CountedDecision::of(occurrence, kind),
+            seen: None,
+            periods: Vec::new(),
+            sampled: 0,
+        });
+        SeenInstants::once(at).add_to(&mut uses.seen);
+        if !room.add_to_period(&mut uses.periods, start, 1) {
+            room.lose(MissingWhat::Requests, at, 1);
+        }
+        let is_wanted = kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
         uses.sampled += u8::from(is_wanted);
         is_wanted
     }
@@ -120,20 +97,18 @@ impl CountBatch {
     /// Adds bytes that a subject was sent for a request that came at an instant.
     pub(in crate::record) fn sent(&mut self, subject: SubjectRef<'_>, is_known: bool, at: i64, bytes: u64) {
         let start = self.period_of(at);
-        let (_, account) = account(&mut self.accounts, &mut self.room, subject, is_known);
-        account.add_sent(start, bytes, &mut self.room);
+        let account = account(&mut self.accounts, &mut self.room, subject, is_known);
+        if !self.room.add_to_period(&mut account.sent, start, bytes) {
+            // A detail.
+            self.room.lose(MissingWhat::Details, at, 1);
+        }
     }
 
-    /// Notes that a subject was there; whom it is counted as.
-    pub(in crate::record) fn seen(
-        &mut self,
-        subject: SubjectRef<'_>,
-        is_known: bool,
-        seen: SeenInstants,
-    ) -> CountSubject {
-        let (subject, account) = account(&mut self.accounts, &mut self.room, subject, is_known);
-        account.note_presence(seen, &self.room);
-        (&subject).into()
+    /// Notes that a subject fetched a robots.txt that is not known to be the one that is judged by.
+    pub(in crate::record) fn other_fetch(&mut self, subject: SubjectRef<'_>, is_known: bool, at: i64) {
+        let account = account(&mut self.accounts, &mut self.room, subject, is_known);
+        account.note_presence(SeenInstants::once(at), &self.room);
+        account.other_fetch = account.other_fetch.max(Some(at));
     }
 
     /// The start of the period of an instant. Where there are too many, they become longer first, until half of the room is
@@ -170,17 +145,16 @@ impl CountBatch {
     }
 
     /// Keeps an event in full, or counts it as dropped.
-    pub(in crate::record) fn keep(&mut self, subject: SubjectRef<'_>, is_known: bool, event: KeptEvent) {
+    pub(in crate::record) fn keep(&mut self, event: FullEvent) {
         let (sizes, bounds) = (&mut self.room.sizes, self.room.bounds);
         // Few events are kept, so they have twice the bytes of targets.
         if sizes.samples >= bounds.samples || sizes.details + event.line.len() > bounds.details * 2 {
-            self.room.lose(MissingWhat::Details, event.at, 1);
-            return;
+            return self.room.lose(MissingWhat::Details, event.at, 1);
         }
         sizes.samples += 1;
         sizes.details += event.line.len();
-        let (_, account) = account(&mut self.accounts, &mut self.room, subject, is_known);
-        account.events.push(event);
+        let subject = event.subject.borrowed();
+        account(&mut self.accounts, &mut self.room, subject, event.is_known).events.push(event);
     }
 
     /// Notes reads of one version by one reader.
@@ -192,7 +166,7 @@ impl CountBatch {
         read: ReadSum,
     ) {
         let room = &mut self.room;
-        let (_, account) = account(&mut self.accounts, room, subject, is_known);
+        let account = account(&mut self.accounts, room, subject, is_known);
         account.note_presence(read.seen, room);
         if !account.add_read(key, read, room) {
             // Only there and then a crawler may have read what nothing tells of.
@@ -206,8 +180,7 @@ impl CountBatch {
     pub(in crate::record) fn in_force(&mut self, version: InForce) {
         let bytes = version.bytes.as_ref().map_or(0, |bytes| bytes.len()) + 256;
         if self.room.sizes.robots + bytes > self.room.bounds.robots {
-            self.room.lose(MissingWhat::Details, version.since, 1);
-            return;
+            return self.room.lose(MissingWhat::Details, version.since, 1);
         }
         self.room.sizes.robots += bytes;
         self.versions.push(version);
@@ -215,12 +188,12 @@ impl CountBatch {
 }
 
 /// The account of a subject, or of the rest of the strangers when there is no room for its name.
-fn account<'a, 's>(
+fn account<'a>(
     accounts: &'a mut Map<CountSubject, SubjectCounts>,
     room: &mut BatchRoom,
-    subject: SubjectRef<'s>,
+    subject: SubjectRef<'_>,
     is_known: bool,
-) -> (SubjectRef<'s>, &'a mut SubjectCounts) {
+) -> &'a mut SubjectCounts {
     let is_full = room.sizes.strangers >= room.bounds.strangers;
     let has_no_room = !is_known && is_full && !accounts.contains_key(&subject);
     let subject = if has_no_room { subject.nameless() } else { subject };
@@ -233,7 +206,7 @@ fn account<'a, 's>(
     };
     // The rest of the strangers is no name that a client made up.
     account.is_known |= is_known || has_no_room;
-    (subject, account)
+    account
 }
 
 /// How much a batch may hold, or holds.
@@ -261,22 +234,23 @@ pub(in crate::record) struct BatchLimits {
 
 /// The room of one batch.
 #[derive(Clone, Debug)]
-pub(super) struct BatchRoom {
+pub(in crate::record) struct BatchRoom {
     pub(super) bounds: BatchLimits,
     pub(super) sizes: BatchLimits,
-    /// What did not fit, and what else is missing.
-    pub(super) missing: Vec<Missing>,
+    /// What found no room, and where someone else may have answered requests for robots.txt.
+    pub(in crate::record) missing: Vec<Missing>,
 }
 
 impl BatchRoom {
-    pub(super) fn new(bounds: BatchLimits) -> Self {
-        Self { bounds, sizes: BatchLimits::default(), missing: Vec::new() }
-    }
-
-    /// Whether there is a place for one more target within so many times the bounds.
-    pub(super) const fn has_place_for(&self, target: &[u8], share: usize) -> bool {
-        self.sizes.paths < self.bounds.paths.saturating_mul(share)
-            && self.sizes.details + target.len() <= self.bounds.details.saturating_mul(share)
+    /// Takes the place of one more target, if there is one within so many times the bounds.
+    pub(super) const fn takes(&mut self, target: &[u8], share: usize) -> bool {
+        let details = self.sizes.details + target.len();
+        let has_place = self.sizes.paths < self.bounds.paths.saturating_mul(share)
+            && details <= self.bounds.details.saturating_mul(share);
+        if has_place {
+            (self.sizes.paths, self.sizes.details) = (self.sizes.paths + 1, details);
+        }
+        has_place
     }
 
     /// Adds to a list of periods; `false` when there is no room for one more.

@@ -1,17 +1,16 @@
 //! What is counted: kind of event, action and notice, the rule they rest on, and how the name was proved.
 
-use crate::decide::{Notice, Ruling, Verdict, VersionId};
+use crate::decide::{Notice, VersionId};
 use crate::enforce::Action;
 use crate::identify::ProofMethod;
 use crate::record::bytes::printable;
 use crate::record::event::{EventKind, Occurrence};
 use crate::record::word;
-use hashbrown::Equivalent;
 use serde::{Deserialize, Serialize};
-use std::hash::{Hash, Hasher};
+use std::hash::BuildHasher;
 
 /// What was decided of a request, by which rule of which version of the file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CountedDecision {
     /// The kind of event.
     #[serde(with = "word")]
@@ -36,132 +35,79 @@ pub struct CountedDecision {
     pub proof_by: Option<ProofMethod>,
 }
 
-/// A [`CountedDecision`] that borrows, to look one up without a copy.
-#[derive(Clone, Copy, Debug)]
-pub struct DecisionRef<'a> {
-    pub(in crate::record) kind: EventKind,
-    pub(in crate::record) action: Action,
-    notice: Option<Notice>,
-    version: Option<VersionId>,
-    ruling: Option<&'a Ruling<'a>>,
-    proof_by: Option<ProofMethod>,
-}
-
-impl<'a> DecisionRef<'a> {
+impl CountedDecision {
     /// What was decided of a request that is to be told of as `kind`.
-    pub fn of(occurrence: &Occurrence<'a>, kind: EventKind) -> Self {
-        Self::new(kind, occurrence.action, occurrence.verdict, occurrence.proof_by)
-    }
-
-    /// What a verdict and the action that followed from it come to.
-    pub fn new(
-        kind: EventKind,
-        action: Action,
-        verdict: &'a Verdict<'a>,
-        proof_by: Option<ProofMethod>,
-    ) -> Self {
-        let (notice, version) = (verdict.notice(), verdict.version);
-        Self { kind, action, notice, version, ruling: verdict.ruling.as_ref(), proof_by }
-    }
-
-    fn line(self) -> Option<u32> {
-        self.ruling.and_then(|ruling| ruling.rule.as_ref()).map(|rule| rule.line)
-    }
-
-    fn group(self) -> &'a [&'a str] {
-        self.ruling.map_or(&[], |ruling| &ruling.group)
-    }
-}
-
-impl From<&DecisionRef<'_>> for CountedDecision {
-    fn from(decision: &DecisionRef<'_>) -> Self {
-        let rule = decision.ruling.and_then(|ruling| ruling.rule.as_ref());
+    pub(in crate::record) fn of(occurrence: &Occurrence<'_>, kind: EventKind) -> Self {
+        let Occurrence { verdict, action, proof_by, .. } = *occurrence;
+        let ruling = verdict.ruling.as_ref();
+        let rule = ruling.and_then(|ruling| ruling.rule.as_ref());
+        let group = ruling.into_iter().flat_map(|ruling| &ruling.group).map(|token| (*token).into());
         Self {
-            kind: decision.kind,
-            action: decision.action,
-            notice: decision.notice,
-            version: decision.version,
-            group: decision.group().iter().map(|token| (*token).into()).collect(),
+            kind,
+            action,
+            notice: verdict.notice(),
+            version: verdict.version,
+            group: group.collect(),
             line: rule.map(|rule| rule.line),
             rule: rule.map(|rule| printable(rule.marked).into()),
-            proof_by: decision.proof_by,
+            proof_by,
         }
     }
-}
 
-/// The rest follows from these almost always, as long as a file is in force, so it is compared but not hashed.
-fn hash_key<H: Hasher>(key: (EventKind, Action, Option<u32>), state: &mut H) {
-    key.hash(state);
-}
-
-impl Hash for CountedDecision {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        hash_key((self.kind, self.action, self.line), state);
-    }
-}
-
-impl Hash for DecisionRef<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        hash_key((self.kind, self.action, self.line()), state);
-    }
-}
-
-impl Equivalent<CountedDecision> for DecisionRef<'_> {
-    /// The text of the rule is not compared: a version's line has one.
-    fn equivalent(&self, other: &CountedDecision) -> bool {
-        let group = self.group();
-        self.kind == other.kind
-            && self.action == other.action
-            && self.notice == other.notice
-            && self.version == other.version
-            && self.line() == other.line
-            && self.proof_by == other.proof_by
-            && group.len() == other.group.len()
-            && group.iter().zip(&other.group).all(|(ours, theirs)| **ours == **theirs)
+    /// What it is found by without being made: 64 bits of a keyed hash. No client has a say in what is hashed. The text of the
+    /// rule is not among it: a version's line has one.
+    pub(super) fn key(occurrence: &Occurrence<'_>, kind: EventKind, state: &impl BuildHasher) -> u64 {
+        let Occurrence { verdict, action, proof_by, .. } = occurrence;
+        let ruling = verdict.ruling.as_ref();
+        let rule = ruling.map(|ruling| (&ruling.group, ruling.rule.as_ref().map(|rule| rule.line)));
+        state.hash_one((kind, action, verdict.notice(), verdict.version, rule, proof_by))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::{Ruling, VerdictOutcome};
+    use crate::record::store::tests::SampleRequest;
     use crate::robots::{Rule, RuleKind};
     use hashbrown::DefaultHashBuilder;
-    use std::hash::BuildHasher as _;
 
-    fn ruling(line: u32, text: &[u8]) -> Ruling<'_> {
+    fn ruling<'a>(group: &[&'a str], line: u32, text: &'a [u8]) -> Ruling<'a> {
         let rule = Rule { kind: RuleKind::Disallow, line, text, marked: text, pattern: b"/x", bytes: 2 };
-        Ruling { group: vec!["GPTBot", "*"], token: "GPTBot", rule: Some(rule) }
+        Ruling { group: group.to_vec(), token: "GPTBot", rule: Some(rule) }
     }
 
-    fn decision<'a>(ruling: Option<&'a Ruling<'a>>) -> DecisionRef<'a> {
-        DecisionRef {
-            kind: EventKind::Violation,
-            action: Action::Refuse,
-            notice: Some(Notice::Read),
-            version: Some(VersionId::of(b"a")),
-            ruling,
-            proof_by: None,
+    #[test]
+    fn what_differs_in_anything_is_another_decision() {
+        let state = DefaultHashBuilder::default();
+        let sample = SampleRequest::of("GPTBot", "/");
+        let of = |ruling: Option<Ruling<'_>>, outcome, proof_by, kind| {
+            sample.occur(|occurrence| {
+                let verdict = &crate::decide::Verdict { outcome, ruling, ..occurrence.verdict.clone() };
+                let occurrence = Occurrence { proof_by, verdict, ..*occurrence };
+                let key = CountedDecision::key(&occurrence, kind, &state);
+                assert_eq!(CountedDecision::key(&occurrence, kind, &state), key);
+                (key, CountedDecision::of(&occurrence, kind))
+            })
+        };
+        let read = VerdictOutcome::Violation(Notice::Read);
+        let text = b"Disallow: /caf\xe9";
+        let both = ["GPTBot", "*"];
+        let kind = EventKind::Violation;
+        let all = [
+            of(Some(ruling(&both, 3, text)), read, None, kind),
+            of(Some(ruling(&both, 4, text)), read, None, kind),
+            of(Some(ruling(&["GPTBot"], 3, text)), read, None, kind),
+            of(Some(ruling(&both, 3, text)), read, Some(ProofMethod::Signature), kind),
+            of(Some(ruling(&both, 3, text)), VerdictOutcome::Violation(Notice::Lapsed), None, kind),
+            of(Some(ruling(&both, 3, text)), read, None, EventKind::Pace),
+            of(None, read, None, kind),
+        ];
+        assert_eq!(all[0].1.rule.as_deref(), Some("Disallow: /caf\\xE9"));
+        for (at, (key, decision)) in all.iter().enumerate() {
+            let known = all.iter().position(|(known, _)| known == key);
+            let same = all.iter().position(|(_, known)| known == decision);
+            assert_eq!((known, same), (Some(at), Some(at)));
         }
-    }
-
-    #[test]
-    fn a_borrowed_decision_finds_the_owned_one() {
-        let (one, two) = (ruling(3, b"Disallow: /caf\xe9"), ruling(4, b"Disallow: /caf\xe9"));
-        let (borrowed, state) = (decision(Some(&one)), DefaultHashBuilder::default());
-        let owned = CountedDecision::from(&borrowed);
-        assert_eq!(state.hash_one(borrowed), state.hash_one(&owned));
-        assert!(borrowed.equivalent(&owned));
-        assert_eq!(owned.rule.as_deref(), Some("Disallow: /caf\\xE9"));
-        assert!(!decision(Some(&two)).equivalent(&owned));
-        assert!(!decision(None).equivalent(&owned));
-        let signed = DecisionRef { proof_by: Some(ProofMethod::Signature), ..borrowed };
-        assert!(!signed.equivalent(&owned) && signed.equivalent(&CountedDecision::from(&signed)));
-    }
-
-    #[test]
-    fn another_group_is_another_decision() {
-        let one = ruling(3, b"Disallow: /x");
-        let other = Ruling { group: vec!["GPTBot"], ..one.clone() };
-        assert!(!decision(Some(&other)).equivalent(&CountedDecision::from(&decision(Some(&one)))));
     }
 }

@@ -4,13 +4,12 @@ use crate::identify::{Basis, ClientKind, Identity, Proof, Purpose};
 use crate::record::word;
 use hashbrown::Equivalent;
 use serde::{Deserialize, Serialize};
-use std::hash::{Hash, Hasher};
 
 /// The name that stands for all names beyond the first 1,000 strangers of a day.
 pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 
 /// Who a count is for. Its names are its own, or borrowed to look one up without a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CountSubject<Name = Box<str>> {
     /// The site.
     pub site: Name,
@@ -70,19 +69,6 @@ impl From<&SubjectRef<'_>> for CountSubject {
     fn from(subject: &SubjectRef<'_>) -> Self {
         let SubjectRef { site, crawler, client, purpose, proof } = *subject;
         Self { site: site.into(), crawler: crawler.map(Into::into), client, purpose, proof }
-    }
-}
-
-/// Client and purpose follow from the name almost always, so they are compared but not hashed.
-impl Hash for SubjectRef<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.site, self.crawler, self.proof).hash(state);
-    }
-}
-
-impl Hash for CountSubject {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.borrowed().hash(state);
     }
 }
 

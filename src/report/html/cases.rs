@@ -20,7 +20,7 @@ pub(super) fn more_rules(entry: &ReportEntry) -> Option<String> {
 
 /// How many targets a table leaves out.
 pub(super) fn more_targets(entry: &ReportEntry) -> Option<String> {
-    more(entry.paths.iter().map(|path| path.counts.requests()))
+    more(entry.paths.iter().map(|path| path.count))
 }
 
 fn more(rows: impl Iterator<Item = u64>) -> Option<String> {

@@ -104,11 +104,10 @@ fn title(course: &ViolationTimeline, at: usize, begins: &str) -> String {
         let name = curve.crawler.as_deref().map_or_else(|| "all others".to_owned(), isolated);
         format!("{name} {}", grouped(count))
     });
-    let parts: Vec<String> = parts.collect();
-    let detail = if parts.len() > 1 { format!(" ({})", parts.join(", ")) } else { String::new() };
-    match parts.first() {
-        Some(only) if parts.len() == 1 => format!("{begins}: {only}"),
-        _ => format!("{begins}: {}{detail}", grouped(at_of(course, at).sum())),
+    match &parts.collect::<Vec<String>>()[..] {
+        [] => format!("{begins}: 0"),
+        [only] => format!("{begins}: {only}"),
+        several => format!("{begins}: {} ({})", grouped(at_of(course, at).sum()), several.join(", ")),
     }
 }
 

@@ -11,8 +11,7 @@ mod rows;
 mod text;
 
 use super::{
-    Conduct, CountsBefore, CourseGrid, Proposal, Report, ReportEntry, ReportQuestion, Summary, Told,
-    ViolationTimeline, grouped,
+    Conduct, CountsBefore, CourseGrid, Proposal, Report, ReportEntry, ReportQuestion, Told, ViolationTimeline,
 };
 use askama::Template;
 use base64::Engine as _;
@@ -94,14 +93,8 @@ struct Page<'a> {
     told: Vec<(&'a ReportEntry, &'a Told)>,
 }
 
-/// One number of the totals.
-struct PageTotal {
-    label: &'static str,
-    value: String,
-    what: &'static str,
-    /// Beside the time before.
-    change: Option<String>,
-}
+/// One number of the totals: its label, what it is of, and how it is beside the time before.
+type PageTotal = (&'static str, u64, &'static str, Option<String>);
 
 #[derive(Template)]
 #[template(path = "apology.html", config = "src/report/html/askama.toml")]
@@ -165,7 +158,6 @@ impl<'a> Page<'a> {
     }
 
     fn new(question: &'a ReportQuestion, report: &'a Report, notes: &[String], frame: &'a Frame) -> Self {
-        let summary = report.summary();
         let grid = CourseGrid::of(report, STRETCHES);
         let course = ViolationTimeline::of(report, grid, COLOURS - 1);
         let sites: BTreeSet<&str> = report.crawlers.iter().map(|entry| &*entry.subject.site).collect();
@@ -178,14 +170,14 @@ impl<'a> Page<'a> {
             shows_site: sites.len() > 1,
             is_hypothetical: report.is_hypothetical(),
             tells_conduct: report.crawlers.iter().any(|entry| !entry.is_hypothetical()),
-            headline: capitalised(&sentence(summary.title.as_ref().unwrap_or(&summary.headline))),
-            detail: summary.title.is_some().then(|| capitalised(&sentence(&summary.headline))),
+            headline: capitalised(&sentence(report.title.as_ref().unwrap_or(&report.headline))),
+            detail: report.title.is_some().then(|| capitalised(&sentence(&report.headline))),
             scope: scope(question),
             from: moment(&report.from),
             to: moment(&report.to),
             before: report.before.as_ref().map(|before| moment(&before.from)),
-            totals: totals(&summary, report),
-            caveats: notes.iter().chain(&summary.caveats).map(|caveat| as_sentence(caveat)).collect(),
+            totals: totals(report),
+            caveats: notes.iter().chain(&report.notes).map(|caveat| as_sentence(caveat)).collect(),
             grid,
             course: Some(course).filter(|course| !course.curves.is_empty()),
             groups: RowGroup::all(report),
@@ -195,9 +187,9 @@ impl<'a> Page<'a> {
 }
 
 /// What the totals of crawlers are, with a word on each; what is nothing is left out.
-fn totals(summary: &Summary, report: &Report) -> Vec<PageTotal> {
-    let (crawlers, violating) = (summary.crawlers as u64, summary.violating as u64);
-    let concerned = violating + summary.disallowed as u64;
+fn totals(report: &Report) -> Vec<PageTotal> {
+    let summary = &report.summary;
+    let violating = summary.violating as u64;
     let change = |now: u64, of: fn(&CountsBefore) -> u64| {
         let before = report.before.as_ref()?;
         Some(before.change(now, of(&before.all), &report.window()))
@@ -206,9 +198,9 @@ fn totals(summary: &Summary, report: &Report) -> Vec<PageTotal> {
     let broken = change(summary.violations, |before| before.violations);
     let refused = change(summary.refused, |before| before.refused);
     let all = [
-        ("Crawlers", crawlers, "by name, with judged requests", None),
+        ("Crawlers", summary.crawlers as u64, "by name, with judged requests", None),
         if report.is_hypothetical() {
-            ("Concerned", concerned, "of these, requests would be disallowed", None)
+            ("Concerned", violating, "of these, requests would be disallowed", None)
         } else {
             ("Broke rules", violating, "read before or not", None)
         },
@@ -226,9 +218,7 @@ fn totals(summary: &Summary, report: &Report) -> Vec<PageTotal> {
         ("Stale", summary.stale, "disallowed, and excused", None),
         ("Variants", summary.variants, "other spellings, counted apart", None),
     ];
-    let told = all.into_iter().filter(|(_, count, ..)| *count > 0);
-    told.map(|(label, count, what, change)| PageTotal { label, value: grouped(count), what, change })
-        .collect()
+    all.into_iter().filter(|(_, count, ..)| *count > 0).collect()
 }
 
 /// What the report was narrowed to.

@@ -1,6 +1,7 @@
 //! Crawlers as rows, one for each name, and what stands in them where they are opened.
 
 use crate::identify::ClientKind;
+use crate::report::blocks::plain_token;
 use crate::report::{
     CourseGrid, NamedEntries, Report, ReportEntry, ReportQuestion, add_counts, byte_words, grouped,
     purpose_label,
@@ -14,8 +15,8 @@ pub(super) struct RowGroup<'r> {
     pub(super) shows_change: bool,
     counts: Vec<(&'static str, CountOf)>,
     shows_bytes: bool,
-    /// One for each name, with how many of its elements can be opened.
-    pub(super) rows: Vec<(NamedEntries<'r>, usize)>,
+    /// One for each name, with those of its elements that can be opened.
+    pub(super) rows: Vec<(NamedEntries<'r>, Vec<&'r ReportEntry>)>,
 }
 
 /// Elements beyond these have a row, but cannot be opened.
@@ -54,8 +55,8 @@ impl<'r> RowGroup<'r> {
             rows: names
                 .into_iter()
                 .map(|name| {
-                    let opened = name.entries.len().min(left);
-                    left -= opened;
+                    let opened: Vec<_> = name.entries.iter().copied().take(left).collect();
+                    left -= opened.len();
                     (name, opened)
                 })
                 .collect(),
@@ -91,7 +92,7 @@ impl<'r> RowGroup<'r> {
         let is_all =
             |entry: &&ReportEntry| entry.rules.iter().any(|rule| rule.text().0 == Some("Disallow: /"));
         let is_told = self.id != "crawlers" || name.entries.iter().any(is_all);
-        let token = question.known.token(name.name()).filter(|_| !is_told)?;
+        let token = plain_token(&question.known, name.name()).filter(|_| !is_told)?;
         Some(format!("User-agent: {token}\nDisallow: /"))
     }
 
@@ -103,16 +104,10 @@ impl<'r> RowGroup<'r> {
         question: &ReportQuestion,
     ) -> Option<String> {
         let is_let_pass = name.sum(|entry| entry.violations) > name.sum(|entry| entry.refused);
-        let is_known = !report.is_replay && question.known.token(name.name()).is_some();
+        let is_known = !report.is_replay && plain_token(&question.known, name.name()).is_some();
         (self.id == "crawlers" && is_let_pass && is_known)
             .then(|| format!("gatewayctl mode --crawler '{}' --persist enforce", name.name()))
     }
-}
-
-/// The elements of a name that can be opened.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the template calls it with what it borrows")]
-pub(super) fn opened<'r, 'n>(name: &'n NamedEntries<'r>, most: &usize) -> &'n [&'r ReportEntry] {
-    name.entries.get(..*most).unwrap_or_default()
 }
 
 /// What is counted of these, without what is nothing for all of them.

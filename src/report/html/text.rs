@@ -6,10 +6,11 @@
 #![expect(clippy::trivially_copy_pass_by_ref, reason = "templates call these with what they borrow")]
 
 use crate::record::{format_span, instant, is_harmful};
-use crate::report::headline;
-use crate::report::{amount, byte_words, grouped};
 use jiff::Timestamp;
 use std::time::{Duration, SystemTime};
+
+pub(super) use crate::report::headline::times;
+pub(super) use crate::report::{amount, byte_words, grouped};
 
 /// Longer texts of strangers are cut in the middle.
 const LONGEST: usize = 160;
@@ -86,26 +87,6 @@ pub(super) fn moment_of(micros: &i64) -> String {
 #[expect(clippy::ref_option, reason = "templates call it with what they borrow")]
 pub(super) fn moment_or_dash(time: &Option<SystemTime>) -> String {
     time.as_ref().map_or_else(|| "–".to_owned(), moment)
-}
-
-/// `1.2 MB`.
-pub(super) fn bytes(bytes: &u64) -> String {
-    byte_words(*bytes)
-}
-
-/// `12 times`.
-pub(super) fn times(count: &u64) -> String {
-    headline::times(*count)
-}
-
-/// `1,204`.
-pub(super) fn number(count: &u64) -> String {
-    grouped(*count)
-}
-
-/// `1,204 requests`.
-pub(super) fn requests(count: &u64) -> String {
-    amount(*count, "request", "requests")
 }
 
 /// How many rows stand open on a page; the others are a click away.

@@ -15,7 +15,7 @@ fn a_flood_of_targets_does_not_hide_that_no_read_was_seen() {
     let report = scene.report(&question());
     let missing = scene.stores()[0].missing(&report.window()).unwrap();
     let [details] = &missing[..] else { panic!("{missing:?}") };
-    assert!(details.what == crate::record::MissingWhat::Details && details.count > Some(0), "{details:?}");
+    assert!(details.what == MissingWhat::Details && details.count > Some(0), "{details:?}");
     let conduct = |name: &str| {
         report
             .crawlers

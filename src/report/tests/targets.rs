@@ -13,8 +13,11 @@ fn targets_beyond_the_top_are_told_together() {
     }
     let report = scene.report(&question());
     let paths = &entry(&report, "Onebot", Proof::Unchecked).paths;
-    let told: Vec<_> = paths.iter().map(|path| (path.target.as_str(), path.counts.requests())).collect();
+    let told: Vec<_> = paths.iter().map(|path| (path.target.as_str(), path.count)).collect();
     assert_eq!(told, [("/9", 10), ("/8", 9), ("/7", 8), ("(other)", 28)]);
+    let untold = scene.report(&ReportQuestion { top: None, ..question() });
+    let untold = entry(&untold, "Onebot", Proof::Unchecked);
+    assert_eq!((untold.requests, untold.paths.len()), (55, 0), "nobody tells any, so that none is read");
 }
 
 #[test]
@@ -30,9 +33,9 @@ fn targets_are_told_by_violations_and_then_by_requests() {
         }
     }
     let told = |top| -> Vec<(String, u64, u64)> {
-        let report = scene.report(&ReportQuestion { top, ..question() });
+        let report = scene.report(&ReportQuestion { top: Some(top), ..question() });
         let paths = entry(&report, "Onebot", Proof::Unchecked).paths.iter();
-        paths.map(|path| (path.target.clone(), path.counts.violations, path.counts.requests())).collect()
+        paths.map(|path| (path.target.clone(), path.violations, path.count)).collect()
     };
     let list = |list: &[(&str, u64, u64)]| -> Vec<(String, u64, u64)> {
         list.iter().map(|(target, violations, all)| ((*target).to_owned(), *violations, *all)).collect()

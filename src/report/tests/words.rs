@@ -18,7 +18,7 @@ impl ReportScene {
     }
 
     fn headline(&self) -> String {
-        self.report(&question()).summary().headline
+        self.report(&question()).headline
     }
 }
 
@@ -31,9 +31,9 @@ fn a_name_in_another_case_is_the_same_crawler() {
     let report = scene.report(&question());
     let one = entry(&report, "FOOBOT", Proof::Unchecked);
     assert_eq!((one.reads, one.violations, one.conduct), (1, 3, Conduct::Unknown), "as most wrote it");
-    assert_eq!((report.crawlers.len(), report.summary().crawlers), (2, 1));
+    assert_eq!((report.crawlers.len(), report.summary.crawlers), (2, 1));
     assert_eq!(
-        report.summary().headline,
+        report.headline,
         "1 crawler broke rules that it may or may not have read: FOOBOT 3 times (none confirmed)"
     );
 }
@@ -47,7 +47,7 @@ fn a_read_that_does_not_count_is_a_read_all_the_same() {
     let page = html::page(&question(), &report, &[], &html::Frame::default()).unwrap();
     assert!(page.contains("2 without a counted read; the notice was over"), "{page}");
     assert!(!page.contains("not seen to read") && !page.contains("no read was seen"), "{page}");
-    let headline = report.summary().headline;
+    let headline = report.headline;
     assert_eq!(
         headline,
         "1 crawler broke rules that it may or may not have read: Onebot 2 times (none confirmed)"
@@ -83,9 +83,10 @@ fn the_rest_of_many_names_is_no_crawler() {
     let scene = ReportScene::new();
     scene.requests("Readbot", Proof::Confirmed, READ, 1);
     scene.requests(OTHER_CRAWLERS, Proof::Unchecked, READ, 50);
-    let summary = scene.report(&question()).summary();
+    let report = scene.report(&question());
+    let summary = &report.summary;
     assert_eq!(
-        summary.headline,
+        report.headline,
         "1 crawler broke rules it had read: Readbot once (confirmed); and others beyond 1,000 names a day broke \
          rules 50 times"
     );
@@ -104,7 +105,7 @@ fn who_only_read_is_not_said_to_have_obeyed() {
     scene.read(&bot("Readbot"), Proof::Unchecked, noon());
     let report = scene.report(&question());
     assert_eq!(entry(&report, "Readbot", Proof::Unchecked).conduct, Conduct::Unknown);
-    assert_eq!((report.summary().crawlers, &*scene.headline()), (0, "no request of a crawler was judged"));
+    assert_eq!((report.summary.crawlers, &*scene.headline()), (0, "no request of a crawler was judged"));
     scene.requests("Onebot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     assert_eq!(scene.headline(), "the only crawler that was seen broke no rule");
 }
@@ -123,8 +124,9 @@ fn refusals_of_what_is_no_violation_are_told() {
         "1 request of 1 crawler was disallowed, and does not count as a violation yet: a former version allows the page, \
          and you had the rules bind at once; 2 requests were refused"
     );
-    let replayed = Report { is_replay: true, ..scene.report(&question()) };
-    assert!(replayed.summary().headline.ends_with("; 2 requests would be refused"));
+    let mut replayed = Report { is_replay: true, ..scene.report(&question()) };
+    replayed.sum_up();
+    assert!(replayed.headline.ends_with("; 2 requests would be refused"));
 }
 
 #[test]
@@ -137,12 +139,10 @@ fn borrowed_names_are_last_and_nothing_is_said_of_their_conduct() {
     let told: Vec<_> = report.crawlers.iter().map(|entry| (entry.subject.name(), entry.conduct)).collect();
     let unknown = Conduct::Unknown;
     assert_eq!(told, [("Onebot", Conduct::Obeyed), ("Spoofed", unknown), ("Quiet", unknown)]);
-    assert!(
-        report.summary().caveats[0].starts_with("10 requests came under 2 borrowed names; they do not count")
-    );
+    assert!(report.notes[0].starts_with("10 requests came under 2 borrowed names; they do not count"));
     let of_one = ReportQuestion { crawler: Some("quiet".to_owned()), ..question() };
-    let caveats = scene.report(&of_one).summary().caveats;
-    assert_eq!(caveats, ["1 request came under 1 borrowed name; it does not count against those names."]);
+    let notes = scene.report(&of_one).notes;
+    assert_eq!(notes, ["1 request came under 1 borrowed name; it does not count against those names."]);
 }
 
 #[test]
@@ -175,13 +175,14 @@ fn versions_of_two_stores_are_told_once() {
 #[test]
 fn the_title_is_the_answer_in_a_line() {
     let scene = ReportScene::new();
-    let title = || scene.report(&question()).summary().title;
+    let title = || scene.report(&question()).title;
     scene.requests("Goodbot", Proof::Unchecked, VerdictOutcome::Allow, 1);
     assert_eq!(title(), None);
     scene.requests("Readbot", Proof::Confirmed, READ, 1_200);
     assert_eq!(title().as_deref(), Some("1 of 2 crawlers broke your rules: 1,200 requests, none refused"));
-    let replayed = Report { is_replay: true, ..scene.report(&question()) };
-    assert_eq!(replayed.summary().title.as_deref(), Some("1 of 2 crawlers broke your rules: 1,200 requests"));
+    let mut replayed = Report { is_replay: true, ..scene.report(&question()) };
+    replayed.sum_up();
+    assert_eq!(replayed.title.as_deref(), Some("1 of 2 crawlers broke your rules: 1,200 requests"));
     scene.requests(OTHER_CRAWLERS, Proof::Unchecked, READ, 50);
     assert_eq!(title(), None);
 }

@@ -12,28 +12,22 @@ use std::time::Instant;
 
 impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
     fn poll_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<Result<bool, ClientFault>> {
+        let before = out.len();
         loop {
-            if self.body.is_done() {
-                return Poll::Ready(Ok(true));
-            }
-            let before = out.len();
             let count = self.body.read(&self.unread, |data| out.extend_from_slice(data));
             let count = count.map_err(ClientFault::Malformed)?;
             self.consume(count);
-            if self.meter.note(out.len() - before, &self.life.limits) {
+            let come = out.len() - before;
+            if come > 0 && self.meter.note(come, &self.life.limits) {
                 self.life.count(ConnectionEvent::BodyTooLarge);
                 return Poll::Ready(Err(ClientFault::TooLarge));
             }
-            if out.len() > before || self.body.is_done() {
+            if come > 0 || self.body.is_done() {
                 return Poll::Ready(Ok(self.body.is_done()));
             }
-            if self.has_ended {
-                return Poll::Ready(Err(ClientFault::Gone));
-            }
             match self.poll_more_body(context, out) {
-                Poll::Ready(Ok(0)) => {}
-                Poll::Ready(Ok(_)) => return Poll::Ready(Ok(self.body.is_done())),
-                Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
+                Poll::Ready(Ok(1..)) => {}
+                Poll::Ready(_) => return Poll::Ready(Err(ClientFault::Gone)),
                 Poll::Pending => {
                     let at = self.meter.deadline(&self.life.limits, &self.life.timeouts);
                     ready!(self.life.deadline.poll(context, at));
@@ -93,32 +87,17 @@ impl<S: ClientStream> ExchangeClient for Http1Connection<S> {
 }
 
 impl<S: ClientStream> Http1Connection<S> {
-    /// Reads on in a body: straight into `out`, where all that can come belongs to it. How many bytes of data that were;
-    /// 0 where they are to be looked at first.
-    fn poll_more_body(
-        &mut self,
-        context: &mut Context<'_>,
-        out: &mut Vec<u8>,
-    ) -> Poll<Result<usize, ClientFault>> {
-        let BodyReader::Length(left) = &self.body else {
-            let _: usize = ready!(self.poll_fill(context)).map_err(|_| ClientFault::Gone)?;
-            return Poll::Ready(Ok(0));
+    /// Reads on in a body: straight into `out`, where all that can come belongs to it. How many bytes that were; 0 at the end
+    /// of the stream.
+    fn poll_more_body(&mut self, context: &mut Context<'_>, out: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        let BodyReader::Length(left) = &mut self.body else {
+            return if self.has_ended { Poll::Ready(Ok(0)) } else { self.poll_fill(context) };
         };
         let most = usize::try_from(*left).unwrap_or(usize::MAX);
-        let count =
-            ready!(poll_append(&mut self.stream, context, out, most)).map_err(|_| ClientFault::Gone)?;
-        if count == 0 {
-            return Poll::Ready(Err(ClientFault::Gone));
-        }
-        if let BodyReader::Length(left) = &mut self.body {
-            *left -= count as u64;
-            if *left == 0 {
-                self.body = BodyReader::Done;
-            }
-        }
-        if self.meter.note(count, &self.life.limits) {
-            self.life.count(ConnectionEvent::BodyTooLarge);
-            return Poll::Ready(Err(ClientFault::TooLarge));
+        let count = ready!(poll_append(&mut self.stream, context, out, most))?;
+        *left -= count as u64;
+        if *left == 0 {
+            self.body = BodyReader::Done;
         }
         Poll::Ready(Ok(count))
     }

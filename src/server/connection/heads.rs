@@ -1,9 +1,9 @@
 //! Waiting for the next request: until its head is whole, has a fault, or is too late.
 
 use super::requests::Service;
-use super::{ClientStream, Http1Connection, linger};
+use super::{ClientStream, Http1Connection, linger, send};
 use crate::config::ConnectionLimits;
-use crate::gateway::{ConnectionInfo, Fragment, Gateway, date, malformed_answer};
+use crate::gateway::{ConnectionInfo, Fragment, date, is_read_of_question, malformed_answer};
 use crate::http::head::{HeadLimits, HeadReader, QuestionReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
@@ -35,7 +35,7 @@ pub(super) enum ServiceReader {
 impl ServiceReader {
     pub(super) fn new(service: &Service, limits: &ConnectionLimits) -> Self {
         if matches!(service, Service::Doors(_)) {
-            return Self::Question(Box::new(QuestionReader::new(Gateway::is_read_of_question)));
+            return Self::Question(Box::new(QuestionReader::new(is_read_of_question)));
         }
         Self::Request(HeadReader::new(HeadLimits { bytes: limits.header_size, fields: limits.header_fields }))
     }
@@ -181,9 +181,8 @@ impl<S: ClientStream> Http1Connection<S> {
     }
 
     async fn say_and_linger(&mut self, answer: &Response) {
-        let mut out = Vec::new();
-        answer.write(&mut out, self.is_unread_head(), &date::now(), false);
-        if self.send(&out).await.is_ok() {
+        let written = answer.written(self.is_unread_head(), &date::now(), false);
+        if send(self, &written).await.is_ok() {
             linger::linger(&mut self.stream).await;
         }
     }

@@ -4,7 +4,7 @@ use super::{ClientStream, Http1Connection};
 use crate::gateway::{
     Advice, BODY_TOO_LARGE, ConnectionInfo, Decision, Gateway, Incoming, RequestContext, RequestEnding, date,
 };
-use crate::http::{BodyReader, HttpFault, HttpVersion, RequestHead, Response};
+use crate::http::{BodyReader, HttpVersion, RequestHead, Response};
 use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, Exchanger};
 use crate::record::CompleteRead;
 use crate::server::delivery;
@@ -145,7 +145,7 @@ impl<S: ClientStream> Http1Connection<S> {
         site: &WorkerContext,
         keeps_alive: bool,
     ) -> bool {
-        let mut context = RequestContext::new(site.gateway.current.held());
+        let mut context = RequestContext::new(site.gateway.current.get());
         let RequestOutcome { ending, goes_on, .. } =
             answer(self, incoming, site, keeps_alive, &mut context).await;
         site.gateway.finish(incoming, ending, context);
@@ -154,7 +154,7 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Answers another proxy; a connection on which nobody may ask ends.
     async fn question(&mut self, asked: Incoming<'_>, gateway: &Gateway, keeps_alive: bool) -> bool {
-        let mut context = RequestContext::new(gateway.current.held());
+        let mut context = RequestContext::new(gateway.current.get());
         let Some(Advice { answer, head, read }) = gateway.advise(asked, &mut context) else { return false };
         // A body that is announced and does not come must not keep the proxy's client waiting.
         let is_here = timeout(Duration::ZERO, self.is_drained(asked.head)).await.unwrap_or_default();
@@ -169,16 +169,10 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Sends an answer of the gateway's own, and whether the connection goes on.
     async fn say(&mut self, response: &Response, head: &RequestHead, goes_on: bool) -> RequestOutcome {
-        let mut out = Vec::new();
-        response.write(&mut out, head.is_head(), &date::now(), goes_on);
-        let is_sent = self.send(&out).await.is_ok();
+        let written = response.written(head.is_head(), &date::now(), goes_on);
+        let is_sent = send(self, &written).await.is_ok();
         let bytes = if head.is_head() { 0 } else { response.body.len() };
         RequestOutcome::own(response, is_sent, bytes, goes_on)
-    }
-
-    /// Sends all of `bytes`.
-    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), ClientFault> {
-        send(self, bytes).await
     }
 }
 
@@ -264,17 +258,17 @@ async fn exchange<C: Recipient>(
         let goes_on = progress.keeps_client && client.is_drained(head).await;
         return RequestOutcome { ending, is_whole: true, goes_on };
     };
-    if let ExchangeFailure::Client(ClientFault::Malformed(_)) = failure {
-        gateway.totals.malformed();
-    }
-    let fault = fault(failure);
-    let page = page(failure).filter(|_| !progress.has_begun);
-    let Some(page) = page else {
+    let fault = match failure {
+        ExchangeFailure::Client(ClientFault::Malformed(fault)) => {
+            gateway.totals.malformed();
+            Some(fault)
+        }
+        _ => None,
+    };
+    let Some(page) = page(failure).filter(|_| !progress.has_begun) else {
         let status = ending.status.filter(|_| progress.has_begun);
-        return RequestOutcome {
-            ending: RequestEnding { status, fault, ..ending },
-            ..RequestOutcome::default()
-        };
+        let ending = RequestEnding { status, fault, ..ending };
+        return RequestOutcome { ending, ..RequestOutcome::default() };
     };
     let answered = client.respond(&page, head, false).await;
     RequestOutcome { ending: RequestEnding { fault, server, ..answered.ending }, ..answered }
@@ -328,11 +322,4 @@ pub(in crate::server) fn page(failure: ExchangeFailure) -> Option<Response> {
         ExchangeFailure::Client(ClientFault::TooSlow) => Response::page(408, "the request took too long"),
     };
     Some(page)
-}
-
-const fn fault(failure: ExchangeFailure) -> Option<HttpFault> {
-    match failure {
-        ExchangeFailure::Client(ClientFault::Malformed(fault)) => Some(fault),
-        _ => None,
-    }
 }

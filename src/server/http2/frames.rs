@@ -7,7 +7,6 @@
 //! reasons why streams and connections are ended.
 
 use crate::config::ConnectionLimits;
-use crate::record::ConnectionEvent;
 use std::time::{Duration, Instant};
 
 /// The connection preface of a client (RFC 9113 §3.4).
@@ -16,24 +15,21 @@ pub(super) const PREFACE: usize = 24;
 /// The head of a frame.
 pub(super) const HEAD: usize = 9;
 
-/// The head of a frame, and as much of its payload as has a reason in it.
-const BEGINNING: usize = HEAD + 8;
-
 /// Over how long frames are counted.
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Frame types (RFC 9113 §6).
-const DATA: u8 = 0;
+pub(super) const DATA: u8 = 0;
 pub(super) const HEADERS: u8 = 1;
 const PRIORITY: u8 = 2;
-const RST_STREAM: u8 = 3;
+pub(super) const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 pub(super) const CONTINUATION: u8 = 9;
 
 /// The last frame of its sender on a stream (RFC 9113 §6.1, §6.2).
-const END_STREAM: u8 = 1;
+pub(super) const END_STREAM: u8 = 1;
 
 /// How many bytes of frames that carry nothing a client may send within [`WINDOW`] at no charge: some 80,000
 /// `WINDOW_UPDATE`.
@@ -60,34 +56,36 @@ impl FrameHead {
         let length = u32::from_be_bytes([0, high, middle, low]) as usize;
         Some(Self { length, kind, flags, stream: u32::from_be_bytes(stream) & (u32::MAX >> 1) })
     }
-}
 
-/// Finds frames in a stream of bytes, however it is cut.
-#[derive(Debug)]
-struct Frames {
-    /// Bytes of the preface or of a frame's payload that are still to come.
-    skip: usize,
-    beginning: [u8; BEGINNING],
-    /// How much of a beginning has come, and how much is waited for.
-    have: usize,
-    want: usize,
-}
-
-/// One frame.
-#[derive(Clone, Copy, Debug)]
-struct SeenFrame {
-    head: FrameHead,
-    /// Why a stream or the connection is ended (RFC 9113 §7).
-    reason: Option<u32>,
-}
-
-impl Frames {
-    const fn behind(preface: usize) -> Self {
-        Self { skip: preface, beginning: [0; BEGINNING], have: 0, want: HEAD }
+    /// Writes the head.
+    pub(super) fn put(self, out: &mut Vec<u8>) {
+        let [.., high, middle, low] = self.length.to_be_bytes();
+        out.extend([high, middle, low, self.kind, self.flags]);
+        out.extend(self.stream.to_be_bytes());
     }
 
-    /// Reads `bytes` along.
-    fn read(&mut self, mut bytes: &[u8], mut each: impl FnMut(SeenFrame)) {
+    /// How much of the frame is read: where it ends a stream or the connection, as much as has the reason in it.
+    const fn beginning(self) -> usize {
+        match self.kind {
+            RST_STREAM => HEAD + 4,
+            GOAWAY => HEAD + 8,
+            _ => HEAD,
+        }
+    }
+}
+
+/// Finds the frames that the gateway writes, however they are cut.
+#[derive(Debug, Default)]
+pub(super) struct WrittenFrames {
+    /// Bytes of a payload that are still to come.
+    skip: usize,
+    /// A beginning that is not whole.
+    begun: Vec<u8>,
+}
+
+impl WrittenFrames {
+    /// Reads `bytes` along: each frame, and why it ends a stream or the connection, if it does (RFC 9113 §7).
+    pub(super) fn read(&mut self, mut bytes: &[u8], mut each: impl FnMut(FrameHead, Option<u32>)) {
         loop {
             let skipped = self.skip.min(bytes.len());
             self.skip -= skipped;
@@ -95,122 +93,55 @@ impl Frames {
             if bytes.is_empty() {
                 return;
             }
-            let taken = (self.want - self.have).min(bytes.len());
-            let (part, rest) = bytes.split_at(taken);
-            if let Some(place) = self.beginning.get_mut(self.have..self.have + taken) {
-                place.copy_from_slice(part);
-            }
-            self.have += taken;
+            let wanted = FrameHead::of(&self.begun).map_or(HEAD, FrameHead::beginning);
+            let (part, rest) = bytes.split_at(bytes.len().min(wanted - self.begun.len()));
+            self.begun.extend_from_slice(part);
             bytes = rest;
-            if self.have == self.want {
-                self.begun(&mut each);
+            let head = FrameHead::of(&self.begun);
+            if let Some(head) = head.filter(|head| head.beginning() == self.begun.len()) {
+                let reason = self.begun.get(HEAD..).and_then(|reason| reason.last_chunk());
+                each(head, reason.map(|reason| u32::from_be_bytes(*reason)));
+                self.skip = (HEAD + head.length).saturating_sub(self.begun.len());
+                self.begun.clear();
             }
         }
-    }
-
-    /// All that was waited for is here.
-    fn begun(&mut self, each: &mut impl FnMut(SeenFrame)) {
-        let Some(head) = FrameHead::of(&self.beginning) else { return };
-        let reason_at = match head.kind {
-            RST_STREAM if head.length >= 4 => Some(HEAD),
-            GOAWAY if head.length >= 8 => Some(HEAD + 4),
-            _ => None,
-        };
-        if let Some(at) = reason_at.filter(|_| self.want == HEAD) {
-            self.want = at + 4;
-            return;
-        }
-        let reason = reason_at.and_then(|at| self.beginning.get(at..)?.first_chunk().copied());
-        self.skip = head.length + HEAD - self.want;
-        (self.have, self.want) = (0, HEAD);
-        each(SeenFrame { head, reason: reason.map(u32::from_be_bytes) });
     }
 }
 
-/// Reads along what a client sends, and counts.
-#[derive(Debug)]
+/// Counts what a client sends, and what is carried to and fro.
+#[derive(Debug, Default)]
 pub(super) struct FrameMeter {
-    frames: Frames,
-    window: Instant,
+    /// Since when it is counted.
+    since: Option<Instant>,
     resets: u32,
     control: u32,
-    /// Bytes in this window of frames that carry nothing, and of what was carried, to and fro.
+    /// Bytes of frames that carry nothing, and of what was carried.
     idle: u64,
-    carried: u64,
-    most_resets: u32,
-    most_control: u32,
-    written: Frames,
+    pub(super) carried: u64,
 }
 
 impl FrameMeter {
-    pub(super) fn new(limits: &ConnectionLimits) -> Self {
-        Self {
-            frames: Frames::behind(PREFACE),
-            window: Instant::now(),
-            resets: 0,
-            control: 0,
-            idle: 0,
-            carried: 0,
-            most_resets: limits.h2_resets,
-            most_control: limits.h2_control_frames,
-            written: Frames::behind(0),
+    /// Counts a frame of the client.
+    pub(super) fn note(&mut self, head: FrameHead) {
+        let is_carried = matches!(head.kind, DATA | HEADERS | CONTINUATION);
+        *if is_carried { &mut self.carried } else { &mut self.idle } += head.length as u64;
+        self.idle += HEAD as u64;
+        match head.kind {
+            RST_STREAM => self.resets += 1,
+            PRIORITY | SETTINGS | PING => self.control += 1,
+            _ => {}
         }
     }
 
-    /// Reads `bytes` of the client along, and says which streams it cancels; `false` once there were too many frames that
-    /// do nothing.
-    pub(super) fn read(&mut self, bytes: &[u8], mut cancelled: impl FnMut(u32)) -> bool {
-        let Self { frames, resets, control, idle, carried, .. } = self;
-        frames.read(bytes, |seen| {
-            *idle += HEAD as u64;
-            match seen.head.kind {
-                DATA | HEADERS | CONTINUATION => *carried += seen.head.length as u64,
-                _ => *idle += seen.head.length as u64,
-            }
-            match seen.head.kind {
-                RST_STREAM => {
-                    *resets += 1;
-                    cancelled(seen.head.stream);
-                }
-                PRIORITY | SETTINGS | PING => *control += 1,
-                _ => {}
-            }
-        });
-        self.is_within_bounds()
-    }
-
-    /// Reads `bytes` of the gateway along, and says what it has found wrong, and which streams it has ended, or reset.
-    pub(super) fn wrote(
-        &mut self,
-        bytes: &[u8],
-        mut found: impl FnMut(ConnectionEvent),
-        mut ended: impl FnMut(u32, bool),
-    ) {
-        self.carried += bytes.len() as u64;
-        self.written.read(bytes, |seen| {
-            let is_reset = seen.head.kind == RST_STREAM;
-            if is_reset || matches!(seen.head.kind, DATA | HEADERS) && seen.head.flags & END_STREAM != 0 {
-                ended(seen.head.stream, is_reset);
-            }
-            match seen.reason {
-                // PROTOCOL_ERROR, FLOW_CONTROL_ERROR, STREAM_CLOSED, FRAME_SIZE_ERROR, COMPRESSION_ERROR.
-                Some(1 | 3 | 5 | 6 | 9) => found(ConnectionEvent::H2Error),
-                // ENHANCE_YOUR_CALM.
-                Some(11) => found(ConnectionEvent::H2Flood),
-                _ => {}
-            }
-        });
-    }
-
-    fn is_within_bounds(&mut self) -> bool {
-        let is_within = self.resets <= self.most_resets
-            && self.control <= self.most_control
+    /// Whether there were no more frames that do nothing than there may be.
+    pub(super) fn is_within_bounds(&mut self, limits: &ConnectionLimits) -> bool {
+        let is_within = self.resets <= limits.h2_resets
+            && self.control <= limits.h2_control_frames
             && self.idle <= IDLE_BYTES + IDLE_PER_BYTE * self.carried;
         // The clock is asked only where there is something to forget.
         let is_counting = self.resets + self.control > 0 || self.idle > IDLE_BYTES / 2;
-        if is_within && is_counting && self.window.elapsed() > WINDOW {
-            self.window = Instant::now();
-            (self.resets, self.control, self.idle, self.carried) = (0, 0, 0, 0);
+        if is_within && is_counting && self.since.get_or_insert_with(Instant::now).elapsed() > WINDOW {
+            *self = Self::default();
         }
         is_within
     }
@@ -221,74 +152,102 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
 
-    fn meter(resets: u32, control: u32) -> FrameMeter {
+    fn limits(resets: u32, control: u32) -> ConnectionLimits {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let limits = Config::load(&arguments).unwrap().limits;
-        let mut meter =
-            FrameMeter::new(&ConnectionLimits { h2_resets: resets, h2_control_frames: control, ..limits });
-        // However slow the machine: all that a test sends comes within one window.
-        meter.window += Duration::from_secs(3_600);
-        meter
+        ConnectionLimits { h2_resets: resets, h2_control_frames: control, ..limits }
+    }
+
+    /// However slow the machine: all that a test counts comes within one window.
+    fn meter() -> FrameMeter {
+        FrameMeter { since: Some(Instant::now() + Duration::from_secs(3_600)), ..FrameMeter::default() }
+    }
+
+    fn head(kind: u8, length: usize) -> FrameHead {
+        FrameHead { length, kind, flags: 0, stream: 1 }
     }
 
     fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        [&length[1..], &[kind, 0, 0, 0, 0, 1], payload].concat()
+        let mut frame = Vec::new();
+        head(kind, payload.len()).put(&mut frame);
+        [&frame, payload].concat()
     }
 
     #[test]
-    fn frames_are_counted_however_they_are_cut() {
-        let bytes =
-            [&[b'P'; PREFACE][..], &frame(SETTINGS, &[0; 6]), &frame(0, &[3; 300]), &frame(PING, &[3; 8])]
-                .concat();
-        for size in 1..40 {
-            let mut meter = meter(1, 2);
-            assert!(bytes.chunks(size).all(|piece| meter.read(piece, |_| {})), "{size}");
-            assert_eq!((meter.control, meter.resets), (2, 0), "{size}");
-            assert!(meter.read(&frame(RST_STREAM, &[0; 4]), |_| {}));
-            assert!(!meter.read(&frame(RST_STREAM, &[0; 4]), |_| {}), "{size}");
+    fn resets_and_control_frames_are_bounded() {
+        let (limits, mut meter) = (limits(1, 2), meter());
+        for kind in [SETTINGS, PING, RST_STREAM] {
+            meter.note(head(kind, 8));
+            assert!(meter.is_within_bounds(&limits), "{kind}");
         }
+        meter.note(head(RST_STREAM, 4));
+        assert!(!meter.is_within_bounds(&limits));
+        meter.resets = 0;
+        assert!(meter.is_within_bounds(&limits));
+        meter.note(head(PING, 8));
+        assert!(!meter.is_within_bounds(&limits));
+    }
+
+    #[test]
+    fn what_was_counted_long_ago_is_forgotten() {
+        let (limits, mut meter) = (limits(1, 1), FrameMeter::default());
+        meter.note(head(PING, 8));
+        assert!(meter.is_within_bounds(&limits));
+        meter.since = meter.since.and_then(|since| since.checked_sub(2 * WINDOW));
+        assert!(meter.is_within_bounds(&limits) && meter.control == 0);
     }
 
     #[test]
     fn what_downloads_need_is_no_flood() {
-        let mut meter = meter(1, 1);
-        assert!(meter.read(&[0; PREFACE], |_| {}));
+        let (limits, mut meter) = (limits(1, 1), meter());
         for _ in 0..100_000 {
-            meter.wrote(&frame(DATA, &[0]), |event| panic!("{event:?}"), |_, _| {});
-            assert!((0..2).all(|_| meter.read(&frame(8, &[0; 4]), |_| {})), "WINDOW_UPDATE");
+            meter.carried += 10;
+            (0..2).for_each(|_| meter.note(head(8, 4)));
+            assert!(meter.is_within_bounds(&limits), "WINDOW_UPDATE");
         }
-        assert!((0..1000).all(|_| meter.read(&frame(DATA, &[0; 100]), |_| {})), "DATA");
+        (0..1000).for_each(|_| meter.note(head(DATA, 100)));
+        assert!(meter.is_within_bounds(&limits), "DATA");
     }
 
     #[test]
     fn frames_that_carry_nothing_are_bounded_whatever_they_are() {
-        for (kind, payload) in [(8, &[0; 4][..]), (DATA, b""), (CONTINUATION, b""), (0xfa, &[0; 16_000])] {
-            let mut meter = meter(1, 1);
-            assert!(meter.read(&[0; PREFACE], |_| {}));
-            let sent = (0..1_000_000).take_while(|_| meter.read(&frame(kind, payload), |_| {})).count();
+        for (kind, length) in [(8, 4), (DATA, 0), (CONTINUATION, 0), (0xfa, 16_000)] {
+            let (limits, mut meter) = (limits(1, 1), meter());
+            let mut is_fine = || {
+                meter.note(head(kind, length));
+                meter.is_within_bounds(&limits)
+            };
+            let sent = (0..1_000_000).take_while(|_| is_fine()).count();
             assert!((50..200_000).contains(&sent), "{kind}: {sent}");
         }
     }
 
     #[test]
-    fn what_the_gateway_finds_wrong_is_told_however_it_is_cut() {
+    fn what_is_written_is_read_however_it_is_cut() {
         let bytes = [
             frame(SETTINGS, &[0; 18]),
             frame(RST_STREAM, &[0, 0, 0, 1]),
             frame(DATA, &[1; 50]),
-            frame(RST_STREAM, &[0, 0, 0, 7]),
+            frame(DATA, &[]),
             frame(GOAWAY, &[0, 0, 0, 1, 0, 0, 0, 0]),
             frame(GOAWAY, &[&[0, 0, 0, 1, 0, 0, 0, 11][..], b"calm"].concat()),
             frame(RST_STREAM, &[0, 0, 0, 5]),
         ]
         .concat();
         for size in 1..40 {
-            let (mut meter, mut found) = (meter(1, 1), Vec::new());
+            let (mut frames, mut found) = (WrittenFrames::default(), Vec::new());
             for piece in bytes.chunks(size) {
-                meter.wrote(piece, |event| found.push(event), |_, _| {});
+                frames.read(piece, |head, reason| found.push((head.kind, head.length, reason)));
             }
-            let expected = [ConnectionEvent::H2Error, ConnectionEvent::H2Flood, ConnectionEvent::H2Error];
+            let expected = [
+                (SETTINGS, 18, None),
+                (RST_STREAM, 4, Some(1)),
+                (DATA, 50, None),
+                (DATA, 0, None),
+                (GOAWAY, 8, Some(0)),
+                (GOAWAY, 12, Some(11)),
+                (RST_STREAM, 4, Some(5)),
+            ];
             assert_eq!(found, expected, "{size}");
         }
     }

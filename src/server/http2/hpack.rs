@@ -1,8 +1,14 @@
-//! Blocks of fields of HTTP/2 (RFC 7541), read just enough to find a path and to put another one in its place.
+//! Blocks of fields of HTTP/2 (RFC 7541), read just enough to find a path, and to spell it where the library does not take it.
+//!
+//! The library takes letters beyond ASCII, so one of those stands for each sign that it does not take; [`true_path`] turns
+//! them back. An entry of the library's table with such a path is longer than the client's own. So clients are told of half
+//! of that table, and their changes of its size are left out: whatever a client's table still has, the library's has, too.
 
-use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::Arc;
+use std::borrow::Cow;
+
+/// How large clients are told that their tables may be. The library's has what all of them may have at first (RFC 9113
+/// §6.5.2), which is twice as much.
+pub(super) const TABLE: u32 = 2_048;
 
 /// How many codes there are of each length in Huffman's code, from the shortest on; those of one length follow each other
 /// (RFC 7541 appendix B).
@@ -21,139 +27,70 @@ const SIGNS: &[u8; 256] =
     \xfb\xfc\xfd\xfe\x02\x03\x04\x05\x06\x07\x08\x0b\x0c\x0e\x0f\x10\x11\x12\x13\x14\x15\x17\x18\x19\x1a\
     \x1b\x1c\x1d\x1e\x1f\x7f\xdc\xf9\x0a\x0d\x16";
 
-/// Codes of signs that the library takes, and their lengths; the longest first.
-const STAND_INS: [(u32, usize); 8] =
-    [(0x7fff0, 19), (0x1ff9, 13), (0x7fb, 11), (0x3f8, 10), (0xf9, 8), (0x5d, 7), (0x21, 6), (0x3, 5)];
+/// `:path` as a name, as it is and in Huffman's code.
+const PATH: [HpackText<'_>; 2] = [(false, b":path"), (true, &[0xb9, 0x58, 0xd3, 0x3f])];
 
-/// The code of `/`, and its length.
-const SLASH: (u32, usize) = (0x18, 6);
+/// A text (RFC 7541 §5.2), behind whether it is in Huffman's code.
+type HpackText<'a> = (bool, &'a [u8]);
 
-/// How long the names of the static table are (RFC 7541 appendix A), from its first index, which is 1.
-pub(super) const NAMES: [u8; 62] = [
-    0, 10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27, 3, 5, 13, 13, 19, 16, 16, 14, 16,
-    13, 12, 6, 4, 4, 6, 7, 4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4,
-    3, 16,
-];
+/// What every path begins with that is spelled. A client's own that begins so is spelled itself.
+const SPELLED: &str = "/\u{200}";
 
-/// How large a client's table may be, since it is told nothing else (RFC 9113 §6.5.2), and what an entry counts for beside
-/// its texts (RFC 7541 §4.1).
-pub(super) const TABLE: usize = 4_096;
-const OVERHEAD: usize = 32;
-
-/// `:path` as a name (RFC 7541 appendix A has it at two places, too), as it is and in Huffman's code.
-const PATH: [&[u8]; 2] = [b":path", &[0xb9, 0x58, 0xd3, 0x3f]];
-
-/// The client's table of fields, as far as it is needed to know names by their indices (RFC 7541 §2.3.2, §4).
-#[derive(Debug)]
-pub(super) struct HpackTable {
-    /// The newest first.
-    entries: VecDeque<TableEntry>,
-    pub(super) size: usize,
-    most: usize,
+/// Reads the blocks of one client in their order.
+#[derive(Debug, Default)]
+pub(super) struct BlockReader {
+    /// Which of the entries that the client's table may have are named `:path`, the newest in the lowest bit. Each of them
+    /// counts for 32 bytes and more (RFC 7541 §4.1).
+    paths: u128,
 }
 
-#[derive(Clone, Debug)]
-struct TableEntry {
-    is_path: bool,
-    name: usize,
-    size: usize,
-    /// The true path, where the library has another one.
-    path: Option<Arc<[u8]>>,
-}
-
-impl HpackTable {
-    pub(super) const fn new() -> Self {
-        Self { entries: VecDeque::new(), size: 0, most: TABLE }
-    }
-
-    /// Whether the name at `index` is `:path`, and how long it is.
-    fn name(&self, index: usize) -> (bool, usize) {
-        if let Some(length) = NAMES.get(index) {
-            return (matches!(index, 4 | 5), usize::from(*length));
-        }
-        self.entries.get(index - NAMES.len()).map_or((false, 0), |entry| (entry.is_path, entry.name))
-    }
-
-    fn resize(&mut self, most: usize) {
-        self.most = most.min(TABLE);
-        self.make_room(0);
-    }
-
-    /// The true path of the field at `index`, where the library has another one.
-    fn path(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.entries.get(index.checked_sub(NAMES.len())?)?.path.clone()
-    }
-
-    fn push(&mut self, is_path: bool, name: usize, value: usize, path: Option<Arc<[u8]>>) {
-        let size = name + value + OVERHEAD;
-        self.make_room(size);
-        if size <= self.most {
-            self.entries.push_front(TableEntry { is_path, name, size, path });
-            self.size += size;
-        }
-    }
-
-    fn make_room(&mut self, size: usize) {
-        while self.size + size > self.most
-            && let Some(last) = self.entries.pop_back()
-        {
-            self.size -= last.size;
-        }
-    }
-}
-
-/// The sign that these bits begin with, and how many bits it has. What pads a text is none (RFC 7541 §5.2).
-fn first_sign(bits: u64) -> Option<(u8, u32)> {
-    let (mut first, mut rank) = (0, 0);
-    for (length, codes) in (SHORTEST..).zip(CODES) {
-        let number = (bits >> (64 - length)).wrapping_sub(first);
-        if number < u64::from(codes) {
-            return Some((*SIGNS.get(rank + usize::try_from(number).ok()?)?, length));
-        }
-        (first, rank) = ((first + u64::from(codes)) << 1, rank + codes as usize);
-    }
-    None
-}
-
-/// Replaces the paths of a block of fields that the library does not take, and tells `found` the true ones. `None` where the
-/// block is none, for which the library ends the connection (RFC 7541 §2.3.3, RFC 9113 §4.3).
-pub(super) fn replace_paths(
-    block: &mut [u8],
-    table: &mut HpackTable,
-    found: &mut impl FnMut(Arc<[u8]>),
-) -> Option<()> {
-    let mut at = 0;
-    while let Some(first) = block.get(at).copied() {
-        // How a field is written (RFC 7541 §6): all of it by its index, a literal that is kept or not, a new size of the table.
-        let bits = match first {
-            0x80.. => {
-                let index = number(block, &mut at, 0x7f)?;
-                table.path(index).into_iter().for_each(&mut *found);
-                continue;
+impl BlockReader {
+    /// A block as the library takes it. `None` where it is none, for which the library ends the connection (RFC 7541 §2.3.3,
+    /// RFC 9113 §4.3).
+    pub(super) fn read<'a>(&mut self, block: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let (mut out, mut written, mut at) = (Vec::new(), 0, 0);
+        while let Some(first) = block.get(at).copied() {
+            let begin = at;
+            // How a field is written (RFC 7541 §6): by its index alone, as a literal that is kept or not; or a new size.
+            let bits = match first {
+                0x80.. => 0x7f,
+                0x40.. => 0x3f,
+                0x20.. => 0x1f,
+                _ => 0x0f,
+            };
+            let index = number(block, &mut at, bits)?;
+            match first {
+                // Behind a field it may not stand (RFC 7541 §4.2), and the library says so.
+                0x20..0x40 if begin == written && index <= 2 * TABLE as usize => written = at,
+                0x20..0x40 | 0x80.. => {}
+                _ => {
+                    let name = if index == 0 { Some(text(block, &mut at)?) } else { None };
+                    let is_path = name.map_or_else(|| self.names_path(index), |name| PATH.contains(&name));
+                    let value_at = at;
+                    let value = text(block, &mut at)?;
+                    if first & 0x40 != 0 {
+                        self.paths = self.paths << 1 | u128::from(is_path);
+                    }
+                    if let Some(path) = Some(value).filter(|_| is_path).and_then(spelled) {
+                        out.extend_from_slice(block.get(written..value_at)?);
+                        put_text(&mut out, path.as_bytes());
+                        written = at;
+                    }
+                }
             }
-            0x40.. => 0x3f,
-            0x20.. => {
-                table.resize(number(block, &mut at, 0x1f)?);
-                continue;
-            }
-            _ => 0x0f,
-        };
-        let (is_kept, index) = (first & 0x40 != 0, number(block, &mut at, bits)?);
-        let (is_path, name) = if index == 0 {
-            let name = HpackText::next(block, &mut at)?;
-            (name.is_path(block), if is_kept { name.decode(block, |_| ()) } else { 0 })
-        } else {
-            table.name(index)
-        };
-        let value = HpackText::next(block, &mut at)?;
-        let path = if is_path { value.replace(block) } else { None };
-        if is_kept {
-            let length = path.as_ref().map_or_else(|| value.decode(block, |_| ()), |path| path.len());
-            table.push(is_path, name, length, path.clone());
         }
-        path.into_iter().for_each(&mut *found);
+        if written == 0 {
+            return Some(Cow::Borrowed(block));
+        }
+        out.extend_from_slice(block.get(written..)?);
+        Some(Cow::Owned(out))
     }
-    Some(())
+
+    /// Whether the entry at `index` is named `:path`. The static table has it at two places (RFC 7541 appendix A).
+    fn names_path(&self, index: usize) -> bool {
+        let own = index.checked_sub(62).and_then(|place| self.paths.checked_shr(u32::try_from(place).ok()?));
+        matches!(index, 4 | 5) || own.is_some_and(|paths| paths & 1 == 1)
+    }
 }
 
 /// A number whose first byte has it in these bits (RFC 7541 §5.1).
@@ -174,100 +111,125 @@ fn number(block: &[u8], at: &mut usize, bits: u8) -> Option<usize> {
     }
 }
 
-/// A text in a block (RFC 7541 §5.2).
-struct HpackText {
-    is_coded: bool,
-    place: Range<usize>,
+fn text<'a>(block: &'a [u8], at: &mut usize) -> Option<HpackText<'a>> {
+    let is_coded = block.get(*at)? & 0x80 != 0;
+    let length = number(block, at, 0x7f)?;
+    let text = block.get(*at..at.checked_add(length)?)?;
+    *at += length;
+    Some((is_coded, text))
 }
 
-impl HpackText {
-    fn next(block: &[u8], at: &mut usize) -> Option<Self> {
-        let is_coded = block.get(*at)? & 0x80 != 0;
-        let length = number(block, at, 0x7f)?;
-        let place = *at..at.checked_add(length).filter(|end| *end <= block.len())?;
-        *at = place.end;
-        Some(Self { is_coded, place })
-    }
-
-    fn bytes<'a>(&self, block: &'a [u8]) -> &'a [u8] {
-        block.get(self.place.clone()).unwrap_or_default()
-    }
-
-    fn is_path(&self, block: &[u8]) -> bool {
-        let [plain, coded] = PATH;
-        self.bytes(block) == if self.is_coded { coded } else { plain }
-    }
-
-    /// Puts a path that the library takes in the place of one that it does not take, which it returns.
-    fn replace(&self, block: &mut [u8]) -> Option<Arc<[u8]>> {
-        let mut path = Vec::with_capacity(2 * self.place.len());
-        self.decode(block, |sign| path.push(sign));
-        let stand_in =
-            if is_taken(&path) { None } else { stand_in(path.len(), self.place.len(), self.is_coded) }?;
-        block.get_mut(self.place.clone())?.copy_from_slice(&stand_in);
-        Some(path.into())
-    }
-
-    /// Reads its signs, and how many there are.
-    fn decode(&self, block: &[u8], mut each: impl FnMut(u8)) -> usize {
-        let bytes = self.bytes(block);
-        if !self.is_coded {
-            bytes.iter().copied().for_each(each);
-            return bytes.len();
+/// Writes a text as it is.
+pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    let mut length = text.len();
+    if length >= 0x7f {
+        out.push(0x7f);
+        length -= 0x7f;
+        while length >= 0x80 {
+            out.push(low(length) | 0x80);
+            length >>= 7;
         }
-        // Bits that were read, the oldest first, and how many.
-        let (mut bits, mut count, mut length) = (0_u64, 0, 0);
-        let mut rest = bytes.iter();
-        loop {
-            while count <= 32
-                && let Some(byte) = rest.next()
-            {
-                (bits, count) = (bits | u64::from(*byte) << (56 - count), count + 8);
+    }
+    out.push(low(length));
+    out.extend_from_slice(text);
+}
+
+const fn low(number: usize) -> u8 {
+    let [low, ..] = number.to_le_bytes();
+    low
+}
+
+/// A path in signs that the library takes, where it does not take all of it as it is. It takes some more.
+fn spelled((is_coded, text): HpackText<'_>) -> Option<String> {
+    let path = if is_coded { Cow::Owned(decoded(text)?) } else { Cow::Borrowed(text) };
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'#' | b'<' | b'>' | b'`');
+    if matches!(&*path, [] | [b'/', ..] | b"*") && path.iter().all(|byte| is_plain(*byte)) {
+        return None;
+    }
+    // The lowest byte of a letter is the byte that it stands for.
+    let sign = |byte: &u8| char::from_u32(u32::from(*byte) | if is_plain(*byte) { 0 } else { 0x100 });
+    Some(SPELLED.chars().chain(path.iter().filter_map(sign)).collect())
+}
+
+/// The path that a client has sent, of which the library says that it is `path`.
+pub(super) fn true_path(path: &str) -> Cow<'_, [u8]> {
+    match path.strip_prefix(SPELLED) {
+        Some(spelled) => spelled.chars().map(|sign| low(sign as usize)).collect(),
+        None => Cow::Borrowed(path.as_bytes()),
+    }
+}
+
+/// What a text in Huffman's code says; `None` where it is none.
+fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+    let mut signs = Vec::with_capacity(2 * text.len());
+    // Bits that were read, the oldest first, and how many.
+    let (mut bits, mut count, mut rest) = (0_u64, 0, text.iter());
+    loop {
+        while count <= 32
+            && let Some(byte) = rest.next()
+        {
+            (bits, count) = (bits | u64::from(*byte) << (56 - count), count + 8);
+        }
+        let Some((sign, taken)) = first_sign(bits).filter(|(_, taken)| *taken <= count) else { break };
+        (bits, count) = (bits << taken, count - taken);
+        signs.push(sign);
+    }
+    // What is left of the last byte is padding, of ones.
+    (count < 8 && bits | u64::MAX >> count == u64::MAX).then_some(signs)
+}
+
+/// The sign that these bits begin with, and how many bits it has. What pads a text is none (RFC 7541 §5.2).
+fn first_sign(bits: u64) -> Option<(u8, u32)> {
+    let (mut first, mut rank) = (0, 0);
+    for (length, codes) in (SHORTEST..).zip(CODES) {
+        let number = (bits >> (64 - length)).wrapping_sub(first);
+        if number < u64::from(codes) {
+            return Some((*SIGNS.get(rank + usize::try_from(number).ok()?)?, length));
+        }
+        (first, rank) = ((first + u64::from(codes)) << 1, rank + codes as usize);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spelled_path_is_taken_and_stands_for_the_one_that_was_sent() {
+        for byte in 0..=u8::MAX {
+            for path in [vec![b'/', byte, b'x'], vec![byte], vec![byte, b'/', b'y'], vec![b'/', b'?', byte]] {
+                let Some(text) = spelled((false, &path)) else {
+                    assert_eq!(*true_path(str::from_utf8(&path).unwrap()), *path);
+                    continue;
+                };
+                let taken = http::uri::PathAndQuery::try_from(&*text).unwrap();
+                assert_eq!(taken.as_str(), text, "{path:x?}");
+                assert_eq!(*true_path(&text), *path, "{text}");
+                // No path that a client writes itself passes for a spelled one.
+                assert_ne!(spelled((false, text.as_bytes())), None);
             }
-            let Some((sign, taken)) = first_sign(bits).filter(|(_, taken)| *taken <= count) else { break };
-            (bits, count, length) = (bits << taken, count - taken, length + 1);
-            each(sign);
         }
-        length
+        assert_eq!(*true_path("/caf\u{e9}"), *"/caf\u{e9}".as_bytes(), "of a block that was not read");
     }
-}
 
-/// Whether the library takes a path, and all of it. It takes some more.
-pub(super) fn is_taken(path: &[u8]) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'#' | b'<' | b'>' | b'`');
-    matches!(path, [] | [b'/', ..] | b"*") && path.iter().all(is_plain)
-}
-
-/// A path that the library takes, with as many signs, in as many bytes. There is none for a lone sign other than `/`, and
-/// where nearly all signs are of the rarest: Huffman's code makes those longer, so that no encoder uses it.
-pub(super) fn stand_in(signs: usize, bytes: usize, is_coded: bool) -> Option<Vec<u8>> {
-    if !is_coded {
-        let mut path = vec![b'a'; bytes];
-        *path.first_mut()? = b'/';
-        return Some(path);
+    #[test]
+    fn a_text_in_code_is_read_to_its_end_or_not_at_all() {
+        // `/p#f`; then with padding of zeros, of too many bits, and what ends all texts in it.
+        assert_eq!(decoded(&[0x62, 0xbf, 0xfa, 0x97]).as_deref(), Some(&b"/p#f"[..]));
+        for wrong in [&[0x62, 0xbf, 0xfa, 0x90][..], &[0x62, 0xbf, 0xfa, 0x97, 0xff], &[0xff; 5]] {
+            assert_eq!(decoded(wrong), None, "{wrong:x?}");
+        }
+        assert_eq!(decoded(&[]).as_deref(), Some(&b""[..]));
     }
-    let ([.., (_, shortest)], (slash, slash_length)) = (STAND_INS, SLASH);
-    let mut spare = (8 * bytes).checked_sub(slash_length + shortest * signs.checked_sub(1)?)?;
-    let (mut code, mut written, mut path) = (u64::from(slash), slash_length, Vec::with_capacity(bytes));
-    for _ in 1..signs {
-        let (sign, length) = *STAND_INS.iter().find(|(_, length)| length - shortest <= spare)?;
-        spare -= length - shortest;
-        (code, written) = (code << length | u64::from(sign), written + length);
-        while written >= 8 {
-            written -= 8;
-            path.push(last_byte(code >> written));
+
+    #[test]
+    fn long_texts_are_written_with_their_lengths() {
+        for length in [0, 1, 126, 127, 128, 254, 255, 16_510, 16_511, 70_000] {
+            let (text, mut out, mut at) = (vec![b'/'; length], vec![0], 1);
+            put_text(&mut out, &text);
+            assert_eq!(super::text(&out, &mut at), Some((false, &*text)));
+            assert_eq!(at, out.len());
         }
     }
-    // What is left of the last byte is padding, of ones (RFC 7541 §5.2).
-    match spare {
-        0 => {}
-        1..8 => path.push(last_byte(code << spare | ((1 << spare) - 1))),
-        _ => return None,
-    }
-    Some(path)
-}
-
-const fn last_byte(bits: u64) -> u8 {
-    let [byte, ..] = bits.to_le_bytes();
-    byte
 }

@@ -31,7 +31,7 @@ const WINDOW: u32 = 65_535;
 /// How long to wait for the last acknowledgement on a connection that carries other answers as well.
 const AMONG_OTHERS: Duration = Duration::from_secs(10);
 
-/// How often a connection that is to be closed is looked at.
+/// How often a connection that takes no more requests is looked at.
 const CLOSING: Duration = Duration::from_millis(100);
 
 /// Serves a connection to its end.
@@ -44,18 +44,16 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let NewConnection { stream, socket, life } = opened;
     let state = Arc::new(ConnectionState::new(life, info, socket));
     let handshake = options(&state.limits).handshake(Guarded::new(stream, &state));
-    let connection = tokio::select! {
+    let mut connection = tokio::select! {
         connection = handshake => connection.ok(),
         () = is_at(&mut stop, Stage::CloseIdle) => None,
     };
-    if let Some(mut connection) = connection {
-        requests(&mut connection, site, &state, stop).await;
-        state.close();
-        // The socket is asked about until then. Whoever waits has no longer.
-        let _ = timeout(AMONG_OTHERS, state.all_forgotten()).await;
-    } else {
-        state.close();
+    if let Some(connection) = &mut connection {
+        requests(connection, site, &state, stop).await;
     }
+    state.close();
+    // The socket is asked about until then. Whoever waits has no longer.
+    let _ = timeout(AMONG_OTHERS, state.all_forgotten()).await;
 }
 
 /// Takes one request after the other, each a task of its own, until the connection is over.
@@ -65,8 +63,7 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
     state: &Arc<ConnectionState>,
     mut stop: watch::Receiver<Stage>,
 ) {
-    let mut closing = stop.clone();
-    let (mut is_leaving, mut is_closing) = (false, false);
+    let mut is_leaving = false;
     loop {
         tokio::select! {
             // What has come is taken before it is looked whether anything is under way.
@@ -77,8 +74,7 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
                         is_leaving = true;
                         connection.graceful_shutdown();
                     }
-                    let path = state.take_path(answer.stream_id().into());
-                    tokio::spawn(stream::serve(request, answer, path, Arc::clone(state), Arc::clone(site)));
+                    tokio::spawn(stream::serve(request, answer, Arc::clone(state), Arc::clone(site)));
                 }
                 Some(Err(_)) | None => return,
             },
@@ -87,22 +83,10 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
                 connection.graceful_shutdown();
             }
             // Whoever has said goodbye waits for its client to hear of it, which that may never.
-            () = is_at(&mut closing, Stage::CloseIdle), if !is_closing => {
-                is_closing = true;
-                leave_if_resting(connection, state);
+            () = sleep(CLOSING), if is_leaving => if *stop.borrow() == Stage::CloseIdle && state.is_resting() {
+                connection.abrupt_shutdown(Reason::NO_ERROR);
             }
-            () = sleep(CLOSING), if is_closing => leave_if_resting(connection, state),
         }
-    }
-}
-
-/// Ends a connection on which nothing is under way.
-fn leave_if_resting<S: AsyncRead + AsyncWrite + Unpin>(
-    connection: &mut Connection<Guarded<S>, Bytes>,
-    state: &ConnectionState,
-) {
-    if state.is_resting() {
-        connection.abrupt_shutdown(Reason::NO_ERROR);
     }
 }
 
@@ -117,6 +101,7 @@ fn options(limits: &ConnectionLimits) -> Builder {
     h2.max_concurrent_streams(limits.h2_streams);
     h2.max_send_buffer_size(SEND_BUFFER);
     h2.max_header_list_size(u32::try_from(limits.header_size).unwrap_or(u32::MAX));
+    h2.header_table_size(hpack::TABLE);
     // A body that nobody reads holds up no other one. What it holds is bounded by its own window, and so by its place.
     h2.initial_window_size(WINDOW);
     h2.initial_connection_window_size(WINDOW.saturating_mul(limits.h2_streams).clamp(WINDOW, u32::MAX >> 1));

@@ -1,6 +1,7 @@
 //! One request of HTTP/2: decided, answered or exchanged by the same functions as one of HTTP/1.
 
 use super::AMONG_OTHERS;
+use super::hpack::true_path;
 use super::state::ConnectionState;
 use crate::gateway::{Incoming, RequestContext, date, malformed_answer};
 use crate::http::{Body, HttpFault, HttpVersion, RequestHead, Response};
@@ -29,19 +30,31 @@ const HURRY: Duration = Duration::from_secs(5);
 /// How much of an answer is handed over at a time.
 const PIECE: usize = 16 * 1024;
 
-/// Answers a request that has begun, with its path, where that is another one than the library has.
+/// Answers a request that has begun.
 pub(super) async fn serve(
     request: http::Request<RecvStream>,
     answer: SendResponse<Bytes>,
-    path: Option<Arc<[u8]>>,
     state: Arc<ConnectionState>,
     site: Arc<WorkerContext>,
 ) {
-    let head = head(&request, path.as_deref());
+    let head = head(&request);
     let info = state.info.clone();
     let incoming = Incoming { head: &head, connection: &info };
-    let mut context = RequestContext::new(site.gateway.current.held());
-    let mut stream = Stream::new(request.into_body(), answer, state);
+    let mut context = RequestContext::new(site.gateway.current.get());
+    let mut stream = Stream {
+        body: request.into_body(),
+        answer,
+        writer: None,
+        is_over: false,
+        is_held: false,
+        patience: state.timeouts.client_write,
+        state,
+        place: None,
+        is_body_over: false,
+        meter: BodyMeter::default(),
+        deadline: Deadline::default(),
+        stall: Stall::default(),
+    };
     let answered = stream.request(incoming, &site, &mut context).await;
     site.gateway.finish(incoming, answered.ending, context);
     if answered.is_whole {
@@ -76,23 +89,6 @@ struct Stream {
 }
 
 impl Stream {
-    fn new(body: RecvStream, answer: SendResponse<Bytes>, state: Arc<ConnectionState>) -> Self {
-        Self {
-            body,
-            answer,
-            writer: None,
-            is_over: false,
-            is_held: false,
-            patience: state.timeouts.client_write,
-            state,
-            place: None,
-            is_body_over: false,
-            meter: BodyMeter::default(),
-            deadline: Deadline::default(),
-            stall: Stall::default(),
-        }
-    }
-
     async fn request(
         &mut self,
         incoming: Incoming<'_>,
@@ -100,14 +96,18 @@ impl Stream {
         context: &mut RequestContext,
     ) -> RequestOutcome {
         let head = incoming.head;
-        match self.state.client.enter(&self.state.limits) {
+        match self.state.permit.enter_request(&self.state.limits) {
             Ok(place) => self.place = Some(place),
             Err(_) if site.gateway.wants_robots_txt(incoming, context) => {
                 self.patience = self.patience.min(HURRY);
             }
             Err(event) => {
                 self.state.count(event);
-                return self.send_answer(&turn_away(), head).await;
+                // It has no body, which a client could leave where it is: the answer is gone at once, whatever the client does
+                // (RFC 9113 §6.9.1: flow control holds nothing back that is empty).
+                let answer = Response::new(503, Bytes::new());
+                let answer = answer.with("cache-control", "no-store").with("retry-after", "10");
+                return self.respond(&answer, head, false).await;
             }
         }
         // The library bounds their size, and counts more for each than there is.
@@ -132,29 +132,6 @@ impl Stream {
         let mut data = Vec::new();
         while !poll_fn(|context| self.poll_body(context, &mut data)).await? {}
         Ok(())
-    }
-
-    /// Sends an answer to its end, without waiting for what is left of the request's body (RFC 9113 §8.1).
-    async fn send_answer(&mut self, response: &Response, head: &RequestHead) -> RequestOutcome {
-        let mut fields = HeaderMap::with_capacity(8);
-        fields.extend(HeaderValue::from_bytes(&date::now()).map(|date| (DATE, date)));
-        for (name, value) in response.fields() {
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) {
-                fields.insert(name, value);
-            }
-        }
-        // A 304 has no content and announces none (RFC 9110 §8.6 lets it, and nothing is gained).
-        if response.status != 304 {
-            fields.insert(CONTENT_LENGTH, response.body.len().into());
-        }
-        let body: &[u8] = if head.method() == "HEAD" { &[] } else { &response.body };
-        self.state.watch(self.id());
-        let begun = self.send_head(response.status, fields, body.is_empty());
-        let is_sent = begun.is_ok() && send(self, body).await.is_ok();
-        if is_sent {
-            self.finish();
-        }
-        RequestOutcome::own(response, is_sent, body.len(), false)
     }
 
     fn id(&self) -> u32 {
@@ -277,8 +254,27 @@ impl ExchangeClient for Stream {
 }
 
 impl Recipient for Stream {
+    /// Sends an answer to its end, without waiting for what is left of the request's body (RFC 9113 §8.1).
     async fn respond(&mut self, response: &Response, head: &RequestHead, _: bool) -> RequestOutcome {
-        self.send_answer(response, head).await
+        let mut fields = HeaderMap::with_capacity(8);
+        fields.extend(HeaderValue::from_bytes(&date::now()).map(|date| (DATE, date)));
+        for (name, value) in response.fields() {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::from_bytes(value)) {
+                fields.insert(name, value);
+            }
+        }
+        // A 304 has no content and announces none (RFC 9110 §8.6 lets it, and nothing is gained).
+        if response.status != 304 {
+            fields.insert(CONTENT_LENGTH, response.body.len().into());
+        }
+        let body: &[u8] = if head.method() == "HEAD" { &[] } else { &response.body };
+        self.state.watch(self.id());
+        let begun = self.send_head(response.status, fields, body.is_empty());
+        let is_sent = begun.is_ok() && send(self, body).await.is_ok();
+        if is_sent {
+            self.finish();
+        }
+        RequestOutcome::own(response, is_sent, body.len(), false)
     }
 
     async fn is_drained(&mut self, _: &RequestHead) -> bool {
@@ -296,8 +292,8 @@ impl Recipient for Stream {
     }
 }
 
-/// The head of a request as `gateway` reads it, with its path, where that is another one than the library has.
-fn head(request: &http::Request<RecvStream>, path: Option<&[u8]>) -> RequestHead {
+/// The head of a request as `gateway` reads it.
+fn head(request: &http::Request<RecvStream>) -> RequestHead {
     let (uri, headers) = (request.uri(), request.headers());
     let declared = headers.get(CONTENT_LENGTH);
     let length = declared.and_then(|length| length.to_str().ok()?.parse().ok());
@@ -311,21 +307,15 @@ fn head(request: &http::Request<RecvStream>, path: Option<&[u8]>) -> RequestHead
     // RFC 9113 §8.3.1: they may say the same. Where they do not, there are two.
     let is_said_again = hosts.next().is_some_and(|host| Some(host) == authority) && hosts.next().is_none();
     let own = authority.filter(|_| !is_said_again).map(|host| (&b"host"[..], host));
-    let sent = || uri.path_and_query().map_or("", PathAndQuery::as_str).as_bytes();
+    let path = true_path(uri.path_and_query().map_or("", PathAndQuery::as_str));
     let fields = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
     RequestHead::from_parts(
-        [request.method().as_str().as_bytes(), path.unwrap_or_else(sent)],
+        [request.method().as_str().as_bytes(), &path],
         uri.scheme_str().map(str::as_bytes),
         HttpVersion::Http2,
         body,
         own.into_iter().chain(fields),
     )
-}
-
-/// What a request is told that has no place. It has no body, which a client could leave where it is: the answer is gone
-/// at once, whatever the client does (RFC 9113 §6.9.1: flow control holds nothing back that is empty).
-fn turn_away() -> Response {
-    Response::new(503, Bytes::new()).with("cache-control", "no-store").with("retry-after", "10")
 }
 
 /// How many fields a head has. A cookie may come in pieces, each a field of its own (RFC 9113 §8.2.3).

@@ -24,7 +24,7 @@ pub(super) fn write_past(state: &Path, robots: &[u8]) {
     let noted = NoticeClock::default().at(Duration::from_secs(30 * 86_400)).0;
     let document = json!({
         "by": "", "boot": "", "clock": {"at_boot": {"secs": 0, "nanos": 0}}, "noted": noted, "hosts": {"*": host}, "others": {},
-        "members": {}, "stamps": [], "waived": [],
+        "members": {}, "stamps": [], "waived": [], "robots_seen": {},
     });
     let text = document.to_string();
     let sum = &digest(text.as_bytes())[..16];

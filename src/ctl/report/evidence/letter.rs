@@ -3,7 +3,7 @@
 use crate::ctl::output::escape_harmful;
 use crate::ctl::report::cells::LETTER_WIDTH;
 use crate::identify::ProofMethod;
-use crate::record::{EventKind, ReadTotal, SampleEvent, VersionRecord, format_span, instant};
+use crate::record::{EventKind, ReadTotal, VersionRecord, format_span, instant};
 use crate::report::{ReportEntry, RuleCount};
 use serde_json::Value;
 use std::time::Duration;
@@ -12,24 +12,12 @@ pub(super) use crate::ctl::report::table::{format_minute, format_violations};
 pub(super) use crate::record::{hexadecimal, timestamp};
 pub(super) use crate::report::{amount, grouped};
 
-/// One request in full, as a line of the journal has it.
-pub(super) struct LetterSample(Value);
-
-impl LetterSample {
-    pub(super) fn of(sample: &SampleEvent) -> Option<Self> {
-        serde_json::from_str(&sample.event).ok().map(Self)
-    }
-
-    pub(super) fn text(&self, name: &str) -> &str {
-        self.value(name).unwrap_or("-")
-    }
-
-    pub(super) fn value(&self, name: &str) -> Option<&str> {
-        self.0.get(name).and_then(Value::as_str)
-    }
-
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.0.get(name).and_then(Value::as_u64)
+/// A field of a request in full; a dash where it is empty.
+pub(super) fn text(sample: &Value, name: &str) -> String {
+    match sample.get(name) {
+        None | Some(Value::Null) => "-".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn pair(seed: u8) -> Ed25519KeyPair {
 
 pub(super) fn public(pair: &Ed25519KeyPair) -> PublicKey {
     let x = URL_SAFE_NO_PAD.encode(pair.public_key().as_ref());
-    PublicKey::from_jwk(&JwkParts { kty: "OKP", crv: "Ed25519", x: &x, ..JwkParts::default() }).unwrap()
+    JwkParts { kty: "OKP", crv: "Ed25519", x: &x, ..JwkParts::default() }.key().unwrap()
 }
 
 /// A request that is signed, and what is changed after it was.

@@ -3,7 +3,6 @@
 
 use super::super::base::signature_base;
 use super::super::field::{self, Dictionary};
-use super::super::key::KeyFault;
 use super::super::{FieldLine, SignatureFault};
 use super::*;
 use crate::identify::signature::VerifiedSignature;
@@ -110,9 +109,9 @@ fn thumbprints_are_those_of_rfc_7638() {
     assert_eq!(&*test_key(&ECC_P256).thumbprint, "ydQXMtvbsOsZyFir-Y7A8t7fKEM1gbKPvyFkdpu4fvI");
     let of_rfc_8037 = JwkParts { x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", ..ED25519_KEY };
     let thumbprint = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
-    assert_eq!(&*PublicKey::from_jwk(&of_rfc_8037).unwrap().thumbprint, thumbprint);
+    assert_eq!(&*of_rfc_8037.key().unwrap().thumbprint, thumbprint);
     for parts in [RSA_PSS, ED25519_KEY, ECC_P256] {
-        assert_eq!(PublicKey::from_jwk(&parts), Err(KeyFault::TestKey));
+        assert_eq!(parts.key(), Err(KeyFault::TestKey));
     }
 }
 
@@ -138,7 +137,7 @@ fn what_is_no_key_is_refused() {
         (JwkParts { e: "AQABAQAB", ..RSA_PSS }, KeyFault::Malformed),
         (JwkParts { n: "AQAB", ..RSA_PSS }, KeyFault::Size),
     ] {
-        assert_eq!(PublicKey::from_jwk(&parts), Err(fault), "{parts:?}");
+        assert_eq!(parts.key(), Err(fault), "{parts:?}");
     }
 }
 

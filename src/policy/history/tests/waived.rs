@@ -6,7 +6,7 @@ use super::*;
 fn what_the_operator_waives_is_noted_for_the_hosts_of_the_site() {
     let scene = HistoryScene::new();
     let sites: &[(&[&str], &str)] = &[(&["a.example"], "a"), (&["b.example"], "b")];
-    let (history, policy) = scene.start(sites);
+    let (mut history, policy) = scene.start(sites);
     history.waive(&policy, Some(0), Some("GPTBot")).unwrap();
     drop(history);
     let (_, policy) = scene.start(sites);

@@ -1,6 +1,6 @@
 //! A JWK Set (RFC 7517 §5) as a directory holds it.
 
-use crate::identify::signature::{JwkParts, KeyFault, PublicKey};
+use crate::identify::signature::{KeyFault, PublicKey};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -50,8 +50,7 @@ fn key(jwk: &Value) -> Result<Option<PublicKey>, String> {
     if jwk.get("d").is_some_and(|half| !half.is_null()) {
         return Err("holds its private half, so that anybody could sign with it".to_owned());
     }
-    let [kty, crv, x, y, n, e] = ["kty", "crv", "x", "y", "n", "e"].map(member);
-    match PublicKey::from_jwk(&JwkParts { kty, crv, x, y, n, e }) {
+    match PublicKey::from_jwk(member) {
         Ok(key) => Ok(Some(key)),
         // A set may have keys for others, too.
         Err(KeyFault::Unsupported) => Ok(None),

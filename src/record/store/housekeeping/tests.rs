@@ -91,7 +91,7 @@ fn folding_keeps_every_count_and_leaves_few_rows() {
     let reader = StoreReader::open(&folder.store()).unwrap();
     assert_eq!(by_crawler(&reader).values().sum::<u64>(), sent);
     assert_eq!(number(&database, "SELECT count(*) FROM sent WHERE span = 86400"), 2 * 12);
-    let all = reader.activities(&everything(&reader), &Filter::default(), 9).unwrap();
+    let all = reader.activities(&everything(&reader), &Filter::default(), Some(9)).unwrap();
     assert_eq!(all.values().map(|activity| activity.bytes).collect::<Vec<_>>(), [Some(sent / 2 * BYTES); 2]);
     let stretches = all.values().flat_map(|activity| &activity.stretches);
     assert_eq!(stretches.map(|stretch| stretch.requests).sum::<u64>(), sent);

@@ -63,7 +63,7 @@ fn a_season_of_three_hundred_crawlers_is_read_in_a_second() {
     let window = everything(&reader);
     assert_eq!(requests(&reader, &window), sent);
     let read = begun.elapsed();
-    let all = reader.activities(&window, &Filter::default(), 10).unwrap();
+    let all = reader.activities(&window, &Filter::default(), Some(10)).unwrap();
     println!(
         "{sent} violations, {size} bytes: counts in {read:.2?}, with all else in {:.2?} ({} subjects)",
         begun.elapsed(),

@@ -45,7 +45,7 @@ fn reads_versions_and_presence_are_kept() {
         (noon() + Duration::from_secs(70), noon() + Duration::from_secs(90))
     );
     let window = Window { from: noon(), to: noon() + Duration::from_secs(600) };
-    let all = store.activities(&window, &Filter::default(), 9).unwrap();
+    let all = store.activities(&window, &Filter::default(), Some(9)).unwrap();
     let last = all.values().map(|activity| instant(activity.seen.unwrap().last));
     assert_eq!(last.collect::<Vec<_>>(), [noon() + Duration::from_secs(90)]);
 

@@ -2,9 +2,10 @@
 
 use super::super::error::StoreError;
 use super::super::shares::StoredDetail;
-use super::{OTHER, Writing};
+use super::Writing;
 use crate::record::event::EventKind;
-use crate::record::tally::{DAY, KeptEvent, start_of};
+use crate::record::tables::OTHER_PATHS;
+use crate::record::tally::{DAY, FullEvent, start_of};
 use crate::request::address::Network;
 use std::hash::Hash;
 
@@ -22,12 +23,6 @@ const LAST: i64 = 10;
 const SAMPLE_PAUSE: i64 = 10 * 1_000_000;
 
 impl Writing<'_> {
-    /// Notes that there are targets of a day.
-    pub(super) fn note_day(&self, subject: i64, day: i64) -> Result<(), StoreError> {
-        let sql = "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
-        self.database.run(sql, [day, subject]).map(drop)
-    }
-
     /// Whether a target is counted under its own name: it is so already, or takes one of the places of its day.
     pub(super) fn keeps_target(
         &mut self,
@@ -40,8 +35,9 @@ impl Writing<'_> {
         if self.database.value::<i64>(known, (subject, day, target))?.is_some() {
             return Ok(true);
         }
-        self.note_day(subject, day)?;
-        if target == OTHER || !self.has_room(detail)? {
+        let sql = "INSERT INTO path_day (day, subject, targets) VALUES (?1, ?2, 0) ON CONFLICT DO NOTHING";
+        self.database.run(sql, [day, subject])?;
+        if target == OTHER_PATHS || !self.has_room(detail)? {
             return Ok(false);
         }
         let places = PATHS_PER_DAY * if detail.is_violation { 2 } else { 1 };
@@ -61,7 +57,7 @@ impl Writing<'_> {
             self.is_measured_for = MEASURED_FOR;
         }
         self.is_measured_for -= 1;
-        Ok(self.bytes <= self.networks.limit(detail.is_violation) && self.networks.has_room(detail))
+        Ok(self.networks.has_room(detail, self.bytes))
     }
 
     /// Keeps an event in full: the first ones, and then one now and then in place of the oldest of the others.
@@ -69,7 +65,7 @@ impl Writing<'_> {
         &mut self,
         subject: i64,
         is_confirmed: bool,
-        kept: &KeptEvent,
+        kept: &FullEvent,
     ) -> Result<(), StoreError> {
         let is_violation = kept.decision.kind == EventKind::Violation;
         let (network, day, bytes) = (kept.network, start_of(kept.at, DAY), kept.line.len());

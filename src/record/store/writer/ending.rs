@@ -2,7 +2,8 @@
 
 use super::super::error::StoreError;
 use super::super::processes;
-use super::{HOUSEKEEPING_INTERVAL, StoreWriter};
+use super::super::sqlite::Sqlite;
+use super::StoreWriter;
 use crate::record::event::timestamp;
 use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
 use crate::record::tally::{CountBatch, Tally, instant, micros};
@@ -45,12 +46,9 @@ impl StoreWriter {
         !self.frozen.is_empty() || !tally.is_empty()
     }
 
-    /// Notes processes that ended without writing what they had counted. Looks once a minute: a process may end later than
-    /// the one that follows it begins.
-    pub(super) fn note_ends(&mut self) -> Result<(), StoreError> {
-        let Some(database) = self.database.as_ref().filter(|_| Instant::now() >= self.left_due) else {
-            return Ok(());
-        };
+    /// Notes processes that ended without writing what they had counted: a process may end later than the one that follows it
+    /// begins.
+    pub(super) fn note_ends(&self, database: &Sqlite) -> Result<(), StoreError> {
         // Where the folder cannot be read, it is not known who lives.
         let Ok(gone) = processes::gone(&self.options.path) else { return Ok(()) };
         let (now, noted) = (micros(SystemTime::now()), database.missing_because(UNCLEAN_END)?);
@@ -68,7 +66,6 @@ impl StoreWriter {
             }
             processes::forget(&self.options.path, &process);
         }
-        self.left_due = Instant::now() + HOUSEKEEPING_INTERVAL;
         Ok(())
     }
 }

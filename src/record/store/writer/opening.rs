@@ -28,12 +28,13 @@ impl StoreWriter {
     pub(super) fn reopen(&mut self) -> Result<(), StoreError> {
         let OpenedStore { database, set_aside, is_new } = self.source.open(self.is_corrupt)?;
         database.bound_log(self.options.max_bytes)?;
-        self.left_due = Instant::now();
+        self.housekeeping_due = Instant::now();
         // It may be another store, or an older copy of this one.
         self.shares = NetworkShares::new(self.options.max_bytes);
         if let Some(aside) = set_aside {
-            let aside = aside.display();
-            self.log_incident(&format!("a broken store was set aside as {aside}, and a new one was begun"));
+            let told =
+                format!("a broken store was set aside as {}, and a new one was begun", aside.display());
+            self.log_incident(&told);
         }
         self.is_corrupt = false;
         if std::mem::take(&mut self.is_replaced) {
@@ -50,7 +51,7 @@ impl StoreWriter {
         self.opened = micros(SystemTime::now());
         outbox::share(&database, self.options.is_shared, self.opened)?;
         // Before this process notes when it wrote.
-        self.clock.now(&database, micros(SystemTime::now()), true)?;
+        self.clock.go_on(&database, self.opened)?;
         self.database = Some(database);
         Ok(())
     }

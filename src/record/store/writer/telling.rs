@@ -2,7 +2,6 @@
 
 use super::super::error::{StoreError, StoreErrorKind};
 use super::StoreWriter;
-use crate::identify::Proof;
 use crate::record::event::timestamp;
 use crate::record::missing::{Missing, MissingWhat, SIZE_CAP};
 use crate::record::tally::{CountBatch, Tally};
@@ -47,12 +46,10 @@ pub type CrawlerCounts = BTreeMap<(Box<str>, &'static str, &'static str), u64>;
 pub(super) fn add_by_crawler(counts: &mut CrawlerCounts, batch: &[CountBatch]) {
     for (subject, account) in batch.iter().flat_map(|part| &part.accounts) {
         // Only what the catalogue knows has a purpose.
-        let Some(name) = subject.crawler.as_ref().filter(|_| subject.purpose.is_some()) else { continue };
-        if subject.proof == Proof::Contradicted {
-            continue;
-        }
-        for (decision, uses) in &account.decisions {
-            let (verdict, action) = (decision.kind.as_str(), decision.action.as_str());
+        let is_its_own = subject.purpose.is_some() && !subject.is_borrowed();
+        let Some(name) = subject.crawler.as_ref().filter(|_| is_its_own) else { continue };
+        for uses in account.decisions.values() {
+            let (verdict, action) = (uses.decision.kind.as_str(), uses.decision.action.as_str());
             let count: u64 = uses.periods.iter().map(|(_, count)| count).sum();
             *counts.entry((name.clone(), verdict, action)).or_default() += count;
         }
@@ -108,7 +105,7 @@ impl StoreWriter {
     pub(super) fn show_losses(&self, tally: &Tally) {
         let waiting = tally.missing();
         let sum = |what| {
-            let frozen = self.frozen.iter().flat_map(CountBatch::missing);
+            let frozen = self.frozen.iter().flat_map(|part| &part.room.missing);
             Missing::sum(self.lacked.iter().chain(frozen).chain(&waiting), what)
         };
         let has_begun = self.with_status(|status| {
@@ -125,7 +122,7 @@ impl StoreWriter {
     }
 
     pub(super) fn show_clock(&self) {
-        let doubt = self.clock.doubt();
+        let doubt = &self.clock.doubt;
         let was = self.with_status(|status| std::mem::replace(&mut status.clock_doubt, doubt.clone()));
         match (was, doubt) {
             (None, Some(doubt)) => tracing::warn!("{doubt}"),

@@ -5,16 +5,14 @@ mod ends;
 use super::super::open::StoreFile;
 use super::super::reader::{StoreReader, Window};
 use super::super::tests::faulty::{FaultOutcome, InjectedFault};
-use super::super::tests::{StoreFolder, paths, requests};
+use super::super::tests::{SampleRequest, StoreFolder, paths, requests};
 use super::*;
-use crate::decide::{RobotsVersion, Verdict, VerdictOutcome, VerdictReason, VersionId};
-use crate::enforce::Action;
-use crate::identify::{ClientKind, Proof};
-use crate::record::event::EventKind;
+use crate::decide::{RobotsVersion, VerdictOutcome, VersionId};
+use crate::identify::{Basis, ClientKind, Proof};
 use crate::record::instant;
 use crate::record::missing::{Missing, MissingWhat, UNCLEAN_END};
 use crate::record::tables::{ReadKey, ReadSum};
-use crate::record::tally::{CountedRequest, DecisionRef, InForce, SeenInstants, SubjectRef};
+use crate::record::tally::{InForce, SeenInstants, SubjectRef};
 use std::collections::BTreeMap;
 
 /// Requests by crawler and target, as the sender knows them.
@@ -32,27 +30,11 @@ fn subject(crawler: &str) -> SubjectRef<'_> {
 
 /// Sends what is a little different in every round.
 fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
-    let verdict = Verdict {
-        outcome: VerdictOutcome::Allow,
-        reason: VerdictReason::NoRule,
-        ruling: None,
-        version: None,
-    };
     for number in 0..6 {
         let (crawler, target) = (format!("bot{}", (round + number) % 3), format!("/{}", number % 4));
-        tally.shard(subject(&crawler)).count(&CountedRequest {
-            subject: subject(&crawler),
-            is_known: number % 2 == 0,
-            decision: DecisionRef::new(
-                EventKind::of(&verdict, Proof::Unchecked),
-                Action::Forward,
-                &verdict,
-                None,
-            ),
-            target: target.as_bytes(),
-            at: micros(SystemTime::now()),
-            address: None,
-        });
+        let basis = if number % 2 == 0 { Basis::Catalogue } else { Basis::Sign };
+        let outcome = VerdictOutcome::Allow;
+        let _ = SampleRequest { basis, outcome, ..SampleRequest::of(&crawler, &target) }.count(tally);
         *ledger.entry((crawler, target)).or_default() += 1;
     }
     let version = VersionId::of(b"a");
@@ -63,7 +45,7 @@ fn send(tally: &Tally, round: u64, ledger: &mut SentCounts) {
     tally.shard(subject("bot0")).read(subject("bot0"), true, key, sum);
     let bytes = Some(Arc::from(format!("# {round}\n").into_bytes()));
     let since = i64::try_from(round).unwrap() + 1;
-    tally.versions().in_force(InForce { site: "example.org".into(), bytes, since });
+    tally.common().in_force(InForce { site: "example.org".into(), bytes, since });
 }
 
 /// Targets and roll-ups as the store tells them; the two must agree.
@@ -100,7 +82,7 @@ fn statements() -> usize {
 fn a_statement_that_fails_costs_nothing_once_it_succeeds_again() {
     let whole = statements();
     assert!(whole > 100, "{whole}");
-    let kinds = [StoreErrorKind::Full, StoreErrorKind::Busy, StoreErrorKind::Io, StoreErrorKind::ReadOnly];
+    let kinds = [StoreErrorKind::Full, StoreErrorKind::Busy, StoreErrorKind::Io, StoreErrorKind::Other];
     for nth in 1..=whole {
         let kind = kinds[nth % kinds.len()];
         for (ill, times) in [

@@ -1,9 +1,11 @@
 //! A batch keeps every count, or says which it did not.
 
 use super::*;
-use crate::decide::{Notice, RobotsVersion, Verdict, VerdictOutcome, VerdictReason, VersionId};
-use crate::enforce::Action;
-use crate::identify::{ClientKind, Proof};
+use crate::decide::{RobotsVersion, VersionId};
+use crate::identify::{Basis, ClientKind, Proof};
+use crate::record::store::tests::SampleRequest;
+use crate::record::tables::OTHER_PATHS;
+use crate::record::tally::instant;
 
 const ROOMY: BatchLimits = BatchLimits {
     rollups: 1_000,
@@ -27,28 +29,17 @@ fn subject(crawler: &str) -> SubjectRef<'_> {
     }
 }
 
-fn verdict(outcome: VerdictOutcome) -> Verdict<'static> {
-    Verdict { outcome, reason: VerdictReason::Rule, ruling: None, version: Some(VersionId::of(b"a")) }
-}
-
-const GUILTY: VerdictOutcome = VerdictOutcome::Violation(Notice::Read);
-
 fn count(batch: &mut CountBatch, crawler: &str, is_known: bool, target: &str, minute: i64) -> bool {
-    let verdict = verdict(GUILTY);
-    batch.count(&CountedRequest {
-        subject: subject(crawler),
-        is_known,
-        decision: DecisionRef::new(EventKind::of(&verdict, Proof::Unchecked), Action::Refuse, &verdict, None),
-        target: target.as_bytes(),
-        at: minute * 60_000_000,
-        address: None,
-    })
+    let basis = if is_known { Basis::Catalogue } else { Basis::Sign };
+    let at = instant(minute * 60_000_000);
+    SampleRequest { basis, at, ..SampleRequest::of(crawler, target) }
+        .occur(|occurrence| batch.count(occurrence, EventKind::Violation))
 }
 
 /// Details, reads and requests that found no room.
 fn losses(batch: &CountBatch) -> [u64; 3] {
     [MissingWhat::Details, MissingWhat::Reads, MissingWhat::Requests]
-        .map(|what| Missing::sum(batch.missing(), what))
+        .map(|what| Missing::sum(&batch.room.missing, what))
 }
 
 fn key(host: &str) -> ReadKey {
@@ -66,16 +57,8 @@ fn read(at: i64) -> ReadSum {
 }
 
 fn path_requests(batch: &CountBatch) -> u64 {
-    let days = |account: &SubjectCounts| {
-        account
-            .paths
-            .values()
-            .flat_map(|uses| uses.days.clone())
-            .chain(account.other_paths.clone())
-            .collect::<Vec<_>>()
-    };
-    let of = |account: &SubjectCounts| days(account).iter().map(|(_, counts)| counts.requests()).sum::<u64>();
-    batch.accounts.values().map(of).sum()
+    let days = batch.accounts.values().flat_map(|account| account.paths.values()).flat_map(|uses| &uses.days);
+    days.map(|(_, counts)| counts.requests()).sum()
 }
 
 #[test]
@@ -85,7 +68,8 @@ fn targets_without_room_are_counted_with_the_rest() {
         count(&mut batch, "a", true, &format!("/{number}"), 0);
     }
     let account = &batch.accounts[&CountSubject::from(&subject("a"))];
-    assert_eq!((account.paths.len(), account.other_paths[0].1.refused), (10, 20));
+    let other = &account.paths[OTHER_PATHS.as_bytes()];
+    assert_eq!((account.paths.len(), other.days[0].1.refused), (10 + 1, 20));
     assert_eq!(losses(&batch), [20, 0, 0]);
     assert_eq!(batch.requests(), 30);
 }
@@ -94,7 +78,8 @@ fn targets_without_room_are_counted_with_the_rest() {
 fn an_endless_target_is_one_of_the_rest() {
     let mut batch = CountBatch::new(ROOMY);
     count(&mut batch, "a", true, &"/x".repeat(2_000), 0);
-    assert!(batch.accounts[&CountSubject::from(&subject("a"))].paths.is_empty());
+    let paths = &batch.accounts[&CountSubject::from(&subject("a"))].paths;
+    assert_eq!(paths.keys().collect::<Vec<_>>(), [&Box::from(OTHER_PATHS.as_bytes())]);
     assert_eq!((path_requests(&batch), losses(&batch)), (1, [0; 3]));
 }
 
@@ -165,7 +150,7 @@ fn a_read_goes_without_its_host_before_it_is_lost_and_then_its_site_is_noted() {
     }
     assert_eq!(losses(&batch), [0, 1, 0]);
     assert!(batch.accounts[&CountSubject::from(&subject("b"))].reads.contains_key(&of_any_host));
-    let noted = batch.missing().iter().map(|lost| (&*lost.site, &*lost.reason, lost.from, lost.count));
+    let noted = batch.room.missing.iter().map(|lost| (&*lost.site, &*lost.reason, lost.from, lost.count));
     assert_eq!(noted.collect::<Vec<_>>(), [("example.org", "not-written", 60, Some(1))]);
 }
 

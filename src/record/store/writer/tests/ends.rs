@@ -93,7 +93,7 @@ fn processes_side_by_side_leave_each_other_alone() {
     assert_eq!((beside_the_store(&folder).len(), new.shown.status.lock().incidents.len()), (2, 0));
     send(&tally, 1, &mut ledger);
     old.end(&tally);
-    new.left_due = Instant::now();
+    new.housekeeping_due = Instant::now();
     new.write_turn(&Tally::default());
     assert_eq!((stored(&folder), new.shown.status.lock().incidents.len()), (ledger, 0));
     new.end(&Tally::default());

@@ -2,48 +2,40 @@
 //!
 //! Fetching is `proxy`'s: it asks for what is due, and hands in what it was answered.
 
-mod disk;
-
-use super::fetched::{
-    FetchAnswer, FetchRules, FetchTime, FetchedCopy, FetchedFile, Schedule, Teller, Validators,
-};
-use super::robots_file::fitness;
+use super::fetched::{FetchAnswer, FetchTime, FetchedCopy, FetchedFrom, Schedule, Teller, Validators};
+use super::robots_file::{MOST_BYTES, fitness};
 use super::{Policy, Reloader, Site, Trigger};
 use crate::config::{Config, RobotsConfig};
 use crate::decide::NoticeTime;
-use crate::record::timestamp;
+use crate::record::{digest, timestamp};
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::hash_map::DefaultHasher;
+use std::collections::hash_map::{DefaultHasher, RandomState};
 use std::collections::{HashMap, HashSet};
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
 
-/// What is particular about an origin's robots.txt. The gateway serves what it fetched, so it need not shut everybody out
-/// where an origin is down (RFC 9309 §2.3.1.4, which has 30 days for an example) as long as it has a good copy.
-const RULES: FetchRules<'static> = FetchRules {
-    who: "the origin",
-    accept: &|bytes, _| match fitness(bytes) {
+/// Where copies lie, below the state folder.
+const FOLDER: &str = "origin-robots";
+
+/// Whether what an origin serves may take the place of a good copy.
+fn accept(bytes: &[u8]) -> Result<(), String> {
+    match fitness(bytes) {
         // An answer without a byte is whole, where a file without one may be half saved: it allows everything.
         Err(unfit) if !bytes.is_empty() => Err(format!("what the origin serves is not taken: {unfit}")),
         _ => Ok(()),
-    },
-    // A deployment may take the file away for minutes.
-    gone_after: Some(Duration::from_secs(3_600)),
-    kept_for: Some(Duration::from_secs(30 * 86_400)),
-};
+    }
+}
 
 /// When an origin is asked again that said nothing of use: soon where nothing is known, and in any case soon enough
 /// that it is not held against it for long once it is well.
-fn schedule(copy: &FetchedCopy, from: &RobotsConfig) -> Schedule {
-    let (retry, most) = match copy.file {
-        FetchedFile::Unknown => (Duration::from_secs(2), Duration::from_secs(30)),
-        FetchedFile::Absent | FetchedFile::File(_) => (Duration::from_secs(60), Duration::from_secs(600)),
-    };
-    Schedule { every: from.every, retry, most }
+fn schedule(copy: &FetchedCopy, every: Duration) -> Schedule {
+    let (retry, most) = if copy.is_known() { (60, 600) } else { (2, 30) };
+    Schedule { every, retry: Duration::from_secs(retry), most: Duration::from_secs(most) }
 }
 
 /// Over how long the first questions of a start are spread, of origins that have a copy.
@@ -55,14 +47,21 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The field in which the gateway's own question for robots.txt says that it is that, and the answer to it, too.
 pub const FETCH_MARKER: &str = "x-robots-gateway-fetch";
 
+/// What stands there in the questions of this process; nobody can guess it.
+pub static OWN_FETCH: LazyLock<String> = LazyLock::new(|| {
+    let half = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", half(), half())
+});
+
 /// What is known of all origins.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OriginFiles {
     folder: PathBuf,
-    pub(super) marker: Arc<str>,
     state: Mutex<HashMap<String, FetchState>>,
     teller: Mutex<Teller>,
     heard: Condvar,
+    /// Whether some origin has another file than the one that was last put in force.
+    pub has_news: AtomicBool,
 }
 
 /// What is known of one, and when it is asked again.
@@ -71,6 +70,10 @@ struct FetchState {
     copy: FetchedCopy,
     due: Option<Instant>,
     is_under_way: bool,
+    /// Whether the bytes have still to be written: a disk that was full takes them with a later answer.
+    is_unwritten: bool,
+    /// Whether somebody waits for the answer to a question that is put from now on.
+    is_wanted: bool,
     /// How many answers there were.
     answers: u64,
     failures: u64,
@@ -95,20 +98,9 @@ pub struct OriginState {
 
 impl OriginFiles {
     /// The copies that lie in the state folder of this configuration. Nothing is written there.
-    pub fn remembered(config: &Config) -> Self {
-        let folder = config.state_dir.join(disk::FOLDER);
-        let marker = disk::marker(&folder).unwrap_or_else(disk::new_marker).into();
-        let files =
-            Self { folder, marker, state: Mutex::default(), teller: Mutex::default(), heard: Condvar::new() };
-        files.add_sites(config);
-        files
-    }
-
-    /// The same for a gateway, which keeps its marker there: two of an upgrade have one.
     pub fn open(config: &Config) -> Self {
-        let files = Self::remembered(config);
-        // Where it cannot be kept, a successor does not know this gateway's questions for its own.
-        let _ = disk::keep_marker(&files.folder, &files.marker);
+        let files = Self { folder: config.state_dir.join(FOLDER), ..Self::default() };
+        files.add_sites(config);
         files
     }
 
@@ -125,61 +117,77 @@ impl OriginFiles {
             if state.contains_key(site) {
                 continue;
             }
-            let copy = FetchedCopy::read(&disk::path(&self.folder, site), site);
-            let wait = match copy.file {
-                FetchedFile::Unknown => Duration::ZERO,
-                _ => spread(site, 0, SPREAD.min(from.every)),
-            };
+            let copy = FetchedCopy::read(&self.path(site), MOST_BYTES).unwrap_or_default();
+            let wait = if copy.is_known() { spread(site, 0, SPREAD.min(from.every)) } else { Duration::ZERO };
             let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
             state.insert(site.to_owned(), asked);
         }
     }
 
-    /// What the origin of a site has.
-    pub fn file(&self, site: &str) -> FetchedFile {
-        self.state.lock().get(site).map(|asked| asked.copy.file.clone()).unwrap_or_default()
+    /// Where the copy of a site lies.
+    fn path(&self, site: &str) -> PathBuf {
+        self.folder.join(format!("{}.txt", digest(site.as_bytes())))
     }
 
-    /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on.
+    /// The file that the origin of a site has, or that it has none; nothing where that is not known.
+    pub fn file(&self, site: &str) -> Option<Option<Vec<u8>>> {
+        let state = self.state.lock();
+        state.get(site).filter(|asked| asked.copy.is_known()).map(|asked| asked.copy.bytes.clone())
+    }
+
+    /// Whether any origin is being asked.
+    pub fn are_asked(&self) -> bool {
+        self.state.lock().values().any(|asked| asked.is_under_way)
+    }
+
+    /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on: at `most` so
+    /// many at once.
     pub fn take_due(&self, most: usize) -> Vec<(String, Option<Validators>)> {
         let now = Instant::now();
         let mut state = self.state.lock();
-        let is_due = |asked: &FetchState| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
+        let room = most.saturating_sub(state.values().filter(|asked| asked.is_under_way).count());
+        let is_due = |asked: &FetchState| asked.is_wanted || asked.due.is_none_or(|due| due <= now);
         let mut due: Vec<(&String, &mut FetchState)> =
-            state.iter_mut().filter(|(_, asked)| is_due(asked)).collect();
+            state.iter_mut().filter(|(_, asked)| !asked.is_under_way && is_due(asked)).collect();
         // Whoever waits longest comes first, or those that are asked often would leave no turn to others.
-        due.sort_unstable_by_key(|(_, asked)| asked.due);
+        due.sort_unstable_by_key(|(_, asked)| (!asked.is_wanted, asked.due));
         let take = |(site, asked): (&String, &mut FetchState)| {
-            asked.is_under_way = true;
+            (asked.is_under_way, asked.is_wanted) = (true, false);
             (site.clone(), asked.copy.validators().cloned())
         };
-        due.into_iter().take(most).map(take).collect()
+        due.into_iter().take(room).map(take).collect()
     }
 
-    /// Takes an answer; `true` where what the origin has is another than before.
-    fn record_answer(&self, site: &str, from: &RobotsConfig, answer: FetchAnswer, now: NoticeTime) -> bool {
+    /// Takes an answer.
+    pub fn record_answer(&self, policy: &Policy, site: &str, answer: FetchAnswer) {
+        let from = policy.named(site).and_then(|site| site.config.robots.origin());
+        let every = from.map_or(SPREAD, |from| from.every);
         let mut state = self.state.lock();
-        let Some(asked) = state.get_mut(site) else { return false };
+        let Some(asked) = state.get_mut(site) else { return };
         let has_failed = matches!(answer, FetchAnswer::Failed { .. });
-        let is_new = asked.copy.apply(answer, &RULES, FetchTime::by_notice(now, SystemTime::now()));
+        let now = FetchTime { at: policy.clock.now().0, time: SystemTime::now() };
+        let is_new = asked.copy.apply(answer.checked(accept), FetchedFrom::Origin, now);
+        site.clone_into(&mut asked.copy.head.source);
+        self.has_news.fetch_or(is_new, Ordering::Relaxed);
         asked.is_under_way = false;
         asked.answers += 1;
         asked.failures += u64::from(has_failed);
-        let every = asked.copy.head.wait(schedule(&asked.copy, from));
+        let wait = asked.copy.head.wait(schedule(&asked.copy, every));
         // Origins that were asked together are not asked together for ever.
-        asked.due = Instant::now().checked_add(every.saturating_sub(spread(site, asked.answers, every / 8)));
-        self.teller.lock().tell("robots.txt of the origin", site, trouble(&asked.copy));
-        let copy = asked.copy.clone();
+        asked.due = Instant::now().checked_add(wait.saturating_sub(spread(site, asked.answers, wait / 8)));
+        asked.is_unwritten |= is_new;
+        let (copy, is_unwritten) = (asked.copy.clone(), asked.is_unwritten);
         drop(state);
         // Nobody who asks for the state waits for the disk.
-        if let Err(error) = copy.write(&disk::path(&self.folder, site)) {
-            tracing::error!(
-                site,
-                "the copy of the origin's robots.txt cannot be kept for a restart: {error}"
-            );
+        let written = copy.write(&self.path(site), is_unwritten);
+        if let Some(asked) = self.state.lock().get_mut(site) {
+            asked.is_unwritten = written.is_err() && is_unwritten;
         }
+        let mut teller = self.teller.lock();
+        teller.tell("robots.txt of the origin", site, trouble(&copy));
+        let unwritten = written.err().map(|error| format!("it cannot be kept for a restart: {error}"));
+        teller.tell("the copy of the origin's robots.txt", site, unwritten);
         self.heard.notify_all();
-        is_new
     }
 
     /// What is told of a site's.
@@ -198,32 +206,21 @@ impl OriginFiles {
         })
     }
 
-    /// Has the origins of these sites asked now, and waits for their answers; the sites that gave none.
+    /// Has the origins of these sites asked now, and waits for their answers; the sites that gave none. An answer that is on
+    /// its way may be older than the question, and is none.
     fn refresh(&self, sites: &[&str]) -> HashSet<String> {
-        let end = Instant::now() + PATIENCE;
         let mut state = self.state.lock();
-        let mut waiting: HashMap<String, u64> = HashMap::new();
         for site in sites {
             if let Some(asked) = state.get_mut(*site) {
-                asked.due = None;
-                // An answer that is on its way may be older than the question.
-                waiting.insert((*site).to_owned(), asked.answers + 1 + u64::from(asked.is_under_way));
+                asked.is_wanted = true;
             }
         }
-        loop {
-            waiting.retain(|site, answers| {
-                let Some(asked) = state.get_mut(site) else { return false };
-                if asked.answers < *answers && !asked.is_under_way {
-                    asked.due = None;
-                }
-                asked.answers < *answers
-            });
-            let left = end.saturating_duration_since(Instant::now());
-            if waiting.is_empty() || left.is_zero() {
-                return waiting.into_keys().collect();
-            }
-            self.heard.wait_for(&mut state, left);
-        }
+        let silent = |state: &HashMap<String, FetchState>| {
+            let waits = |site: &&&str| state.get(**site).is_some_and(|one| one.is_wanted || one.is_under_way);
+            sites.iter().filter(waits).map(|site| (*site).to_owned()).collect::<HashSet<_>>()
+        };
+        self.heard.wait_while_for(&mut state, |state| !silent(state).is_empty(), PATIENCE);
+        silent(&state)
     }
 }
 
@@ -234,12 +231,10 @@ fn from_origins(config: &Config) -> impl Iterator<Item = (&str, &RobotsConfig)> 
 
 /// What is wrong, in a sentence.
 fn trouble(copy: &FetchedCopy) -> Option<String> {
-    copy.head.error.as_deref().map(|error| match (&copy.file, copy.head.heard()) {
-        (FetchedFile::File(_), Some(heard)) => {
-            format!("{error}; the copy of {} is served", timestamp(heard.time))
-        }
-        (FetchedFile::Unknown, _) => format!("{error}; no robots.txt is known yet, so no request is judged"),
-        _ => error.to_owned(),
+    copy.head.error.as_deref().map(|error| match copy.as_of().filter(|_| copy.bytes.is_some()) {
+        Some(as_of) => format!("{error}; the copy of {} is served", timestamp(as_of)),
+        None if copy.is_known() => error.to_owned(),
+        None => format!("{error}; no robots.txt is known yet, so no request is judged"),
     })
 }
 
@@ -265,22 +260,12 @@ pub struct FetchReport {
 }
 
 impl Reloader {
-    /// Takes what origins answered, and puts what is new in force.
-    ///
-    /// `is_behind` says that something was not put in force yet; `false` that something still is not.
-    pub fn take_origin_answers(
-        &self,
-        policy: &Policy,
-        answers: Vec<(String, FetchAnswer)>,
-        is_behind: bool,
-    ) -> bool {
-        let mut is_new = is_behind;
-        for (site, answer) in answers {
-            let config = policy.config.sites.iter().find(|config| config.name == site);
-            let from = config.and_then(|config| config.robots.origin()).cloned().unwrap_or_default();
-            is_new |= self.origin_files.record_answer(&site, &from, answer, policy.clock.now());
+    /// Puts in force what origins have that is new. Where that has to wait it stays new.
+    pub fn take_origin_news(&self) {
+        let news = &self.origin_files.has_news;
+        if news.swap(false, Ordering::Relaxed) && self.reload(Trigger::Origin, false).is_err() {
+            news.store(true, Ordering::Relaxed);
         }
-        !is_new || self.reload(Trigger::Origin, false).is_ok()
     }
 
     /// Asks the origins of all sites, or of one, and waits for what comes of it.
@@ -297,11 +282,10 @@ impl Reloader {
         let told = |site: &&Arc<Site>| {
             let name = site.config.name.clone();
             let version = after.named(&name).and_then(|site| site.version());
-            let error = self.origin_files.state_of(&name, now).and_then(|told| told.error);
             let error = if silent.contains(&name) {
                 Some("the origin has not answered yet".to_owned())
             } else {
-                error
+                self.origin_files.state_of(&name, now).and_then(|told| told.error)
             };
             let result = match (&error, version == site.version()) {
                 (Some(_), _) => "failed".into(),
@@ -327,16 +311,10 @@ mod tests {
         };
         let state: HashMap<String, FetchState> =
             (0..50).map(|second| (second.to_string(), asked(second))).collect();
-        let files = OriginFiles {
-            folder: PathBuf::new(),
-            marker: "".into(),
-            state: Mutex::new(state),
-            teller: Mutex::default(),
-            heard: Condvar::new(),
-        };
+        let files = OriginFiles { state: Mutex::new(state), ..OriginFiles::default() };
         let names = |most: usize| files.take_due(most).into_iter().map(|due| due.0).collect::<Vec<_>>();
-        assert_eq!(names(3), ["0", "1", "2"]);
+        assert_eq!((names(3).join(" "), names(3).len()), ("0 1 2".to_owned(), 0));
         files.state.lock().insert("never".to_owned(), FetchState::default());
-        assert_eq!(names(2), ["never", "3"], "nobody is asked twice at once");
+        assert_eq!(names(5), ["never", "3"], "nobody is asked twice at once");
     }
 }
