@@ -173,7 +173,7 @@ pub(crate) fn schema() -> Value {
     let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<Config>();
     schema.insert("title".to_owned(), "gateway.toml of robots-gateway".into());
     let mut schema = schema.to_value();
-    // What this machine is called is no default of others.
+    // The default is the name of the machine, which differs on each.
     schema["definitions"]["FleetConfig"]["properties"]["name"].as_object_mut().unwrap().remove("default");
     schema
 }

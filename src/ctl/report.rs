@@ -124,7 +124,7 @@ fn build_question(
     let now = SystemTime::now();
     let from = arguments.since.or_else(|| now.checked_sub(DEFAULT_SINCE)).unwrap_or(SystemTime::UNIX_EPOCH);
     let to = arguments.until.unwrap_or(now);
-    // Each was told from its own moment: `--since 1h --until 1h` is no time at all.
+    // `--since 1h --until 1h` are some microseconds apart, since each counts from when it was read. That is an empty time.
     if to.duration_since(from).unwrap_or_default() < Duration::from_secs(1) {
         return Err(VerbFailure(format!(
             "the report would end before it begins: --since is {}, --until {}",

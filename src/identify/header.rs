@@ -93,7 +93,7 @@ pub(super) fn opens_comment(header: &[u8], link: SignHit) -> bool {
 pub(super) fn in_link(header: &[u8], hit: SignHit) -> bool {
     let around = header.get(segment_range(header, hit)).unwrap_or_default();
     let bare = around.strip_prefix(b"+").unwrap_or(around);
-    // Behind the first colon: what follows in `${jndi:ldap://` is no link.
+    // A link has its slashes behind the first colon. `${jndi:ldap://` has them behind the second one.
     let scheme = around.split(|b| *b == b':').nth(1);
     scheme.is_some_and(|rest| rest.starts_with(b"//"))
         || bare.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"www."))

@@ -18,7 +18,7 @@ pub(super) struct GroupBlock {
     pub(super) rules: Range<usize>,
 }
 
-/// A record that is no rule.
+/// A record beside the rules: a user-agent line, a sitemap, a delay and the like.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ParsedRecord {
     pub(super) name: RecordName,

@@ -42,7 +42,7 @@ pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
     let text = |name: &str| match card.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(&**text)),
-        Some(_) => Err(format!("no card of an agent: `{name}` is no text")),
+        Some(_) => Err(format!("the card of an agent: expected a text as `{name}`")),
     };
     let uris = match card.get("ips_uri") {
         Some(Value::Array(uris)) => uris.iter().filter_map(Value::as_str).collect(),

@@ -191,8 +191,8 @@ impl SignatureExamination<'_, '_> {
     }
 }
 
-/// The field `Signature-Agent`: a dictionary, or a bare string in its older form, which is taken for its only member. A key
-/// that covers a member so called is in vain: there is no base then.
+/// The field `Signature-Agent`: a dictionary, or a bare string in its older form, which is taken for its only member. A
+/// signature that covers a member of that name cannot be checked.
 fn agents(field: &[u8]) -> Result<Dictionary, SignatureFault> {
     let bare = sfv::key_ref("bare").to_owned();
     // The first byte tells them apart.
