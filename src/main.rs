@@ -212,8 +212,8 @@ fn bound(
     config: &Config,
     inherited: &mut Inherited,
 ) -> Result<Vec<(TcpListener, ListenerConfig)>, SocketError> {
-    inherited.close_except(config.all_listeners().map(|listener| listener.address));
-    let listen = |listener: ListenerConfig| Ok((inherited.listen(listener.address)?, listener));
+    inherited.close_except(config.all_listeners().map(|listener| *listener.address));
+    let listen = |listener: ListenerConfig| Ok((inherited.listen(*listener.address)?, listener));
     let listeners = config.all_listeners().map(listen).collect::<Result<_, SocketError>>()?;
     inherited.close_rest();
     Ok(listeners)

@@ -90,7 +90,7 @@ fn excerpt(error: &ConfigError) -> Option<Excerpt> {
 
 fn of_configuration(found: &mut FileFindings<'_>, policy: &Policy, offline: bool) {
     let (config, now) = (&policy.config, SystemTime::now());
-    if config.robots_max_age > config.notice {
+    if *config.robots_max_age > *config.notice {
         let message = "`robots_max_age` is longer than `notice`: a crawler may still hold a replaced file when that file no longer excuses it";
         found.add(Severity::Warning, "max-age", message, "make `notice` at least as long");
     }
@@ -207,7 +207,7 @@ fn of_doors(found: &mut FileFindings<'_>, policy: &Policy) {
     }
     if doors.secret_file.is_none() && !doors.listen.ip().is_loopback() {
         let message =
-            format!("[authorize] can be reached from elsewhere at {}, and asks for no secret", doors.listen);
+            format!("[authorize] can be reached from elsewhere at {}, and asks for no secret", *doors.listen);
         let hint = "set `secret_file`: whoever sends from a trusted address could make up reads and clients";
         found.add(Severity::Warning, "authorize-open", message, hint);
     }

@@ -5,7 +5,7 @@ use super::args::{Cli, FleetArgs, FleetVerb, ModeArgs, PublishArgs};
 use super::mode::override_line;
 use super::output::Output;
 use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots, which_config};
-use crate::config::FleetConfig;
+use crate::config::{DurationValue, FleetConfig};
 use crate::fleet::{
     FleetMember, FleetOverview, PublisherKey, SetUp, forget, overview, publish, published, set_up,
 };
@@ -54,8 +54,8 @@ fn database(cli: &Cli, url: Option<&str>) -> Result<FleetConfig, VerbFailure> {
         publisher_key: configured.as_ref().and_then(|fleet| fleet.publisher_key),
         ca_file: configured.and_then(|fleet| fleet.ca_file),
         // A member's, which this is not.
-        lease: Duration::ZERO,
-        settle: Duration::ZERO,
+        lease: DurationValue(Duration::ZERO),
+        settle: DurationValue(Duration::ZERO),
     })
 }
 

@@ -120,7 +120,7 @@ impl TrialPolicy {
 
     /// The site judging by other rules.
     pub(super) fn judging_by(&self, robots: &[u8]) -> Site {
-        self.site.judging_by(robots, &ParseLimits { max_bytes: self.policy.config.robots_max_size })
+        self.site.judging_by(robots, &ParseLimits { max_bytes: *self.policy.config.robots_max_size })
     }
 }
 

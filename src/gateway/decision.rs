@@ -59,7 +59,7 @@ impl Gateway {
     #[must_use]
     pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
         context.request_id = RequestId::of(incoming, &context.policy.config);
-        let most = context.policy.config.limits.body_size.unwrap_or(u64::MAX);
+        let most = context.policy.config.limits.body_size.map_or(u64::MAX, |most| *most);
         if matches!(incoming.head.body, Body::Length(length) if length > most) {
             self.connections.count(ConnectionEvent::BodyTooLarge);
             return Decision::Answer(Response::page(413, BODY_TOO_LARGE));
@@ -288,7 +288,7 @@ fn unjudged(
     if !RequestTarget::new(&facts.target, site.config.path_parameters).may_be_robots_txt() {
         return Decision::Forward;
     }
-    let serve = || robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
+    let serve = || robots_txt::serve(site, rules, *policy.config.robots_max_age, incoming.head);
     robots_txt::aside(incoming.head, site).unwrap_or_else(|| Decision::Answer(serve().0))
 }
 
@@ -312,7 +312,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
     if let Some(decision) = robots_txt::aside(incoming.head, site) {
         return decision;
     }
-    let (answer, is_read) = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
+    let (answer, is_read) = robots_txt::serve(site, rules, *policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| is_read && judged.identity.client.is_judged());
     let read = read.map(|version| {
         Box::new(CompleteRead {

@@ -128,7 +128,7 @@ impl Site {
         own: Option<RobotsFile>,
         robots: &RobotsConfig,
     ) -> Result<Self, Unfit> {
-        let most = policy.config.robots_max_size;
+        let most = *policy.config.robots_max_size;
         let catalogue = policy.identifier.catalogue();
         let file = compose(robots, own, catalogue, most).map_err(|(_, unfit)| unfit)?;
         let robots = SiteRobots::new(file, catalogue, ParseLimits { max_bytes: most });

@@ -252,7 +252,7 @@ impl LoadingSite<'_> {
     }
 
     fn fresh(&self) -> Result<SiteRobots, UnfitPart> {
-        let limits = ParseLimits { max_bytes: self.config.robots_max_size };
+        let limits = ParseLimits { max_bytes: *self.config.robots_max_size };
         let name = &self.site.name;
         let is_of_origin = self.site.robots.origin().is_some() && self.published.robots(name).is_none();
         if is_of_origin && self.options.is_to_serve && self.origins.file(name).is_none() {

@@ -118,7 +118,8 @@ impl OriginFiles {
                 continue;
             }
             let copy = FetchedCopy::read(&self.path(site), MOST_BYTES).unwrap_or_default();
-            let wait = if copy.is_known() { spread(site, 0, SPREAD.min(from.every)) } else { Duration::ZERO };
+            let wait =
+                if copy.is_known() { spread(site, 0, SPREAD.min(*from.every)) } else { Duration::ZERO };
             let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
             state.insert(site.to_owned(), asked);
         }
@@ -161,7 +162,7 @@ impl OriginFiles {
     /// Takes an answer.
     pub fn record_answer(&self, policy: &Policy, site: &str, answer: FetchAnswer) {
         let from = policy.named(site).and_then(|site| site.config.robots.origin());
-        let every = from.map_or(SPREAD, |from| from.every);
+        let every = from.map_or(SPREAD, |from| *from.every);
         let mut state = self.state.lock();
         let Some(asked) = state.get_mut(site) else { return };
         let has_failed = matches!(answer, FetchAnswer::Failed { .. });

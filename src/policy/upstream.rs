@@ -253,7 +253,7 @@ fn authorities(path: &Path) -> Result<Arc<[Vec<u8>]>, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Probe;
+    use crate::config::{DurationValue, Probe};
     use std::time::Duration;
 
     fn upstreams(weights: &[u32]) -> Upstreams {
@@ -269,8 +269,8 @@ mod tests {
     const CHECK: HealthCheck = HealthCheck {
         probe: Probe::Tcp,
         path: String::new(),
-        interval: Duration::from_secs(1),
-        timeout: Duration::from_secs(1),
+        interval: DurationValue(Duration::from_secs(1)),
+        timeout: DurationValue(Duration::from_secs(1)),
         failures: 3,
         successes: 2,
     };

@@ -126,7 +126,7 @@ impl Server {
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         worker_pool.stop(Stage::LastRequest);
-        let grace = current.get().config.grace;
+        let grace = *current.get().config.grace;
         drain(&services, &worker_pool, stop_for, &connections, grace, &mut signals).await;
         // Its file goes then.
         let _ = control.await;

@@ -8,7 +8,7 @@
 //! catch a slip of the pen and are no proof that a sign is good.
 
 use super::card;
-use super::written::{ControlEntry, CrawlerEntry, ListName, ProductToken};
+use super::written::{ControlEntry, CrawlerEntry, ListName, NamedKind, ProductToken};
 use crate::config::faults::Faults;
 use crate::identify::{
     Card, Catalogue, ClientKind, ControlToken, Crawler, Mark, Obeys, Purpose, Sign, TokenBasis, Verify,
@@ -30,7 +30,7 @@ impl Merger<'_, '_> {
         let Some(header) = header_matched_by(sign).filter(|_| self.own.is_some()) else { return };
         let message = format!("sign `{sign}` would take people's browsers for crawlers: `{header}`");
         let hint = "write the whole name that only the crawler sends, such as `FooBot`";
-        self.faults.push_at(Some(key), message, hint);
+        self.faults.push(key, message, hint);
     }
 
     pub(super) fn control(entries: Vec<ControlEntry>, catalogue: &mut Catalogue) {
@@ -49,11 +49,11 @@ impl Merger<'_, '_> {
             let (place, name) = (format!("{key}.name"), &entry.name);
             // A name that no report could show.
             if name.chars().any(char::is_control) {
-                self.faults.push_at(Some(&place), "a name holds no control characters", None);
+                self.faults.push(&place, "a name holds no control characters", "");
             } else if name.trim().is_empty() {
-                self.faults.push_at(Some(&place), "a name is not empty", None);
+                self.faults.push(&place, "a name is not empty", "");
             } else if !seen.insert(name.to_ascii_lowercase()) {
-                self.faults.push_at(Some(&place), format!("`{name}` is named twice in this file"), None);
+                self.faults.push(&place, format!("`{name}` is named twice in this file"), "");
             } else {
                 let crawler = self.crawler(&key, entry, catalogue);
                 catalogue.insert(crawler);
@@ -64,7 +64,8 @@ impl Merger<'_, '_> {
     fn crawler(&mut self, key: &str, mut entry: CrawlerEntry, catalogue: &Catalogue) -> Crawler {
         let known = catalogue.get(&entry.name);
         let card = self.fill_by_card(key, &mut entry, known, catalogue);
-        let client = entry.client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
+        let client = entry.client.as_deref().copied();
+        let client = client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
         self.check(key, &entry, client, catalogue);
         self.check_name(key, &entry, client, catalogue);
         let former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
@@ -101,7 +102,7 @@ impl Merger<'_, '_> {
         let url = &entry.card.as_ref()?.0;
         if !url.starts_with("https://") {
             let message = "a card is fetched over https: write its https URL";
-            self.faults.push_at(Some(&format!("{key}.card")), message, None);
+            self.faults.push(&format!("{key}.card"), message, "");
             return None;
         }
         let (mut card, said) = card::read(self.own?, url);
@@ -113,7 +114,7 @@ impl Merger<'_, '_> {
         let verify = Verify { ranges: said.ranges, ..verify };
         let fields = [
             fill("tokens", &mut entry.tokens, token.map(|token| vec![ProductToken(token)])),
-            fill("client", &mut entry.client, said.client.filter(|_| may_say)),
+            fill("client", &mut entry.client, said.client.filter(|_| may_say).map(NamedKind)),
             fill("purpose", &mut entry.purpose, said.purpose),
             fill("ranges", &mut entry.verify, Some(verify).filter(|verify| !verify.ranges.is_empty())),
         ];
@@ -126,19 +127,19 @@ impl Merger<'_, '_> {
         let is_never = matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
         let is_fine = entry.star != Some(true) || !is_never;
         let message = format!("the `*` group never applies to client `{client}`");
-        self.faults.require(is_fine, &format!("{key}.star"), message, None);
+        self.faults.require(is_fine, &format!("{key}.star"), message, "");
         let is_app = client == ClientKind::App;
         let is_fine = !is_app || entry.signature_agent.as_ref().is_none_or(|written| written.0.is_none());
         let message =
             "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
-        self.faults.require(is_fine, &format!("{key}.signature_agent"), message, None);
+        self.faults.require(is_fine, &format!("{key}.signature_agent"), message, "");
         for (at, sign) in entry.signs.iter().flatten().map(|sign| &sign.0).enumerate() {
             let place = format!("{key}.signs.{at}");
             let owner = find_owner(catalogue, sign).filter(|owner| !owner.eq_ignore_ascii_case(&entry.name));
             if let Some(owner) = owner {
                 let hint = format!("to change that crawler, write `name = \"{owner}\"`");
                 let message = format!("sign `{sign}` already belongs to `{owner}`");
-                self.faults.push_at(Some(&place), message, hint.as_str());
+                self.faults.push(&place, message, &hint);
             }
             if !is_app {
                 self.refuse_if_ordinary(&place, sign);
@@ -148,7 +149,7 @@ impl Merger<'_, '_> {
         for (at, token) in tokens.iter().enumerate() {
             let place = format!("{key}.tokens.{at}");
             let is_new = !tokens.iter().take(at).any(|known| known.eq_ignore_ascii_case(token));
-            self.faults.require(is_new, &place, format!("token `{token}` is written twice"), None);
+            self.faults.require(is_new, &place, format!("token `{token}` is written twice"), "");
             self.refuse_control_token(&place, token, catalogue);
         }
     }
@@ -169,7 +170,7 @@ impl Merger<'_, '_> {
             Err(error) => {
                 let message = format!("`{name}` needs `signs`, since its name cannot be one: {error}");
                 let hint = "write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`";
-                self.faults.push_at(Some(&place), message, hint);
+                self.faults.push(&place, message, hint);
             }
         }
     }
@@ -189,7 +190,7 @@ impl Merger<'_, '_> {
                     _ => (list, word.as_str()),
                 };
                 match Sign::parse(word) {
-                    Err(error) => self.faults.push_at(Some(&place), format!("`{word}`: {error}"), None),
+                    Err(error) => self.faults.push(&place, format!("`{word}`: {error}"), ""),
                     Ok(sign) => {
                         if list.is_convicting() {
                             self.refuse_if_ordinary(&place, &sign);

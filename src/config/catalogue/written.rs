@@ -1,7 +1,7 @@
 //! The fields of a catalogue file as they are written: values that refuse a bad one while they are read.
 
 use crate::config::HostPattern;
-use crate::config::values::{ListedAs, WrittenAs, web_url, written};
+use crate::config::values::{web_url, written};
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
     ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, Verify, known_word, nearest_first, token_is_legal,
@@ -9,6 +9,7 @@ use crate::identify::{
 use jiff::civil::Date;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use strum::VariantArray as _;
 
 /// A file: crawlers, control tokens and words.
@@ -26,8 +27,7 @@ pub(super) struct CatalogueFile {
 pub(super) struct CrawlerEntry {
     pub(super) name: String,
     pub(super) operator: Option<Box<str>>,
-    #[serde(default, with = "WrittenAs::<NamedKind>")]
-    pub(super) client: Option<ClientKind>,
+    pub(super) client: Option<NamedKind>,
     pub(super) purpose: Option<Purpose>,
     pub(super) signs: Option<Vec<WrittenSign>>,
     pub(super) framework: Option<bool>,
@@ -52,11 +52,11 @@ pub(super) struct CrawlerEntry {
     expecting = "a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`"
 )]
 struct VerifyForm {
-    #[serde(default, with = "ListedAs::<HostSuffix>")]
+    #[serde(default, deserialize_with = "listed::<HostSuffix, _>")]
     rdns: Vec<Box<str>>,
     #[serde(default = "forward")]
     forward: bool,
-    #[serde(default, with = "ListedAs::<WebUrl>")]
+    #[serde(default, deserialize_with = "listed::<WebUrl, _>")]
     ranges: Vec<Box<str>>,
     #[serde(default)]
     shared: bool,
@@ -70,6 +70,13 @@ const fn forward() -> bool {
 
 fn verify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Verify>, D::Error> {
     VerifyForm::deserialize(deserializer).map(Some)
+}
+
+fn listed<'de, V, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<V::Target>, D::Error>
+where
+    V: Deserialize<'de> + Deref<Target: Clone>,
+{
+    Ok(Vec::<V>::deserialize(deserializer)?.into_iter().map(|written| V::Target::clone(&written)).collect())
 }
 
 /// A token that governs use.
@@ -117,7 +124,7 @@ written! {
         date.map_err(|_| format!("`{text}` is not a date as `2026-01-31`"))
     };
     /// A list of words, by its key.
-    #[derive(PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord)]
     pub(super) ListName(Mark) = |name| {
         let lists = Mark::LISTS.iter().map(<&str>::from);
         let found = Mark::LISTS.iter().copied().find(|list| <&str>::from(*list) == name);

@@ -24,8 +24,8 @@ impl FleetTask {
     pub(super) fn follow(&mut self, answer: &mut BeatAnswer) {
         let number = answer.generation;
         let Some(PublishedDocument { document, signature }) = answer.published.take() else { return };
-        let key = self.shared.config.publisher_key;
-        if key.is_some_and(|key| !has_signed(&key, &document, &signature)) {
+        let key = self.shared.config.publisher_key.as_deref();
+        if key.is_some_and(|key| !has_signed(key, &document, &signature)) {
             self.refuse(number, "it is not signed by the key of `publisher_key`");
         } else if self.reloading.is_none() {
             let gateway = Arc::clone(&self.shared.gateway);

@@ -7,7 +7,7 @@ mod processes;
 mod waived;
 
 use super::*;
-use crate::config::{Arguments, Config};
+use crate::config::{Arguments, Config, DurationValue};
 use crate::decide::{FormerVersion, SiteRules, VersionId};
 use crate::policy::check;
 use std::path::Path;

@@ -100,7 +100,7 @@ impl ProofMemory {
         options: &VerifyOptions,
         now: Instant,
     ) {
-        if self.source != options.resolvers {
+        if !self.source.iter().eq(options.resolvers.iter().map(|resolver| &**resolver)) {
             return;
         }
         let lifetime = match certainty {
@@ -127,12 +127,13 @@ impl ProofMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::DurationValue;
     use std::net::Ipv4Addr;
     use std::sync::LazyLock;
 
     static OPTIONS: LazyLock<VerifyOptions> = LazyLock::new(|| VerifyOptions {
-        cache: Duration::from_secs(1_000),
-        cache_negative: Duration::from_secs(100),
+        cache: DurationValue(Duration::from_secs(1_000)),
+        cache_negative: DurationValue(Duration::from_secs(100)),
         ..VerifyOptions::default()
     });
 

@@ -63,7 +63,7 @@ impl PublicationClient {
     /// When the certificates that the configuration names cannot be read.
     pub fn new(config: &Config, mirror: Option<String>) -> Result<Self, String> {
         let tls = TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build();
-        Ok(Self { tls, mirror: mirror.or_else(|| config.verify.mirror.clone()) })
+        Ok(Self { tls, mirror: mirror.or_else(|| config.verify.mirror.as_deref().cloned()) })
     }
 
     /// Fetches what is published, and keeps it; what went wrong is noted beside it.

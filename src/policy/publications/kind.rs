@@ -109,7 +109,8 @@ impl PublishedFile {
 
     /// The catalogue, where one is to be fetched. What another key has signed is another catalogue.
     pub(in crate::policy) fn catalogue(config: &Config) -> Option<Self> {
-        let (url, key) = config.catalogue.url.as_deref().zip(config.catalogue.public_key)?;
+        let (url, key) =
+            config.catalogue.url.as_deref().zip(config.catalogue.public_key.as_deref().copied())?;
         let path = config.state_dir.join("catalogue").join(hexadecimal(&key)).join(file_name(url));
         Some(Self { kind: PublishedKind::Catalogue(key), url: url.into(), crawlers: Vec::new(), path })
     }

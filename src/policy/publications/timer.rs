@@ -61,9 +61,9 @@ impl PublishedKind {
     /// least, and soon where that fails.
     fn schedule(self, config: &Config) -> Option<Schedule> {
         let (every, retry) = match self {
-            Self::Ranges => (config.verify.refresh?, Duration::from_secs(3_600)),
-            Self::Keys | Self::Card => (config.verify.refresh?.min(DAY), Duration::from_secs(300)),
-            Self::Catalogue(_) => (config.catalogue.every, Duration::from_secs(300)),
+            Self::Ranges => ((*config.verify.refresh)?, Duration::from_secs(3_600)),
+            Self::Keys | Self::Card => ((*config.verify.refresh)?.min(DAY), Duration::from_secs(300)),
+            Self::Catalogue(_) => (*config.catalogue.every, Duration::from_secs(300)),
         };
         Some(Schedule { every, retry, most: every })
     }
