@@ -8,7 +8,7 @@ mod card;
 mod entry;
 mod written;
 
-pub use card::{CardFields, LARGEST_CARD, is_as_read, parse as parse_card};
+pub use card::{CARDS, CardFields, LARGEST_CARD, is_as_read, parse as parse_card};
 
 use super::error::ConfigError;
 use super::faults::Faults;
@@ -90,9 +90,8 @@ impl CatalogueConfig {
             || (faults.has("catalogue.url") && faults.has("catalogue.public_key"));
         let message = "`url` and `public_key` of `catalogue` go together: what is fetched has to be signed";
         faults.require(is_whole, "catalogue", message, "write both, or neither");
-        if let Some(Err(message)) = url
-            .map(|url| check_fetched_url(url, "that of a file, such as `https://example.org/crawlers.toml`"))
-        {
+        let expected = "that of a file, such as `https://example.org/crawlers.toml`";
+        if let Some(message) = url.and_then(|url| check_fetched_url(url, expected).err()) {
             faults.push_at(Some("catalogue.url"), message, "whoever publishes the catalogue names it");
         }
     }

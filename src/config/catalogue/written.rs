@@ -24,6 +24,7 @@ pub(super) struct CatalogueFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CrawlerEntry {
+    #[serde(with = "WrittenAs::<CrawlerName>")]
     pub(super) name: String,
     pub(super) operator: Option<Box<str>>,
     #[serde(default, with = "WrittenAs::<NamedKind>")]
@@ -49,23 +50,22 @@ pub(super) struct CrawlerEntry {
 #[serde(
     remote = "Verify",
     deny_unknown_fields,
+    default = "unwritten",
     expecting = "a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`"
 )]
 struct VerifyForm {
-    #[serde(default, with = "ListedAs::<HostSuffix>")]
+    #[serde(with = "ListedAs::<HostSuffix>")]
     rdns: Vec<Box<str>>,
-    #[serde(default = "forward")]
     forward: bool,
-    #[serde(default, with = "ListedAs::<WebUrl>")]
+    #[serde(with = "ListedAs::<WebUrl>")]
     ranges: Vec<Box<str>>,
-    #[serde(default)]
     shared: bool,
     #[serde(skip)]
     agent: Option<SignatureAgent>,
 }
 
-const fn forward() -> bool {
-    true
+fn unwritten() -> Verify {
+    Verify { forward: true, ..Verify::default() }
 }
 
 fn verify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Verify>, D::Error> {
@@ -84,6 +84,12 @@ pub(super) struct ControlEntry {
 }
 
 written! {
+    /// A name that reports can show.
+    pub(super) CrawlerName(String) = |text| match text {
+        _ if text.chars().any(char::is_control) => Err("a name holds no control characters".to_owned()),
+        _ if text.trim().is_empty() => Err("a name is not empty".to_owned()),
+        _ => Ok(text.to_owned()),
+    };
     /// A kind of client. A browser, or nobody, is what remains when no entry says otherwise.
     pub(super) NamedKind(ClientKind) = |text| {
         let is_named = |kind: &ClientKind| kind.is_automated() || *kind == ClientKind::App;
@@ -125,13 +131,10 @@ written! {
     };
     /// Where an agent publishes its keys; nowhere where the text is empty.
     pub(super) WrittenAgent(Option<SignatureAgent>) = |text| {
-        let agent = SignatureAgent::parse(text);
-        if text.is_empty() || agent.is_some() {
-            return Ok(agent);
+        let wrong = "expected an https origin, such as `https://agent.example`, or the https URL of a key set";
+        match SignatureAgent::parse(text) {
+            None if !text.is_empty() => Err(format!("invalid `signature_agent` `{text}`: {wrong}")),
+            agent => Ok(agent),
         }
-        Err(format!(
-            "invalid `signature_agent` `{text}`: expected an https origin, such as `https://agent.example`, or the https \
-             URL of a key set"
-        ))
     };
 }
