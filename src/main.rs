@@ -8,7 +8,7 @@ use robots_gateway::ctl;
 use robots_gateway::fleet::{Fleet, published, read_system_authorities};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::policy::{
-    self, CurrentPolicy, Evidence, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
+    self, CurrentPolicy, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, PublishedKind, Reloader,
 };
 use robots_gateway::process::{ControlSocket, Inherited, SocketError};
 use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log};
@@ -248,7 +248,7 @@ fn prepare(policy: &Policy) {
     for fault in &policy.evidence.faults {
         tracing::error!("address ranges are left out: {fault}");
     }
-    let folder = Evidence::folder(config);
+    let folder = PublishedKind::Ranges.folder(config);
     if let Err(error) = make_folder(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
     }

@@ -222,11 +222,12 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     text.counter("signatures_total", "Requests that came with a signature, by what came of it.")
         .by("result", admin.gateway.prover.signatures());
     let directories = &policy.evidence.directories;
-    let fetched = directories.iter().filter(|directory| directory.keys.is_some()).count();
+    let fetched = directories.iter().filter(|directory| directory.file.held.is_some()).count();
     text.gauge("key_directories", "Directories of keys that agents sign by: fetched, or not there.")
         .by("state", [("fetched", fetched), ("missing", directories.len() - fetched)]);
     let now = SystemTime::now();
-    let is_recent = policy.evidence.sources.iter().map(|source| Some(source.list.as_ref()?.is_recent(now)));
+    let is_recent =
+        policy.evidence.lists.values().map(|list| list.held.as_ref().map(|_| list.is_recent(now)));
     let is_recent: Vec<Option<bool>> = is_recent.collect();
     let count = |wanted| is_recent.iter().filter(|is_recent| **is_recent == wanted).count();
     let (recent, old, missing) = (count(Some(true)), count(Some(false)), count(None));

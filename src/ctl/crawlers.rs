@@ -5,7 +5,7 @@ use super::output::Output;
 use super::{VerbOutcome, VerbResult, crawlers, which_config};
 use crate::identify::signature::{PublicKey, SignatureAgent};
 use crate::identify::{Basis, Card, ControlToken, Crawler, Identifier, Purpose, Sign};
-use crate::policy::{self, Evidence, KeyDirectory};
+use crate::policy::{self, KeyDirectory};
 use crate::record::format_span;
 use crate::report::amount;
 use askama::Template;
@@ -26,7 +26,7 @@ pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) 
     let crawlers: Vec<&Crawler> = all.crawlers().iter().filter(|one| is_wanted(one.purpose)).collect();
     let control: Vec<&ControlToken> =
         all.control_tokens().iter().filter(|one| is_wanted(one.purpose)).collect();
-    let directories = Evidence::key_directories(&config, all);
+    let directories = KeyDirectory::all(&config, all, &[]);
     let answer = json!({
         "crawlers": crawlers.iter().map(|crawler| entry(crawler, &directories)).collect::<Vec<_>>(),
         "control_tokens": control.iter().map(|token| self::control(token)).collect::<Vec<_>>(),
@@ -89,13 +89,13 @@ fn keys(directory: &KeyDirectory) -> Value {
         .collect();
     json!({
         "keys": keys,
-        "age_seconds": directory.age(SystemTime::now()).map(|age| age.as_secs()),
+        "age_seconds": directory.file.age(SystemTime::now()).map(|age| age.as_secs()),
         "error": directory.error(),
     })
 }
 
 fn sorted_keys(directory: &KeyDirectory) -> impl Iterator<Item = &PublicKey> {
-    let mut keys: Vec<&PublicKey> = directory.keys.iter().flat_map(|keys| keys.values()).collect();
+    let mut keys: Vec<&PublicKey> = directory.file.held.iter().flat_map(|keys| keys.values()).collect();
     keys.sort_by(|one, other| one.thumbprint.cmp(&other.thumbprint));
     keys.into_iter()
 }
@@ -147,7 +147,7 @@ impl<'c> CrawlersText<'c> {
 
 /// How many keys are kept, and since when.
 fn kept(directory: &KeyDirectory) -> String {
-    match (&directory.keys, directory.age(SystemTime::now())) {
+    match (&directory.file.held, directory.file.age(SystemTime::now())) {
         (Some(keys), Some(age)) => {
             format!("{}, {} old", amount(keys.len() as u64, "key", "keys"), format_span(age))
         }

@@ -11,7 +11,7 @@ use crate::policy::{self, PublicationClient, PublishedFile, PublishedKind, Refre
 use crate::record::format_span;
 use crate::report::amount;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 /// What became of one published file; field names are public API.
@@ -44,14 +44,14 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
         mirror.map_err(|error| VerbFailure::with_hint(error, "write https://mirror.example/ranges/"))?;
     let publisher = PublicationClient::new(&config, mirror).map_err(VerbFailure)?;
     // What is fetched first may name what is fetched later.
-    let (mut report, mut has_failed) = (RefreshReport::default(), false);
-    let (mut identifier, mut is_new) = (policy::recogniser(&config)?, false);
-    for step in 0..PublishedKind::STEPS {
-        if std::mem::take(&mut is_new) {
-            identifier = policy::recogniser(&config)?;
+    let (mut report, mut has_failed, mut asked) = (RefreshReport::default(), false, HashSet::new());
+    loop {
+        let mut next = PublishedFile::all(&config, policy::recogniser(&config)?.catalogue());
+        next.retain(|publication| asked.insert(publication.path.clone()));
+        if next.is_empty() {
+            break;
         }
-        let all = PublishedFile::all(&config, identifier.catalogue());
-        for publication in all.into_iter().filter(|publication| publication.kind.step() == step) {
+        for publication in next {
             let result = publisher.refresh(&publication, SystemTime::now());
             let list = FetchedList::of(&publication, &result);
             // Together they may take a while.
@@ -60,7 +60,6 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
                 output.flush()?;
             }
             has_failed |= result.is_err();
-            is_new |= result == Ok(Refreshed::Replaced);
             match publication.kind {
                 PublishedKind::Card => report.cards.push(list),
                 PublishedKind::Keys => report.directories.push(list),

@@ -75,7 +75,6 @@ pub(super) fn load(
     let (certificates, mut unfit) =
         Certificates::load(&config.certificates, previous.map(|policy| &policy.certificates))?;
     let (secret, webhook) = secrets(&config)?;
-    origins.add_sites(&config);
     let published =
         config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
@@ -237,7 +236,7 @@ impl LoadingSite<'_> {
 
     /// The site's own robots.txt, where it has one.
     fn own(&self) -> Result<Option<RobotsFile>, UnfitPart> {
-        let of_origin = || self.site.robots.origin().and_then(|_| self.origins.file(&self.site.name)?);
+        let of_origin = || self.site.robots.origin().and_then(|_| self.origins.file(self.site)?);
         let published = self.published.robots(&self.site.name);
         let Some(path) = self.site.robots.file.as_deref().filter(|_| published.is_none()) else {
             return Ok(published.or_else(of_origin).map(|bytes| RobotsFile::of(Path::new(""), bytes)));
@@ -255,7 +254,7 @@ impl LoadingSite<'_> {
         let limits = ParseLimits { max_bytes: self.config.robots_max_size };
         let name = &self.site.name;
         let is_of_origin = self.site.robots.origin().is_some() && self.published.robots(name).is_none();
-        if is_of_origin && self.options.is_to_serve && self.origins.file(name).is_none() {
+        if is_of_origin && self.options.is_to_serve && self.origins.file(self.site).is_none() {
             // Who went over to the origin's file keeps the one that is served until the origin has answered.
             let former = self.former.filter(|former| !former.is_unknown);
             let absent = || SiteRobots::new(None, self.catalogue, limits);

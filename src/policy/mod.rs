@@ -41,7 +41,7 @@ pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::COPIES;
 pub use exceptions::Exceptions;
 pub use expiry::Validity;
-pub use fetched::{FetchAnswer, Validators, retry_after};
+pub use fetched::{FetchAnswer, KeptFile, Validators, retry_after};
 pub use fleet::offer_first;
 pub use history::{NoticeHistory, SiteNotice, UnknownSpan};
 pub use hosts::{HostSlot, Hosts};
@@ -52,7 +52,7 @@ pub use origin_file::{FETCH_MARKER, FetchReport, OWN_FETCH, OriginFiles, OriginS
 pub use overrides::{Override, Overrides, Scope};
 pub use proof::{
     Claim, Evidence, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts, RangeList,
-    RangeSource, explain_proof, name_server_doubt,
+    explain_proof, name_server_doubt,
 };
 pub use publications::{
     PublicationClient, PublishedFile, PublishedKind, Refreshed, refresh_regularly, root_certs,
@@ -191,10 +191,7 @@ impl Policy {
 
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let published = PublishedFile::catalogue(&self.config).map(|publication| publication.path);
-        let cards = self.cards().map(|card| card.path.clone());
-        let fetched = published.into_iter().chain(cards).chain(self.evidence.files());
-        self.config.files.iter().cloned().chain(fetched)
+        self.config.files.iter().cloned().chain(self.evidence.files())
     }
 
     /// The servers of all sites, and those that answer in place of refusals.

@@ -288,7 +288,6 @@ impl Reloader {
         let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
         if differs(&former, &next) {
             self.current.replace(next);
-            self.origin_files.track_sites(&self.current.get().config);
         }
         drop(known);
         if self.history.lock().end_former(&self.current.get()) {

@@ -43,8 +43,8 @@ pub fn explain_proof(
 pub(super) fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<String> {
     let name = |path: &std::path::Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let tell = |list: &Arc<super::RangeList>| {
-        let name = name(&list.path);
-        match list.found(address) {
+        let (name, file) = (name(&list.path), list.held.as_ref()?);
+        Some(match list.found(address) {
             Some((network, services)) => {
                 let services = services.join("`, `");
                 let whose =
@@ -52,13 +52,14 @@ pub(super) fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -
                 format!("{address} lies in {network} of {name}{whose}")
             }
             None if list.is_recent(now) => {
-                format!("{address} lies in none of the {} ranges of {name}", list.networks())
+                format!("{address} lies in none of the {} ranges of {name}", file.networks.len())
             }
             None => format!("{name} does not contain {address}, but is too old to contradict a name"),
-        }
+        })
     };
-    let mut steps: Vec<String> = methods.lists.iter().map(tell).collect();
-    if methods.by_ranges(address, now) == Some(ProofAnswer::Unknown) && !methods.is_complete {
+    let mut steps: Vec<String> = methods.lists.iter().filter_map(tell).collect();
+    let is_incomplete = methods.lists.iter().any(|list| list.held.is_none());
+    if methods.by_ranges(address, now) == Some(ProofAnswer::Unknown) && is_incomplete {
         steps.push("not every list of its ranges is there".to_owned());
     }
     steps

@@ -79,7 +79,7 @@ impl Fetcher {
     fn ask(&self) -> bool {
         let policy = self.reloader.current();
         let files = &self.reloader.origin_files;
-        for (name, validators) in files.take_due(AT_ONCE) {
+        for (name, validators) in files.take_due(&policy.config, AT_ONCE) {
             let (own, policy) = (self.clone(), Arc::clone(&policy));
             tokio::spawn(async move {
                 let fetched = fetch(&policy, &name, validators.as_ref(), &own.connections);
