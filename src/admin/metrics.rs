@@ -7,7 +7,7 @@
 use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::alerts::AlertTotals;
-use crate::policy::{OriginState, Policy, ReloadResult};
+use crate::policy::{OriginState, Policy};
 use crate::process::ProcessUsage;
 use crate::record::{ConnectionEvent, LatencySnapshot, SiteTotals};
 use http::{Response, StatusCode};
@@ -77,9 +77,8 @@ fn in_force(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     let expiry =
         shown.filter_map(|shown| Some((shown.config.certificate.display(), seconds(shown.validity?.until))));
     text.gauge("certificate_expiry_time_seconds", help).by("certificate", expiry);
-    let results = [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Refused];
     text.counter("reloads_total", "Reloads since the start, by what came of them.")
-        .by("result", results.map(|result| (result, admin.reloader.count(result))));
+        .by("result", admin.reloader.reloads.all());
 }
 
 /// Membership in a fleet; nothing of a gateway that is in none.

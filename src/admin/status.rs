@@ -76,7 +76,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         last_reload: admin.reloader.last(),
         resolver_error: admin.gateway.prover.doubt().map(Into::into),
         watch_error: admin.reloader.unwatched(),
-        reloads_refused: admin.reloader.count(ReloadResult::Refused),
+        reloads_refused: admin.reloader.reloads.of(ReloadResult::Refused),
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,
@@ -128,7 +128,7 @@ fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {
         binds_from: notice.binds_from.map(timestamp),
         read_by: notice.read_by,
         unknown: notice.unknown.into_iter().map(Into::into).collect(),
-        modes: site.modes.spelt(policy),
+        modes: site.modes.clone(),
         stand_in: admin.gateway.recorder.stand_in(&site.config.name, SystemTime::now()).map(Cow::Borrowed),
     }
 }

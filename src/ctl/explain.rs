@@ -13,7 +13,7 @@ use crate::decide::{NoticeTime, Ruling, SiteRules, Verdict};
 use crate::enforce::Mode;
 use crate::identify::signature::VerifiedSignature;
 use crate::identify::{Identity, Proof, Recognised};
-use crate::policy::{JudgedClient, JudgedRequest, ModeInForce, Modes, Policy, Site, explain_proof, judge};
+use crate::policy::{JudgedClient, JudgedRequest, ModeInForce, Modes, Policy, Site, explain_proof};
 use crate::record::printable;
 use crate::request::target::{RequestTarget, origin_form};
 use crate::request::{RequestFacts, Scheme};
@@ -160,13 +160,10 @@ pub(super) fn judge_trial<'p>(
     signature: Option<&VerifiedSignature>,
     proof: Proof,
 ) -> JudgedRequest<'p> {
-    let (rules, now) = (&site.rules, NoticeTime::default());
-    let Some(identity) = named else {
-        let (proof, reads) = (|_: &Identity| proof.into(), |_: &Identity, _| Vec::new());
-        return judge(policy, site, rules, facts, target, signature, proof, reads, now);
-    };
-    let recognised = Recognised::from(identity);
-    let client = JudgedClient { policy, site, rules, facts, target, recognised, now };
+    let (rules, now, signature) = (&site.rules, NoticeTime::default(), signature.filter(|_| named.is_none()));
+    let by_header = || site.recognise(policy, facts.user_agent.as_deref());
+    let recognised = named.map_or_else(by_header, Recognised::from);
+    let client = JudgedClient { policy, site, rules, facts, target, signature, recognised, now };
     client.judge(|_| proof.into(), |_, _| Vec::new())
 }
 
@@ -226,7 +223,7 @@ pub(super) fn explain(
     steps.push(format!("in mode audit: {}; in mode enforce: {}", action.audit, action.enforce));
     let (binds_from, unknown, modes) = match running {
         Some(site) => (site.binds_from, site.unknown, site.modes),
-        None => (None, Vec::new(), trial.site.modes.spelt(&trial.policy)),
+        None => (None, Vec::new(), trial.site.modes.clone()),
     };
     steps.push(format!("modes, the first that fits: {}", mode::modes_line(&modes)));
     Explanation {

@@ -198,7 +198,7 @@ fn wait_for_all(config: &FleetConfig) -> Result<Vec<LateMember>, VerbFailure> {
 }
 
 fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
-    generation.modes.0.iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
+    Overrides::default().in_force(&generation.modes)
 }
 
 /// The sites that the files are for, one each.
@@ -236,16 +236,7 @@ pub(super) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) ->
     let change = |last: Option<&str>, number| {
         let mut next = next(last, number)?;
         for scope in &scopes {
-            next.modes = match mode {
-                Some(mode) => next.modes.with(Override {
-                    scope: scope.clone(),
-                    mode: *mode,
-                    persists: true,
-                    fleet: true,
-                }),
-                None if *all => Overrides::default(),
-                None => next.modes.without(scope),
-            }
+            next.modes = next.modes.changed(scope, *mode, true);
         }
         Ok(next.document())
     };

@@ -194,9 +194,9 @@ pub(super) fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     let catalogue = &catalogue::bundled().catalogue;
     parsed.compare_names(catalogue.names(), catalogue.control_names());
-    let unfit = fitness(&file.bytes).err().map(|unfit| {
-        FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
-    });
+    let unfit = fitness(&file.bytes)
+        .err()
+        .map(|unfit| FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint));
     let is_fit = unfit.is_none();
     let is_told = |finding: &&Finding| is_fit || finding.kind != FindingKind::EmptyFile;
     let odd = parsed.findings.iter().filter(is_told).map(|finding| FileFinding {

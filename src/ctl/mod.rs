@@ -92,7 +92,7 @@ impl VerbFailure {
 
     /// Why the robots.txt at `path` cannot come into force.
     fn of_file(path: &Path, unfit: &Unfit) -> Self {
-        Self::with_hint(format!("{}: {unfit}", path.display()), unfit.hint())
+        Self::with_hint(format!("{}: {unfit}", path.display()), unfit.hint)
     }
 }
 

@@ -237,7 +237,7 @@ impl FleetTask {
 
     /// Nobody is accused until the others are known again.
     fn doubt(&mut self) {
-        self.shared.gateway.standing.leave();
+        self.shared.gateway.standing.join();
         self.joined = Some(Instant::now());
     }
 

@@ -16,7 +16,7 @@ use crate::decide::{PaceExcess, PaceLimit, Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Mode, Refusal};
 use crate::http::{Body, Response};
 use crate::identify::{Identity, Proof, ProofMethod};
-use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, SetAction, Site, judge};
+use crate::policy::{Claim, JudgedClient, JudgedRequest, Policy, ReplyKey, SetAction, Site};
 use crate::record::{CompleteRead, ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
 use crate::request::RequestFacts;
 use crate::request::address::is_near;
@@ -227,7 +227,9 @@ impl Gateway {
         };
         let is_new = input.decided_for != DecidedFor::RefusalPage;
         let signature = signer((&self.prover, policy), incoming.head, facts, is_new, now);
-        judge(policy, site, rules, facts, target, signature.as_ref(), proof, reads, policy.clock.at(uptime))
+        let (signature, now) = (signature.as_ref(), policy.clock.at(uptime));
+        let recognised = site.recognise(policy, facts.user_agent.as_deref());
+        JudgedClient { policy, site, rules, facts, target, signature, recognised, now }.judge(proof, reads)
     }
 
     /// Counts what a judgement came to; the event that is to be told when its request is over.
@@ -272,7 +274,7 @@ fn concluded(
     let answer = match (judged.action, too_fast, judged.set.map(|set| &**set)) {
         (Action::Forward | Action::Divert, ..) => return Decision::Forward,
         (_, Some(too_fast), _) => pace::refusal(input, judged, too_fast),
-        (_, None, Some(SetAction::Answer(_, answer))) => answer.clone(),
+        (_, None, Some(SetAction { answer: Some(answer), .. })) => answer.clone(),
         (_, None, _) => refusal(input, judged),
     };
     Decision::Answer(answer)

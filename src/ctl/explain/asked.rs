@@ -4,7 +4,7 @@ use super::super::which_config::TrialPolicy;
 use crate::decide::DeclaredPace;
 use crate::enforce::{Action, Mode, enforce_pace};
 use crate::identify::Identity;
-use crate::policy::{JudgedRequest, pace_in_force};
+use crate::policy::{JudgedRequest, pace_of};
 use crate::record::printable;
 use crate::report::amount;
 use crate::request::target::RequestTarget;
@@ -83,7 +83,8 @@ impl ExplainedPace {
             return None;
         }
         let (site, identity) = (&trial.site, &judged.identity);
-        let DeclaredPace { limit, source } = pace_in_force(&trial.policy, &site.rules, identity)?;
+        let declared = site.rules.current().pace(identity);
+        let DeclaredPace { limit, source } = pace_of(&trial.policy, &site.rules, identity, declared)?;
         let modes = site.modes.clone().with_others(Mode::Enforce);
         let action = enforce_pace(modes.of(identity), site.config.crawl_delay, identity, target);
         Some(Self {

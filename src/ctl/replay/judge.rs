@@ -57,10 +57,10 @@ impl<'a> Judge<'a> {
             *people += 1;
             return None;
         }
-        let target = RequestTarget::new(&facts.target, site.config.path_parameters);
+        let target = &RequestTarget::new(&facts.target, site.config.path_parameters);
         let reads = |who: &Identity, proof| self.book.of(&reader(facts, who, proof));
-        let client =
-            JudgedClient { policy, site, rules: &site.rules, facts, target: &target, recognised, now };
+        let (rules, signature) = (&site.rules, None);
+        let client = JudgedClient { policy, site, rules, facts, target, signature, recognised, now };
         let mut judged = client.judge(|_| Proof::Unchecked.into(), reads);
         match judged.verdict.reason {
             VerdictReason::RobotsTxt => {
@@ -84,7 +84,7 @@ impl<'a> Judge<'a> {
             _ if judged.mode == Mode::Off => self.lines.off += 1,
             _ => {
                 self.lines.judged += 1;
-                let pace = judged.keep_pace(&self.windows, site, facts, &target, now.0, true);
+                let pace = judged.keep_pace(&self.windows, site, facts, target, now.0, true);
                 let kind = if pace.is_some() { EventKind::Pace } else { judged.kind(site) };
                 let occurrence = judged.occurrence(facts, site, instant(entry.at));
                 self.counts.count(&occurrence, kind, entry.size.unwrap_or_default());

@@ -17,7 +17,7 @@ impl FleetTask {
             return i64::MAX;
         }
         let refused = self.refused_generation.as_ref().filter(|refused| refused.2.elapsed() < AGAIN);
-        refused.map_or(0, |(number, ..)| *number).max(self.shared.gateway.taken_generation())
+        refused.map_or(0, |(number, ..)| *number).max(self.shared.gateway.current().published.number)
     }
 
     /// Takes a generation that is new.
