@@ -22,7 +22,6 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 /// The answer; field names and order are public API.
 #[derive(Debug, Serialize, Template)]
@@ -195,8 +194,8 @@ pub(super) fn explain(
     let judge = |proof| judge_trial(&trial.policy, &trial.site, facts, &target, named, signature, proof);
     let claimed = judge(Proof::Unchecked).identity;
     let proved = facts.address.filter(|_| claimed.client.is_judged());
-    let proved = proved.map(|address| explain_proof(&trial.policy, &claimed, address, SystemTime::now()));
-    let proof = proved.as_ref().map_or(Proof::Unchecked, |examination| examination.proof);
+    let proved = proved.map(|address| explain_proof(&trial.policy, &claimed, address));
+    let (proof, proof_steps) = proved.unwrap_or((Proof::Unchecked, Vec::new()));
     let judged_here = judge(proof);
     let action = |mode| {
         let mut site = trial.site.clone();
@@ -220,7 +219,7 @@ pub(super) fn explain(
             ));
         }
     }
-    steps.extend(proved.into_iter().flat_map(|examination| examination.steps));
+    steps.extend(proof_steps);
     steps.extend(target_steps(facts, &target));
     steps.extend(verdict_steps(&trial.site.rules, &judged_here.verdict));
     steps.push(format!("in mode audit: {}; in mode enforce: {}", action.audit, action.enforce));

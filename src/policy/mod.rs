@@ -51,8 +51,8 @@ pub use load::{check, recogniser, trial};
 pub use origin_file::{FETCH_MARKER, FetchReport, OWN_FETCH, OriginFiles, OriginState};
 pub use overrides::{Override, Overrides, Scope};
 pub use proof::{
-    Claim, Evidence, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts, RangeList,
-    RangeSource, explain_proof, name_server_doubt,
+    Claim, Evidence, KeyDirectory, OwnAddresses, Prover, QuestionCounts, RangeList, RangeSource,
+    explain_proof, name_server_doubt,
 };
 pub use publications::{
     PublicationClient, PublishedFile, PublishedKind, Refreshed, refresh_regularly, root_certs,

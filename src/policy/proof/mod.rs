@@ -25,7 +25,7 @@ mod signatures;
 pub use directory::KeyDirectory;
 pub(super) use directory::{KeySet, LARGEST_KEYS, key_folder};
 pub use evidence::{Evidence, RangeSource};
-pub use explain::{ProofExplanation, explain_proof};
+pub use explain::explain_proof;
 pub use memory::QuestionCounts;
 pub use own_addresses::OwnAddresses;
 pub use prover::{Claim, Prover, name_server_doubt};
