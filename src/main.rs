@@ -162,11 +162,11 @@ fn begin_as_published(config: &Config) {
 }
 
 /// What is in force, and what changes it later.
-type InForce = (Arc<CurrentPolicy>, Arc<Recorder>, Arc<Reloader>, Option<Arc<Fleet>>);
+type Begun = (Arc<CurrentPolicy>, Arc<Recorder>, Arc<Reloader>, Option<Arc<Fleet>>);
 
 /// The first policy, with what was served and read before it. From now on the past of hosts is looked after, and changed files
 /// and old lists are looked for. Where there is a fleet, it is joined, and knows what is served here before anybody can read it.
-fn begin(policy: Policy, arguments: Arguments, reads: Arc<ReadBook>, is_test: bool) -> io::Result<InForce> {
+fn begin(policy: Policy, arguments: Arguments, reads: Arc<ReadBook>, is_test: bool) -> io::Result<Begun> {
     let config = Arc::clone(&policy.config);
     // The store knows of reads and rows, too: what it remembers of rows is read before a broken one is set aside.
     let mut history = NoticeHistory::open(&config, &reads);
