@@ -33,7 +33,7 @@ mod style;
 mod tester;
 mod which_config;
 
-pub use tester::{TesterInput, TrialAnswer};
+pub use tester::TesterInput;
 
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::{StoreError, StoreErrorKind};
