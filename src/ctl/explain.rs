@@ -7,7 +7,7 @@ use super::args::{Cli, ExplainArgs};
 use super::crawlers::groups;
 use super::output::Output;
 use super::which_config::TrialPolicy;
-use super::{VerbFailure, VerbOutcome, VerbResult, mode};
+use super::{VerbFailure, VerbResult, mode};
 use crate::control::{SiteStatus, UnknownPast};
 use crate::decide::{NoticeTime, Ruling, SiteRules, Verdict};
 use crate::enforce::Mode;
@@ -121,10 +121,8 @@ pub(super) fn run(cli: &Cli, arguments: &ExplainArgs, output: &mut Output<'_>) -
     let named = arguments.token.as_deref().map(|token| trial.policy.identifier.by_token(token));
     let signed = head.as_ref().map(|head| sent::signer(&trial.policy, head, &trial.host));
     let explanation = explain(&trial, &facts, named.as_ref(), signed, running(cli, &trial.site));
-    let outcome =
-        if explanation.ruling.verdict == "allow" { VerbOutcome::Fine } else { VerbOutcome::Objection };
-    output.show(&explanation, |explanation, output| output.render(explanation))?;
-    Ok(outcome)
+    let objects = explanation.ruling.verdict != "allow";
+    output.answer(&explanation, objects, |explanation, output| output.render(explanation))
 }
 
 /// The facts of a request that nobody sent; `None` when the target names no path.

@@ -5,7 +5,6 @@ use super::which_config::TrialPolicy;
 use super::{lint, logs};
 use crate::ctl::args::Format;
 use crate::ctl::output::Output;
-use crate::ctl::style::Palette;
 use crate::policy::{Policy, RobotsFile};
 use crate::request::{RequestFacts, host};
 use askama::Template as _;
@@ -88,7 +87,7 @@ impl TesterInput {
     fn findings(&self) -> String {
         let file = RobotsFile::of(Path::new("robots.txt"), self.robots().into_bytes());
         let mut text = Vec::new();
-        let mut output = Output::new(Format::Text, Palette::plain(), &mut text);
+        let mut output = Output::new(Format::Text, false, &mut text);
         // Writing to memory cannot fail.
         let _ = lint::print_all(&file, &lint::findings(&file), &mut output).and_then(|()| output.flush());
         drop(output);

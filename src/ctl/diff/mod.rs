@@ -11,8 +11,8 @@ use super::args::{Cli, DiffArgs};
 use super::output::Output;
 use super::replay::Sites;
 use super::report::open_store;
-use super::style::{self, Palette};
-use super::{VerbFailure, VerbOutcome, VerbResult, diff, fit_robots};
+use super::style;
+use super::{VerbFailure, VerbResult, diff, fit_robots};
 use crate::policy::Site;
 use crate::report::{self, amount, grouped};
 use askama::Template;
@@ -59,7 +59,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
         flips: past.flips(if output.is_json() { usize::MAX } else { arguments.top }),
         requests: Some(past.told).filter(|told| !told.source.is_empty()),
     };
-    output.show(&difference, print)?;
+    let outcome = output.answer(&difference, !difference.losses.is_empty(), print)?;
     output.flush()?;
     // That nothing is told then does not mean that nothing would change.
     if let Some(requests) = &difference.requests {
@@ -74,7 +74,7 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
             return Err(VerbFailure::with_hint(what, hint));
         }
     }
-    Ok(if difference.losses.is_empty() { VerbOutcome::Fine } else { VerbOutcome::Objection })
+    Ok(outcome)
 }
 
 /// How many rules of one change are shown.
@@ -84,7 +84,6 @@ const RULES: usize = 20;
 #[template(path = "diff/text.txt", config = "src/ctl/askama.toml")]
 struct DifferenceText<'d> {
     difference: &'d Difference,
-    palette: Palette,
     /// How many digits the largest count of a flip has.
     widest: usize,
     /// Requests that would be judged differently and are not listed.
@@ -96,26 +95,23 @@ fn print(difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
     let flipped = difference.requests.as_ref().map_or(0, |requests| requests.flipped);
     output.render(&DifferenceText {
         difference,
-        palette: output.palette(),
         widest: flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default(),
         more: flipped - flips.iter().map(|flip| flip.count).sum::<u64>(),
     })
 }
 
-impl DifferenceText<'_> {
-    /// The rules that go and that come.
-    fn lines(&self, change: &RuleChange) -> Vec<String> {
-        let signs = [("-", style::WARNING, &change.removed), ("+", style::GOOD, &change.added)];
-        let lines = signs.into_iter().flat_map(|(sign, style, lines)| {
-            let line = move |RuleLine { line, rule }: &RuleLine| {
-                self.palette.paint(style, &format!("  {sign} line {line}: {rule}"))
-            };
-            let more = lines.len().checked_sub(RULES).filter(|more| *more > 0);
-            let more = more.map(|more| format!("  {sign} and {} more", grouped(more as u64)));
-            lines.iter().take(RULES).map(line).chain(more)
-        });
-        lines.collect()
-    }
+/// The rules that go and that come.
+fn lines(change: &RuleChange) -> Vec<String> {
+    let signs = [("-", style::WARNING, &change.removed), ("+", style::GOOD, &change.added)];
+    let lines = signs.into_iter().flat_map(|(sign, style, lines)| {
+        let line = move |RuleLine { line, rule }: &RuleLine| {
+            style::paint(style, &format!("  {sign} line {line}: {rule}"))
+        };
+        let more = lines.len().checked_sub(RULES).filter(|more| *more > 0);
+        let more = more.map(|more| format!("  {sign} and {} more", grouped(more as u64)));
+        lines.iter().take(RULES).map(line).chain(more)
+    });
+    lines.collect()
 }
 
 fn loss(LostPages { crawler, pages, requests }: &LostPages) -> String {
