@@ -3,8 +3,8 @@
 //! Field names are public API. What is missing from the answer of an older gateway has its default.
 
 use crate::fleet::FleetStatus;
-use crate::policy::{LastReload, Modes, Override, SiteModes, UnknownSpan};
-use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost, timestamp};
+use crate::policy::{LastReload, Modes, Override, SiteModes};
+use crate::record::{ConnectionSnapshot, StoreStatus, TotalsSnapshot, UnknownHost};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,12 +107,6 @@ pub struct UnknownPast {
     pub what: Cow<'static, str>,
     /// Until when nobody is accused because of it; null while that goes on.
     pub until: Option<String>,
-}
-
-impl From<UnknownSpan> for UnknownPast {
-    fn from(UnknownSpan { what, until }: UnknownSpan) -> Self {
-        Self { what: what.into(), until: until.map(timestamp) }
-    }
 }
 
 /// One server of an origin in a [`StatusReport`].

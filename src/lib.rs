@@ -28,11 +28,10 @@
 //!
 //! A head is parsed once, judged once and answered in one place. The request is counted for the report when it is judged;
 //! its event is written once its status is known. The stages from identity to action are pure functions: no clock, no
-//! socket, no log; the time is an argument. `policy::judge` joins them. It also says which pace the client has to keep;
-//! whoever calls it counts the requests, and changes verdict and action of one that comes too fast.
+//! socket, no log; the time is an argument. `policy::JudgedClient` joins them. It also says which pace the client has to
+//! keep; whoever asks it counts the requests, and changes verdict and action of one that comes too fast.
 //!
-//! The daemon and `gatewayctl explain` call `policy::judge`. `replay` and `diff` have recognised their clients already and
-//! call `policy::JudgedClient::judge`, which `policy::judge` calls, too. So the tools cannot disagree with the gateway.
+//! The daemon and the tools judge by `policy::JudgedClient`. So the tools cannot disagree with the gateway.
 //!
 //! `server::connection` serves connections of HTTP/1, and `server::http2` those of HTTP/2, whose frames the crate `h2`
 //! reads and writes; both send requests to origins through `proxy`. Pingora opens connections to origins and does

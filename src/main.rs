@@ -3,20 +3,20 @@
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource, publish};
 use robots_gateway::alerts;
-use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig, ListenerConfig};
+use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig};
 use robots_gateway::ctl;
 use robots_gateway::fleet::{Fleet, published, read_system_authorities};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::policy::{
-    self, CurrentPolicy, Evidence, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, Reloader,
+    self, CurrentPolicy, FleetGeneration, NoticeHistory, OriginFiles, Policy, Prover, PublishedKind, Reloader,
 };
-use robots_gateway::process::{ControlSocket, Inherited, SocketError};
+use robots_gateway::process::{ControlSocket, Inherited};
 use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log};
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
 use std::error::Error;
 use std::ffi::OsStr;
-use std::io::Write as _;
-use std::net::TcpListener;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,15 +35,12 @@ struct StartFailure {
     error: Box<dyn Error>,
 }
 
+type StartResult = Result<(), StartFailure>;
+
 impl<E: Error + 'static> From<E> for StartFailure {
     fn from(error: E) -> Self {
         Self { code: 1, error: error.into() }
     }
-}
-
-/// A failure that what the operator wrote is the reason of.
-fn misconfigured(error: impl Into<Box<dyn Error>>) -> StartFailure {
-    StartFailure { code: 2, error: error.into() }
 }
 
 fn main() -> ExitCode {
@@ -55,12 +52,15 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let is_self_test = arguments.verb == Some(DaemonVerb::SelfTest);
     let Err(StartFailure { code, error }) = run(arguments) else { return ExitCode::SUCCESS };
-    fatal(&*error);
+    let causes = std::iter::successors(Some(&*error), |error| (**error).source());
+    let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
+    // Without standard error there is nobody to tell.
+    let _ = writeln!(io::stderr(), "robots-gateway: error: {message}");
     // A configuration that does not load is what a self-test is to find.
     ExitCode::from(if is_self_test { 1 } else { code })
 }
 
-fn run(mut arguments: Arguments) -> Result<(), StartFailure> {
+fn run(mut arguments: Arguments) -> StartResult {
     let mut test = arguments.verb.map(|DaemonVerb::SelfTest| SelfTest::prepare()).transpose()?;
     let demo = arguments.demo.then(|| DemoOrigin::prepare(&mut arguments)).transpose()?.map(Arc::new);
     let demo = demo.or_else(|| test.as_ref().map(|test| Arc::clone(&test.origin)));
@@ -71,26 +71,22 @@ fn run(mut arguments: Arguments) -> Result<(), StartFailure> {
     Ok(test.map_or(Ok(()), |mut test| test.end())?)
 }
 
-fn serve(
-    arguments: Arguments,
-    demo: Option<&Arc<DemoOrigin>>,
-    test: Option<&mut SelfTest>,
-) -> Result<(), StartFailure> {
+fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>, test: Option<&mut SelfTest>) -> StartResult {
     let (started, started_at) = (Instant::now(), SystemTime::now());
     let (is_demo, is_test) = (arguments.demo, test.is_some());
-    let (workers, policy) = load(&arguments, test.as_deref())?;
+    let loaded = load(&arguments, test.as_deref());
+    let (workers, policy) = loaded.map_err(|error| StartFailure { code: 2, error })?;
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade)?;
-    let listeners = bound(&config, &mut inherited)?;
+    let addresses: Vec<SocketAddr> = config.all_listeners().map(|listener| *listener.address).collect();
+    let listeners = inherited.listen(&addresses)?.into_iter().zip(config.all_listeners()).collect::<Vec<_>>();
     prepare(&policy);
     test.map_or(Ok(()), |test| test.begin(&policy, &listeners))?;
     let journal = Arc::new(Journal::open(&config.journal())?);
     let access_log = config.access_log().map(|options| Journal::open(&options)).transpose()?;
     let reads = Arc::new(ReadBook::default());
-    let (recorder, current, reloader) = in_force(policy, arguments, &reads)?;
-    let fleet = member(&config, &reloader, &recorder)?;
+    let (current, recorder, reloader, fleet) = begin(policy, arguments, Arc::clone(&reads), is_test)?;
     let prover = Arc::new(Prover::start(config.verify.name_servers())?);
-    follow_files(&reloader, is_test)?;
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
         DemoOrigin::play(&reloader.current(), &recorder);
@@ -133,20 +129,20 @@ fn serve(
 }
 
 /// The log, the signals, and everything that the configuration names.
-fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Policy), StartFailure> {
-    let mut config = Config::load(arguments).map_err(misconfigured)?;
+fn load(arguments: &Arguments, test: Option<&SelfTest>) -> Result<(Workers, Policy), Box<dyn Error>> {
+    let mut config = Config::load(arguments)?;
     if let Some(test) = test {
         config = test.moved(config);
     }
     // Whoever looks at a demonstration wants to see its events alone.
     let level = config.log.level.clone().or_else(|| arguments.demo.then(|| "warn".to_owned()));
     start_log(&LogOptions { level, ..config.log });
-    ControlSocket::check_place(&config.control).map_err(misconfigured)?;
-    read_system_authorities().map_err(misconfigured)?;
+    ControlSocket::check_place(&config.control)?;
+    read_system_authorities()?;
     // From here on signals are ours: a SIGHUP that comes early must not end the process.
     let workers = Workers::start(config.threads)?;
     begin_as_published(&config);
-    Ok((workers, policy::check(config, SystemTime::now()).map_err(misconfigured)?))
+    Ok((workers, policy::check(config, SystemTime::now())?))
 }
 
 /// A gateway without a past that comes to a fleet begins with what that published: so it never announces an older file.
@@ -155,9 +151,7 @@ fn begin_as_published(config: &Config) {
     let Some(fleet) = config.fleet.as_ref().filter(is_new) else { return };
     let begun = published(fleet, true).map_err(|error| error.to_string()).and_then(|published| {
         let Some((number, document)) = published else { return Ok(()) };
-        let folder = &config.state_dir;
-        make_folder(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let kept = FleetGeneration::keep(number, &document, folder);
+        let kept = FleetGeneration::keep(number, &document, &config.state_dir);
         kept.map_err(|error| format!("generation {number} is not taken: {error}"))
     });
     if let Err(error) = begun {
@@ -167,64 +161,36 @@ fn begin_as_published(config: &Config) {
     }
 }
 
-/// Looks for changed files and old lists, and keeps copies of what is served. In a self-test a reload would bring the configuration of the gateway that runs.
-fn follow_files(reloader: &Arc<Reloader>, is_test: bool) -> std::io::Result<()> {
-    policy::refresh_regularly(reloader)?;
-    reloader.write_copies();
-    if !is_test {
-        policy::watch(reloader);
-    }
-    Ok(())
-}
+/// What is in force, and what changes it later.
+type Begun = (Arc<CurrentPolicy>, Arc<Recorder>, Arc<Reloader>, Option<Arc<Fleet>>);
 
-/// Looks after the past of hosts from now on. Joins the fleet, where there is one, and lets the others know what is served here before anybody can read it.
-fn member(
-    config: &Config,
-    reloader: &Arc<Reloader>,
-    recorder: &Arc<Recorder>,
-) -> std::io::Result<Option<Arc<Fleet>>> {
-    reloader.keep_history()?;
-    let Some(fleet) = &config.fleet else { return Ok(None) };
-    let fleet = Fleet::start(config, fleet, reloader, recorder)?;
-    policy::offer_first(reloader);
-    Ok(Some(Arc::new(fleet)))
-}
-
-/// The first policy, with what was served and read before it. The store knows of both: what it remembers of rows is read
-/// before a broken one is set aside.
-fn in_force(
-    policy: Policy,
-    arguments: Arguments,
-    reads: &Arc<ReadBook>,
-) -> std::io::Result<(Arc<Recorder>, Arc<CurrentPolicy>, Arc<Reloader>)> {
-    let mut history = NoticeHistory::open(&policy.config, reads);
-    let recorder = Arc::new(Recorder::start(&policy.config.store())?);
+/// The first policy, with what was served and read before it. From now on the past of hosts is looked after, and changed files
+/// and old lists are looked for. Where there is a fleet, it is joined, and knows what is served here before anybody can read it.
+fn begin(policy: Policy, arguments: Arguments, reads: Arc<ReadBook>, is_test: bool) -> io::Result<Begun> {
+    let config = Arc::clone(&policy.config);
+    // The store knows of reads and rows, too: what it remembers of rows is read before a broken one is set aside.
+    let mut history = NoticeHistory::open(&config, &reads);
+    let recorder = Arc::new(Recorder::start(&config.store())?);
     // A fleet asks for it. One that does not come soon is done without.
     recorder.flush_within(STORE_PATIENCE);
     let current = Arc::new(CurrentPolicy::new(history.begin(policy)));
-    let (reads, origins) = (Arc::clone(reads), Arc::new(OriginFiles::open(&current.get().config)));
+    let origins = Arc::new(OriginFiles::open(&config));
     let reloader =
         Reloader::new(Arc::clone(&current), arguments, reads, Arc::clone(&recorder), history, origins);
-    Ok((recorder, current, Arc::new(reloader)))
-}
-
-fn bound(
-    config: &Config,
-    inherited: &mut Inherited,
-) -> Result<Vec<(TcpListener, ListenerConfig)>, SocketError> {
-    inherited.close_except(config.all_listeners().map(|listener| listener.address));
-    let listen = |listener: ListenerConfig| Ok((inherited.listen(listener.address)?, listener));
-    let listeners = config.all_listeners().map(listen).collect::<Result<_, SocketError>>()?;
-    inherited.close_rest();
-    Ok(listeners)
-}
-
-/// The last word on standard error: what is wrong, and its causes.
-fn fatal(error: &(dyn Error + 'static)) {
-    let causes = std::iter::successors(Some(error), |error| (**error).source());
-    let message = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    // Without standard error there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "robots-gateway: error: {message}");
+    let reloader = Arc::new(reloader);
+    reloader.keep_history()?;
+    let join = |fleet| Fleet::start(&config, fleet, &reloader, &recorder);
+    let fleet = config.fleet.as_ref().map(join).transpose()?.map(Arc::new);
+    if fleet.is_some() {
+        policy::offer_first(&reloader);
+    }
+    policy::refresh_regularly(&reloader)?;
+    reloader.write_copies();
+    // In a self-test a reload would bring the configuration of the gateway that runs.
+    if !is_test {
+        policy::watch(&reloader);
+    }
+    Ok((current, recorder, reloader, fleet))
 }
 
 fn pages(admin: &Arc<Admin>, door: RequestSource) -> Pages {
@@ -248,7 +214,7 @@ fn prepare(policy: &Policy) {
     for fault in &policy.evidence.faults {
         tracing::error!("address ranges are left out: {fault}");
     }
-    let folder = Evidence::folder(config);
+    let folder = PublishedKind::Ranges.folder(config);
     if let Err(error) = make_folder(&folder) {
         tracing::warn!(folder = %folder.display(), "cannot make the state folder: {error}");
     }

@@ -1,7 +1,7 @@
 //! A database that is set up, and folders for the state of members.
 
 use crate::engine::Engine;
-use robots_gateway::config::FleetConfig;
+use robots_gateway::config::{DurationValue, FleetConfig};
 use robots_gateway::fleet;
 use robots_gateway::policy::FleetGeneration;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub(crate) struct SimulatedScene {
 
 /// What `gatewayctl` has of the configuration.
 fn settings(database: String) -> FleetConfig {
-    let lease = Duration::from_secs(300);
+    let lease = DurationValue(Duration::from_secs(300));
     FleetConfig {
         database,
         name: "simulator".to_owned(),

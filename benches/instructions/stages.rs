@@ -6,7 +6,7 @@ use robots_gateway::decide::{Verdict, VerdictInput, decide};
 use robots_gateway::enforce::{Action, Refusal, enforce};
 use robots_gateway::http::Response;
 use robots_gateway::identify::{Identity, Proof};
-use robots_gateway::policy::{JudgedRequest, judge};
+use robots_gateway::policy::{JudgedClient, JudgedRequest};
 use robots_gateway::record::{Event, EventKind, Occurrence, ReaderId};
 use robots_gateway::request::RequestFacts;
 use robots_gateway::request::target::RequestTarget;
@@ -144,7 +144,9 @@ fn judged<'s>(
     let reads =
         |who: &Identity, proof| scene.reads.of(&ReaderId::new(&facts.host, who, proof, facts.address));
     let (policy, site, proof) = (&scene.policy, &scene.site, |_: &_| Proof::Unchecked.into());
-    judge(policy, site, &site.rules, facts, target, None, proof, reads, NOW)
+    let (rules, signature, now) = (&site.rules, None, NOW);
+    let recognised = site.recognise(policy, facts.user_agent.as_deref());
+    JudgedClient { policy, site, rules, facts, target, signature, recognised, now }.judge(proof, reads)
 }
 
 fn recorded(scene: &BenchScene, facts: &RequestFacts<'_>, judged: &JudgedRequest<'_>) {

@@ -7,8 +7,8 @@
 use super::exposition::{CONTENT_TYPE, Exposition};
 use super::{Admin, response};
 use crate::alerts::AlertTotals;
-use crate::policy::{OriginState, Policy, ReloadResult};
-use crate::process::ProcessUsage;
+use crate::policy::{OriginState, Policy};
+use crate::process::{cpu_time, most_open_files, open_files, resident_memory};
 use crate::record::{ConnectionEvent, LatencySnapshot, SiteTotals};
 use http::{Response, StatusCode};
 use std::collections::BTreeMap;
@@ -32,20 +32,20 @@ pub(super) fn answer(admin: &Admin) -> Response<Vec<u8>> {
 }
 
 fn process(text: &mut Exposition, admin: &Admin) {
-    let (usage, started) = (ProcessUsage::now(), seconds(admin.started_at));
+    let started = seconds(admin.started_at);
     text.gauge("build_info", "The program that runs; always 1.")
         .by("version", [(env!("CARGO_PKG_VERSION"), 1)]);
     text.gauge("start_time_seconds", "When the process started, in Unix time.").value(started);
     text.gauge("uptime_seconds", "How long the process has run.")
         .value(admin.started.elapsed().as_secs_f64());
     let help = "Processor time that the process has used.";
-    text.counter("process_cpu_seconds_total", help).value(usage.cpu.as_secs_f64());
+    text.counter("process_cpu_seconds_total", help).value(cpu_time().as_secs_f64());
     text.gauge("process_start_time_seconds", "When the process started, in Unix time.").value(started);
-    text.gauge("process_open_fds", "Files that the process has open.").value(usage.open_files);
-    if let Some(most) = usage.most_files {
+    text.gauge("process_open_fds", "Files that the process has open.").value(open_files());
+    if let Some(most) = most_open_files() {
         text.gauge("process_max_fds", "How many files it may have open.").value(most);
     }
-    if let Some(resident) = usage.resident {
+    if let Some(resident) = resident_memory() {
         text.gauge("process_resident_memory_bytes", "Memory that the process has.").value(resident);
     }
 }
@@ -77,9 +77,8 @@ fn in_force(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     let expiry =
         shown.filter_map(|shown| Some((shown.config.certificate.display(), seconds(shown.validity?.until))));
     text.gauge("certificate_expiry_time_seconds", help).by("certificate", expiry);
-    let results = [ReloadResult::Changed, ReloadResult::Unchanged, ReloadResult::Refused];
     text.counter("reloads_total", "Reloads since the start, by what came of them.")
-        .by("result", results.map(|result| (result, admin.reloader.count(result))));
+        .by("result", admin.reloader.reloads.all());
 }
 
 /// Membership in a fleet; nothing of a gateway that is in none.
@@ -222,11 +221,12 @@ fn proof(text: &mut Exposition, admin: &Admin, policy: &Policy) {
     text.counter("signatures_total", "Requests that came with a signature, by what came of it.")
         .by("result", admin.gateway.prover.signatures());
     let directories = &policy.evidence.directories;
-    let fetched = directories.iter().filter(|directory| directory.keys.is_some()).count();
+    let fetched = directories.iter().filter(|directory| directory.file.held.is_some()).count();
     text.gauge("key_directories", "Directories of keys that agents sign by: fetched, or not there.")
         .by("state", [("fetched", fetched), ("missing", directories.len() - fetched)]);
     let now = SystemTime::now();
-    let is_recent = policy.evidence.sources.iter().map(|source| Some(source.list.as_ref()?.is_recent(now)));
+    let is_recent =
+        policy.evidence.lists.values().map(|list| list.held.as_ref().map(|_| list.is_recent(now)));
     let is_recent: Vec<Option<bool>> = is_recent.collect();
     let count = |wanted| is_recent.iter().filter(|is_recent| **is_recent == wanted).count();
     let (recent, old, missing) = (count(Some(true)), count(Some(false)), count(None));

@@ -4,7 +4,7 @@ use super::{Admin, AnswerOrRefusal, json, query};
 use crate::control::{ModeReport, SiteMode};
 use crate::enforce::Mode;
 use crate::identify::PurposeSet;
-use crate::policy::{ModeInForce, ModeScope, Override, Scope, Site, SiteModes};
+use crate::policy::{ModeInForce, ModeScope, Scope, Site, SiteModes};
 use crate::record::word;
 use http::{Request, Response, StatusCode};
 use serde::Deserialize;
@@ -51,12 +51,7 @@ pub(super) fn change(admin: &Admin, request: &Request<()>) -> AnswerOrRefusal {
     let ModeRequest { mode, persist: persists, .. } = wish;
     let mut has_changed = false;
     for scope in &scopes {
-        let changed = match mode {
-            Some(mode) => {
-                admin.reloader.set_mode(&Override { scope: scope.clone(), mode, persists, fleet: false })
-            }
-            None => admin.reloader.clear_mode(scope),
-        };
+        let changed = admin.reloader.change_mode(scope, mode, persists);
         has_changed |= changed.map_err(|error| refuse(&error))?;
     }
     let mut report = report(admin);

@@ -27,7 +27,7 @@ pub fn publish(admin: Arc<Admin>) -> io::Result<()> {
         loop {
             let policy = admin.reloader.current();
             let is_due = |options: &&PublicConfig| {
-                written.as_ref().is_none_or(|(of, at)| of != *options || at.elapsed() >= options.every)
+                written.as_ref().is_none_or(|(of, at)| of != *options || at.elapsed() >= *options.every)
             };
             if let Some(options) = policy.config.public.as_ref().filter(is_due) {
                 written = Some((options.clone(), Instant::now()));

@@ -4,9 +4,9 @@ use super::Admin;
 use crate::config::ConfigError;
 use crate::control::{
     AccessLogStatus, AuthorizeStatus, CertificateStatus, OriginStatus, RobotsTxtSeen, SiteStatus,
-    StatusReport,
+    StatusReport, UnknownPast,
 };
-use crate::policy::{Policy, ReloadResult, Reloader, ShownCertificate, Site, Upstream};
+use crate::policy::{Policy, ReloadResult, Reloader, ShownCertificate, Site, UnknownSpan, Upstream};
 use crate::record::timestamp;
 use std::borrow::Cow;
 use std::time::SystemTime;
@@ -76,7 +76,7 @@ pub(super) fn status(admin: &Admin) -> StatusReport {
         last_reload: admin.reloader.last(),
         resolver_error: admin.gateway.prover.doubt().map(Into::into),
         watch_error: admin.reloader.unwatched(),
-        reloads_refused: admin.reloader.count(ReloadResult::Refused),
+        reloads_refused: admin.reloader.reloads.of(ReloadResult::Refused),
         queue: journal.queue,
         details_dropped: journal.details_dropped.saturating_add(store.details_dropped),
         counts_lost: store.counts_lost,
@@ -112,6 +112,8 @@ fn fault_of_all(policy: &Policy, site: &Site, reloader: &Reloader) -> Option<Str
 fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {
     let reloader = &admin.reloader;
     let notice = reloader.notice(policy, site);
+    let unknown =
+        |span: UnknownSpan| UnknownPast { what: span.what.into(), until: span.until.map(timestamp) };
     let fetched = reloader.origin_files.state_of(&site.config.name, policy.clock.now()).unwrap_or_default();
     SiteStatus {
         site: site.config.name.clone(),
@@ -127,8 +129,8 @@ fn site_status(admin: &Admin, policy: &Policy, site: &Site) -> SiteStatus {
         notice: notice.to_string(),
         binds_from: notice.binds_from.map(timestamp),
         read_by: notice.read_by,
-        unknown: notice.unknown.into_iter().map(Into::into).collect(),
-        modes: site.modes.spelt(policy),
+        unknown: notice.unknown.into_iter().map(unknown).collect(),
+        modes: site.modes.clone(),
         stand_in: admin.gateway.recorder.stand_in(&site.config.name, SystemTime::now()).map(Cow::Borrowed),
     }
 }

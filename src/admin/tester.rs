@@ -3,7 +3,7 @@
 //! Nothing is kept or changed, so it may be asked from anywhere that the page may be read from.
 
 use super::{Admin, guard, page, query, text};
-use crate::ctl::{TesterInput, TrialAnswer};
+use crate::ctl::TesterInput;
 use crate::report::html::{self, Frame};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
@@ -21,7 +21,7 @@ pub(super) fn answer(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> 
     }
     let fields = query::pairs(form).map(|(name, text)| (name, Value::String(text)));
     let tried: TesterInput = serde_json::from_value(fields.collect()).unwrap_or_default();
-    let TrialAnswer { explained, findings } = tried.answer(&admin.reloader.current());
+    let (explained, findings) = (tried.explanation(&admin.reloader.current()), tried.findings());
     let fields = [
         ("user_agent", "User-Agent", &*tried.user_agent),
         ("target", "Path", &tried.target),
@@ -30,7 +30,6 @@ pub(super) fn answer(admin: &Admin, request: &Request<()>) -> Response<Vec<u8>> 
         ("line", "Or a line of an access log", &tried.line),
     ];
     let frame = Frame { lists: vec![page::pages(false)] };
-    let explained = explained.map(|said| said.unwrap_or_else(|why| why));
     let made = html::tester(&fields, &tried.robots, explained.as_deref(), findings.as_deref(), &frame);
     let made = made.unwrap_or_else(|error| error.to_string());
     page::html_response(StatusCode::OK, made, &html::policy_of_forms())

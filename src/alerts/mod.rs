@@ -67,7 +67,7 @@ pub fn watch(
         loop {
             let policy = reloader.current();
             let is_due = |every| looked.is_none_or(|looked| looked.elapsed() >= every);
-            let options = policy.config.alerts.as_ref().filter(|options| is_due(options.every));
+            let options = policy.config.alerts.as_ref().filter(|options| is_due(*options.every));
             if let Some((options, webhook)) = options.zip(policy.webhook.as_ref()) {
                 looked = Some(Instant::now());
                 // Lines beyond `journal_rate` were left out as they should be.

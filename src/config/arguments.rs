@@ -1,11 +1,13 @@
 //! The daemon's options. Without a configuration file they suffice; with one they are laid over what it says.
 
 use super::faults::Faults;
-use super::values::{AdminValue, DurationValue, ListenValue, NetworkValue};
+use super::values::{AdminValue, DurationValue, ListenValue};
 use super::{Config, Origin, OriginUrl, SiteConfig};
 use crate::enforce::Mode;
+use crate::request::address::Network;
 use clap::builder::RangedU64ValueParser;
 use clap::{Parser, ValueEnum};
+use std::mem::take;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -61,7 +63,7 @@ pub struct Arguments {
     pub control: Option<PathBuf>,
     /// Network of proxies whose X-Forwarded-For is believed; may be repeated
     #[arg(long, value_name = "CIDR")]
-    pub trusted_proxy: Vec<NetworkValue>,
+    pub trusted_proxy: Vec<Network>,
     /// Address where other proxies ask whether a request may pass; only networks of --trusted-proxy are answered
     #[arg(long, value_name = "ADDR")]
     pub authorize: Option<ListenValue>,
@@ -76,32 +78,26 @@ pub struct Arguments {
     pub demo: bool,
 }
 
-fn set<T: Clone>(own: &mut T, option: Option<&T>) {
-    if let Some(value) = option {
-        own.clone_from(value);
-    }
-}
-
 impl Config {
     pub(super) fn overlay(&mut self, arguments: &Arguments, faults: &mut Faults<'_>) {
         if !arguments.listen.is_empty() {
-            self.listen = arguments.listen.iter().map(|value| value.0).collect();
+            self.listen.clone_from(&arguments.listen);
         }
-        set(&mut self.mode, arguments.mode.as_ref());
-        set(&mut self.notice, arguments.notice.map(|notice| notice.0).as_ref());
-        set(&mut self.admin, arguments.admin.map(|admin| admin.0).as_ref());
-        set(&mut self.threads, arguments.threads.as_ref());
-        set(&mut self.state_dir, arguments.state_dir.as_ref());
-        set(&mut self.control, arguments.control.as_ref());
+        self.mode = arguments.mode.unwrap_or(self.mode);
+        self.notice = arguments.notice.unwrap_or(self.notice);
+        self.admin = arguments.admin.unwrap_or(self.admin);
+        self.threads = arguments.threads.unwrap_or(self.threads);
+        self.state_dir = arguments.state_dir.clone().unwrap_or_else(|| take(&mut self.state_dir));
+        self.control = arguments.control.clone().unwrap_or_else(|| take(&mut self.control));
         // In a file it is relative to the state folder, and here to where the command was typed.
         if let Some(journal) = &arguments.journal {
             let is_file = journal != "-";
             let here = std::path::absolute(journal).ok().filter(|_| is_file);
             self.journal = here.unwrap_or_else(|| journal.into());
         }
-        self.trusted_proxies.extend(arguments.trusted_proxy.iter().map(|value| value.0));
+        self.trusted_proxies.extend(arguments.trusted_proxy.iter().copied());
         if let Some(listen) = arguments.authorize {
-            self.authorize.get_or_insert_default().listen = listen.0;
+            self.authorize.get_or_insert_default().listen = listen;
         }
         self.overlay_site(arguments, faults);
     }
@@ -110,7 +106,7 @@ impl Config {
     fn overlay_site(&mut self, arguments: &Arguments, faults: &mut Faults<'_>) {
         let origin = match arguments.origin.as_deref().map(str::parse::<OriginUrl>).transpose() {
             Ok(url) => url.map(Origin::single),
-            Err(error) => return faults.push_at(None, format!("--origin: {error}"), None),
+            Err(error) => return faults.push("--origin", format!("--origin: {error}"), ""),
         };
         if origin.is_none() && arguments.robots.is_none() {
             return;
@@ -118,12 +114,12 @@ impl Config {
         let only = self.sites.len() == 1;
         if !self.sites.iter().any(|site| only || site.hosts.is_empty()) {
             if origin.is_none() && self.authorize.is_none() {
-                return faults.push_whole("--robots without an origin", "add --origin http://127.0.0.1:3000");
+                return faults.push("", "--robots without an origin", "add --origin http://127.0.0.1:3000");
             }
             self.sites.push(SiteConfig::of_origin(Origin::default()));
         }
         let Some(site) = self.sites.iter_mut().find(|site| only || site.hosts.is_empty()) else { return };
-        set(&mut site.origin, origin.as_ref());
+        site.origin = origin.unwrap_or_else(|| take(&mut site.origin));
         site.robots.file = arguments.robots.clone().or_else(|| site.robots.file.take());
     }
 }

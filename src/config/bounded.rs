@@ -6,7 +6,6 @@
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -19,7 +18,6 @@ const MOST: usize = 64;
 pub struct BoundedThreads {
     /// The threads that were given up, by what they work on. Those that are back are taken out when the next work comes.
     away: Mutex<HashMap<Box<str>, JoinHandle<()>>>,
-    given_up: AtomicU64,
     patience: Duration,
     brief: Duration,
 }
@@ -28,23 +26,12 @@ impl BoundedThreads {
     /// A place where work has `patience`, or no more than `brief` while other work there is given up and not back: a folder
     /// of a hundred files on a dead mount must not take a hundred times as long as one file.
     pub fn new(patience: Duration, brief: Duration) -> Self {
-        Self { away: Mutex::default(), given_up: AtomicU64::new(0), patience, brief }
+        Self { away: Mutex::default(), patience, brief }
     }
 
     /// Does `work` on `what`; `None` where it took too long and was given up, or was not begun since the same work was given
     /// up and is not back.
     pub fn run<T: Send + 'static>(&self, what: &str, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-        let done = self.attempt(what, work);
-        self.given_up.fetch_add(u64::from(done.is_none()), Ordering::Relaxed);
-        done
-    }
-
-    /// How often work was given up, or not begun.
-    pub fn given_up(&self) -> u64 {
-        self.given_up.load(Ordering::Relaxed)
-    }
-
-    fn attempt<T: Send + 'static>(&self, what: &str, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
         let mut away = self.away.lock();
         away.retain(|_, thread| !thread.is_finished());
         if away.contains_key(what) || away.len() >= MOST {
@@ -109,7 +96,6 @@ mod tests {
         assert_eq!(bounded.away(), ["/dead"]);
         assert_eq!(bounded.run("/alive", || 1), Some(1));
         assert_eq!(bounded.run("/dead", || 2), None, "it is not begun again at once");
-        assert_eq!(bounded.given_up(), 2);
         drop(release);
         settle(&bounded);
         assert_eq!(bounded.run("/dead", || 3), Some(3));

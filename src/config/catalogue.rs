@@ -8,18 +8,17 @@ mod card;
 mod entry;
 mod written;
 
-pub use card::{CardFields, LARGEST_CARD, is_as_read, parse as parse_card};
+pub use card::{CARDS, CardFields, LARGEST_CARD, is_as_read, parse as parse_card};
 
 use super::error::ConfigError;
 use super::faults::Faults;
-use super::values::{DurationValue, Ed25519Value, TableOrText, WrittenAs};
+use super::values::{DurationValue, Ed25519Value, seconds, text_or_table};
 use super::verify::check_fetched_url;
 use crate::identify::RecognitionData;
 use entry::Merger;
 use serde::Deserialize;
 use smart_default::SmartDefault;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use written::CatalogueFile;
 
 /// What this version of the gateway ships with.
@@ -52,48 +51,41 @@ pub fn extend(
     Merger::control(control, &mut known.catalogue);
     merger.crawlers(crawler, &mut known.catalogue);
     merger.words(words, &mut known.words);
-    let errors = faults.take();
-    if errors.is_empty() { Ok(known) } else { Err(errors) }
+    faults.finish(known)
 }
 
 /// Catalogues beside the bundled one.
 #[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "CatalogueConfig", deny_unknown_fields, default)]
 pub struct CatalogueConfig {
     /// A file of the operator's own.
     pub file: Option<PathBuf>,
     /// Where one is published; its signature is at the same place with `.sig` behind it.
     pub url: Option<String>,
     /// The Ed25519 key that has to have signed that one.
-    #[serde(with = "WrittenAs::<Ed25519Value>")]
-    pub public_key: Option<[u8; 32]>,
+    pub public_key: Option<Ed25519Value>,
     /// How often it is fetched.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    #[default(Duration::from_secs(86_400))]
-    pub every: Duration,
+    #[default(seconds::<86_400>())]
+    pub every: DurationValue,
 }
 
-impl TableOrText for CatalogueConfig {
-    const WANTED: &'static str =
-        "the path of a file, or a table such as { url = \"https://…\", public_key = \"…\" }";
-
-    fn of_text(file: &str) -> Result<Self, String> {
-        Ok(Self { file: Some(file.into()), ..Self::default() })
-    }
-}
+text_or_table!(
+    CatalogueConfig,
+    "the path of a file, or a table such as { url = \"https://…\", public_key = \"…\" }",
+    |file| ("file", file)
+);
 
 impl CatalogueConfig {
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
-        let (url, key) = (self.url.as_deref(), self.public_key);
-        let is_whole = url.is_some() == key.is_some()
+        let url = self.url.as_deref();
+        let is_whole = url.is_some() == self.public_key.is_some()
             || (faults.has("catalogue.url") && faults.has("catalogue.public_key"));
         let message = "`url` and `public_key` of `catalogue` go together: what is fetched has to be signed";
         faults.require(is_whole, "catalogue", message, "write both, or neither");
-        if let Some(Err(message)) = url
-            .map(|url| check_fetched_url(url, "that of a file, such as `https://example.org/crawlers.toml`"))
-        {
-            faults.push_at(Some("catalogue.url"), message, "whoever publishes the catalogue names it");
+        let expected = "that of a file, such as `https://example.org/crawlers.toml`";
+        if let Some(message) = url.and_then(|url| check_fetched_url(url, expected).err()) {
+            faults.push("catalogue.url", message, "whoever publishes the catalogue names it");
         }
     }
 }

@@ -17,7 +17,10 @@ pub const NO_HOME: &str = "no folder to keep state in: neither HOME nor XDG_STAT
 /// all users share: another one could have made it.
 pub fn state_dir() -> Option<PathBuf> {
     let of_root = || runs_as_root().then(|| PathBuf::from("/var/lib/robots-gateway"));
-    let of_user = || below_home("XDG_STATE_HOME", ".local/state");
+    let below_home = || Some(folder_variable("HOME")?.join(".local/state"));
+    let of_user =
+        || folder_variable("XDG_STATE_HOME").filter(|folder| folder.is_absolute()).or_else(below_home);
+    let of_user = || Some(of_user()?.join("robots-gateway"));
     folder_variable("STATE_DIRECTORY").or_else(of_root).or_else(of_user)
 }
 
@@ -31,13 +34,6 @@ pub fn control() -> Option<PathBuf> {
 
 fn folder_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
-fn below_home(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let folder = folder_variable(variable)
-        .filter(|folder| folder.is_absolute())
-        .or_else(|| folder_variable("HOME").map(|home| home.join(below_home)));
-    folder.map(|folder| folder.join("robots-gateway"))
 }
 
 /// Whether this process is root's, told by the owner of its own entry in `/proc`.

@@ -1,6 +1,7 @@
-//! What is wrong with a configuration, said so that it can be mended: file, line, column, remedy.
+//! What is wrong with a configuration, said so that it can be mended: file, line, column, remedy. And without secrets: user
+//! names and passwords in URLs (RFC 3986 §3.2.1), and values of the configuration. What is hidden need not be a URL: it may
+//! be one that was mistyped.
 
-use super::user_info::without_user_info;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,7 @@ impl ConfigError {
     /// Place, fault and remedy in one line, as a log has it.
     #[must_use]
     pub fn in_one_line(&self) -> String {
-        let hint = self.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        format!("{}{}{hint}", self.place(), self.message)
+        self.to_string().replace("\n  hint: ", "; ")
     }
 
     /// A fault of the whole file, or of something that is no file.
@@ -80,8 +80,7 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
 pub(super) fn text_of<'b>(path: &Path, bytes: &'b [u8], what: &str) -> Result<&'b str, ConfigError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
-        let end = before.len();
-        ConfigError::at(path, &before, Some(end..end), format!("the {what} is not UTF-8"))
+        ConfigError::at(path, &before, Some(before.len()..before.len()), format!("the {what} is not UTF-8"))
     })
 }
 
@@ -98,6 +97,44 @@ pub(super) fn rebase(base: &Path, path: &mut PathBuf) {
         (Some(_), None) => return,
         (None, _) => base.join(&*path),
     };
+}
+
+/// `text` without what may be user names and passwords of URLs in it. Rather too much is hidden than too little: all
+/// before the last `@` of a line, back to `://`, or to the quotation mark where there is none and a colon stands between.
+#[must_use]
+pub(super) fn without_user_info(text: &str) -> String {
+    let shown = |line| hidden(line).unwrap_or_else(|| String::from(line));
+    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// A line in which something was hidden.
+fn hidden(line: &str) -> Option<String> {
+    let (before, after) = line.rsplit_once('@')?;
+    // What is written like `user:password`. An address of mail is nothing to hide.
+    let without_scheme = || {
+        let mark = before.find(['`', '"']).or_else(|| before.rfind(char::is_whitespace));
+        let start = mark.map_or(0, |at| at + 1);
+        let is_like = |written: &str| written.contains(':') && !written.starts_with("mailto:");
+        before.get(start..).is_some_and(is_like).then_some(start)
+    };
+    let start = before.find("://").map(|at| at + 3).or_else(without_scheme)?;
+    Some(format!("{}(hidden)@{after}", before.get(..start)?))
+}
+
+/// What may be shown of a `line` of the configuration `text` that has a fault at byte `at`: no value where the fault is
+/// in the key, and nothing where a secret may stand, also below a key that is misspelt.
+pub fn showable<'a>(text: &str, line: &'a str, at: usize) -> Option<&'a str> {
+    // A line of a string of several lines does not say which key it belongs to.
+    if ["\"\"\"", "'''"].iter().any(|quotes| text.contains(quotes)) {
+        return None;
+    }
+    if let Some(sign) = line.find('=').filter(|sign| at < *sign) {
+        return line.get(..=sign);
+    }
+    let lower = line.to_lowercase();
+    // An `@` may end a password, and be written as an escape.
+    let is_secret = ["tok", "secr", "pass", "@", "\\u"].iter().any(|part| lower.contains(part));
+    (!is_secret).then_some(line)
 }
 
 #[cfg(test)]
@@ -120,5 +157,59 @@ mod tests {
             ConfigError::at(Path::new("g.toml"), "x\nyz", Some(3..4), "no `z`").with_hint("write `y`");
         assert_eq!(error.to_string(), "g.toml:2:2: no `z`\n  hint: write `y`");
         assert_eq!(ConfigError::whole(Path::new(""), "no origin").to_string(), "no origin");
+    }
+
+    #[test]
+    fn a_line_is_shown_without_what_may_be_a_secret() {
+        let shown = |line: &'static str, at| showable(line, line, at);
+        assert_eq!(shown("threads = \"two\"", 10), Some("threads = \"two\""));
+        assert_eq!(shown("origin = \"htp://a.example\"", 9), Some("origin = \"htp://a.example\""));
+        for (line, at) in [
+            ("admin_token = \"s3cret", 14),
+            ("admin_tokn = \"s3cret", 13),
+            ("fleet = { database = \"postgresql://me:s3cret@db\", lease = 5 }", 52),
+            ("x = \"\"\"s3cret\\q", 15),
+            ("origin = \"http:/me:s3cret@h\"", 10),
+            ("origin = [\"me:s3cret@h\", 5]", 26),
+            ("origin = \"http://me:s3cret\\u0040h\"", 10),
+        ] {
+            assert_eq!(shown(line, at), None, "{line}");
+        }
+        assert_eq!(shown("admin_tokn = \"s3cret\"", 0), Some("admin_tokn ="));
+        assert_eq!(shown("credential = \"s3cret\"", 0), Some("credential ="));
+    }
+
+    #[test]
+    fn user_names_and_passwords_are_hidden_however_they_are_mistyped() {
+        for (text, expected) in [
+            ("invalid origin `http://me:s3cret@h:80`", "invalid origin `http://(hidden)@h:80`"),
+            ("`http://s3cret@h`: no user", "`http://(hidden)@h`: no user"),
+            ("`http://me:s3/c?r#e@t@h/x`", "`http://(hidden)@h/x`"),
+            ("`http://me:s3 cret@h`", "`http://(hidden)@h`"),
+            ("`http://me:s3`cret@h`", "`http://(hidden)@h`"),
+            ("`http:/me:s3cret@h`", "`(hidden)@h`"),
+            ("`http//me:s3cret@h`", "`(hidden)@h`"),
+            ("`me:s3cret@h:80`", "`(hidden)@h:80`"),
+            ("string \"me:s3 cret@h\", expected a number", "string \"(hidden)@h\", expected a number"),
+            ("me:s3cret@h", "(hidden)@h"),
+            ("one\n`x://me:s3cret@h`\ntwo", "one\n`x://(hidden)@h`\ntwo"),
+        ] {
+            assert_eq!(without_user_info(text), expected, "{text}");
+            assert_eq!(without_user_info(expected), expected, "hidden once, it stays as it is");
+        }
+    }
+
+    #[test]
+    fn what_holds_no_password_is_shown() {
+        for text in [
+            "invalid contact `mailto:web@example.org`",
+            "invalid contact `web@example.org`",
+            "web@example.org: an address",
+            "invalid origin `http://example.org/a`",
+            "",
+            "@",
+        ] {
+            assert_eq!(without_user_info(text), text, "{text}");
+        }
     }
 }

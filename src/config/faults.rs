@@ -4,7 +4,7 @@ use super::error::ConfigError;
 use crate::identify::nearest_first;
 use crate::robots::nearest;
 use serde::de::DeserializeOwned;
-use std::ops::{Range, RangeBounds};
+use std::ops::{Range, RangeInclusive};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue, Deserializer};
@@ -29,7 +29,7 @@ pub(super) struct Faults<'a> {
     text: &'a str,
     /// The same, to find the places of values in.
     document: Spanned<DeTable<'a>>,
-    found: Vec<ConfigError>,
+    pub(super) found: Vec<ConfigError>,
 }
 
 impl<'a> Faults<'a> {
@@ -55,88 +55,74 @@ impl<'a> Faults<'a> {
             };
             let span = error.span().unwrap_or_default();
             // What was left out is missed, and that is no fault of the file.
-            let missing =
-                error.message().strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
-            if !missing.is_some_and(|(key, _)| left_out.iter().any(|name| name == key)) {
+            let is_missed = |key: &String| error.message().starts_with(&format!("missing field `{key}`"));
+            if !left_out.iter().any(is_missed) {
                 let message = self.explain::<T>(&join_lines(error.message()), span.start);
                 self.found.push(ConfigError::at(self.path, self.text, Some(span.clone()), message));
             }
-            match leave_out(rest.get_mut(), &span) {
-                Some(key) => left_out.push(key),
-                None => break,
-            }
+            let Some(key) = leave_out(rest.get_mut(), &span) else { break };
+            left_out.push(key);
         }
         T::default()
     }
 
     /// The parser's message in the words of this configuration.
     fn explain<T: DeserializeOwned>(&self, message: &str, at: usize) -> String {
-        let header = self.text.get(at..).and_then(single_bracket);
-        if let Some(name) = header.filter(|_| message.starts_with("invalid type: map, expected a sequence")) {
+        let header = self.text.get(at..).and_then(|text| text.strip_prefix('[')?.split_once(']'));
+        let is_single = message.starts_with("invalid type: map, expected a sequence");
+        if let Some((name, _)) = header.filter(|(name, _)| is_single && !name.starts_with('[')) {
             return format!("invalid table `[{name}]`: expected `[[{name}]]`, because there may be several");
         }
-        let unknown = |what| message.strip_prefix(what).and_then(|rest| rest.split_once("`, expected "));
-        if let Some((word, expected)) = unknown("unknown variant `") {
-            let known = expected.split('`').skip(1).step_by(2);
+        let unknown = |what| {
+            let (written, expected) = message.strip_prefix(what)?.split_once("`, expected ")?;
+            Some((written, expected.split('`').skip(1).step_by(2)))
+        };
+        if let Some((word, known)) = unknown("unknown variant `") {
             return format!("invalid word `{word}`: expected one of {}", nearest_first(word, known));
         }
-        let Some((key, expected)) = unknown("unknown field `") else { return in_plain_words(message) };
+        let Some((key, known)) = unknown("unknown field `") else { return in_plain_words(message) };
         if let Some((_, fate)) = REMOVED.iter().find(|(removed, _)| *removed == key) {
             return format!("`{key}` is a key no more; {fate}");
         }
-        let known = || expected.split('`').skip(1).step_by(2);
-        if let Some(meant) = nearest(key, known()) {
+        if let Some(meant) = nearest(key, known.clone()) {
             return format!("unknown key `{key}`; did you mean `{meant}`?");
         }
-        if is_of_whole_file::<T>(key) {
+        // What stands outside of all tables is told by what is read there.
+        let is_of_whole_file = |error: toml::de::Error| error.message().contains(&format!("`{key}`"));
+        if toml::from_str::<T>("unknown-key = 1").is_err_and(is_of_whole_file) {
             return format!(
                 "`{key}` is a key of the whole file: write it above the first table, which begins with `[`"
             );
         }
-        format!("unknown key `{key}`; the keys here are {}", nearest_first(key, known()))
+        format!("unknown key `{key}`; the keys here are {}", nearest_first(key, known))
     }
 
-    /// A fault of the value of `key`, or of what is not written in the file: an option.
+    /// A fault of the value of `key`; an option such as `--admin` stands in no file. Without a remedy `hint` is empty.
     ///
     /// The key comes after the tables and the places in arrays that it stands in: `listeners.0.address`. Where it is not
-    /// written, the table that it would stand in has the fault.
-    pub(super) fn push_at<'h>(
-        &mut self,
-        key: Option<&str>,
-        message: impl Into<String>,
-        hint: impl Into<Option<&'h str>>,
-    ) {
-        let error = match key.map(|key| self.nearest_place(key)) {
-            Some(place) => ConfigError::at(self.path, self.text, place, message),
-            None => ConfigError::whole(Path::new(""), message),
+    /// written, the table that it would stand in has the fault, and at last the whole file.
+    pub(super) fn push(&mut self, key: &str, message: impl Into<String>, hint: &str) {
+        let mut above = std::iter::successors(Some(key), |key| Some(key.rsplit_once('.')?.0));
+        let error = match above.find_map(|key| self.place(key)) {
+            _ if key.starts_with("--") => ConfigError::whole(Path::new(""), message),
+            place => ConfigError::at(self.path, self.text, place, message),
         };
-        self.found.push(ConfigError { hint: hint.into().map(str::to_owned), ..error });
+        let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
+        self.found.push(ConfigError { hint, ..error });
     }
 
     /// A fault of the value of `key`, unless it `is_fine`.
-    pub(super) fn require<'h>(
-        &mut self,
-        is_fine: bool,
-        key: &str,
-        message: impl Into<String>,
-        hint: impl Into<Option<&'h str>>,
-    ) {
+    pub(super) fn require(&mut self, is_fine: bool, key: &str, message: impl Into<String>, hint: &str) {
         if !is_fine {
-            self.push_at(Some(key), message, hint);
+            self.push(key, message, hint);
         }
     }
 
     /// A value that is not within `range`; `fit` says what is.
-    pub(super) fn within<T: PartialOrd>(
-        &mut self,
-        key: &str,
-        value: &T,
-        range: impl RangeBounds<T>,
-        fit: &str,
-    ) {
+    pub(super) fn within(&mut self, key: &str, value: u128, range: &RangeInclusive<u128>, fit: &str) {
         let name = key.rsplit('.').next().unwrap_or(key);
-        let message = format!("`{name}` is out of range");
-        self.require(range.contains(value), key, message, format!("write {fit}").as_str());
+        let (message, hint) = (format!("`{name}` is out of range"), format!("write {fit}"));
+        self.require(range.contains(&value), key, message, &hint);
     }
 
     /// Whether the file has `key`.
@@ -144,37 +130,20 @@ impl<'a> Faults<'a> {
         self.place(key).is_some()
     }
 
-    fn nearest_place(&self, key: &str) -> Option<Range<usize>> {
-        let above = std::iter::successors(Some(key), |key| key.rsplit_once('.').map(|(above, _)| above));
-        above.into_iter().find_map(|key| self.place(key))
-    }
-
     fn place(&self, key: &str) -> Option<Range<usize>> {
         let mut keys = key.split('.');
         let mut value = self.document.get_ref().get(keys.next()?)?;
         for key in keys {
-            value = match value.get_ref() {
-                DeValue::Array(array) => array.get(key.parse::<usize>().ok()?)?,
-                other => other.as_table()?.get(key)?,
-            };
+            let element = || value.get_ref().get(key.parse::<usize>().ok()?);
+            value = value.get_ref().get(key).or_else(element)?;
         }
         Some(value.span())
     }
 
-    /// A fault of the whole file.
-    pub(super) fn push_whole(&mut self, message: impl Into<String>, hint: &str) {
-        self.found.push(ConfigError::whole(self.path, message).with_hint(hint));
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.found.is_empty()
-    }
-
-    /// Those found, in the order of the file.
-    pub(super) fn take(&mut self) -> Vec<ConfigError> {
-        let mut found = std::mem::take(&mut self.found);
-        found.sort_by_key(|error| (error.line, error.column));
-        found
+    /// `value`, if no fault was found, or all of them in the order of the file.
+    pub(super) fn finish<T>(mut self, value: T) -> Result<T, Vec<ConfigError>> {
+        self.found.sort_by_key(|error| (error.line, error.column));
+        if self.found.is_empty() { Ok(value) } else { Err(self.found) }
     }
 }
 
@@ -214,32 +183,18 @@ fn in_plain_words(message: &str) -> String {
         "a string" => "a text in quotes",
         "a boolean" => "`true` or `false`",
         "a sequence" => "a list in brackets, `[` and `]`",
-        "a map" => "a table",
-        expected if expected.starts_with("struct ") => "a table",
+        expected if expected == "a map" || expected.starts_with("struct ") => "a table",
         expected => expected,
     };
-    let (kind, value) = found.split_once(' ').unwrap_or((found, ""));
-    let found = match kind {
+    let (kind, value) = found.split_at(found.find(['`', '"']).unwrap_or(found.len()));
+    let found = match kind.trim_end() {
         "string" => format!("the text {value}"),
-        "integer" | "boolean" | "floating" => {
-            format!("`{}`", value.trim_start_matches("point ").trim_matches('`'))
-        }
+        "integer" | "boolean" | "floating point" => value.to_owned(),
         "sequence" => "a list".to_owned(),
         "map" => "a table".to_owned(),
         _ => found.to_owned(),
     };
     format!("expected {expected}, and found {found}")
-}
-
-/// The name in `[name]`.
-fn single_bracket(text: &str) -> Option<&str> {
-    text.strip_prefix('[')?.split_once(']').map(|(name, _)| name).filter(|name| !name.starts_with('['))
-}
-
-/// Whether `key` stands outside of all tables, as what is read there says itself.
-fn is_of_whole_file<T: DeserializeOwned>(key: &str) -> bool {
-    let error = toml::from_str::<T>("unknown-key = 1").map(drop).err();
-    error.is_some_and(|error| error.message().contains(&format!("`{key}`")))
 }
 
 /// `toml` words some messages over two lines; an operator's log has one.

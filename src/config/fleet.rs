@@ -1,13 +1,12 @@
-//! `[fleet]`: the database by which several gateways are one.
+//! `[fleet]`, `[alerts]` and `[public]`: whom a gateway tells of what it sees. Several gateways are one by a database.
 
 use super::faults::Faults;
-use super::values::{DurationValue, Ed25519Value, WrittenAs, seconds};
+use super::values::{DurationValue, Ed25519Value, seconds};
 use serde::Deserialize;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Membership in a fleet.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FleetConfig {
@@ -21,42 +20,63 @@ pub struct FleetConfig {
     /// The certificates of the authorities that the database's is checked against; without a file those of the system.
     pub ca_file: Option<PathBuf>,
     /// The Ed25519 key that has to have signed what is published.
-    #[serde(default, with = "WrittenAs::<Ed25519Value>")]
-    pub publisher_key: Option<[u8; 32]>,
+    pub publisher_key: Option<Ed25519Value>,
     /// For how long a member that falls silent still counts as serving what it served.
     // A database may take that long to start again, or to hand over to a standby.
-    #[serde(default = "seconds::<300>", with = "WrittenAs::<DurationValue>")]
-    pub lease: Duration,
+    #[serde(default = "seconds::<300>")]
+    pub lease: DurationValue,
     /// For how long a member that joins goes on accusing nobody.
     // Longer than news takes to get to all, and than what a standby may lose.
-    #[serde(default = "seconds::<10>", with = "WrittenAs::<DurationValue>")]
-    pub settle: Duration,
+    #[serde(default = "seconds::<10>")]
+    pub settle: DurationValue,
+}
+
+/// Where alerts go, and how often the gateway looks for one.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AlertsConfig {
+    /// The file with the URL and, on a second line, the secret that alerts are signed with.
+    pub webhook_file: PathBuf,
+    /// How often the gateway looks.
+    #[serde(default = "seconds::<30>")]
+    pub every: DurationValue,
+    /// PEM file of the certificates that the receiver is believed by in place of the built-in ones.
+    pub ca: Option<PathBuf>,
+}
+
+/// Where the page is written, and how often.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PublicConfig {
+    /// The folder of the page, its feed and its badge. A server has to show it to the world.
+    pub folder: PathBuf,
+    /// How often it is written.
+    #[serde(default = "seconds::<3_600>")]
+    pub every: DurationValue,
 }
 
 impl FleetConfig {
+    /// A password in the URL would be shown wherever the configuration is.
     pub(super) fn check(&self, faults: &mut Faults<'_>) {
-        check_url(&self.database, faults);
+        let schemes = ["postgresql://", "postgres://"];
+        let rest = schemes.iter().find_map(|scheme| self.database.strip_prefix(scheme));
+        let message = "invalid `database`: expected a URL of PostgreSQL";
+        let hint = "write \"postgresql://user@host:5432/name\"";
+        faults.require(rest.is_some(), "fleet.database", message, hint);
+        // All that is before an `@` may be taken for who logs in, and a name with percent signs for any other.
+        let rest = rest.unwrap_or_default();
+        let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
+        let mut parameters = rest.split(['?', '&']).skip(1).filter_map(|word| word.split_once('='));
+        let is_password = |name: &str| name.contains('%') || name.to_ascii_lowercase().contains("password");
+        let has_password = user.contains(':') || parameters.any(|(name, _)| is_password(name));
+        let hint = "put it into a file of its own, and name that with `password_file`";
+        faults.require(!has_password, "fleet.database", "`database` holds a password", hint);
         let is_fit = (1..=200).contains(&self.name.len()) && !self.name.contains(char::is_control);
         let message = "invalid `name`: expected 1 to 200 characters, none of them a control character";
         faults.require(is_fit, "fleet.name", message, "without the key the name of the host is taken");
     }
-}
-
-/// A password in it would be shown wherever the configuration is.
-fn check_url(url: &str, faults: &mut Faults<'_>) {
-    let rest = ["postgresql://", "postgres://"].iter().find_map(|scheme| url.strip_prefix(scheme));
-    let Some(rest) = rest else {
-        let message = "invalid `database`: expected a URL of PostgreSQL";
-        let hint = "write \"postgresql://user@host:5432/name\"";
-        return faults.push_at(Some("fleet.database"), message, hint);
-    };
-    // All that is before an `@` may be taken for who logs in, and a name with percent signs for any other.
-    let user = rest.rsplit_once('@').map_or("", |(user, _)| user);
-    let mut parameters = rest.split(['?', '&']).skip(1).filter_map(|word| word.split_once('='));
-    let is_password = |name: &str| name.contains('%') || name.to_ascii_lowercase().contains("password");
-    let has_password = user.contains(':') || parameters.any(|(name, _)| is_password(name));
-    let hint = "put it into a file of its own, and name that with `password_file`";
-    faults.require(!has_password, "fleet.database", "`database` holds a password", hint);
 }
 
 fn host_name() -> String {
@@ -89,7 +109,7 @@ mod tests {
     fn the_publishers_key_is_what_openssl_writes() {
         let key = "publisher_key = \"MCowBQYDK2VwAyEAAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=\"";
         let config = load(&format!("database = \"postgresql:///x\"\n{key}")).unwrap();
-        assert_eq!(config.fleet.unwrap().publisher_key, Some([1; 32]));
+        assert_eq!(config.fleet.unwrap().publisher_key.as_deref(), Some(&[1; 32]));
     }
 
     #[test]

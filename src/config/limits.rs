@@ -1,10 +1,9 @@
 //! `[limits]`: how much of the gateway one client, and all of them, may take. `[timeouts]`: how long clients and origins
 //! may take.
 
-use super::values::{DurationValue, MemorySize, SizeValue, WrittenAs};
+use super::values::{DurationValue, MemorySize, SizeValue, seconds};
 use serde::Deserialize;
 use smart_default::SmartDefault;
-use std::time::Duration;
 
 /// Bounds on connections and requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
@@ -26,22 +25,19 @@ pub struct ConnectionLimits {
     #[default(1_000)]
     pub requests_per_connection: u32,
     /// Size of a request's head, in bytes.
-    #[serde(with = "WrittenAs::<MemorySize>")]
     // Common servers take between 8 and 32 KiB, and cookies keep growing.
-    #[default(32 * 1024)]
-    pub header_size: usize,
+    #[default(MemorySize(32 << 10))]
+    pub header_size: MemorySize,
     /// Number of a request's header fields.
     // Browsers send about twenty. Common servers bound the size alone, and the number where it costs them.
     #[default(1_000)]
     pub header_fields: usize,
     /// Size of a request's body, in bytes; `None` leaves it to the origin.
-    #[serde(with = "WrittenAs::<SizeValue>")]
-    pub body_size: Option<u64>,
+    pub body_size: Option<SizeValue>,
     /// How many bytes of a body a client must send in a second, once it has had time to start.
-    #[serde(with = "WrittenAs::<SizeValue>")]
     // Clients that pass on speech or typing send slowly: only those that send next to nothing are to be cut off.
-    #[default(1)]
-    pub body_rate: u64,
+    #[default(SizeValue(1))]
+    pub body_rate: SizeValue,
     /// Streams of one HTTP/2 connection that may be open at once (RFC 9113 §5.1.2).
     // What RFC 9113 §6.5.2 recommends as the least.
     #[default(100)]
@@ -72,50 +68,40 @@ pub struct ConnectionLimits {
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
     /// Idle time of a client's connection between requests.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Browsers silently reconnect.
-    #[default(Duration::from_secs(60))]
-    pub keepalive: Duration,
+    #[default(seconds::<60>())]
+    pub keepalive: DurationValue,
     /// Time for the whole head of a request, for the first one from the moment of connecting.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // A head is a packet or two, even over a bad mobile line.
-    #[default(Duration::from_secs(20))]
-    pub client_header: Duration,
+    #[default(seconds::<20>())]
+    pub client_header: DurationValue,
     /// Time for a TLS handshake.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Two round trips and some arithmetic.
-    #[default(Duration::from_secs(10))]
-    pub tls_handshake: Duration,
+    #[default(seconds::<10>())]
+    pub tls_handshake: DurationValue,
     /// Silence of a client within a request.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    #[default(Duration::from_secs(60))]
-    pub client_read: Duration,
+    #[default(seconds::<60>())]
+    pub client_read: DurationValue,
     /// Time for a client to take a piece of an answer.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    #[default(Duration::from_secs(60))]
-    pub client_write: Duration,
+    #[default(seconds::<60>())]
+    pub client_write: DurationValue,
     /// Time to connect to an origin.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // A connection to an origin in the same network is there at once or not at all.
-    #[default(Duration::from_secs(5))]
-    pub origin_connect: Duration,
+    #[default(seconds::<5>())]
+    pub origin_connect: DurationValue,
     /// Silence of an origin.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Long enough for a slow page.
-    #[default(Duration::from_secs(60))]
-    pub origin_read: Duration,
+    #[default(seconds::<60>())]
+    pub origin_read: DurationValue,
     /// Time for an origin to take a piece of a request.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    #[default(Duration::from_secs(60))]
-    pub origin_write: Duration,
+    #[default(seconds::<60>())]
+    pub origin_write: DurationValue,
     /// Silence of both sides of a WebSocket.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Nothing need happen on one that is open.
-    #[default(Duration::from_secs(3_600))]
-    pub tunnel: Duration,
+    #[default(seconds::<3_600>())]
+    pub tunnel: DurationValue,
     /// How long an idle connection to an origin is kept.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Below the five seconds after which Apache, Node and uvicorn close an idle connection themselves.
-    #[default(Duration::from_secs(4))]
-    pub origin_idle: Duration,
+    #[default(seconds::<4>())]
+    pub origin_idle: DurationValue,
 }

@@ -2,12 +2,12 @@
 
 use super::Config;
 use super::faults::Faults;
-use super::host_pattern::HostPattern;
-use super::values::{ListenValue, WrittenAs};
+use super::site::HostPattern;
+use super::values::ListenValue;
 use serde::Deserialize;
 use smart_default::SmartDefault;
 use std::collections::HashSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// An address to listen on, and what is spoken there.
@@ -17,8 +17,7 @@ use std::path::PathBuf;
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct ListenerConfig {
     /// The address.
-    #[serde(with = "WrittenAs::<ListenValue>")]
-    pub address: SocketAddr,
+    pub address: ListenValue,
     /// Whether clients speak TLS (RFC 8446), and within it HTTP/2 or HTTP/1.1.
     #[serde(default)]
     pub tls: bool,
@@ -34,15 +33,9 @@ pub struct ListenerConfig {
 }
 
 impl ListenerConfig {
-    /// A listener for plain HTTP/1.1.
-    pub const fn plain(address: SocketAddr) -> Self {
-        let (tls, proxy_protocol, believe_named_proxies) = (false, false, false);
-        Self { address, tls, proxy_protocol, believe_named_proxies, is_for_proxies: false }
-    }
-
-    /// A listener that answers other proxies.
-    pub const fn for_proxies(address: SocketAddr) -> Self {
-        Self { is_for_proxies: true, ..Self::plain(address) }
+    /// A listener for plain HTTP/1.1 or, if it `is_for_proxies`, for their questions.
+    pub(super) const fn bare(address: ListenValue, is_for_proxies: bool) -> Self {
+        Self { address, tls: false, proxy_protocol: false, believe_named_proxies: false, is_for_proxies }
     }
 }
 
@@ -66,9 +59,8 @@ pub struct CertificateConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct AuthorizeConfig {
     /// Its address: by default loopback, and the port next to the admin listener's.
-    #[serde(with = "WrittenAs::<ListenValue>")]
-    #[default((Ipv4Addr::LOCALHOST, 9310).into())]
-    pub listen: SocketAddr,
+    #[default(ListenValue((Ipv4Addr::LOCALHOST, 9310).into()))]
+    pub listen: ListenValue,
     /// The file with the secret that a proxy has to send, where one is wanted.
     pub secret_file: Option<PathBuf>,
 }
@@ -88,19 +80,15 @@ pub(super) fn check(config: &Config, faults: &mut Faults<'_>) {
         let hint = "add `proxy_protocol = true`, or remove the key";
         faults.require(proxy_protocol || !believe_named_proxies, &key, message, hint);
     }
-    check_addresses(config, faults);
-}
-
-/// With port 0 each is another one.
-fn check_addresses(config: &Config, faults: &mut Faults<'_>) {
     let mut seen = HashSet::new();
     for ListenerConfig { address, is_for_proxies, .. } in config.all_listeners() {
+        // With port 0 each is another one.
         let is_new = address.port() == 0 || seen.insert(address);
         let (key, hint) = match config.listeners.iter().position(|own| own.address == address) {
             _ if is_for_proxies => ("authorize.listen".to_owned(), "give [authorize] another address"),
             Some(at) => (format!("listeners.{at}.address"), "remove one of the two"),
             None => ("listen".to_owned(), "remove one of the two"),
         };
-        faults.require(is_new, &key, format!("`{address}` is listened on twice"), hint);
+        faults.require(is_new, &key, format!("`{}` is listened on twice", *address), hint);
     }
 }

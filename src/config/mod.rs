@@ -13,7 +13,6 @@ pub mod defaults;
 mod error;
 mod faults;
 mod fleet;
-mod host_pattern;
 mod limits;
 mod listener;
 mod modes;
@@ -21,36 +20,28 @@ mod origin;
 pub mod ranges;
 pub mod reading;
 mod robots;
-mod robots_tags;
 mod self_test;
 mod site;
-mod told;
-mod user_info;
 mod values;
 mod verify;
 
 pub use arguments::{Arguments, DaemonVerb};
 pub use bounded::BoundedThreads;
 pub use catalogue::CatalogueConfig;
-pub use error::{ConfigError, ConfigErrors};
-pub use fleet::FleetConfig;
-pub use host_pattern::{HostPattern, www_sibling};
+pub use error::{ConfigError, ConfigErrors, showable};
+pub use fleet::{AlertsConfig, FleetConfig, PublicConfig};
 pub use limits::{ConnectionLimits, Timeouts};
 pub use listener::{AuthorizeConfig, CertificateConfig, ListenerConfig};
 pub use modes::{ActionConfig, Exception, NamedSetting, PageUrl};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, OriginUrl, Probe};
-pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsUrl};
-pub use robots_tags::RobotsTag;
+pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsTag, RobotsUrl};
 pub use self_test::SELF_TEST_HOST;
-pub use site::SiteConfig;
-pub use told::{AlertsConfig, PublicConfig};
-pub use user_info::showable;
-pub use values::{AdminValue, DurationValue, ListenValue, NetworkValue, RateValue, SizeValue};
-pub use verify::{NameServers, VerifyOptions, mirror_folder};
+pub use site::{HostPattern, SiteConfig, www_sibling};
+pub use values::*;
+pub use verify::{MirrorValue, NameServers, RefreshValue, ResolverValue, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
-use crate::http::claims::FieldPattern;
 use crate::identify::PurposeSet;
 use crate::record::{
     AccessFormat, AddressDetail, JournalOptions, JournalRate, LogOptions, STORE_FILE, StoreOptions,
@@ -66,7 +57,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use values::{FieldToKeep, FieldToRemove, ListedAs, MemorySize, TextOrTable, WrittenAs};
 
 /// No configuration is larger; a catalogue, a certificate or a key is not either.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
@@ -87,8 +77,7 @@ pub struct Config {
     #[serde(skip)]
     pub files: Vec<PathBuf>,
     /// Addresses to listen on for plain HTTP.
-    #[serde(with = "ListedAs::<ListenValue>")]
-    pub listen: Vec<SocketAddr>,
+    pub listen: Vec<ListenValue>,
     /// Addresses with more to them: TLS, the PROXY protocol.
     pub listeners: Vec<ListenerConfig>,
     /// What TLS shows there; the first one to whoever asks for a host that no other is for.
@@ -105,15 +94,13 @@ pub struct Config {
     #[default(Mode::Audit)]
     pub mode: Mode,
     /// How long former versions of a robots.txt excuse a crawler.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // RFC 9309 §2.4: a crawler should not use a cached copy for more than 24 hours.
-    #[default(Duration::from_secs(24 * 3_600))]
-    pub notice: Duration,
+    #[default(seconds::<86_400>())]
+    pub notice: DurationValue,
     /// How long after a read it counts.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // The time between a crawler's read and the moment its queues can know of it.
-    #[default(Duration::from_secs(60))]
-    pub settle: Duration,
+    #[default(seconds::<60>())]
+    pub settle: DurationValue,
     /// Folder for state.
     pub state_dir: PathBuf,
     /// Control socket.
@@ -122,35 +109,30 @@ pub struct Config {
     #[default("journal.jsonl")]
     pub journal: PathBuf,
     /// Size in bytes at which it is rotated.
-    #[serde(with = "WrittenAs::<SizeValue>")]
     // Some 150,000 lines.
-    #[default(100 << 20)]
-    pub journal_max_size: u64,
+    #[default(SizeValue(100 << 20))]
+    pub journal_max_size: SizeValue,
     /// How many rotated ones are kept.
     #[default(5)]
     pub journal_keep: usize,
     /// How many of its lines one sender may have; `None` bounds nobody.
-    #[serde(with = "WrittenAs::<RateValue>")]
     // A crawl at full speed has some tens of violations in a second; a flood would have the lines of all others rotated
     // away within minutes.
-    #[default(Some(JournalRate { lines: 100, period: Duration::from_secs(1) }))]
-    pub journal_rate: Option<JournalRate>,
+    #[default(RateValue(Some(JournalRate { lines: 100, period: Duration::from_secs(1) })))]
+    pub journal_rate: RateValue,
     /// How long counts, events, reads and former versions are kept.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // A season, which is as long as an abuse report takes to be answered.
-    #[default(Duration::from_secs(90 * 86_400))]
-    pub retention: Duration,
+    #[default(seconds::<{ 90 * 86_400 }>())]
+    pub retention: DurationValue,
     /// How large the store may become, in bytes.
-    #[serde(with = "WrittenAs::<SizeValue>")]
     // 90 days of 300 crawlers with a thousand paths a day each stay far below it on most sites, and it is nothing beside
     // the logs of a site that needs more.
-    #[default(1 << 30)]
-    pub store_max_size: u64,
+    #[default(SizeValue(1 << 30))]
+    pub store_max_size: SizeValue,
     /// Admin listener; `None` is off.
-    #[serde(with = "WrittenAs::<AdminValue>")]
     // Loopback, and a port that recalls RFC 9309.
-    #[default(Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9309))))]
-    pub admin: Option<SocketAddr>,
+    #[default(AdminValue(Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 9309)))))]
+    pub admin: AdminValue,
     /// What the admin listener asks for as a bearer token.
     pub admin_token: Option<String>,
     /// Worker threads.
@@ -158,16 +140,13 @@ pub struct Config {
     #[default(std::thread::available_parallelism().map_or(1, std::num::NonZero::get))]
     pub threads: usize,
     /// Proxies whose `X-Forwarded-For` is believed.
-    #[serde(with = "ListedAs::<NetworkValue>")]
     pub trusted_proxies: Prefixes,
     /// In which field trusted proxies tell where a request came from.
     pub forwarded_header: ForwardedField,
     /// Fields that are taken out of requests, beside those that always are.
-    #[serde(with = "ListedAs::<FieldToRemove>")]
-    pub remove_fields: Vec<FieldPattern>,
+    pub remove_fields: Vec<FieldToRemove>,
     /// Fields that are passed on, although they are among those.
-    #[serde(with = "ListedAs::<FieldToKeep>")]
-    pub keep_fields: Vec<FieldPattern>,
+    pub keep_fields: Vec<FieldToKeep>,
     /// Whether requests to origins say that they came through a gateway (RFC 9110 §7.6.3).
     #[default(true)]
     pub via: bool,
@@ -180,7 +159,6 @@ pub struct Config {
     /// The form of its lines.
     pub access_log_format: AccessFormat,
     /// Clients that are never judged.
-    #[serde(with = "ListedAs::<TextOrTable<Exception>>")]
     pub exempt: Vec<Exception>,
     /// How much of an address is recorded.
     pub addresses: AddressDetail,
@@ -189,22 +167,18 @@ pub struct Config {
     /// Whether the origin is told of the verdict.
     pub verdict_headers: bool,
     /// `max-age` of robots.txt.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Long enough to spare the origin of questions, short beside the notice.
-    #[default(Duration::from_secs(3_600))]
-    pub robots_max_age: Duration,
+    #[default(seconds::<3_600>())]
+    pub robots_max_age: DurationValue,
     /// How much of a robots.txt is parsed, in bytes.
-    #[serde(with = "WrittenAs::<MemorySize>")]
     // RFC 9309 §2.5: at least 500 kibibytes must be parsed.
-    #[default(500 << 10)]
-    pub robots_max_size: usize,
+    #[default(MemorySize(500 << 10))]
+    pub robots_max_size: MemorySize,
     /// The operator's own crawlers, and published ones.
-    #[serde(with = "WrittenAs::<TextOrTable<CatalogueConfig>>")]
     pub catalogue: CatalogueConfig,
     /// How long requests in flight may take after SIGTERM.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    #[default(Duration::from_secs(30))]
-    pub grace: Duration,
+    #[default(seconds::<30>())]
+    pub grace: DurationValue,
     /// The operational log.
     pub log: LogOptions,
     /// Time limits.
@@ -234,24 +208,17 @@ impl Config {
         let mut faults = Faults::new(path.unwrap_or_else(|| Path::new("")), &text);
         let mut config: Self = faults.read();
         // What several keys say together can be told once each of them is understood.
-        if faults.is_empty() {
+        if faults.found.is_empty() {
             let base = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
             let named = |path: &&mut PathBuf| !path.as_os_str().is_empty();
             let own = [&mut config.state_dir, &mut config.control].into_iter().filter(named);
             let public = config.public.iter_mut().map(|public| &mut public.folder);
             own.chain(public).for_each(|path| rebase(base, path));
             config.named_files().into_iter().for_each(|path| rebase(base, path));
-            for (at, site) in config.sites.iter_mut().enumerate() {
-                site.complete(&format!("sites.{at}"), &mut faults);
-            }
-            config.overlay(arguments, &mut faults);
             config.complete(arguments, &mut faults);
         }
         config.check_tables(arguments, &mut faults);
-        let found = faults.take();
-        if !found.is_empty() {
-            return Err(ConfigErrors(found));
-        }
+        let mut config = faults.finish(config).map_err(ConfigErrors)?;
         config.path = path.map(Path::to_owned);
         config.written = toml::from_str(&text).unwrap_or_default();
         config.files = config.named_files().into_iter().map(|path| path.clone()).collect();
@@ -270,19 +237,19 @@ impl Config {
         let path = self.path.as_deref()?;
         let text = read(path).unwrap_or_default();
         let mut faults = Faults::new(path, &text);
-        faults.push_at(Some(key), message, hint);
-        faults.take().pop()
+        faults.push(key, message, hint);
+        faults.finish(()).err()?.pop()
     }
 
     /// Every file that it names.
     fn named_files(&mut self) -> Vec<&mut PathBuf> {
         let mut paths: Vec<&mut PathBuf> = Vec::new();
-        paths.extend(self.authorize.iter_mut().filter_map(|doors| doors.secret_file.as_mut()));
+        paths.extend(self.authorize.iter_mut().flat_map(|doors| &mut doors.secret_file));
         paths.extend(self.certificates.iter_mut().flat_map(|pair| [&mut pair.certificate, &mut pair.key]));
-        let alerts = self.alerts.iter_mut();
-        paths.extend(alerts.flat_map(|alerts| alerts.ca.iter_mut().chain([&mut alerts.webhook_file])));
-        let fleet = self.fleet.iter_mut();
-        paths.extend(fleet.flat_map(|fleet| fleet.password_file.iter_mut().chain(&mut fleet.ca_file)));
+        paths.extend(self.alerts.iter_mut().flat_map(|to| to.ca.iter_mut().chain([&mut to.webhook_file])));
+        paths.extend(
+            self.fleet.iter_mut().flat_map(|own| own.password_file.iter_mut().chain(&mut own.ca_file)),
+        );
         paths.extend(self.verify.ca.iter_mut().chain(self.verify.ranges.values_mut().flatten()));
         for set in self.crawlers.values_mut().chain(self.purposes.values_mut()) {
             if let Some(ActionConfig::Answer { body, .. }) = &mut set.action {
@@ -297,49 +264,37 @@ impl Config {
     }
 
     /// Every exception, with the key that it is written at.
-    pub fn exceptions(&self) -> impl Iterator<Item = (String, &Exception)> {
-        let general = self.exempt.iter().map(|one| ("exempt".to_owned(), one));
-        let named = self.named_settings();
-        let of_named =
-            named.flat_map(|(key, set)| set.except.iter().map(move |one| (format!("{key}.except"), one)));
-        general.chain(of_named)
+    pub fn exceptions<'a>(&'a self) -> impl Iterator<Item = (String, &'a Exception)> {
+        let each = |(key, all): (String, &'a Vec<Exception>)| all.iter().map(move |one| (key.clone(), one));
+        let named = self.named_settings().map(|(key, set)| (format!("{key}.except"), &set.except));
+        std::iter::once(("exempt".to_owned(), &self.exempt)).chain(named).flat_map(each)
     }
 
     /// What notice is given. A read settles after `settle`, but never so late that the notice would be over first.
     pub fn period(&self) -> NoticePeriod {
-        NoticePeriod { notice: self.notice, settle: self.settle.min(self.notice / 10) }
+        NoticePeriod { notice: *self.notice, settle: (*self.settle).min(*self.notice / 10) }
     }
 
     /// The journal.
     pub fn journal(&self) -> JournalOptions {
-        JournalOptions {
-            name: "journal",
-            file: self.journal_file(&self.journal),
-            max_bytes: self.journal_max_size,
-            keep: self.journal_keep,
-            rate: self.journal_rate,
-        }
+        self.lines("journal", &self.journal, *self.journal_rate)
     }
 
     /// The access log, if one is wanted, which is rotated as the journal is.
     pub fn access_log(&self) -> Option<JournalOptions> {
-        let file = self.journal_file(self.access_log.as_ref()?);
-        Some(JournalOptions { name: "access log", file, rate: None, ..self.journal() })
+        Some(self.lines("access log", self.access_log.as_ref()?, None))
     }
 
-    /// The file of a journal of this name: `-` is standard output.
-    fn journal_file(&self, name: &Path) -> Option<PathBuf> {
-        (name != Path::new("-")).then(|| self.state_dir.join(name))
+    /// The lines that go into `file`: `-` is standard output.
+    fn lines(&self, name: &'static str, file: &Path, rate: Option<JournalRate>) -> JournalOptions {
+        let file = (file != Path::new("-")).then(|| self.state_dir.join(file));
+        JournalOptions { name, file, max_bytes: *self.journal_max_size, keep: self.journal_keep, rate }
     }
 
     /// The store. Versions within notice must not be forgotten, so retention is never shorter.
     pub fn store(&self) -> StoreOptions {
-        StoreOptions {
-            path: self.store_path(),
-            retention: self.retention.max(self.notice),
-            max_bytes: self.store_max_size,
-            is_shared: self.fleet.is_some(),
-        }
+        let (retention, max_bytes) = ((*self.retention).max(*self.notice), *self.store_max_size);
+        StoreOptions { path: self.store_path(), retention, max_bytes, is_shared: self.fleet.is_some() }
     }
 
     /// The file of the store.
@@ -349,8 +304,8 @@ impl Config {
 
     /// Every listener for HTTP, the plain ones first and that for other proxies last.
     pub fn all_listeners(&self) -> impl Iterator<Item = ListenerConfig> + '_ {
-        let plain = self.listen.iter().copied().map(ListenerConfig::plain);
-        let doors = self.authorize.iter().map(|doors| ListenerConfig::for_proxies(doors.listen));
+        let plain = self.listen.iter().map(|own| ListenerConfig::bare(*own, false));
+        let doors = self.authorize.iter().map(|doors| ListenerConfig::bare(doors.listen, true));
         plain.chain(self.listeners.iter().copied()).chain(doors)
     }
 }

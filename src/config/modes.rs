@@ -3,9 +3,7 @@
 
 use super::faults::Faults;
 use super::site::refusal_status;
-use super::values::{
-    ListedAs, NetworkValue, RateValue, TableOrText, TextOrTable, WrittenAs, web_url, written,
-};
+use super::values::{RateValue, text_or_table, web_url, written};
 use super::{Config, OriginUrl};
 use crate::decide::PaceLimit;
 use crate::enforce::{Mode, SetByName};
@@ -30,7 +28,6 @@ pub struct NamedSetting {
     /// What its violations are answered with.
     pub action: Option<ActionConfig>,
     /// Those of them that are not judged.
-    #[serde(with = "ListedAs::<TextOrTable<Exception>>")]
     pub except: Vec<Exception>,
 }
 
@@ -44,7 +41,6 @@ pub enum ActionConfig {
     /// The way to a page about terms.
     Redirect(PageUrl),
     /// A status and what the operator wrote.
-    #[serde(rename = "answer")]
     Answer {
         /// One of those that a refusal may have.
         status: u16,
@@ -57,7 +53,6 @@ pub enum ActionConfig {
 
 written! {
     /// The address of a page, as it stands in a header field.
-    #[derive(Clone, Debug, PartialEq, Eq)]
     pub PageUrl(Box<str>) = |text| {
         let is_page = web_url(text).is_some() && !text.contains(['<', '>', '"']);
         let expected = "expected the URL of a page, such as `https://example.org/terms`";
@@ -95,12 +90,10 @@ impl Config {
 pub(super) fn complete(config: &mut Config, faults: &mut Faults<'_>) {
     // Names of crawlers compare without case, so two that differ in nothing else are one.
     let mut seen = HashSet::new();
-    for name in config.crawlers.keys() {
-        let message = format!("`[crawlers.{name}]` is written twice, in different spellings");
-        let hint = "remove one of the two; case does not matter";
-        faults.require(seen.insert(name.to_ascii_lowercase()), &format!("crawlers.{name}"), message, hint);
-    }
     for (key, set) in config.named_settings() {
+        let message = format!("`[{key}]` is written twice, in different spellings");
+        let hint = "remove one of the two; case does not matter";
+        faults.require(seen.insert(key.to_ascii_lowercase()), &key, message, hint);
         let message = format!("`[{key}]` sets nothing: expected `mode`, `rate`, `action` or `except`");
         let hint = "write `mode = \"enforce\"` or `rate = \"60/m\"`";
         faults.require(*set != NamedSetting::default(), &key, message, hint);
@@ -118,10 +111,9 @@ const SOON: Duration = Duration::from_secs(14 * 86_400);
 /// Somebody who is not judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "Exception", deny_unknown_fields, default)]
 pub struct Exception {
     /// From where; from everywhere where there is none.
-    #[serde(with = "WrittenAs::<NetworkValue>")]
     pub address: Option<Network>,
     /// Why.
     pub reason: Option<String>,
@@ -140,14 +132,11 @@ fn end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SystemTime>,
     end.map(|end| Some(end.timestamp().into())).ok_or_else(|| D::Error::custom(invalid()))
 }
 
-impl TableOrText for Exception {
-    const WANTED: &'static str =
-        "a network such as \"192.0.2.0/24\", or a table with `address`, `reason` and `until`";
-
-    fn of_text(text: &str) -> Result<Self, String> {
-        text.parse().map(|NetworkValue(address)| Self { address: Some(address), ..Self::default() })
-    }
-}
+text_or_table!(
+    Exception,
+    "a network such as \"192.0.2.0/24\", or a table with `address`, `reason` and `until`",
+    |network| ("address", network)
+);
 
 impl Exception {
     /// Whether it holds.

@@ -1,24 +1,23 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
+use super::error::without_user_info;
 use super::faults::Faults;
 use super::limits::Timeouts;
-use super::user_info::without_user_info;
-use super::values::{DurationValue, ListedAs, TableOrText, TextOrTable, WrittenAs, from_text, web_url};
+use super::values::{DurationValue, from_text, seconds, text_or_table, web_url};
 use serde::Deserialize;
 use smart_default::SmartDefault;
-use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
+use url::Url;
 
 /// The origin of a site: its servers, and how they are used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "Origin", deny_unknown_fields, default)]
 pub struct Origin {
     /// At least one, but for a site that only other proxies ask about.
-    #[serde(with = "ListedAs::<TextOrTable<OriginServer>>")]
     pub servers: Vec<OriginServer>,
     /// Certificates that sign those of the servers; none for what the system trusts.
     pub ca: Option<PathBuf>,
@@ -31,7 +30,7 @@ pub struct Origin {
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "OriginServer", deny_unknown_fields)]
 pub struct OriginServer {
     /// Where it is.
     pub url: OriginUrl,
@@ -56,15 +55,13 @@ pub struct HealthCheck {
     #[default("/")]
     pub path: String,
     /// How often.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // A broken server is out after a quarter of a minute.
-    #[default(Duration::from_secs(5))]
-    pub interval: Duration,
+    #[default(seconds::<5>())]
+    pub interval: DurationValue,
     /// How long an answer may take.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // A server that needs longer is not well.
-    #[default(Duration::from_secs(2))]
-    pub timeout: Duration,
+    #[default(seconds::<2>())]
+    pub timeout: DurationValue,
     /// After how many bad answers in a row it gets no requests.
     // One bad answer can be chance, three in a row are not.
     #[default(3)]
@@ -94,17 +91,13 @@ pub enum Probe {
 #[serde(deny_unknown_fields, default)]
 pub struct OriginTimeouts {
     /// Time to connect.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    pub connect: Option<Duration>,
+    pub connect: Option<DurationValue>,
     /// Silence while it answers.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    pub read: Option<Duration>,
+    pub read: Option<DurationValue>,
     /// Time to take a piece of a request.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    pub write: Option<Duration>,
+    pub write: Option<DurationValue>,
     /// How long an idle connection is kept.
-    #[serde(with = "WrittenAs::<DurationValue>")]
-    pub idle: Option<Duration>,
+    pub idle: Option<DurationValue>,
 }
 
 impl OriginTimeouts {
@@ -121,21 +114,12 @@ impl OriginTimeouts {
     }
 }
 
-impl TableOrText for Origin {
-    const WANTED: &'static str = "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`";
+text_or_table!(Origin, "a URL such as \"http://127.0.0.1:3000\", or a table with `servers`", |url| (
+    "servers",
+    vec![url]
+));
 
-    fn of_text(url: &str) -> Result<Self, String> {
-        url.parse().map(Self::single)
-    }
-}
-
-impl TableOrText for OriginServer {
-    const WANTED: &'static str = "a URL, or a table with `url`";
-
-    fn of_text(url: &str) -> Result<Self, String> {
-        url.parse().map(Self::new)
-    }
-}
+text_or_table!(OriginServer, "a URL, or a table with `url`", |url| ("url", url));
 
 /// The weight where none is written.
 const fn equal() -> u32 {
@@ -164,21 +148,9 @@ impl Origin {
             let message = format!("`server_name` of {url} needs a name and an https:// URL");
             faults.require(is_fine, key, message, "write both, or remove `server_name`");
         }
-        health.check(&format!("{key}.health"), faults);
-    }
-}
-
-impl OriginServer {
-    /// A server with the defaults.
-    pub const fn new(url: OriginUrl) -> Self {
-        Self { url, weight: equal(), server_name: None }
-    }
-}
-
-impl HealthCheck {
-    fn check(&self, key: &str, faults: &mut Faults<'_>) {
-        let Self { path, interval, timeout, failures, successes, .. } = self;
-        let is_fine = *interval >= Duration::from_millis(100) && !timeout.is_zero();
+        let HealthCheck { path, interval, timeout, failures, successes, .. } = health;
+        let key = &format!("{key}.health");
+        let is_fine = **interval >= Duration::from_millis(100) && !timeout.is_zero();
         let message = "`health`: an interval below 100ms, or no time to answer";
         faults.require(is_fine, key, message, "write `5s` and `2s`");
         let message = "`health`: `failures` and `successes` count from 1";
@@ -186,6 +158,13 @@ impl HealthCheck {
         let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
         let message = format!("`health`: invalid path `{path}`");
         faults.require(is_path, key, message, "write one such as `/healthz`");
+    }
+}
+
+impl OriginServer {
+    /// A server with the defaults.
+    pub const fn new(url: OriginUrl) -> Self {
+        Self { url, weight: equal(), server_name: None }
     }
 }
 
@@ -211,7 +190,8 @@ impl fmt::Display for OriginUrl {
             Self::Socket(path) => write!(out, "unix:{}", path.display()),
             Self::Tcp { tls, host, port } => {
                 let scheme = if *tls { "https" } else { "http" };
-                write!(out, "{scheme}://{}:{port}", bracketed(host))
+                let (open, close) = if host.contains(':') { ("[", "]") } else { ("", "") };
+                write!(out, "{scheme}://{open}{host}{close}:{port}")
             }
         }
     }
@@ -226,23 +206,12 @@ impl OriginUrl {
     /// What a request that names no host is for: the host and port of the URL, the port only where it is not
     /// the scheme's own (RFC 9110 §4.2.1).
     pub fn authority(&self) -> String {
-        match self {
-            Self::Socket(_) => "localhost".to_owned(),
-            Self::Tcp { tls, host, port } if *port == default_port(*tls) => bracketed(host).into_owned(),
-            Self::Tcp { host, port, .. } => format!("{}:{port}", bracketed(host)),
-        }
+        let url = Url::parse(&self.to_string()).ok().filter(Url::has_host);
+        url.map_or_else(|| "localhost".to_owned(), |url| url.authority().to_owned())
     }
 }
 
-fn bracketed(host: &str) -> Cow<'_, str> {
-    if host.contains(':') { format!("[{host}]").into() } else { host.into() }
-}
-
-const fn default_port(tls: bool) -> u16 {
-    if tls { 443 } else { 80 }
-}
-
-from_text!(OriginUrl);
+from_text!(OriginUrl: str::parse);
 
 impl FromStr for OriginUrl {
     type Err = String;
@@ -264,7 +233,7 @@ impl FromStr for OriginUrl {
         }
         let tls = url.scheme() == "https";
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).into();
-        Ok(Self::Tcp { tls, host, port: url.port().unwrap_or_else(|| default_port(tls)) })
+        Ok(Self::Tcp { tls, host, port: url.port_or_known_default().unwrap_or(80) })
     }
 }
 

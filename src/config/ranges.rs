@@ -9,6 +9,8 @@ mod json;
 use super::error::{ConfigError, text_of};
 use crate::record::digest;
 use crate::request::address::Network;
+use crate::request::prefixes::Prefixes;
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -19,12 +21,12 @@ const MOST_NETWORKS: usize = 200_000;
 const LONGEST_NAME: usize = 120;
 
 /// What a file of ranges says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeFile {
-    /// The networks, in file order; at least one. A single address is a network of its own.
-    pub networks: Vec<Network>,
+    /// The networks, at least one. A single address is a network of its own.
+    pub networks: Prefixes,
     /// For which services of its publisher a network is, where the list says so (draft-illyes-webbotauth-jafar).
-    pub services: Vec<(Network, Box<str>)>,
+    pub services: HashMap<Network, Vec<Box<str>>>,
     /// When the publisher made the list, where the file tells.
     pub created: Option<SystemTime>,
 }
@@ -36,11 +38,11 @@ pub struct RangeFile {
 /// turn every true crawler into a false one.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<RangeFile, ConfigError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let text = text_of(path, bytes, "list")?;
+    let (text, page) = (text_of(path, bytes, "list")?, "a web page, and no list of address ranges");
     let file = match text.trim_start().as_bytes().first() {
         Some(b'{' | b'[') => json::parse(path, text)?,
-        Some(b'<') => return Err(fault(path, text, 0, "a web page, and no list of address ranges")),
-        _ => RangeFile { networks: lines(path, text)?, services: Vec::new(), created: None },
+        Some(b'<') => return Err(ConfigError::at(path, text, Some(0..0), page)),
+        _ => RangeFile { networks: lines(path, text)?, ..RangeFile::default() },
     };
     match file.networks.len() {
         0 => Err(ConfigError::whole(path, "no address range in the list")),
@@ -50,13 +52,10 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<RangeFile, ConfigError> {
 }
 
 /// One network for each line; what follows `#` or `;` is a comment, what follows a comma another column.
-fn lines(path: &Path, text: &str) -> Result<Vec<Network>, ConfigError> {
-    let mut networks = Vec::new();
-    let mut offset = 0;
+fn lines(path: &Path, text: &str) -> Result<Prefixes, ConfigError> {
+    let mut networks = Prefixes::default();
     let mut header_allowed = true;
-    for line in text.split_inclusive('\n') {
-        let at = offset;
-        offset += line.len();
+    for (number, line) in (1..).zip(text.lines()) {
         let content = line.split(['#', ';']).next().unwrap_or_default();
         let column = content.split(',').next().unwrap_or_default();
         let written = column.trim().trim_matches('"');
@@ -64,21 +63,18 @@ fn lines(path: &Path, text: &str) -> Result<Vec<Network>, ConfigError> {
             continue;
         }
         match network(written) {
-            Ok(network) => networks.push(network),
+            Ok(network) => networks.extend([network]),
             // A CSV may open with the names of its columns.
             Err(_) if header_allowed && content.contains(',') && !written.contains(['.', ':', '/']) => {}
             Err(message) => {
-                let indent = column.len() - column.trim_start().len();
-                return Err(fault(path, text, at + indent, &message));
+                let column = column.chars().take_while(|symbol| symbol.is_whitespace()).count() + 1;
+                let (line, column) = (Some(number), Some(column));
+                return Err(ConfigError { line, column, ..ConfigError::whole(path, message) });
             }
         }
         header_allowed = false;
     }
     Ok(networks)
-}
-
-fn fault(path: &Path, text: &str, at: usize, message: &str) -> ConfigError {
-    ConfigError::at(path, text, Some(at..at), message)
 }
 
 /// A network, or an address as a network of its own. One that covers a large part of the internet can only
@@ -95,6 +91,12 @@ fn network(written: &str) -> Result<Network, String> {
         return Err(format!("`{network}` covers a large part of the internet"));
     }
     Ok(network)
+}
+
+/// Whether a version of the shape of JSON, or of its media type, means what is read here. A higher one than 1 may mean
+/// something else by the same words.
+pub fn is_understood(version: &str) -> bool {
+    version.split('.').next().and_then(|major| major.parse::<u64>().ok()).is_some_and(|major| major <= 1)
 }
 
 /// The name of the file in which the list at `url` is kept.
@@ -119,7 +121,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<String>, String> {
         let file = parse(Path::new("list"), text.as_bytes());
-        file.map(|file| file.networks.iter().map(ToString::to_string).collect())
+        file.map(|file| file.networks.networks().map(|network| network.to_string()).collect())
             .map_err(|error| error.to_string())
     }
 

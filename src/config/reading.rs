@@ -8,11 +8,12 @@ use super::bounded::BoundedThreads;
 use super::error::{CREDENTIAL, ConfigError};
 use crate::record::at_once;
 use std::collections::BTreeMap;
-use std::fs::{FileType, Metadata, OpenOptions};
+use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a file may take: disks that sleep, and servers that are busy, answer within this.
@@ -24,6 +25,8 @@ const BRIEF: Duration = Duration::from_millis(200);
 
 static FILES: LazyLock<BoundedThreads> = LazyLock::new(|| BoundedThreads::new(PATIENCE, BRIEF));
 
+static UNANSWERED: AtomicU64 = AtomicU64::new(0);
+
 /// A file as it was read.
 #[derive(Debug)]
 pub struct FileContents {
@@ -33,19 +36,8 @@ pub struct FileContents {
     pub metadata: Metadata,
 }
 
-/// What tells a changed file from an unchanged one without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileMark {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-}
-
-/// What a file looks like, or why that cannot be told.
-pub type MarkFound = Result<FileMark, io::ErrorKind>;
-
-/// What files look like.
-pub type FileMarks = BTreeMap<PathBuf, MarkFound>;
+/// What files look like, or why that cannot be told: inode, size and time tell a changed file from an unchanged one.
+pub type FileMarks = BTreeMap<PathBuf, Result<(u64, u64, i64, i64), io::ErrorKind>>;
 
 /// What files look like now. Those of one folder are looked at in one go: a mount that hangs holds up its own.
 pub fn marks_of(files: impl Iterator<Item = PathBuf>) -> FileMarks {
@@ -54,23 +46,15 @@ pub fn marks_of(files: impl Iterator<Item = PathBuf>) -> FileMarks {
         folders.entry(file.parent().unwrap_or(&file).to_owned()).or_default().push(file);
     }
     let of_folder = |(folder, files): (PathBuf, Vec<PathBuf>)| {
-        let mark = |file: &PathBuf| -> MarkFound {
-            let found = std::fs::metadata(file).map_err(|error| error.kind())?;
-            let modified = (found.mtime(), found.mtime_nsec());
-            Ok(FileMark { inode: found.ino(), size: found.len(), modified })
-        };
-        let unseen = files.clone();
-        let look = move || files.into_iter().map(|file| (file.clone(), mark(&file))).collect::<Vec<_>>();
-        let silent = |error: io::Error| unseen.into_iter().map(|file| (file, Err(error.kind()))).collect();
-        with_timeout(&folder, look).unwrap_or_else(silent)
+        let mark = |found: Metadata| (found.ino(), found.len(), found.mtime(), found.mtime_nsec());
+        let mark = move |file: &PathBuf| std::fs::metadata(file).map(mark).map_err(|error| error.kind());
+        let seen = files.clone();
+        let marks: Vec<_> =
+            with_timeout(&folder, move || seen.iter().map(mark).collect()).unwrap_or_default();
+        let marks = marks.into_iter().chain(std::iter::repeat(Err(io::ErrorKind::TimedOut)));
+        files.into_iter().zip(marks)
     };
     folders.into_iter().flat_map(of_folder).collect()
-}
-
-/// What the folder of `path` says of it; `None` where it is missing, or cannot be looked at.
-pub fn metadata(path: &Path) -> Option<Metadata> {
-    let owned = path.to_owned();
-    with_timeout(path, move || std::fs::metadata(owned)).ok()?.ok()
 }
 
 /// The bytes of a file that the operator named as the `what`, if it has no more than `most`.
@@ -82,10 +66,8 @@ pub fn contents(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, ConfigErr
     read.map(|read| read.bytes).map_err(|error| {
         let fault = ConfigError::whole(path, format!("cannot read the {what}: {error}"));
         // What the package installs is root's and the gateway's own user's.
-        match error.kind() {
-            io::ErrorKind::PermissionDenied => fault.with_hint("use sudo, or let this user read it"),
-            _ => fault,
-        }
+        let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+        if is_denied { fault.with_hint("use sudo, or let this user read it") } else { fault }
     })
 }
 
@@ -96,7 +78,7 @@ pub fn contents(path: &Path, most: u64, what: &str) -> Result<Vec<u8>, ConfigErr
 /// system does not answer ([`io::ErrorKind::TimedOut`]).
 pub fn read(path: &Path, most: u64) -> io::Result<FileContents> {
     let owned = path.to_owned();
-    with_timeout(path, move || read_regular(&owned, most))?
+    with_timeout(path, move || read_regular(&owned, most)).flatten()
 }
 
 /// Does `work`, which touches `path` and perhaps what lies beside it, for as long as a file may take.
@@ -107,14 +89,15 @@ pub fn with_timeout<T: Send + 'static>(
     path: &Path,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let silent =
-        || io::Error::new(io::ErrorKind::TimedOut, "the file system that it lies on does not answer");
-    FILES.run(&path.to_string_lossy(), work).ok_or_else(silent)
+    FILES.run(&path.to_string_lossy(), work).ok_or_else(|| {
+        UNANSWERED.fetch_add(1, Ordering::Relaxed);
+        io::Error::new(io::ErrorKind::TimedOut, "the file system that it lies on does not answer")
+    })
 }
 
 /// How often a file system has not answered since the start. When this has risen, something was not read.
 pub fn unanswered() -> u64 {
-    FILES.given_up()
+    UNANSWERED.load(Ordering::Relaxed)
 }
 
 /// The same for as long as it takes: it waits for no other program, but it may for a disk.
@@ -124,10 +107,19 @@ fn read_regular(path: &Path, most: u64) -> io::Result<FileContents> {
         return Err(io::Error::new(io::ErrorKind::NotFound, remedy));
     }
     // A device may do something when it is opened, so it is looked at before.
-    require_regular_file(std::fs::metadata(path)?.file_type())?;
+    let what = match std::fs::metadata(path)?.file_type() {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a folder"),
+        kind if kind.is_fifo() => Some("a named pipe"),
+        kind if kind.is_socket() => Some("a socket"),
+        _ => Some("a device"),
+    };
+    if let Some(what) = what {
+        let reason = format!("it is {what}, and a regular file is expected");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
     let file = at_once(OpenOptions::new().read(true)).open(path)?;
     let metadata = file.metadata()?;
-    require_regular_file(metadata.file_type())?;
     let mut bytes = Vec::new();
     let length = file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(length).unwrap_or(u64::MAX) > most {
@@ -135,17 +127,6 @@ fn read_regular(path: &Path, most: u64) -> io::Result<FileContents> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
     }
     Ok(FileContents { bytes, metadata })
-}
-
-fn require_regular_file(kind: FileType) -> io::Result<()> {
-    let what = match kind {
-        kind if kind.is_file() => return Ok(()),
-        kind if kind.is_dir() => "a folder",
-        kind if kind.is_fifo() => "a named pipe",
-        kind if kind.is_socket() => "a socket",
-        _ => "a device",
-    };
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, and a regular file is expected")))
 }
 
 #[cfg(test)]

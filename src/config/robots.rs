@@ -1,31 +1,30 @@
-//! What a site's robots.txt is made of: `robots = …`.
+//! What robots are told: by a site's robots.txt, with `robots = …`, and by forwarded answers of themselves, with
+//! `robots_tags`, by path and by whom they are for.
 
 use super::faults::Faults;
-use super::origin::OriginUrl;
-use super::values::{DurationValue, TableOrText, WrittenAs, from_text, web_url, written};
-use crate::identify::{Purpose, PurposeSet};
+use super::values::{DurationValue, from_text, seconds, text_or_table, web_url, written};
+use crate::identify::{Identity, Purpose, PurposeSet};
+use crate::robots::{ParseLimits, Robots};
 use serde::{Deserialize, Deserializer};
 use smart_default::SmartDefault;
 use std::path::PathBuf;
-use std::str::FromStr;
-use std::time::Duration;
-use url::Position;
+use std::sync::Arc;
+use url::Url;
 
 /// What a site's robots.txt is made of; the origin's own where nothing is said.
 #[derive(Clone, Debug, PartialEq, Eq, SmartDefault, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields, default)]
+#[serde(remote = "RobotsConfig", deny_unknown_fields, default)]
 pub struct RobotsConfig {
     /// The file with the site's own rules.
     pub file: Option<PathBuf>,
     /// Where they come from, if no file has them.
     pub from: RobotsFrom,
     /// How often the origin is asked.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // A change made there is served, and judged by, soon enough not to be missed, and one request in ten minutes is nothing
     // to an origin.
-    #[default(Duration::from_secs(600))]
-    pub every: Duration,
+    #[default(seconds::<600>())]
+    pub every: DurationValue,
     /// The host that it is asked for.
     pub host: Option<RobotsHost>,
     /// Another place to ask.
@@ -53,30 +52,13 @@ pub enum RobotsFrom {
     None,
 }
 
-/// Where a robots.txt is fetched that is not the origin's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RobotsUrl {
-    /// The server.
-    pub server: OriginUrl,
-    /// The path and query there.
-    pub path: Box<str>,
-}
-
-impl TableOrText for RobotsConfig {
-    const WANTED: &'static str =
-        "a file such as \"robots.txt\", or a table such as { from = \"origin\", block = [\"ai-train\"] }";
-
-    fn of_text(file: &str) -> Result<Self, String> {
-        Ok(Self::of_file(file.into()))
-    }
-}
+text_or_table!(
+    RobotsConfig,
+    "a file such as \"robots.txt\", or a table such as { from = \"origin\", block = [\"ai-train\"] }",
+    |file| ("file", file)
+);
 
 impl RobotsConfig {
-    /// A file alone.
-    pub fn of_file(path: PathBuf) -> Self {
-        Self { file: Some(path), ..Self::default() }
-    }
-
     /// No rules at all.
     pub fn none() -> Self {
         Self { from: RobotsFrom::None, ..Self::default() }
@@ -106,8 +88,7 @@ impl RobotsConfig {
         let hint = "write `from = \"origin\"`, or remove them";
         faults.require(!asks || self.origin().is_some(), key, message, hint);
         let fit = "a time from `1s` to `24h`, for which RFC 9309 §2.4 lets a copy be used";
-        let range = Duration::from_secs(1)..=Duration::from_secs(86_400);
-        faults.within(&format!("{key}.every"), &self.every, range, fit);
+        faults.within(&format!("{key}.every"), self.every.as_millis(), &(1_000..=86_400_000), fit);
         for (at, purpose) in self.block.iter().enumerate() {
             let is_new = !self.block.iter().take(at).any(|before| before == purpose);
             let message = format!("`{purpose}` is twice in `block`");
@@ -128,7 +109,6 @@ fn purposes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Purpose>, 
 written! {
     /// The host that an origin is asked for: a name, with a port where it has one, as it stands in a Host field (RFC 9110
     /// §7.2).
-    #[derive(Clone, Debug, PartialEq, Eq)]
     pub RobotsHost(Box<str>) = |text| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
         if !text.is_empty() && text.bytes().all(is_plain) {
@@ -136,26 +116,88 @@ written! {
         }
         Err(format!("invalid host `{text}`: expected a name such as `example.org`"))
     };
+
+    /// Where a robots.txt is fetched that is not the origin's own.
+    pub RobotsUrl(Url) = |text| {
+        let url = web_url(text).filter(|url| url.port() != Some(0) && !text.contains('@'));
+        let expected = "expected the URL of a robots.txt, such as `https://example.org/robots.txt`";
+        let mut url = url.ok_or_else(|| format!("invalid URL `{text}`: {expected}"))?;
+        url.set_fragment(None);
+        if url.path() == "/" && url.query().is_none() {
+            url.set_path("/robots.txt");
+        }
+        Ok(url)
+    };
+
+    /// `noindex`, or `max-snippet:20`.
+    pub(super) TagRule(Box<str>) = |text| {
+        let (name, value) = text.split_once(':').unwrap_or((text, "0"));
+        let is_of_name =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+        let is_name = name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_of_name);
+        if is_name && value.parse::<i32>().is_ok() {
+            return Ok(text.into());
+        }
+        let expected = "expected a word such as `noindex`, or one with a number such as `max-snippet:20`";
+        Err(format!("invalid rule `{text}`: {expected}"))
+    };
 }
 
-from_text!(RobotsUrl);
+/// Rules such as `noindex` for answers under a path, or to crawlers of a purpose.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RobotsTag {
+    /// What is said.
+    rules: Vec<TagRule>,
+    /// To whom; to everybody where there is none.
+    purpose: Option<PurposeSet>,
+    /// Of which paths; of all where there is none.
+    path: Option<TagPath>,
+}
 
-impl FromStr for RobotsUrl {
-    type Err = String;
+/// A pattern of paths as in robots.txt, matched by the same engine.
+#[derive(Clone, Debug)]
+pub(super) struct TagPath(Box<str>, Arc<Robots>);
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let read = || {
-            let url = web_url(text).filter(|_| !text.contains('@'))?;
-            let server = url.origin().ascii_serialization().parse().ok()?;
-            let path = match &url[Position::BeforePath..Position::AfterQuery] {
-                "/" => "/robots.txt",
-                path => path,
-            };
-            let path = path.into();
-            Some(Self { server, path })
-        };
-        let expected = "expected the URL of a robots.txt, such as `https://example.org/robots.txt`";
-        read().ok_or_else(|| format!("invalid URL `{text}`: {expected}"))
+from_text!(TagPath: tag_path);
+
+fn tag_path(text: &str) -> Result<TagPath, String> {
+    let is_pattern = text.starts_with(['/', '*']) && text.bytes().all(|byte| byte > b' ' && byte != b'#');
+    if !is_pattern {
+        let expected = "expected a pattern as in robots.txt, such as `/drafts/` or `/*.pdf$`";
+        return Err(format!("invalid path `{text}`: {expected}"));
+    }
+    let file = format!("User-agent: *\nDisallow: {text}\n");
+    let robots = Robots::parse(file.as_bytes(), &ParseLimits::default()).robots;
+    Ok(TagPath(text.into(), Arc::new(robots)))
+}
+
+impl PartialEq for TagPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for TagPath {}
+
+impl RobotsTag {
+    /// The values of `X-Robots-Tag` and `Robots-Tag` (draft-illyes-repext, section 2.1.1) for an answer to `identity`
+    /// about `path`. Where they are not for everybody, they name whom they are for: a shared cache could give the answer
+    /// to others.
+    pub fn values(&self, identity: &Identity, path: &[u8]) -> Option<[String; 2]> {
+        let is_of_path =
+            self.path.as_ref().is_none_or(|TagPath(_, robots)| !robots.judge::<&str>(&[], true, path).allow);
+        let mut token = None;
+        if let Some(purposes) = self.purpose {
+            let is_meant = identity.is_judged() && identity.purpose.is_some_and(|own| purposes.contains(own));
+            token = Some(identity.tokens.first().filter(|_| is_meant)?);
+        }
+        let rules: Vec<&str> = self.rules.iter().map(|rule| &*rule.0).collect();
+        let experimental = token.map_or_else(String::new, |token| format!("{token}: ")) + &rules.join(", ");
+        let parameters = rules.join(";").replace(':', "=");
+        let member = token.map_or_else(|| "*".to_owned(), ToString::to_string);
+        is_of_path.then(|| [experimental, format!("{member};{parameters}")])
     }
 }
 
@@ -163,6 +205,7 @@ impl FromStr for RobotsUrl {
 mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
+    use std::time::Duration;
 
     fn robots(written: &str) -> Result<RobotsConfig, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -183,11 +226,11 @@ mod tests {
         let made = made.unwrap();
         let from = made.origin().unwrap();
         assert_eq!(
-            (from.every, from.host.as_ref().map(|host| &*host.0)),
+            (*from.every, from.host.as_ref().map(|host| &*host.0)),
             (Duration::from_secs(600), Some("example.org"))
         );
         let url = from.url.as_ref().unwrap();
-        assert_eq!((url.server.to_string().as_str(), &*url.path), ("https://cdn.example:443", "/r?x=1"));
+        assert_eq!(url.as_str(), "https://cdn.example/r?x=1");
         assert_eq!((made.block, made.except), (vec![Purpose::AiTrain], vec!["Applebot-Extended".to_owned()]));
         let file = robots("robots = { file = \"r.txt\", block = [\"ai-train\", \"ai-search\"] }").unwrap();
         assert!(file.file.is_some() && file.is_composed());

@@ -1,15 +1,17 @@
-//! The configuration that a self-test runs with: the one given, moved away from everything the running gateway uses.
+//! The configuration that a self-test runs with: of the one given, what is tried, away from everything the running gateway
+//! uses.
 //!
-//! Hosts, rules, catalogue, certificates, limits and time limits stay. Listeners, origins, folders, the fleet and other proxies are
-//! left alone. Notice and the operator's exceptions are off, so that a refusal can be seen at once.
+//! Hosts, rules, catalogue, certificates, limits and time limits are taken over. All else is as by default, and so leaves
+//! listeners, origins, folders, the fleet and other proxies alone. Notice and the operator's exceptions are off, so that a
+//! refusal can be seen at once.
 
+use super::values::{AdminValue, ListenValue, seconds};
+use super::verify::RefreshValue;
 use super::{Config, HostPattern, Origin, OriginUrl, RobotsConfig, RobotsFrom, SiteConfig, VerifyOptions};
-use crate::enforce::{ClientModes, Mode};
+use crate::enforce::Mode;
 use crate::record::LogOptions;
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::Duration;
 
 /// The site whose robots.txt the self-test writes. The name is nobody's (RFC 2606 §2).
 pub const SELF_TEST_HOST: &str = "self-test.invalid";
@@ -25,7 +27,7 @@ impl Config {
             name: SELF_TEST_HOST.to_owned(),
             hosts: SELF_TEST_HOST.parse::<HostPattern>().into_iter().collect(),
             mode: Some(Mode::Enforce),
-            robots: RobotsConfig::of_file(folder.join("robots.txt")),
+            robots: RobotsConfig { file: Some(folder.join("robots.txt")), ..RobotsConfig::default() },
             ..SiteConfig::of_origin(origin.clone())
         };
         let moved = |site: SiteConfig| SiteConfig {
@@ -36,26 +38,21 @@ impl Config {
             ..site
         };
         Self {
-            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
-            listeners: Vec::new(),
-            authorize: None,
-            alerts: None,
-            public: None,
-            fleet: None,
-            admin: None,
-            access_log: None,
-            notice: Duration::ZERO,
-            journal: folder.join("journal.jsonl"),
+            listen: vec![ListenValue(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))],
+            admin: AdminValue(None),
+            notice: seconds::<0>(),
             control: folder.join("control.sock"),
             state_dir: folder.to_owned(),
-            verify: VerifyOptions { dns: false, refresh: None, ..self.verify },
+            verify: VerifyOptions { dns: false, refresh: RefreshValue(None), ..self.verify },
             log: LogOptions { level: Some("error".to_owned()), ..self.log },
-            exempt: Vec::new(),
-            clients: ClientModes::default(),
-            purposes: BTreeMap::new(),
-            crawlers: BTreeMap::new(),
             sites: self.sites.into_iter().map(moved).chain([own]).collect(),
-            ..self
+            path: self.path,
+            certificates: self.certificates,
+            robots_max_size: self.robots_max_size,
+            catalogue: self.catalogue,
+            timeouts: self.timeouts,
+            limits: self.limits,
+            ..Self::default()
         }
     }
 }

@@ -1,22 +1,22 @@
-//! One site of the configuration.
+//! One site of the configuration, and its hosts as an operator writes them: exact, or with a leading `*.`. And the other name
+//! that most sites have: with `www.` in front, or without.
 
 use super::faults::Faults;
-use super::host_pattern::HostPattern;
 use super::origin::Origin;
-use super::robots::RobotsConfig;
-use super::robots_tags::RobotsTag;
-use super::values::{DurationValue, TextOrTable, WrittenAs};
+use super::robots::{RobotsConfig, RobotsTag};
+use super::values::{DurationValue, written};
 use crate::enforce::{Contradicted, Mode, PaceChoice, RefusalPolicy, SiteChoices, Variants};
 use crate::record::Reads;
+use crate::request::host;
 use crate::request::target::PathParameters;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::net::Ipv6Addr;
 use std::time::Duration;
+use url::Host;
 
 /// The name of the site without hosts.
 const DEFAULT_SITE: &str = "default";
-
-/// A refusal may only say "not this, and it is not the server's fault" (RFC 9110 §15.5).
-const REFUSAL_STATUS: [u16; 6] = [402, 403, 404, 410, 429, 451];
 
 /// A site: its hosts, where its requests go, and by which file they are judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -29,10 +29,8 @@ pub struct SiteConfig {
     /// Its hosts; none for the default site.
     pub hosts: Vec<HostPattern>,
     /// Its origin; without servers where only other proxies ask about it.
-    #[serde(with = "WrittenAs::<TextOrTable<Origin>>")]
     pub origin: Origin,
     /// What its robots.txt is made of.
-    #[serde(with = "WrittenAs::<TextOrTable<RobotsConfig>>")]
     pub robots: RobotsConfig,
     /// Its own mode.
     pub mode: Option<Mode>,
@@ -67,8 +65,13 @@ pub struct SiteConfig {
 pub(super) struct RefusalForm {
     status: u16,
     contact: Option<String>,
-    #[serde(with = "WrittenAs::<DurationValue>")]
+    #[serde(deserialize_with = "duration")]
+    #[cfg_attr(test, schemars(with = "DurationValue"))]
     retry_after: Duration,
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    DurationValue::deserialize(deserializer).map(|time| *time)
 }
 
 impl SiteConfig {
@@ -121,9 +124,114 @@ impl SiteConfig {
     }
 }
 
-/// Notes where `status`, which is written as `key`, is none that a refusal may have.
+/// Notes where `status`, which is written as `key`, is none that a refusal may have: it may only say "not this, and it is not
+/// the server's fault" (RFC 9110 §15.5).
 pub(super) fn refusal_status(status: u16, key: &str, faults: &mut Faults<'_>) {
     let message = format!("invalid status `{status}` of refusals");
     let hint = "write 402, 403, 404, 410, 429 or 451";
-    faults.require(REFUSAL_STATUS.contains(&status), key, message, hint);
+    faults.require([402, 403, 404, 410, 429, 451].contains(&status), key, message, hint);
+}
+
+written! {
+    /// `example.org`, or `*.example.org` for every name below it, the domain itself not among them.
+    #[derive(Hash)]
+    pub HostPattern(Box<str>) = |text| {
+        // As no client sends it (RFC 3986 §3.2.2).
+        if let Ok(address) = text.parse::<Ipv6Addr>() {
+            return Err(format!("invalid host `{text}`: write an address of IPv6 in brackets: `[{address}]`"));
+        }
+        let (below, name) = text.split_at(if text.starts_with("*.") { 2 } else { 0 });
+        // As clients send it: in punycode and lower case (RFC 5891 §5).
+        let host = Host::parse(name).ok().filter(|_| !name.contains('*')).map(|host| host.to_string());
+        let host = host.map(|host| host::normalise(&host).into_owned()).filter(|host| !host.is_empty());
+        let expected = "expected a name such as `example.org` or `*.example.org`, without scheme and port";
+        host.map(|host| format!("{below}{host}").into()).ok_or_else(|| format!("invalid host `{text}`: {expected}"))
+    };
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self)
+    }
+}
+
+impl HostPattern {
+    /// The name, where it is one.
+    pub fn exact(&self) -> Option<&str> {
+        (!self.starts_with("*.")).then_some(&**self)
+    }
+
+    /// Whether a host, in normal form, is one of these.
+    pub fn admits(&self, host: &str) -> bool {
+        match self.strip_prefix("*.") {
+            Some(domain) => host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.')),
+            None => ***self == *host,
+        }
+    }
+}
+
+/// The name that a visitor of `host` may type, too; `None` for one where that would be a guess.
+pub fn www_sibling(host: &str) -> Option<String> {
+    if let Some(bare) = host.strip_prefix("www.") {
+        return bare.contains('.').then(|| bare.to_owned());
+    }
+    let labels: Vec<&str> = host.split('.').collect();
+    let is_site = match *labels.as_slice() {
+        [_, top] => top.bytes().all(|byte| byte.is_ascii_alphabetic()) || top.starts_with("xn--"),
+        // `example.co.uk`, and not `shop.example.org`.
+        [_, second, top] => second.len() <= 3 && top.len() == 2,
+        _ => false,
+    };
+    is_site.then(|| format!("www.{host}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<String> {
+        text.parse::<HostPattern>().ok().map(|pattern| pattern.to_string())
+    }
+
+    #[test]
+    fn names_are_brought_to_the_form_a_client_sends() {
+        assert_eq!(shown("Example.ORG.").as_deref(), Some("example.org"));
+        assert_eq!(shown("*.Example.org").as_deref(), Some("*.example.org"));
+        assert_eq!(shown("b\u{fc}cher.example").as_deref(), Some("xn--bcher-kva.example"));
+        assert_eq!(shown("[::1]").as_deref(), Some("[::1]"));
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for bad in ["", "*", "*.", "a.*.b", "http://example.org", "example.org:80", "a b", "."] {
+            assert_eq!(shown(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_ipv6_is_told_to_stand_in_brackets() {
+        for (text, written) in [("::1", "[::1]"), ("2001:DB8::1", "[2001:db8::1]")] {
+            let error = text.parse::<HostPattern>().unwrap_err();
+            assert_eq!(
+                error,
+                format!("invalid host `{text}`: write an address of IPv6 in brackets: `{written}`")
+            );
+        }
+    }
+
+    #[test]
+    fn a_site_has_a_sibling_and_a_part_of_one_has_none() {
+        for (host, other) in [
+            ("example.org", "www.example.org"),
+            ("www.example.org", "example.org"),
+            ("example.co.uk", "www.example.co.uk"),
+            ("www.shop.example.org", "shop.example.org"),
+            ("example.xn--p1ai", "www.example.xn--p1ai"),
+        ] {
+            assert_eq!(www_sibling(host).as_deref(), Some(other));
+        }
+        for host in ["shop.example.org", "localhost", "www.localhost", "192.0.2.1", "10.1", ""] {
+            assert_eq!(www_sibling(host), None, "{host}");
+        }
+    }
 }

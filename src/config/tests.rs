@@ -3,74 +3,28 @@
 //! `GOLDEN=write cargo test --lib config::tests` writes it anew.
 
 use super::modes::PageUrl;
-use super::robots::{RobotsHost, RobotsUrl};
-use super::robots_tags::{TagPath, TagRule};
+use super::robots::{RobotsHost, RobotsUrl, TagPath, TagRule};
 use super::site::RefusalForm;
 use super::values::{
-    AdminValue, DurationValue, Ed25519Value, FieldToKeep, FieldToRemove, ListedAs, ListenValue, MemorySize,
-    NetworkValue, RateValue, SizeValue, TextOrTable, WrittenAs,
+    AdminValue, DurationValue, Ed25519Value, FieldToKeep, FieldToRemove, ListenValue, MemorySize, RateValue,
+    SizeValue,
 };
 use super::verify::{MirrorValue, RefreshValue, ResolverValue};
 use super::{Config, HostPattern, OriginUrl};
 use crate::enforce::Mode;
 use crate::identify::{Purpose, PurposeSet};
+use crate::request::address::Network;
 use crate::request::forwarded::ForwardedField;
+use crate::request::prefixes::Prefixes;
 use crate::request::target::PathParameters;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serializer;
 use serde::ser::Error as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::Path;
 use strum::VariantArray;
-
-impl<V: JsonSchema> JsonSchema for WrittenAs<V> {
-    fn inline_schema() -> bool {
-        V::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        V::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        V::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        V::json_schema(generator)
-    }
-}
-
-impl<V: JsonSchema> JsonSchema for ListedAs<V> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        Vec::<V>::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Vec::<V>::json_schema(generator)
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for TextOrTable<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let table = generator.subschema_for::<T>();
-        json_schema!({ "anyOf": [{ "type": "string" }, table] })
-    }
-}
 
 impl JsonSchema for Mode {
     fn inline_schema() -> bool {
@@ -86,18 +40,26 @@ impl JsonSchema for Mode {
     }
 }
 
-/// Defaults stand in the shipped file, which a test compares with them: none is written into the schema.
-macro_rules! never_written {
-    ($($form:ty $(: $value:ident)?),*) => {$(
-        impl $(<$value>)? $form {
-            pub(super) fn serialize<T, S: Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
-                Err(S::Error::custom("it is only read"))
-            }
-        }
-    )*};
+impl JsonSchema for Prefixes {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Vec::<Network>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Vec::<Network>::json_schema(generator)
+    }
 }
 
-never_written!(WrittenAs<V>: V, ListedAs<V>: V, RefusalForm);
+/// Defaults stand in the shipped file, which a test compares with them: none is written into the schema.
+impl RefusalForm {
+    pub(super) fn serialize<T, S: Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
+        Err(S::Error::custom("it is only read"))
+    }
+}
 
 /// A date of TOML, without quotes.
 pub(super) struct LocalDate;
@@ -131,7 +93,7 @@ forms! {
     LocalDate = { "title": "date", "format": "date" },
     MemorySize = { "title": "size", "pattern": "^[0-9]+(B|KiB|MiB|GiB)$" },
     MirrorValue = { "title": "URL" },
-    NetworkValue = { "title": "network" },
+    Network = { "title": "network" },
     OriginUrl = { "title": "URL" },
     PageUrl = { "title": "URL" },
     PathParameters = { "enum": words::<PathParameters>() },
@@ -175,7 +137,40 @@ pub(crate) fn schema() -> Value {
     let mut schema = schema.to_value();
     // The default is the name of the machine, which differs on each.
     schema["definitions"]["FleetConfig"]["properties"]["name"].as_object_mut().unwrap().remove("default");
+    // A default that is written as a duration of `serde` is none of the file's.
+    schema["definitions"]["RefusalPolicy"]["properties"]["retry_after"] =
+        json!({ "$ref": "#/definitions/DurationValue" });
+    as_written(&mut schema);
     schema
+}
+
+/// Tables that may be written as a text, too.
+const TEXTS: [&str; 5] = ["CatalogueConfig", "Exception", "Origin", "OriginServer", "RobotsConfig"];
+
+/// Values that a key has or has not: TOML has no `null` to write in place of one.
+const FORMS: [&str; 5] = ["DurationValue", "Ed25519Value", "MirrorValue", "Network", "SizeValue"];
+
+/// Has a schema say what is written of these.
+fn as_written(schema: &mut Value) {
+    let place = |name: &&str| json!({ "$ref": format!("#/definitions/{name}") });
+    if let Some(table) = TEXTS.iter().map(place).find(|table| table == schema) {
+        *schema = json!({ "anyOf": [{ "type": "string" }, table] });
+        return;
+    }
+    if let Value::Array(all) = schema {
+        all.iter_mut().for_each(as_written);
+    }
+    let Value::Object(keys) = schema else { return };
+    keys.values_mut().for_each(as_written);
+    if let Some(ways) = keys.get("allOf").and_then(|all| all[0].get("anyOf")).cloned() {
+        keys.shift_remove("allOf");
+        keys.shift_insert(0, "anyOf".to_owned(), ways);
+    }
+    let is_form = |form: &Value| keys.get("anyOf") == Some(&json!([form, { "type": "null" }]));
+    if let Some(form) = FORMS.iter().map(place).find(is_form) {
+        keys.shift_remove("anyOf");
+        keys.insert("allOf".to_owned(), json!([form]));
+    }
 }
 
 #[test]

@@ -3,63 +3,27 @@
 //! Each says in its error what to write instead, and `toml` adds the line and column.
 
 use crate::http::claims::FieldPattern;
-use crate::identify::{Obeys, Purpose, PurposeSet, TokenBasis, UnknownWord};
+use crate::identify::{Obeys, Purpose, PurposeSet, TokenBasis, UnknownWord, known_word};
 use crate::record::JournalRate;
-use crate::request::address::{Network, NetworkError};
+use crate::request::address::Network;
 use crate::request::forwarded::ForwardedField;
+use crate::request::prefixes::Prefixes;
 use crate::request::target::PathParameters;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use std::fmt;
-use std::marker::PhantomData;
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::time::Duration;
 use strum::VariantArray;
 use url::Url;
 
-/// The form in which a value is written.
-pub(super) trait WrittenValue {
-    /// What is kept.
-    type Value;
-
-    /// What it stands for.
-    fn value(self) -> Self::Value;
-}
-
-/// The form `V` in which a field is written; what it stands for is kept.
-pub(super) struct WrittenAs<V>(PhantomData<V>);
-
-impl<V> WrittenAs<V> {
-    pub(super) fn deserialize<'de, T, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>
-    where
-        V: Deserialize<'de> + WrittenValue<Value: Into<T>>,
-    {
-        V::deserialize(deserializer).map(|written| written.value().into())
-    }
-}
-
-/// The form `V` in which each element of an array is written.
-pub(super) struct ListedAs<V>(PhantomData<V>);
-
-impl<V> ListedAs<V> {
-    pub(super) fn deserialize<'de, C, D: Deserializer<'de>>(deserializer: D) -> Result<C, D::Error>
-    where
-        V: Deserialize<'de> + WrittenValue,
-        C: FromIterator<V::Value>,
-    {
-        Ok(Vec::<V>::deserialize(deserializer)?.into_iter().map(V::value).collect())
-    }
-}
-
 /// A type that is made of a text. A fault is found while `toml` has the text in hand, so it has the place of an element of an
 /// array, too.
-pub(super) struct TextVisitor<T>(pub(super) PhantomData<T>);
+pub(super) struct TextVisitor<T, E>(pub(super) fn(&str) -> Result<T, E>);
 
-impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for TextVisitor<T> {
+impl<T, F: fmt::Display> Visitor<'_> for TextVisitor<T, F> {
     type Value = T;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,50 +31,75 @@ impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for TextVisitor<T> {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
+        self.0(text).map_err(E::custom)
     }
 }
 
+/// Types that are made of a text, and by which function.
 macro_rules! from_text {
-    ($($value:ty),*) => {$(
+    ($($value:ty: $read:expr),*) => {$(
         impl<'de> serde::Deserialize<'de> for $value {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str($crate::config::values::TextVisitor(std::marker::PhantomData))
+                deserializer.deserialize_str($crate::config::values::TextVisitor($read))
             }
         }
     )*};
 }
 pub(super) use from_text;
 
-from_text!(Purpose, PurposeSet);
+from_text!(Network: str::parse, Purpose: str::parse, PurposeSet: str::parse);
 
-/// Choices that are written as a word. The layers that they are of read no formats.
-macro_rules! from_word {
-    ($($value:ty),*) => {$(
-        impl<'de> Deserialize<'de> for $value {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                word(deserializer)
+// Choices that are written as a word. The layers that they are of read no formats.
+from_text!(ForwardedField: word, PathParameters: word, Obeys: word, TokenBasis: word);
+
+fn word<T: VariantArray + Copy + Into<&'static str>>(text: &str) -> Result<T, UnknownWord> {
+    known_word("word", text, T::VARIANTS)
+}
+
+impl<'de> Deserialize<'de> for Prefixes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Network>::deserialize(deserializer).map(Self::from_iter)
+    }
+}
+
+/// Tables that may be written as a text, too: what is expected, and the key that a text is the value of. A table is read by
+/// what `serde` derives for `remote`, which names the type itself.
+macro_rules! text_or_table {
+    ($value:ty, $expected:expr, $entry:expr) => {
+        impl<'de> serde::Deserialize<'de> for $value {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Either;
+
+                impl<'de> serde::de::Visitor<'de> for Either {
+                    type Value = $value;
+
+                    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        out.write_str($expected)
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$value, E> {
+                        let (key, value) = $entry(text);
+                        let table = toml::Table::from_iter([(String::from(key), toml::Value::from(value))]);
+                        <$value>::deserialize(table).map_err(|error| E::custom(error.message()))
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$value, A::Error> {
+                        <$value>::deserialize(serde::de::value::MapAccessDeserializer::new(map))
+                    }
+                }
+
+                deserializer.deserialize_any(Either)
             }
         }
-    )*};
+    };
 }
-
-from_word!(ForwardedField, PathParameters, Obeys, TokenBasis);
-
-fn word<'de, T, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error>
-where
-    T: VariantArray + Copy + Into<&'static str>,
-{
-    let written = String::deserialize(deserializer)?;
-    let words = || T::VARIANTS.iter().map(|value| -> &'static str { (*value).into() });
-    let found = words().position(|word| word == written).and_then(|at| T::VARIANTS.get(at).copied());
-    found.ok_or_else(|| D::Error::custom(UnknownWord::among("word", &written, words())))
-}
+pub(super) use text_or_table;
 
 /// Forms of values that are written as a text: what each stands for, and how it is read.
 macro_rules! written {
     ($($(#[$meta:meta])* $visibility:vis $name:ident($value:ty) = $read:expr;)*) => {$(
         $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
         $visibility struct $name(pub $value);
 
         impl std::str::FromStr for $name {
@@ -122,22 +111,22 @@ macro_rules! written {
             }
         }
 
-        impl $crate::config::values::WrittenValue for $name {
-            type Value = $value;
+        impl std::ops::Deref for $name {
+            type Target = $value;
 
-            fn value(self) -> $value {
-                self.0
+            fn deref(&self) -> &$value {
+                &self.0
             }
         }
 
-        $crate::config::values::from_text!($name);
+        $crate::config::values::from_text!($name: str::parse);
     )*};
 }
 pub(super) use written;
 
 written! {
     /// A duration such as `"24h"`, `"1m"`, `"200ms"`, `"0s"`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Copy, Default)]
     pub DurationValue(Duration) = |text| {
         let (minute, day) = (60_000, 86_400_000);
         let units = [("ms", 1), ("s", 1_000), ("m", minute), ("h", 60 * minute), ("d", day), ("w", 7 * day)];
@@ -147,7 +136,7 @@ written! {
     };
 
     /// A size such as `"500KiB"`, `"100MiB"`, `"1GiB"` or `"4096B"`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Copy)]
     pub SizeValue(u64) = |text| {
         let units = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
         let bytes = split_number(text, &units).and_then(|(number, unit)| number.checked_mul(unit));
@@ -156,31 +145,28 @@ written! {
     };
 
     /// The same of something that is held in memory.
-    pub(super) MemorySize(usize) = |text| {
+    #[derive(Copy)]
+    pub MemorySize(usize) = |text| {
         text.parse().map(|SizeValue(bytes)| usize::try_from(bytes).unwrap_or(usize::MAX))
     };
 
     /// An address to listen on: `"127.0.0.1:8080"`, `"[::]:80"`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Copy, Hash)]
     pub ListenValue(SocketAddr) = |text| {
         let expected = "expected an IP address and a port, such as `0.0.0.0:80` or `[::]:80`";
         text.parse().map_err(|_| format!("invalid address `{text}`: {expected}"))
     };
 
     /// An address to listen on, or `"off"`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Copy)]
     pub AdminValue(Option<SocketAddr>) = |text| {
         let expected = "expected an IP address and a port, such as `127.0.0.1:9309`, or `off`";
         let address = (text != "off").then(|| text.parse()).transpose();
         address.map_err(|_| format!("invalid address `{text}`: {expected}"))
     };
 
-    /// A network: `"10.0.0.0/8"`, `"192.0.2.1"`.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub NetworkValue(Network) = |text| text.parse().map_err(|error: NetworkError| error.to_string());
-
     /// A rate: `"100/s"`, `"60/m"`, or `"off"` for none.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[derive(Copy)]
     pub RateValue(Option<JournalRate>) = |text| {
         let rate = || {
             let (lines, seconds) = split_number(text, &[("/s", 1), ("/m", 60), ("/h", 3_600)])?;
@@ -192,13 +178,14 @@ written! {
     };
 
     /// The name of a field that is taken out of requests.
-    pub(super) FieldToRemove(FieldPattern) = FieldPattern::to_remove;
+    pub FieldToRemove(FieldPattern) = FieldPattern::to_remove;
 
     /// The name of a field that is passed on.
-    pub(super) FieldToKeep(FieldPattern) = FieldPattern::to_keep;
+    pub FieldToKeep(FieldPattern) = FieldPattern::to_keep;
 
     /// A public key of Ed25519, as `openssl` writes it.
-    pub(super) Ed25519Value([u8; 32]) = |text| {
+    #[derive(Copy)]
+    pub Ed25519Value([u8; 32]) = |text| {
         let key = || STANDARD.decode(text).ok()?.strip_prefix(ED25519_KEY)?.try_into().ok();
         let expected = "expected a public key of Ed25519; write the line between the first and the last one of \
                         `openssl pkey -in key.pem -pubout`";
@@ -207,8 +194,8 @@ written! {
 }
 
 /// A default of so many seconds.
-pub(super) const fn seconds<const SECONDS: u64>() -> Duration {
-    Duration::from_secs(SECONDS)
+pub(super) const fn seconds<const SECONDS: u64>() -> DurationValue {
+    DurationValue(Duration::from_secs(SECONDS))
 }
 
 /// How a public key of Ed25519 begins (RFC 8410 §4).
@@ -227,51 +214,6 @@ pub(super) fn web_url(text: &str) -> Option<Url> {
     // Browsers also take what has blanks in it or lacks slashes; an operator has mistyped it.
     let is_whole = text.contains("://") && text.bytes().all(|byte| byte.is_ascii_graphic());
     Url::parse(text).ok().filter(|url| is_whole && matches!(url.scheme(), "http" | "https"))
-}
-
-/// A table that may be written as a text, too.
-pub(super) trait TableOrText: Sized {
-    /// What is expected.
-    const WANTED: &'static str;
-
-    /// The table that a text stands for.
-    fn of_text(text: &str) -> Result<Self, String>;
-}
-
-/// A text, or a table with its own complaints about its keys.
-#[derive(Debug)]
-pub(super) struct TextOrTable<T>(T);
-
-impl<T> WrittenValue for TextOrTable<T> {
-    type Value = T;
-
-    fn value(self) -> T {
-        self.0
-    }
-}
-
-impl<'de, T: TableOrText + Deserialize<'de>> Deserialize<'de> for TextOrTable<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOrTableVisitor(PhantomData)).map(Self)
-    }
-}
-
-struct TextOrTableVisitor<T>(PhantomData<T>);
-
-impl<'de, T: TableOrText + Deserialize<'de>> Visitor<'de> for TextOrTableVisitor<T> {
-    type Value = T;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(T::WANTED)
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        T::of_text(text).map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map))
-    }
 }
 
 #[cfg(test)]

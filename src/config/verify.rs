@@ -1,7 +1,7 @@
 //! The `[verify]` table: how the gateway finds out whether a client is the crawler it says it is.
 
-use super::user_info::without_user_info;
-use super::values::{DurationValue, ListedAs, WrittenAs, web_url, written};
+use super::error::without_user_info;
+use super::values::{DurationValue, seconds, web_url, written};
 use crate::request::address::is_near;
 use serde::Deserialize;
 use smart_default::SmartDefault;
@@ -19,29 +19,23 @@ pub struct VerifyOptions {
     #[default(true)]
     pub dns: bool,
     /// Which ones; none for those of the system.
-    #[serde(with = "ListedAs::<ResolverValue>")]
-    pub resolvers: Vec<SocketAddr>,
+    pub resolvers: Vec<ResolverValue>,
     /// How long one question may take.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // No request waits for it, so it may be long enough for a resolver that has to ask its way down from the root.
-    #[default(Duration::from_secs(2))]
-    pub timeout: Duration,
+    #[default(seconds::<2>())]
+    pub timeout: DurationValue,
     /// How long it is remembered that an address belongs to a crawler.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Operators move addresses over days; half a day spares the name servers without outliving many a move.
-    #[default(Duration::from_secs(12 * 3_600))]
-    pub cache: Duration,
+    #[default(seconds::<{ 12 * 3_600 }>())]
+    pub cache: DurationValue,
     /// How long it is remembered that it does not.
-    #[serde(with = "WrittenAs::<DurationValue>")]
     // Short, because this is the answer that accuses: a name that was entered late is believed within the hour.
-    #[default(Duration::from_secs(3_600))]
-    pub cache_negative: Duration,
+    #[default(seconds::<3_600>())]
+    pub cache_negative: DurationValue,
     /// How often published ranges are fetched; `None` leaves that to `gatewayctl crawlers refresh`.
-    #[serde(with = "WrittenAs::<RefreshValue>")]
-    pub refresh: Option<Duration>,
+    pub refresh: RefreshValue,
     /// URL of a folder that holds the lists, in place of their publishers; ends with `/`.
-    #[serde(with = "WrittenAs::<MirrorValue>")]
-    pub mirror: Option<String>,
+    pub mirror: Option<MirrorValue>,
     /// PEM file of the certificates that publishers, or the mirror, are believed by in place of the
     /// built-in ones.
     pub ca: Option<PathBuf>,
@@ -61,8 +55,8 @@ pub struct NameServers {
 impl VerifyOptions {
     /// Whom to ask for the names of addresses; `None` asks nobody.
     pub fn name_servers(&self) -> Option<NameServers> {
-        let (addresses, timeout) = (self.resolvers.clone(), self.timeout);
-        self.dns.then_some(NameServers { addresses, timeout })
+        let addresses = self.resolvers.iter().map(|resolver| **resolver).collect();
+        self.dns.then_some(NameServers { addresses, timeout: *self.timeout })
     }
 }
 
@@ -81,30 +75,28 @@ pub(super) fn check_fetched_url(url: &str, expected: &str) -> Result<(), String>
     let shown = without_user_info(url);
     let parsed = web_url(url).filter(|_| !url.contains(['?', '#', '@']));
     let parsed = parsed.ok_or_else(|| format!("invalid URL `{shown}`: expected {expected}"))?;
-    if parsed.scheme() == "http" && !is_near_host(parsed.host_str().unwrap_or_default()) {
+    // This machine, or one with a private address.
+    let host = parsed.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    if parsed.scheme() == "http" && host != "localhost" && !host.parse().is_ok_and(is_near) {
         return Err(format!("`{shown}` is plain HTTP, which anybody on the way could change: use https"));
     }
     Ok(())
 }
 
-/// Whether a host is this machine or has a private address.
-fn is_near_host(host: &str) -> bool {
-    host == "localhost" || host.trim_matches(['[', ']']).parse().is_ok_and(is_near)
-}
-
 written! {
     /// A folder that holds the lists.
-    pub(super) MirrorValue(String) = mirror_folder;
+    pub MirrorValue(String) = mirror_folder;
 
     /// A name server: `"192.0.2.53:53"`, or an address alone for port 53.
-    pub(super) ResolverValue(SocketAddr) = |text| {
+    pub ResolverValue(SocketAddr) = |text| {
         let alone = || text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 53));
         let expected = "expected an IP address and a port, such as `127.0.0.1:53`";
         text.parse().or_else(|_| alone()).map_err(|_| format!("invalid name server `{text}`: {expected}"))
     };
 
     /// How often to fetch: `"24h"`, or `"off"`.
-    pub(super) RefreshValue(Option<Duration>) = |text| {
+    #[derive(Copy, Default)]
+    pub RefreshValue(Option<Duration>) = |text| {
         if text == "off" { Ok(None) } else { text.parse().map(|DurationValue(every)| Some(every)) }
     };
 }
@@ -130,7 +122,7 @@ mod tests {
             options.name_servers(),
             Some(NameServers { addresses: vec![], timeout: Duration::from_secs(2) })
         );
-        assert_eq!((options.refresh, options.mirror), (None, None));
+        assert_eq!((*options.refresh, options.mirror), (None, None));
         assert_eq!(load("dns = false").unwrap().name_servers(), None);
     }
 
@@ -143,8 +135,8 @@ mod tests {
         .unwrap();
         let servers = options.name_servers().unwrap().addresses;
         assert_eq!(servers, ["127.0.0.1:5353".parse().unwrap(), "[::1]:53".parse().unwrap()]);
-        assert_eq!(options.refresh, Some(Duration::from_secs(86_400)));
-        assert_eq!(options.mirror.as_deref(), Some("http://127.0.0.1:9/x/"));
+        assert_eq!(*options.refresh, Some(Duration::from_secs(86_400)));
+        assert_eq!(options.mirror.unwrap().0, "http://127.0.0.1:9/x/");
         assert!(options.ranges["OurBot"][0].is_absolute());
     }
 

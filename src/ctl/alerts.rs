@@ -1,8 +1,6 @@
 //! `gatewayctl alerts test`: sends one alert, so that an operator sees one arrive before it matters.
 
-use super::args::Cli;
-use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
+use super::{Cli, Output, VerbFailure, VerbResult, which_config};
 use crate::alerts::send_test;
 use crate::policy::Webhook;
 use serde_json::json;
@@ -16,11 +14,11 @@ pub(super) fn test(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
     let webhook = Webhook::load(&alerts.webhook_file)?;
     let gateway = config.fleet.as_ref().map(|fleet| &*fleet.name);
     let refused = send_test(&webhook, alerts.ca.as_deref(), gateway).err();
-    output.show(&json!({ "sent": refused.is_none(), "error": refused }), |_, output| {
+    let answer = json!({ "sent": refused.is_none(), "error": refused });
+    output.answer(&answer, refused.is_some(), |_, output| {
         output.line(refused.as_ref().map_or_else(
             || "the receiver took a test alert".to_owned(),
             |why| format!("the receiver did not take a test alert: {why}"),
         ))
-    })?;
-    Ok(if refused.is_none() { VerbOutcome::Fine } else { VerbOutcome::Objection })
+    })
 }

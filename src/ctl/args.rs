@@ -3,7 +3,7 @@
 use super::report::moment;
 use crate::identify::PurposeSet;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Serialize;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ mod fleet;
 mod past;
 mod setup;
 
-pub(super) use fleet::{FleetArgs, FleetVerb, PublishArgs};
+pub(super) use fleet::{FleetVerb, PublishArgs};
 pub(super) use past::{DiffArgs, ReplayArgs};
 pub(super) use setup::{BesideProxy, DoctorArgs, InitArgs, ModeArgs};
 
@@ -25,6 +25,7 @@ const COMMON: &str = "Common options";
 /// Ask and steer robots-gateway.
 #[derive(Debug, Parser)]
 #[command(name = "gatewayctl", version, about, after_help = include_str!("args/examples/all.txt"))]
+#[command(mut_subcommands = with_examples)]
 pub(super) struct Cli {
     /// Configuration file of the gateway [default: /etc/robots-gateway/gateway.toml, where it exists]
     #[arg(long, global = true, value_name = "FILE", help_heading = COMMON)]
@@ -73,74 +74,68 @@ fn formats(others: &'static [Format]) -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(shown).try_map(|name| Format::from_str(&name, true))
 }
 
-// What stands at the foot of each verb's help. A test sees that each has examples.
+/// What stands at the foot of each verb's help.
+const EXAMPLES: &str = include_str!("args/examples/verbs.txt");
+
+/// A verb with those of the examples that run it.
+fn with_examples(verb: Command) -> Command {
+    let first = format!("  gatewayctl {}", verb.get_name());
+    let own = EXAMPLES.split("Examples:\n").find(|examples| examples.starts_with(&first));
+    verb.after_help(format!("Examples:\n{}", own.unwrap_or_default().trim_end()))
+}
+
+// A test sees that each has examples.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     /// Send an alert to the webhook, to see that one arrives
-    #[command(subcommand, after_help = include_str!("args/examples/alerts.txt"))]
+    #[command(subcommand)]
     Alerts(AlertsVerb),
     /// Copy the store to a file, whole, while the gateway runs or not
-    #[command(after_help = include_str!("args/examples/backup.txt"))]
     Backup {
         /// The file to write; it must not exist
-        #[arg(value_name = "FILE")]
         file: PathBuf,
     },
     /// Load everything as the gateway would, and print every error and finding
-    #[command(after_help = include_str!("args/examples/check.txt"))]
     Check(CheckArgs),
     /// Print what completes this program's options in a shell
-    #[command(after_help = include_str!("args/examples/completions.txt"))]
     Completions {
         /// The shell
-        #[arg(value_name = "SHELL")]
         shell: Shell,
     },
     /// Show the crawlers that are known, or how a header is recognised
-    #[command(after_help = include_str!("args/examples/crawlers.txt"))]
     Crawlers(CrawlersArgs),
     /// Say what a new robots.txt would change
-    #[command(after_help = include_str!("args/examples/diff.txt"))]
     Diff(DiffArgs),
     /// Ask for robots.txt by the site's public name, and say what is wrong
-    #[command(after_help = include_str!("args/examples/doctor.txt"))]
     Doctor(DoctorArgs),
     /// Say how a request would be judged, and why
-    #[command(after_help = include_str!("args/examples/explain.txt"))]
     Explain(ExplainArgs),
     /// Show the members of the fleet, and whether all have what was published
-    #[command(after_help = include_str!("args/examples/fleet.txt"))]
-    Fleet(FleetArgs),
+    Fleet {
+        #[command(subcommand)]
+        verb: Option<FleetVerb>,
+    },
     /// Write a commented configuration to start with
-    #[command(after_help = include_str!("args/examples/init.txt"))]
     Init(InitArgs),
     /// Print the findings of robots.txt files
-    #[command(after_help = include_str!("args/examples/lint.txt"))]
     Lint(LintArgs),
     /// Print the manual pages
-    #[command(after_help = include_str!("args/examples/man.txt"))]
     Man {
         /// Write one page for each verb into this folder [default: the page of gatewayctl, on standard output]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
     /// Show which modes are in force, or change one
-    #[command(after_help = include_str!("args/examples/mode.txt"))]
     Mode(ModeArgs),
     /// Say who broke which rules, and whether they had read them
-    #[command(after_help = include_str!("args/examples/report.txt"))]
     Report(ReportArgs),
     /// Have the running gateway read its files again, and wait for the result
-    #[command(after_help = include_str!("args/examples/reload.txt"))]
     Reload(ReloadArgs),
     /// Judge access logs: what would have been refused
-    #[command(after_help = include_str!("args/examples/replay.txt"))]
     Replay(ReplayArgs),
     /// Show robots.txt as it is served, each line with where it comes from
-    #[command(after_help = include_str!("args/examples/robots.txt"))]
     Robots(RobotsArgs),
     /// Show what the running gateway is doing
-    #[command(after_help = include_str!("args/examples/status.txt"))]
     Status,
 }
 
@@ -307,7 +302,7 @@ mod tests {
     use super::*;
     use crate::config::Arguments;
     use crate::config::tests::{assert_is, text};
-    use clap::{Arg, Command, CommandFactory as _};
+    use clap::{Arg, CommandFactory as _};
     use std::fmt::Write as _;
 
     const GUIDE: &str = "docs/cli.md";

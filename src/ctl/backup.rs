@@ -3,9 +3,7 @@
 //! The rows of versions are not part of it. One that is put back does not know what was served since, and would have
 //! crawlers accused of what that allowed; without one, everybody is excused until notice is over.
 
-use super::args::Cli;
-use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult};
+use super::{Cli, Output, VerbFailure, VerbResult};
 use crate::record::copy_store;
 use serde_json::json;
 use std::path::Path;
@@ -18,8 +16,7 @@ pub(super) fn run(cli: &Cli, file: &Path, output: &mut Output<'_>) -> VerbResult
     let bytes = copy_store(&store, file)
         .map_err(|error| VerbFailure::of_stores(std::slice::from_ref(&store), &error))?;
     let (store, file) = (store.display().to_string(), file.display().to_string());
-    output.show(&json!({ "store": store, "file": file, "bytes": bytes }), |_, output| {
+    output.answer(&json!({ "store": store, "file": file, "bytes": bytes }), false, |_, output| {
         output.line(format!("wrote {file}: {bytes} bytes, a copy of {store}"))
-    })?;
-    Ok(VerbOutcome::Fine)
+    })
 }

@@ -1,10 +1,9 @@
 //! `gatewayctl check`: loads everything as the daemon would, and prints every error and finding.
 
-use super::args::{CheckArgs, Cli};
-use super::excerpt::{Excerpt, line_of};
+use super::args::CheckArgs;
+use super::excerpt::Excerpt;
 use super::lint::{FileFinding, FileFindings, report};
-use super::output::Output;
-use super::{VerbResult, origin_copy, which_config};
+use super::{Cli, Output, VerbResult, origin_copy, which_config};
 use crate::config::{ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading, showable, www_sibling};
 use crate::control::RobotsTxtSeen;
 use crate::enforce::{Mode, RefusalPolicy};
@@ -33,7 +32,9 @@ pub(super) fn run(cli: &Cli, arguments: &CheckArgs, output: &mut Output<'_>) -> 
                 seen(cli, &mut found);
             }
         }
-        Err(ConfigErrors(errors)) => found.all.extend(errors.iter().map(error)),
+        Err(ConfigErrors(errors)) => {
+            found.all.extend(errors.iter().map(|error| told(error, Severity::Error, "configuration")));
+        }
     }
     let outcome = report(&found.all, arguments.deny.is_some(), output)?;
     if let Ok(policy) = &loaded
@@ -72,10 +73,10 @@ pub(super) fn seen(cli: &Cli, found: &mut FileFindings<'_>) {
     }
 }
 
-fn error(error: &ConfigError) -> FileFinding {
-    let (line, column, hint) = (error.line, error.column, error.hint.clone());
-    let whole = FileFinding::whole(&error.path, Severity::Error, "configuration", &*error.message, "");
-    FileFinding { line, column, hint, excerpt: excerpt(error), ..whole }
+fn told(error: &ConfigError, severity: Severity, code: &'static str) -> FileFinding {
+    let (path, excerpt) = (error.path.display().to_string(), excerpt(error));
+    let ConfigError { line, column, message, hint, .. } = error.clone();
+    FileFinding { path, line, column, severity, code, message, hint, excerpt }
 }
 
 /// The line of an error, where its file can still be read and the line may be shown.
@@ -83,14 +84,14 @@ fn excerpt(error: &ConfigError) -> Option<Excerpt> {
     let (line, column) = error.line.zip(error.column)?;
     let file = reading::read(&error.path, MOST_BYTES).ok()?;
     let text = std::str::from_utf8(&file.bytes).ok()?;
-    let line = std::str::from_utf8(line_of(&file.bytes, line)?).ok()?;
+    let line = text.lines().nth(line.checked_sub(1)?).unwrap_or_default();
     let at = line.char_indices().nth(column - 1).map_or(line.len(), |(at, _)| at);
     showable(text, line, at).map(|shown| Excerpt::new(shown.as_bytes(), at + 1, 1))
 }
 
 fn of_configuration(found: &mut FileFindings<'_>, policy: &Policy, offline: bool) {
     let (config, now) = (&policy.config, SystemTime::now());
-    if config.robots_max_age > config.notice {
+    if *config.robots_max_age > *config.notice {
         let message = "`robots_max_age` is longer than `notice`: a crawler may still hold a replaced file when that file no longer excuses it";
         found.add(Severity::Warning, "max-age", message, "make `notice` at least as long");
     }
@@ -113,12 +114,8 @@ fn of_configuration(found: &mut FileFindings<'_>, policy: &Policy, offline: bool
         let hint = "until this works, the gateway stays apart from its fleet";
         found.add(Severity::Warning, "fleet", error.to_string(), hint);
     }
-    let ranges = policy.evidence.faults.iter().map(error);
-    found.all.extend(ranges.map(|fault| FileFinding {
-        severity: Severity::Warning,
-        code: "address-ranges",
-        ..fault
-    }));
+    let ranges = policy.evidence.faults.iter();
+    found.all.extend(ranges.map(|fault| told(fault, Severity::Warning, "address-ranges")));
     if let Some(stale) = policy.stale_catalogue(now) {
         found.add(Severity::Note, "stale-catalogue", stale, "install a newer version");
     }
@@ -128,9 +125,10 @@ fn of_configuration(found: &mut FileFindings<'_>, policy: &Policy, offline: bool
     // Certificates that run out, or have.
     for shown in &policy.certificates.shown {
         let Some(trouble) = shown.validity.and_then(|validity| validity.trouble(now)) else { continue };
-        let (file, message) = (&shown.config.certificate, format!("the certificate {trouble}"));
+        let mut of_file = FileFindings::of(&shown.config.certificate);
         let hint = "renew it; the gateway shows a renewed pair from the next handshake on";
-        found.all.push(FileFinding::whole(file, Severity::Warning, "certificate", message, hint));
+        of_file.add(Severity::Warning, "certificate", format!("the certificate {trouble}"), hint);
+        found.all.append(&mut of_file.all);
     }
     // Crawlers that sign by the same keys: behind a browser's header nothing tells them apart.
     for directory in &policy.evidence.directories {
@@ -184,9 +182,12 @@ fn of_refusals(found: &mut FileFindings<'_>, site: &Site) {
     }
     if status == 429 {
         let message = format!("site `{name}`: refusing with 429 has Google crawl the whole site more slowly");
-        let hint = "403 says that this page alone is meant";
-        found.add(Severity::Warning, "refusal-status", message, hint);
-        return;
+        return found.add(
+            Severity::Warning,
+            "refusal-status",
+            message,
+            "403 says that this page alone is meant",
+        );
     }
     let message = format!(
         "site `{name}`: refusing with {status} has Google drop the page from its index, as every 4xx but 429 does"
@@ -207,7 +208,7 @@ fn of_doors(found: &mut FileFindings<'_>, policy: &Policy) {
     }
     if doors.secret_file.is_none() && !doors.listen.ip().is_loopback() {
         let message =
-            format!("[authorize] can be reached from elsewhere at {}, and asks for no secret", doors.listen);
+            format!("[authorize] can be reached from elsewhere at {}, and asks for no secret", *doors.listen);
         let hint = "set `secret_file`: whoever sends from a trusted address could make up reads and clients";
         found.add(Severity::Warning, "authorize-open", message, hint);
     }

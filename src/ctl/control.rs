@@ -1,78 +1,64 @@
 //! Asks a running gateway over its control socket: HTTP/1.0, one question, one answer.
 
-use super::VerbFailure;
+use super::{Cli, VerbFailure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-/// A reload may wait for another one, and then for files.
-const RELOADING: Duration = Duration::from_secs(60);
-
-/// Everything else is answered from memory.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// To keep a mode takes a write to a disk, perhaps after another one.
-const WRITING: Duration = Duration::from_secs(15);
-
 /// How long the answer to a question may take.
-fn patience(path: &str, query: &str) -> Duration {
-    match path {
-        "/reload" | "/robots/refresh" => RELOADING,
-        "/mode" if !query.is_empty() => WRITING,
-        _ => PATIENCE,
-    }
-}
-
-/// Sends `method path`, with `options` as the query, and returns the answer.
-pub(super) fn ask<T: DeserializeOwned>(
-    socket: &Path,
-    method: &str,
-    path: &str,
-    options: &impl Serialize,
-) -> Result<T, VerbFailure> {
-    let shown = socket.display();
-    let query = query(options);
-    let patience = patience(path, &query);
-    let answer = exchange_within(patience, socket, method, &format!("{path}{query}")).map_err(|error| {
-        let hint = match error.kind() {
-            io::ErrorKind::TimedOut => "it is stopped, or hangs; its process and its log may say why",
-            io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
-            _ => "is the gateway running? --control SOCKET names another socket",
-        };
-        VerbFailure::with_hint(format!("{shown}: cannot ask the gateway: {error}"), hint)
-    })?;
-    let garbled = || VerbFailure(format!("{shown}: the gateway's answer could not be understood"));
-    let end = memchr::memmem::find(&answer, b"\r\n\r\n").ok_or_else(garbled)?;
-    let (head, body) = answer.split_at_checked(end + 4).ok_or_else(garbled)?;
-    if !head.starts_with(b"HTTP/1.1 200") && !head.starts_with(b"HTTP/1.0 200") {
-        return Err(VerbFailure(format!("{shown}: {}", String::from_utf8_lossy(body).trim_end())));
-    }
-    serde_json::from_slice(body).map_err(|_| garbled())
-}
-
-/// Asks on a thread of its own: a gateway that is stopped may not even take the connection, and connecting cannot be told
-/// to hurry.
-fn exchange_within(patience: Duration, socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
-    let (answer, answered) = sync_channel(1);
-    let (socket, method, path) = (socket.to_owned(), method.to_owned(), path.to_owned());
-    std::thread::Builder::new().name("ask".to_owned()).spawn(move || {
-        // Nobody waits any more when it took too long.
-        let _ = answer.send(exchange(&socket, &method, &path));
-    })?;
-    answered.recv_timeout(patience).unwrap_or_else(|_| {
-        let message = format!("it does not answer within {} s", patience.as_secs());
-        Err(io::Error::new(io::ErrorKind::TimedOut, message))
+fn patience(method: &str, path: &str) -> Duration {
+    Duration::from_secs(match (method, path) {
+        // A reload may wait for another one, and then for files.
+        (_, "/reload" | "/robots/refresh") => 60,
+        // To keep a mode takes a write to a disk, perhaps after another one.
+        ("POST", "/mode") => 15,
+        // Everything else is answered from memory.
+        _ => 2,
     })
 }
 
-fn exchange(socket: &Path, method: &str, path: &str) -> io::Result<Vec<u8>> {
-    let mut stream = UnixStream::connect(socket)?;
-    write!(stream, "{method} {path} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+impl Cli {
+    /// Sends `method path`, with `options` as the query, to the running gateway, and returns its answer.
+    pub(super) fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        path: &str,
+        options: &impl Serialize,
+    ) -> Result<T, VerbFailure> {
+        let socket = self.control_socket()?;
+        let (shown, patience) = (socket.display(), patience(method, path));
+        let question = format!("{method} {path}{}", query(options));
+        let answer = exchange(&socket, &question, patience).map_err(|error| {
+            let late = format!("it does not answer within {} s", patience.as_secs());
+            let why = if error.kind() == io::ErrorKind::WouldBlock { late } else { error.to_string() };
+            let hint = match error.kind() {
+                io::ErrorKind::WouldBlock => "it is stopped, or hangs; its process and its log may say why",
+                io::ErrorKind::PermissionDenied => "run this as the user the gateway runs as",
+                _ => "is the gateway running? --control SOCKET names another socket",
+            };
+            VerbFailure::with_hint(format!("{shown}: cannot ask the gateway: {why}"), hint)
+        })?;
+        let garbled = || VerbFailure(format!("{shown}: the gateway's answer could not be understood"));
+        let end = memchr::memmem::find(&answer, b"\r\n\r\n").ok_or_else(garbled)?;
+        let (head, body) = answer.split_at_checked(end + 4).ok_or_else(garbled)?;
+        if !head.starts_with(b"HTTP/1.1 200") && !head.starts_with(b"HTTP/1.0 200") {
+            return Err(VerbFailure(format!("{shown}: {}", String::from_utf8_lossy(body).trim_end())));
+        }
+        serde_json::from_slice(body).map_err(|_| garbled())
+    }
+}
+
+fn exchange(socket: &Path, question: &str, patience: Duration) -> io::Result<Vec<u8>> {
+    let mut stream = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // A gateway that is stopped may not even take the connection. Connecting heeds the limit of writing (socket(7)).
+    stream.set_write_timeout(Some(patience))?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.connect(&SockAddr::unix(socket)?)?;
+    write!(stream, "{question} HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     Ok(answer)

@@ -1,38 +1,34 @@
 //! `gatewayctl crawlers`: the crawlers that are known by name, or how one header is recognised.
 
-use super::args::{Cli, CrawlersArgs};
-use super::output::Output;
-use super::{VerbOutcome, VerbResult, crawlers, which_config};
+use super::args::CrawlersArgs;
+use super::{Cli, Output, VerbResult, crawlers, which_config};
 use crate::identify::signature::{PublicKey, SignatureAgent};
-use crate::identify::{Basis, Card, ControlToken, Crawler, Identifier, Purpose, Sign};
-use crate::policy::{self, Evidence, KeyDirectory};
+use crate::identify::{Basis, Card, ControlToken, Crawler, Identifier, Purpose, Sign, Verify};
+use crate::policy::{self, KeyDirectory};
 use crate::record::format_span;
 use crate::report::amount;
 use askama::Template;
 use serde_json::{Value, json};
-use std::io;
 use std::time::SystemTime;
 
 pub(super) fn run(cli: &Cli, arguments: &CrawlersArgs, output: &mut Output<'_>) -> VerbResult {
     let config = which_config::load_any(cli)?;
     let identifier = policy::recogniser(&config)?;
     if let Some(header) = &arguments.user_agent {
-        recognised(&identifier, header, output)?;
-        return Ok(VerbOutcome::Fine);
+        return recognised(&identifier, header, output);
     }
     // All of the catalogue, or what of it is for one purpose.
     let all = identifier.catalogue();
     let is_wanted = |purpose| arguments.purpose.is_none_or(|wanted| wanted.contains(purpose));
-    let crawlers: Vec<&Crawler> = all.crawlers().iter().filter(|one| is_wanted(one.purpose)).collect();
-    let control: Vec<&ControlToken> =
-        all.control_tokens().iter().filter(|one| is_wanted(one.purpose)).collect();
-    let directories = Evidence::key_directories(&config, all);
+    let crawlers: Vec<_> = all.crawlers().iter().filter(|one| is_wanted(one.purpose)).collect();
+    let control: Vec<_> = all.control_tokens().iter().filter(|one| is_wanted(one.purpose)).collect();
+    let directories = KeyDirectory::all(&config, all, &[]);
     let answer = json!({
         "crawlers": crawlers.iter().map(|crawler| entry(crawler, &directories)).collect::<Vec<_>>(),
         "control_tokens": control.iter().map(|token| self::control(token)).collect::<Vec<_>>(),
     });
-    output.show(&answer, |_, output| output.render(&CrawlersText::of(&crawlers, &control, &directories)))?;
-    Ok(VerbOutcome::Fine)
+    let text = CrawlersText::of(&crawlers, &control, &directories);
+    output.answer(&answer, false, |_, output| output.render(&text))
 }
 
 fn entry(crawler: &Crawler, directories: &[KeyDirectory]) -> Value {
@@ -89,13 +85,13 @@ fn keys(directory: &KeyDirectory) -> Value {
         .collect();
     json!({
         "keys": keys,
-        "age_seconds": directory.age(SystemTime::now()).map(|age| age.as_secs()),
+        "age_seconds": directory.file.age(SystemTime::now()).map(|age| age.as_secs()),
         "error": directory.error(),
     })
 }
 
 fn sorted_keys(directory: &KeyDirectory) -> impl Iterator<Item = &PublicKey> {
-    let mut keys: Vec<&PublicKey> = directory.keys.iter().flat_map(|keys| keys.values()).collect();
+    let mut keys: Vec<&PublicKey> = directory.file.held.iter().flat_map(|keys| keys.values()).collect();
     keys.sort_by(|one, other| one.thumbprint.cmp(&other.thumbprint));
     keys.into_iter()
 }
@@ -147,7 +143,7 @@ impl<'c> CrawlersText<'c> {
 
 /// How many keys are kept, and since when.
 fn kept(directory: &KeyDirectory) -> String {
-    match (&directory.keys, directory.age(SystemTime::now())) {
+    match (&directory.file.held, directory.file.age(SystemTime::now())) {
         (Some(keys), Some(age)) => {
             format!("{}, {} old", amount(keys.len() as u64, "key", "keys"), format_span(age))
         }
@@ -157,13 +153,9 @@ fn kept(directory: &KeyDirectory) -> String {
 
 /// By what its name can be proved.
 fn methods(crawler: &Crawler) -> impl Iterator<Item = &'static str> {
-    let verify = &crawler.verify;
-    let methods = [
-        (!verify.ranges.is_empty()).then_some("ranges"),
-        (!verify.rdns.is_empty()).then_some("dns"),
-        verify.agent.as_ref().map(|_| "signature"),
-    ];
-    methods.into_iter().flatten()
+    let Verify { ranges, rdns, agent, .. } = &crawler.verify;
+    let methods = [("ranges", !ranges.is_empty()), ("dns", !rdns.is_empty()), ("signature", agent.is_some())];
+    methods.into_iter().filter_map(|(method, is_known)| is_known.then_some(method))
 }
 
 fn proof(crawler: &Crawler) -> String {
@@ -180,7 +172,7 @@ fn joined<'a>(words: impl Iterator<Item = &'a str>, separator: &str) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(separator) }
 }
 
-fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) -> io::Result<()> {
+fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) -> VerbResult {
     let (identity, steps) = identifier.explain(Some(header.as_bytes()));
     let entry = identity.crawler.as_deref().filter(|_| identity.basis == Basis::Catalogue);
     let entry = entry.and_then(|name| identifier.catalogue().get(name));
@@ -201,7 +193,7 @@ fn recognised(identifier: &Identifier, header: &str, output: &mut Output<'_>) ->
         "decided_by": why.last(),
         "steps": steps,
     });
-    output.show(&answer, |_, output| output.render(&RecognisedText { conclusion, why, entry }))
+    output.answer(&answer, false, |_, output| output.render(&RecognisedText { conclusion, why, entry }))
 }
 
 /// How a header is recognised, and who that is.

@@ -2,15 +2,13 @@
 //!
 //! What comes back is compared with what the running gateway serves. It asks nothing else, and nothing of an origin.
 
-use super::args::{Cli, DoctorArgs, RobotsArgs};
-use super::control;
+use super::args::{DoctorArgs, RobotsArgs};
 use super::lint::{FileFindings, report};
-use super::origin_copy::{PublicAnswer, ask};
-use super::output::Output;
-use super::{VerbFailure, VerbResult, check, which_config};
+use super::origin_copy::{PublicAnswer, ask, body, field};
+use super::{Cli, Output, VerbFailure, VerbResult, check, which_config};
 use crate::config::{Config, SiteConfig};
 use crate::decide::VersionId;
-use crate::policy::ServedRobots;
+use crate::policy::{ServedLine, ServedRobots};
 use crate::robots::Severity;
 
 /// Fields by which something in front of the gateway gives itself away: the gateway sends none of them with robots.txt.
@@ -30,7 +28,7 @@ pub(super) fn run(cli: &Cli, arguments: &DoctorArgs, output: &mut Output<'_>) ->
     let mut found = FileFindings::of(&path);
     for host in hosts {
         let question = RobotsArgs { site: Some(host.clone()), verb: None };
-        let served: ServedRobots = control::ask(&cli.control_socket()?, "GET", "/robots", &question)?;
+        let served: ServedRobots = cli.ask("GET", "/robots", &question)?;
         examine(&mut found, &config, &served, &host, arguments.at.as_deref());
     }
     // After these questions the gateway knows whether they came through.
@@ -54,9 +52,9 @@ fn examine(
     for server in servers {
         let url = format!("{}/robots.txt", server.trim_end_matches('/'));
         let asked = ask(&server, Some(host), "/robots.txt", &[], false);
-        match asked.and_then(|answer| answer.body.clone().map(|body| (body, answer))) {
+        match asked.and_then(|mut answer| Ok((body(&mut answer)?, answer))) {
             Ok((body, answer)) => {
-                let sign = |name: &&str| Some(format!("{name}: {}", answer.field(name)?));
+                let sign = |name: &&str| Some(format!("{name}: {}", field(&answer, name)?));
                 let signs: Vec<String> = SIGNS.iter().filter_map(sign).collect();
                 compare(found, served, &url, (&answer, &body), &signs);
                 has_answered = true;
@@ -91,7 +89,7 @@ fn compare(
 ) {
     let by = if signs.is_empty() { String::new() } else { format!(" (answered with {})", signs.join(", ")) };
     let mend = "pass /robots.txt on to the gateway, and let no cache or plugin answer it";
-    match (answer.status, &served.robots_version) {
+    match (answer.status().as_u16(), &served.robots_version) {
         (200, Some(version)) if VersionId::of(body).to_string() == *version => {
             let message = format!("{url} is version {version}, which the gateway serves");
             found.add(Severity::Note, "arrives", message, "this is right");
@@ -105,7 +103,7 @@ fn compare(
             found.add(Severity::Error, "another-file", message, mend);
         }
         (300..=399, _) => {
-            let to = answer.field("location").unwrap_or_else(|| "nowhere".to_owned());
+            let to = field(answer, "location").unwrap_or_else(|| "nowhere".to_owned());
             let hint = "most crawlers follow; those that do not take everything for allowed";
             found.add(Severity::Note, "redirected", format!("{url} is redirected to {to}"), hint);
         }
@@ -119,8 +117,7 @@ fn compare(
 fn difference(served: &ServedRobots, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let mut theirs = text.lines();
-    for line in &served.lines {
-        let (number, ours) = (line.number, &line.text);
+    for ServedLine { number, text: ours, .. } in &served.lines {
         match theirs.next() {
             Some(other) if other.trim_end() == ours.trim_end() => {}
             Some(other) => return format!("line {number} is `{other}`, and the gateway's is `{ours}`"),

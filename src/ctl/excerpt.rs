@@ -4,7 +4,7 @@
 //! the mark stays below the right place all the same.
 
 use super::output::escape_harmful;
-use std::fmt::Write as _;
+use crate::record::printable;
 use unicode_width::UnicodeWidthStr as _;
 
 /// How much of a long line is shown, in characters.
@@ -19,18 +19,6 @@ pub(super) struct Excerpt {
     pub(super) text: String,
     pub(super) indent: usize,
     pub(super) width: usize,
-}
-
-/// Line `number` of `file`, counted from 1, without its end; `CR`, `LF` and `CR LF` all end one (RFC 9309 §2.2).
-pub(super) fn line_of(file: &[u8], number: usize) -> Option<&[u8]> {
-    let mut rest = file;
-    for _ in 1..number {
-        let end = memchr::memchr2(b'\n', b'\r', rest)?;
-        let skipped = if rest.get(end..end + 2) == Some(b"\r\n") { end + 2 } else { end + 1 };
-        rest = rest.get(skipped..)?;
-    }
-    let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
-    rest.get(..end)
 }
 
 impl Excerpt {
@@ -54,15 +42,7 @@ impl Excerpt {
 
 /// Bytes as characters that stay where they are put.
 fn shown(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(&escape_harmful(&chunk.valid().replace('\t', " ")));
-        for byte in chunk.invalid() {
-            // Writing to a `String` cannot fail.
-            let _ = write!(text, "\\x{byte:02X}");
-        }
-    }
-    text
+    escape_harmful(&printable(bytes).replace('\t', " "))
 }
 
 /// The end of `text`, with a sign where something was left out.
@@ -85,9 +65,8 @@ mod tests {
 
     #[test]
     fn lines_end_as_the_standard_says() {
-        let file = b"one\ntwo\r\nthree\rfour";
-        let lines: Vec<_> = (1..=5).map(|number| line_of(file, number)).collect();
-        assert_eq!(lines, [Some(&b"one"[..]), Some(b"two"), Some(b"three"), Some(b"four"), None]);
+        let lines: Vec<_> = crate::robots::lines(b"one\ntwo\r\nthree\rfour").collect();
+        assert_eq!(lines, [&b"one"[..], b"two", b"three", b"four"]);
     }
 
     #[test]

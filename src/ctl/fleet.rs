@@ -1,10 +1,9 @@
 //! `gatewayctl fleet`: the database of the fleet set up, its members shown, one of them forgotten. `fleet publish` and `mode
 //! --fleet`: one place to change what all members serve and enforce.
 
-use super::args::{Cli, FleetArgs, FleetVerb, ModeArgs, PublishArgs};
+use super::args::{FleetVerb, ModeArgs, PublishArgs};
 use super::mode::override_line;
-use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots, which_config};
+use super::{Cli, Output, VerbFailure, VerbResult, fit_robots, which_config};
 use crate::config::FleetConfig;
 use crate::fleet::{
     FleetMember, FleetOverview, PublisherKey, SetUp, forget, overview, publish, published, set_up,
@@ -15,21 +14,25 @@ use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub(super) fn run(cli: &Cli, arguments: &FleetArgs, output: &mut Output<'_>) -> VerbResult {
-    match &arguments.verb {
+pub(super) fn run(cli: &Cli, verb: Option<&FleetVerb>, output: &mut Output<'_>) -> VerbResult {
+    match verb {
         None => show(&of_configuration(cli)?, output),
         Some(FleetVerb::Init { database: url, retention_days }) => {
-            let done = set_up(&database(cli, url.as_deref())?, *retention_days)?;
-            output.show(&done, print_set_up)?;
-            Ok(VerbOutcome::Fine)
+            output.answer(&set_up(&database(cli, url.as_deref())?, *retention_days)?, false, print_set_up)
         }
         Some(FleetVerb::Publish(arguments)) => publish_robots(cli, arguments, output),
         Some(FleetVerb::Forget { name, database: url }) => {
-            forget_one(&database(cli, url.as_deref())?, name, output)
+            let members = forget(&database(cli, url.as_deref())?, name)?;
+            output.answer(&json!({ "name": name, "members": members }), members == 0, |_, output| {
+                output.line(if members == 0 {
+                    format!("no member is called `{name}`; `gatewayctl fleet` shows their names")
+                } else {
+                    format!("members no longer wait for `{name}`; if it still runs, it joins again by itself")
+                })
+            })
         }
     }
 }
@@ -46,17 +49,9 @@ pub(super) fn of_configuration(cli: &Cli) -> Result<FleetConfig, VerbFailure> {
 /// are those of the configuration, where there is one.
 fn database(cli: &Cli, url: Option<&str>) -> Result<FleetConfig, VerbFailure> {
     let Some(url) = url else { return of_configuration(cli) };
-    let configured = which_config::load_any(cli).ok().and_then(|config| config.fleet);
-    Ok(FleetConfig {
-        database: url.to_owned(),
-        name: "gatewayctl".to_owned(),
-        password_file: None,
-        publisher_key: configured.as_ref().and_then(|fleet| fleet.publisher_key),
-        ca_file: configured.and_then(|fleet| fleet.ca_file),
-        // A member's, which this is not.
-        lease: Duration::ZERO,
-        settle: Duration::ZERO,
-    })
+    let configured = which_config::load_any(cli).ok().and_then(|config| config.fleet).unwrap_or_default();
+    let (database, name) = (url.to_owned(), "gatewayctl".to_owned());
+    Ok(FleetConfig { database, name, password_file: None, ..configured })
 }
 
 fn print_set_up(done: &SetUp, output: &mut Output<'_>) -> io::Result<()> {
@@ -75,9 +70,8 @@ fn print_set_up(done: &SetUp, output: &mut Output<'_>) -> io::Result<()> {
 
 fn show(config: &FleetConfig, output: &mut Output<'_>) -> VerbResult {
     let overview = overview(config)?;
-    output.show(&overview, print_members)?;
     let has_late = overview.members.iter().any(|member| member.late.is_some());
-    Ok(if has_late { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    output.answer(&overview, has_late, print_members)
 }
 
 fn print_members(overview: &FleetOverview, output: &mut Output<'_>) -> io::Result<()> {
@@ -87,24 +81,11 @@ fn print_members(overview: &FleetOverview, output: &mut Output<'_>) -> io::Resul
     for member in members {
         let FleetMember { name, version, last_seen, outbox, .. } = member;
         output.line(format!("{name}  version {version}, last seen {last_seen}, outbox {outbox}"))?;
-        let problems = [("late", &member.late), ("error", &member.error)];
-        for (what, text) in problems.iter().filter_map(|(what, text)| Some((what, text.as_ref()?))) {
-            output.line(format!("  {what}: {text}"))?;
+        for (what, text) in [("late", &member.late), ("error", &member.error)] {
+            text.iter().try_for_each(|text| output.line(format!("  {what}: {text}")))?;
         }
     }
     Ok(())
-}
-
-fn forget_one(config: &FleetConfig, name: &str, output: &mut Output<'_>) -> VerbResult {
-    let members = forget(config, name)?;
-    output.show(&json!({ "name": name, "members": members }), |_, output| {
-        output.line(if members == 0 {
-            format!("no member is called `{name}`; `gatewayctl fleet` shows their names")
-        } else {
-            format!("members no longer wait for `{name}`; if it still runs, it joins again by itself")
-        })
-    })?;
-    Ok(if members == 0 { VerbOutcome::Objection } else { VerbOutcome::Fine })
 }
 
 /// How long `--wait` waits for all members.
@@ -114,7 +95,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(500);
 
 /// What was published; field names are public API.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Publication {
     generation: i64,
     sites: Vec<PublishedRobots>,
@@ -142,7 +123,7 @@ struct PublishedRobots {
 fn publish_robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>) -> VerbResult {
     let sites = sites(cli, arguments)?;
     let files = arguments.files.iter().map(|path| fit_robots(path)).collect::<Result<Vec<_>, _>>()?;
-    let key = key(arguments.key.as_deref())?;
+    let key = arguments.key.as_deref().map(PublisherKey::read).transpose()?;
     let config = database(cli, arguments.database.as_deref())?;
     if !arguments.clear {
         are_served(&config, &sites)?;
@@ -160,8 +141,8 @@ fn publish_robots(cli: &Cli, arguments: &PublishArgs, output: &mut Output<'_>) -
         robots_version: file.map(|file| file.id.to_string()),
     });
     let late = arguments.wait.then(|| wait_for_all(&config)).transpose()?;
-    let (sites, modes) = (sites.collect(), Vec::new());
-    tell(&Publication { generation, sites, modes, ended_modes: of_fleet(&last), late }, output)
+    let (sites, ended_modes) = (sites.collect(), of_fleet(&last));
+    tell(&Publication { generation, sites, ended_modes, late, ..Publication::default() }, output)
 }
 
 /// What is published for a site that nobody serves would come into force nowhere.
@@ -174,11 +155,10 @@ fn are_served(config: &FleetConfig, sites: &[String]) -> Result<(), VerbFailure>
         .filter_map(|site| site.get(0)?.as_str())
         .collect();
     let Some(unknown) = sites.iter().find(|site| !served.contains(site.as_str())) else { return Ok(()) };
-    let served: Vec<&str> = served.into_iter().collect();
     let hint = if served.is_empty() {
         "there are no members: start one first".to_owned()
     } else {
-        format!("--site names one of these: {}", served.join(", "))
+        format!("--site names one of these: {}", Vec::from_iter(served).join(", "))
     };
     Err(VerbFailure::with_hint(format!("no member of the fleet serves a site called `{unknown}`"), hint))
 }
@@ -198,24 +178,18 @@ fn wait_for_all(config: &FleetConfig) -> Result<Vec<LateMember>, VerbFailure> {
 }
 
 fn of_fleet(generation: &FleetGeneration) -> Vec<Override> {
-    generation.modes.0.iter().map(|set| Override { fleet: true, ..set.clone() }).collect()
+    Overrides::default().in_force(&generation.modes)
 }
 
 /// The sites that the files are for, one each.
 fn sites(cli: &Cli, arguments: &PublishArgs) -> Result<Vec<String>, VerbFailure> {
     let PublishArgs { site, files, clear, .. } = arguments;
     let sites = if site.is_empty() {
-        let config = which_config::load_any(cli)?;
-        match &config.sites[..] {
-            [only] => vec![only.name.clone()],
-            sites if sites.iter().any(|site| site.hosts.is_empty()) => vec!["default".to_owned()],
-            _ => {
-                return Err(VerbFailure::with_hint(
-                    "there are several sites, and none is the default",
-                    "name one with --site",
-                ));
-            }
-        }
+        let known = which_config::load_any(cli)?.sites;
+        let meant = known.iter().find(|site| known.len() == 1 || site.hosts.is_empty());
+        let what = "there are several sites, and none is the default";
+        let meant = meant.ok_or_else(|| VerbFailure::with_hint(what, "name one with --site"))?;
+        vec![meant.name.clone()]
     } else {
         site.clone()
     };
@@ -228,37 +202,23 @@ fn sites(cli: &Cli, arguments: &PublishArgs) -> Result<Vec<String>, VerbFailure>
 
 /// Sets or shows the modes of the whole fleet.
 pub(super) fn modes(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> VerbResult {
-    let ModeArgs { mode, crawler, purpose, site, all, clear, .. } = arguments;
+    let &ModeArgs { mode, ref crawler, purpose, ref site, all, clear, ref key, .. } = arguments;
     let config = of_configuration(cli)?;
-    let scope = Scope { crawler: crawler.clone(), purpose: None, site: site.clone(), all: *all };
-    let scopes = scope.of_each(*purpose);
-    let key = key(arguments.key.as_deref())?;
+    let scope = Scope { crawler: crawler.clone(), purpose: None, site: site.clone(), all };
+    let key = key.as_deref().map(PublisherKey::read).transpose()?;
     let change = |last: Option<&str>, number| {
         let mut next = next(last, number)?;
-        for scope in &scopes {
-            next.modes = match mode {
-                Some(mode) => next.modes.with(Override {
-                    scope: scope.clone(),
-                    mode: *mode,
-                    persists: true,
-                    fleet: true,
-                }),
-                None if *all => Overrides::default(),
-                None => next.modes.without(scope),
-            }
+        for scope in scope.of_each(purpose) {
+            next.modes = next.modes.changed(&scope, mode, true);
         }
         Ok(next.document())
     };
-    let is_change = mode.is_some() || *clear;
+    let is_change = mode.is_some() || clear;
     let new = is_change.then(|| publish(&config, key.as_ref(), false, change)).transpose()?;
     let last = published(&config, false)?.map(|(_, last)| FleetGeneration::parse(&last)).transpose();
     let last = last.map_err(VerbFailure)?.unwrap_or_default();
     let (generation, modes) = (new.unwrap_or(last.number), of_fleet(&last));
-    tell(&Publication { generation, sites: Vec::new(), modes, ended_modes: Vec::new(), late: None }, output)
-}
-
-fn key(path: Option<&Path>) -> Result<Option<PublisherKey>, VerbFailure> {
-    Ok(path.map(PublisherKey::read).transpose()?)
+    tell(&Publication { generation, modes, ..Publication::default() }, output)
 }
 
 fn next(last: Option<&str>, number: i64) -> Result<FleetGeneration, String> {
@@ -274,9 +234,8 @@ fn next(last: Option<&str>, number: i64) -> Result<FleetGeneration, String> {
 }
 
 fn tell(done: &Publication, output: &mut Output<'_>) -> VerbResult {
-    output.show(done, print)?;
     let has_late = done.late.as_ref().is_some_and(|late| !late.is_empty());
-    Ok(if has_late { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    output.answer(done, has_late, print)
 }
 
 fn print(done: &Publication, output: &mut Output<'_>) -> io::Result<()> {
@@ -286,9 +245,7 @@ fn print(done: &Publication, output: &mut Output<'_>) -> io::Result<()> {
         output.line(format!("{site}: {what}"))?;
     }
     done.modes.iter().try_for_each(|set| output.line(override_line(set)))?;
-    for set in &done.ended_modes {
-        output.line(format!("no longer {}", override_line(set)))?;
-    }
+    done.ended_modes.iter().try_for_each(|set| output.line(format!("no longer {}", override_line(set))))?;
     match done.late.as_deref() {
         None => {
             output.line("`gatewayctl fleet` shows which members have applied it, and what keeps the others")

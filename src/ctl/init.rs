@@ -6,18 +6,16 @@
 
 mod beside;
 
-use super::args::{BesideProxy, Cli, InitArgs};
+use super::args::{BesideProxy, InitArgs};
 use super::crawlers::control_text;
-use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, fit_robots, origin_copy};
+use super::{Cli, Output, VerbFailure, VerbResult, fit_robots, init, origin_copy};
 use crate::config::catalogue;
-use crate::config::{HostPattern, OriginUrl, defaults, www_sibling};
+use crate::config::{HostPattern, OriginUrl, www_sibling};
 use crate::enforce::Mode;
 use crate::identify::PurposeSet;
 use crate::policy::fitness;
 use askama::Template;
 use serde::Serialize;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// What was done; field names are public API.
@@ -56,8 +54,9 @@ const SHIPPED: &str = include_str!("../../conf/gateway.toml");
 const SAMPLE: &str = include_str!("init/robots.txt");
 
 pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> VerbResult {
-    let (config, robots) = (arguments.folder.join("gateway.toml"), arguments.folder.join("robots.txt"));
-    let is_kept = std::fs::read(&config).is_ok_and(|text| text != SHIPPED.as_bytes());
+    let folder = &arguments.folder;
+    let (config, robots) = (folder.join("gateway.toml"), folder.join("robots.txt"));
+    let is_kept = is_another(&config, SHIPPED.as_bytes());
     if is_kept && arguments.beside.is_none() {
         return Err(there_already(&config));
     }
@@ -65,20 +64,13 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
     if own_robots && arguments.robots.is_some() {
         return Err(there_already(&robots));
     }
-    let plan = InitPlan::of(arguments, own_robots.then_some(robots.as_path()))?;
-    // Where the gateway will keep its state, unless somebody says otherwise when it is started.
-    let state_dir = named_state_dir(cli).or_else(defaults::state_dir);
-    let state_dir = state_dir.unwrap_or_else(|| PathBuf::from("/var/lib/robots-gateway"));
-    let mut files = beside::files(arguments.beside, &arguments.folder, &state_dir, &plan);
-    let is_another = |path: &Path, text: &str| match std::fs::read(path) {
-        Ok(there) => there != text.as_bytes(),
-        Err(_) => path.symlink_metadata().is_ok(),
-    };
+    let plan = InitPlan::of(cli, arguments, own_robots.then_some(robots.as_path()))?;
+    let mut files = beside::files(arguments.beside, folder, &plan);
     if let Some((path, _)) = files.iter().find(|(path, text)| is_another(path, text)) {
         return Err(there_already(path));
     }
     // The template engine drops the end of the last line.
-    let text = format!("{}\n", GatewayToml::of(cli, arguments, &plan).render()?);
+    let text = format!("{}\n", GatewayToml { arguments, plan: &plan }.render()?);
     let shown = |path: &Path| path.display().to_string();
     let done = InitReport {
         configuration: if is_kept { "kept" } else { "written" },
@@ -91,15 +83,23 @@ pub(super) fn run(cli: &Cli, arguments: &InitArgs, output: &mut Output<'_>) -> V
         warnings: plan.warnings,
         mode: arguments.mode,
     };
-    std::fs::create_dir_all(&arguments.folder).map_err(|error| unwritable(&arguments.folder, &error))?;
-    files.extend((!is_kept).then_some((config, text)));
-    let files = files.into_iter().map(|(path, text)| (path, text.into_bytes()));
-    for (path, content) in files.chain((!own_robots).then_some((robots, plan.robots))) {
+    files.extend((!is_kept).then_some((config, text.into_bytes())));
+    files.extend((!own_robots).then_some((robots, plan.robots)));
+    let unwritable = |path: &Path, error| VerbFailure::at(path, format!("cannot be written: {error}"));
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(folder, error))?;
+    for (path, content) in &files {
         // In place, so that a file that is replaced keeps its owner and who may read it.
-        std::fs::write(&path, content).map_err(|error| unwritable(&path, &error))?;
+        std::fs::write(path, content).map_err(|error| unwritable(path, error))?;
     }
-    output.show(&done, |done, output| output.render(done))?;
-    Ok(VerbOutcome::Fine)
+    output.answer(&done, false, |done, output| output.render(done))
+}
+
+/// Whether something else than `ours` is at `path`.
+fn is_another(path: &Path, ours: &[u8]) -> bool {
+    match std::fs::read(path) {
+        Ok(there) => there != ours,
+        Err(_) => path.symlink_metadata().is_ok(),
+    }
 }
 
 fn there_already(path: &Path) -> VerbFailure {
@@ -113,16 +113,15 @@ fn said(text: &str) -> Vec<String> {
     lines.map(str::to_owned).collect()
 }
 
-/// The state folder that was named, whatever folder that was said in.
-fn named_state_dir(cli: &Cli) -> Option<PathBuf> {
-    cli.state_dir.first().map(|folder| absolute(folder))
-}
-
 /// What will be written, all of it known to be good.
 struct InitPlan {
     /// Where the gateway stands, or whom it asks for its robots.txt.
     origin: Option<OriginUrl>,
     hosts: Vec<HostPattern>,
+    /// The other names of the hosts, with or without `www.`, that are none of the site's.
+    siblings: Vec<String>,
+    /// The state folder that was named, whatever folder that was said in.
+    state_dir: Option<PathBuf>,
     robots: Vec<u8>,
     source: &'static str,
     warnings: Vec<String>,
@@ -130,41 +129,39 @@ struct InitPlan {
 
 impl InitPlan {
     /// `own` is the robots.txt that stands where one would be written.
-    fn of(arguments: &InitArgs, own: Option<&Path>) -> Result<Self, VerbFailure> {
+    fn of(cli: &Cli, arguments: &InitArgs, own: Option<&Path>) -> Result<Self, VerbFailure> {
         let origin = arguments.origin.as_deref().or_else(|| arguments.beside.is_none().then_some(ORIGIN));
         let origin = origin.map(str::parse::<OriginUrl>).transpose();
         let origin = origin.map_err(|error| VerbFailure(format!("--origin: {error}")))?;
-        let mut hosts = arguments.hosts.clone();
-        let siblings = missing_siblings(&hosts);
-        let mut warnings = Vec::new();
+        let (mut hosts, mut siblings) = (arguments.hosts.clone(), missing_siblings(&arguments.hosts));
         if arguments.www {
-            hosts.extend(siblings.iter().filter_map(|(_, other)| other.parse().ok()));
-        } else {
-            warnings.extend(siblings.into_iter().map(|(host, other)| {
-                format!("`{other}` is not a host of the site, while {host} is; --www adds it")
-            }));
+            hosts.extend(siblings.drain(..).filter_map(|(_, other)| other.parse().ok()));
         }
-        let is_needed = origin.is_some() || (arguments.robots.is_none() && own.is_none());
+        let missing = |(host, other): &(String, String)| {
+            format!("`{other}` is not a host of the site, while {host} is; --www adds it")
+        };
+        let mut warnings: Vec<String> = siblings.iter().map(missing).collect();
+        let named = own.or(arguments.robots.as_deref());
+        let is_needed = origin.is_some() || named.is_none();
         let copy = if is_needed { fetch_published(origin.as_ref(), &hosts) } else { Ok(None) };
         warnings.extend(copy.as_ref().err().cloned());
-        let copy = copy.unwrap_or_default();
-        let (robots, source) = match (&arguments.robots, own) {
-            (None, Some(own)) => (fit_robots(own)?.bytes, "kept"),
-            (Some(path), _) => {
+        let (robots, source) = match (named, copy.unwrap_or_default()) {
+            (Some(path), copy) => {
                 let robots = fit_robots(path)?.bytes;
                 if let Some(origin) = origin.as_ref().filter(|_| copy.is_some_and(|copy| copy != robots)) {
                     warnings.push(format!(
                         "the origin {origin} serves another robots.txt; the gateway's is the one that will count"
                     ));
                 }
-                (robots, "file")
+                (robots, if own.is_some() { "kept" } else { "file" })
             }
-            (None, None) => {
-                copy.map_or_else(|| (SAMPLE.as_bytes().to_vec(), "sample"), |copy| (copy, "origin"))
-            }
+            (None, Some(copy)) => (copy, "origin"),
+            (None, None) => (SAMPLE.as_bytes().to_vec(), "sample"),
         };
         let robots = if arguments.preferences { with_examples(robots) } else { robots };
-        Ok(Self { origin, hosts, robots, source, warnings })
+        let siblings = siblings.into_iter().map(|(_, other)| other).collect();
+        let state_dir = cli.state_dir.first().map(|folder| absolute(folder));
+        Ok(Self { origin, hosts, siblings, state_dir, robots, source, warnings })
     }
 }
 
@@ -192,64 +189,35 @@ fn missing_siblings(hosts: &[HostPattern]) -> Vec<(String, String)> {
 /// The robots.txt that the origin has, or that the site publishes under its own name; or why none is taken.
 fn fetch_published(origin: Option<&OriginUrl>, hosts: &[HostPattern]) -> Result<Option<Vec<u8>>, String> {
     let host = hosts.iter().find_map(HostPattern::exact);
-    let servers = match (origin, host) {
-        (Some(OriginUrl::Socket(_)), _) => return Ok(None),
-        (Some(origin), _) => vec![origin.to_string()],
-        (None, Some(host)) => vec![format!("https://{host}"), format!("http://{host}")],
+    let fetched = |server: &str| {
+        let silent = |error| {
+            format!("{server} did not give the site's robots.txt: {error}; give the file with --robots FILE")
+        };
+        let unfit = |unfit| format!("what {server} serves as robots.txt is not taken: {unfit}");
+        let copy = origin_copy::fetch(server, origin.and(host), origin.is_none() || host.is_none());
+        let copy = copy.map_err(silent)?;
+        copy.as_deref().map_or(Ok(()), fitness).map_err(unfit)?;
+        Ok(copy)
+    };
+    match (origin, host) {
+        (Some(OriginUrl::Socket(_)), _) => Ok(None),
+        (Some(origin), _) => fetched(&origin.to_string()),
+        (None, Some(host)) => {
+            fetched(&format!("https://{host}")).or_else(|_| fetched(&format!("http://{host}")))
+        }
         (None, None) => {
             let text = "the site's own robots.txt was not looked for: --host HOST names the site, --robots FILE its file";
-            return Err(text.to_owned());
-        }
-    };
-    let mut why = String::new();
-    for server in servers {
-        match origin_copy::fetch(&server, origin.and(host), origin.is_none() || host.is_none()) {
-            Ok(copy) => {
-                let is_fit = copy.as_deref().map_or(Ok(()), fitness);
-                let unfit = |unfit| format!("what {server} serves as robots.txt is not taken: {unfit}");
-                return is_fit.map_err(unfit).map(|()| copy);
-            }
-            Err(error) => {
-                why = format!(
-                    "{server} did not give the site's robots.txt: {error}; give the file with --robots FILE"
-                );
-            }
+            Err(text.to_owned())
         }
     }
-    Err(why)
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
-    VerbFailure(format!("{}: cannot be written: {error}", path.display()))
-}
-
-/// What `gateway.toml` says, each value as TOML writes it.
+/// What `gateway.toml` says.
 #[derive(Template)]
 #[template(path = "init/gateway.toml", config = "src/ctl/askama.toml", escape = "none")]
-struct GatewayToml {
-    /// Whether another proxy asks it.
-    is_beside: bool,
-    mode: String,
-    hosts: String,
-    /// The other names of the hosts, with or without `www.`.
-    siblings: String,
-    origin: Option<String>,
-    block: String,
-    state_dir: Option<String>,
-}
-
-impl GatewayToml {
-    fn of(cli: &Cli, arguments: &InitArgs, plan: &InitPlan) -> Self {
-        Self {
-            is_beside: arguments.beside.is_some(),
-            mode: toml_string(&arguments.mode),
-            hosts: toml_list(&plan.hosts),
-            siblings: toml_list(missing_siblings(&plan.hosts).into_iter().map(|(_, other)| other)),
-            origin: plan.origin.as_ref().map(toml_string),
-            block: toml_list(PurposeSet::all_of(&arguments.block)),
-            state_dir: named_state_dir(cli).map(|folder| toml_string(&folder.display())),
-        }
-    }
+struct GatewayToml<'a> {
+    arguments: &'a InitArgs,
+    plan: &'a InitPlan,
 }
 
 /// What to do next.
@@ -260,26 +228,18 @@ struct InitSteps<'a> {
     is_kept: bool,
     /// Whether the unit reads its configuration there, which not everybody may.
     is_of_unit: bool,
-    sudo: &'static str,
-    config: String,
+    config: &'a Path,
     proxy: Option<BesideProxy>,
-    folder: String,
+    folder: &'a Path,
     hosts: Vec<&'a str>,
 }
 
 fn steps(arguments: &InitArgs, config: &Path, plan: &InitPlan, is_kept: bool) -> askama::Result<Vec<String>> {
-    let whole = absolute(&arguments.folder);
-    let is_of_unit = whole == Path::new("/etc/robots-gateway");
-    let steps = InitSteps {
-        is_kept,
-        is_of_unit,
-        sudo: if is_of_unit { "sudo " } else { "" },
-        config: config.display().to_string(),
-        proxy: arguments.beside,
-        folder: whole.display().to_string(),
-        hosts: plan.hosts.iter().filter_map(HostPattern::exact).collect(),
-    };
-    Ok(steps.render()?.lines().filter(|step| !step.is_empty()).map(str::to_owned).collect())
+    let folder = &*absolute(&arguments.folder);
+    let hosts = plan.hosts.iter().filter_map(HostPattern::exact).collect();
+    let (proxy, is_of_unit) = (arguments.beside, folder == Path::new("/etc/robots-gateway"));
+    let steps = InitSteps { is_kept, is_of_unit, config, proxy, folder, hosts }.render()?;
+    Ok(steps.lines().filter(|step| !step.is_empty()).map(str::to_owned).collect())
 }
 
 /// A path whatever folder it was said in: what is included elsewhere cannot be relative.

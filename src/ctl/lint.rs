@@ -2,15 +2,16 @@
 
 mod foreign;
 
-use super::args::{Cli, Format, LintArgs};
-use super::excerpt::{Excerpt, line_of};
-use super::output::{Output, escape_harmful};
-use super::style;
-use super::{VerbFailure, VerbOutcome, VerbResult};
+use super::args::LintArgs;
+use super::excerpt::Excerpt;
+use super::output::escape_harmful;
+use super::style::{self, paint};
+use super::{Cli, Format, Output, VerbFailure, VerbOutcome, VerbResult};
 use crate::config::catalogue;
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::word;
-use crate::robots::{Finding, FindingKind, ParseLimits, Robots, Severity};
+use crate::report::amount;
+use crate::robots::{self, Finding, FindingKind, ParseLimits, Robots, Severity};
 use anstyle::Style;
 use serde::Serialize;
 use std::io;
@@ -33,22 +34,11 @@ pub(super) struct FileFinding {
 }
 
 impl FileFinding {
-    /// One about a whole file.
-    pub(super) fn whole(
-        path: &Path,
-        severity: Severity,
-        code: &'static str,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
-        let (path, message, hint) = (path.display().to_string(), message.into(), Some(hint.into()));
-        Self { path, line: None, column: None, severity, code, message, hint, excerpt: None }
-    }
-
     pub(super) fn of(path: &Path, finding: &Finding) -> Self {
         let (line, column) = (Some(finding.line as usize), Some(finding.column as usize));
-        let whole = Self::whole(path, finding.severity, finding.kind.code(), finding.to_string(), "");
-        Self { line, column, hint: finding.hint().map(str::to_owned), ..whole }
+        let (path, severity, code) = (path.display().to_string(), finding.severity, finding.kind.code());
+        let (message, hint) = (finding.to_string(), finding.hint().map(str::to_owned));
+        Self { path, line, column, severity, code, message, hint, excerpt: None }
     }
 
     /// `path:line:column`, as far as it is known.
@@ -70,9 +60,8 @@ impl FileFinding {
     fn print(&self, others: usize, output: &mut Output<'_>) -> io::Result<()> {
         let place = if self.path.is_empty() { String::new() } else { format!("{}: ", self.place()) };
         let more = if others == 0 { String::new() } else { format!(" (and {others} more like it)") };
-        output.line(format!("{place}{}: {}{more}", self.severity, self.message))?;
-        self.print_excerpt(output)?;
-        self.hint.iter().try_for_each(|hint| output.line(format!("  hint: {hint}")))
+        let head = format!("{place}{}: {}{more}", self.severity, self.message);
+        self.print_below(&escape_harmful(&head), "  ", output)
     }
 
     const fn style(&self) -> Style {
@@ -85,33 +74,35 @@ impl FileFinding {
 
     /// The same over several lines: what, where, the line with a mark, and the hint.
     fn print_at_length(&self, output: &mut Output<'_>) -> io::Result<()> {
-        let palette = output.palette();
-        let frame = |text: &str| palette.paint(style::FRAME, text);
-        let gutter = " ".repeat(self.number().len());
-        let head = palette.paint(self.style(), &format!("{}[{}]", self.severity, self.code));
-        output.ready_line(&format!("{head}: {}", palette.paint(style::STRONG, &self.message)))?;
-        output.ready_line(&format!("{gutter}{} {}", frame("-->"), escape_harmful(&self.place())))?;
-        self.print_excerpt(output)?;
-        let hint = |hint: &String| format!("{gutter} {} hint: {}", frame("="), escape_harmful(hint));
-        self.hint.iter().map(hint).try_for_each(|line| output.ready_line(&line))
+        let (gutter, style) = (" ".repeat(self.number().len()), self.style());
+        let [arrow, sign] = ["-->", "="].map(|sign| paint(style::FRAME, sign));
+        let head = paint(style, &format!("{}[{}]", self.severity, self.code));
+        let (message, place) = (paint(style::STRONG, &self.message), escape_harmful(&self.place()));
+        let head = format!("{head}: {message}\n{gutter}{arrow} {place}");
+        self.print_below(&head, &format!("{gutter} {sign} "), output)
     }
 
     fn number(&self) -> String {
         self.line.unwrap_or_default().to_string()
     }
 
-    fn print_excerpt(&self, output: &mut Output<'_>) -> io::Result<()> {
-        let Some(Excerpt { text, indent, width }) = &self.excerpt else { return Ok(()) };
-        let (palette, number) = (output.palette(), self.number());
-        let (gutter, bar) = (" ".repeat(number.len()), palette.paint(style::FRAME, "|"));
-        output.ready_line(&format!("{gutter} {bar}"))?;
-        output.ready_line(format!("{} {bar} {text}", palette.paint(style::FRAME, &number)).trim_end())?;
-        let mark = palette.paint(self.style(), &"^".repeat(*width));
-        output.ready_line(&format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))
+    /// What is said of it, and below that the line with a mark, and the hint behind what stands before it.
+    fn print_below(&self, head: &str, before_hint: &str, output: &mut Output<'_>) -> io::Result<()> {
+        output.ready_line(head)?;
+        if let Some(Excerpt { text, indent, width }) = &self.excerpt {
+            let number = self.number();
+            let (gutter, bar) = (" ".repeat(number.len()), paint(style::FRAME, "|"));
+            output.ready_line(&format!("{gutter} {bar}"))?;
+            output.ready_line(format!("{} {bar} {text}", paint(style::FRAME, &number)).trim_end())?;
+            let mark = paint(self.style(), &"^".repeat(*width));
+            output.ready_line(&format!("{gutter} {bar} {}{mark}", " ".repeat(*indent)))?;
+        }
+        let hint = self.hint.as_ref().map(|hint| format!("{before_hint}hint: {}", escape_harmful(hint)));
+        hint.iter().try_for_each(|hint| output.ready_line(hint))
     }
 }
 
-/// What is found about one configuration, in the order in which it is told.
+/// What is found about one file, in the order in which it is told.
 pub(super) struct FileFindings<'a> {
     path: &'a Path,
     pub(super) all: Vec<FileFinding>,
@@ -130,13 +121,16 @@ impl<'a> FileFindings<'a> {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.all.push(FileFinding::whole(self.path, severity, code, message, hint));
+        let (path, message, hint) = (self.path.display().to_string(), message.into(), Some(hint.into()));
+        let whole =
+            FileFinding { path, line: None, column: None, severity, code, message, hint, excerpt: None };
+        self.all.push(whole);
     }
 }
 
 /// All complaints, and what they come to. To people the same note of several sites is told once.
 pub(super) fn report(complaints: &[FileFinding], denies: bool, output: &mut Output<'_>) -> VerbResult {
-    output.show(&complaints, |complaints, output| {
+    output.answer(&complaints, objects(complaints, denies), |complaints, output| {
         let mut told: Vec<(&FileFinding, usize)> = Vec::new();
         for complaint in *complaints {
             match told.iter_mut().find(|(known, _)| known.is_same_note(complaint)) {
@@ -145,14 +139,12 @@ pub(super) fn report(complaints: &[FileFinding], denies: bool, output: &mut Outp
             }
         }
         told.into_iter().try_for_each(|(complaint, others)| complaint.print(others, output))
-    })?;
-    Ok(outcome(complaints, denies))
+    })
 }
 
-fn outcome(complaints: &[FileFinding], denies: bool) -> VerbOutcome {
+fn objects(complaints: &[FileFinding], denies: bool) -> bool {
     let any = |severity| complaints.iter().any(|complaint| complaint.severity == severity);
-    let objects = any(Severity::Error) || (denies && any(Severity::Warning));
-    if objects { VerbOutcome::Objection } else { VerbOutcome::Fine }
+    any(Severity::Error) || (denies && any(Severity::Warning))
 }
 
 pub(super) fn run(cli: &Cli, arguments: &LintArgs, output: &mut Output<'_>) -> VerbResult {
@@ -178,7 +170,7 @@ pub(super) fn run(cli: &Cli, arguments: &LintArgs, output: &mut Output<'_>) -> V
     if !failures.is_empty() {
         return Err(VerbFailure(failures.join("\n")));
     }
-    Ok(outcome(&complaints, arguments.deny.is_some()))
+    Ok(VerbOutcome::objecting(objects(&complaints, arguments.deny.is_some())))
 }
 
 fn read(path: &Path) -> Result<RobotsFile, Unfit> {
@@ -194,17 +186,18 @@ pub(super) fn findings(file: &RobotsFile) -> Vec<FileFinding> {
     let mut parsed = Robots::parse(&file.bytes, &ParseLimits::default());
     let catalogue = &catalogue::bundled().catalogue;
     parsed.compare_names(catalogue.names(), catalogue.control_names());
-    let unfit = fitness(&file.bytes).err().map(|unfit| {
-        FileFinding::whole(&file.path, Severity::Error, "unfit", unfit.to_string(), unfit.hint())
-    });
-    let is_fit = unfit.is_none();
-    let is_told = |finding: &&Finding| is_fit || finding.kind != FindingKind::EmptyFile;
-    let odd = parsed.findings.iter().filter(is_told).map(|finding| FileFinding {
-        excerpt: line_of(&file.bytes, finding.line as usize)
-            .map(|line| Excerpt::new(line, finding.column as usize, marked_bytes(line, finding))),
-        ..FileFinding::of(&file.path, finding)
-    });
-    unfit.into_iter().chain(odd).collect()
+    let mut found = FileFindings::of(&file.path);
+    if let Err(unfit) = fitness(&file.bytes) {
+        found.add(Severity::Error, "unfit", unfit.to_string(), unfit.hint);
+        parsed.findings.retain(|finding| finding.kind != FindingKind::EmptyFile);
+    }
+    found.all.extend(parsed.findings.iter().map(|finding| {
+        let line = robots::lines(&file.bytes).nth((finding.line as usize).saturating_sub(1));
+        let excerpt =
+            line.map(|line| Excerpt::new(line, finding.column as usize, marked_bytes(line, finding)));
+        FileFinding { excerpt, ..FileFinding::of(&file.path, finding) }
+    }));
+    found.all
 }
 
 /// How many bytes a finding is about: those it names, where they stand at its place. What it names only in
@@ -231,13 +224,15 @@ pub(super) fn print_all(file: &RobotsFile, found: &[FileFinding], output: &mut O
 }
 
 fn summary(path: &Path, found: &[FileFinding]) -> String {
-    let count = |severity: Severity| {
-        let count = found.iter().filter(|complaint| complaint.severity == severity).count();
-        let plural = if count == 1 { "" } else { "s" };
-        (count > 0).then(|| format!("{count} {severity}{plural}"))
-    };
     let severities = [Severity::Error, Severity::Warning, Severity::Note];
-    let told: Vec<String> = severities.into_iter().filter_map(count).collect();
-    let told = if told.is_empty() { "no findings".to_owned() } else { told.join(", ") };
-    format!("{}: {told}", path.display())
+    let told = severities.into_iter().filter_map(|severity| {
+        let count = found.iter().filter(|complaint| complaint.severity == severity).count();
+        (count > 0).then(|| amount(count as u64, severity.as_str(), &format!("{severity}s")))
+    });
+    let told: Vec<String> = told.collect();
+    format!(
+        "{}: {}",
+        path.display(),
+        if told.is_empty() { "no findings".to_owned() } else { told.join(", ") }
+    )
 }

@@ -2,12 +2,11 @@
 //! options. `gatewayctl man`: the manual, in roff; one page for each verb, and one for the daemon. The page of the
 //! configuration file is `conf/gateway.toml` as it is.
 
-use super::args::Cli;
-use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult};
+use super::{Cli, Output, VerbFailure, VerbOutcome, VerbResult};
 use crate::config::Arguments;
 use clap::{Command, CommandFactory as _};
 use clap_complete::Shell;
+use clap_mangen::Man;
 use std::io;
 use std::path::Path;
 
@@ -21,43 +20,39 @@ pub(super) fn completions(shell: Shell, output: &mut Output<'_>) -> VerbResult {
 pub(super) fn run(out: Option<&Path>, output: &mut Output<'_>) -> VerbResult {
     let mut command = Cli::command();
     command.build();
-    match out {
-        None => output.bytes(&page(command, "1")?)?,
-        Some(folder) => {
-            let mut all = pages(&command, None)?;
-            // 8 is where daemons are looked up.
-            all.push(("robots-gateway.8".to_owned(), page(Arguments::command(), "8")?));
-            all.push(("gateway.toml.5".to_owned(), configuration().into_bytes()));
-            for (name, page) in all {
-                let path = folder.join(name);
-                std::fs::write(&path, page).map_err(|error| unwritable(&path, &error))?;
-                output.line(path.display().to_string())?;
-            }
-        }
+    let Some(folder) = out else {
+        output.bytes(&page(command, "1")?.1)?;
+        return Ok(VerbOutcome::Fine);
+    };
+    let pages = with_verbs(&command).into_iter().map(|command| page(command, "1"));
+    // 8 is where daemons are looked up.
+    let mut pages = pages.chain([page(Arguments::command(), "8")]).collect::<io::Result<Vec<_>>>()?;
+    pages.push(("gateway.toml.5".to_owned(), configuration().into_bytes()));
+    for (name, page) in pages {
+        let path = folder.join(name);
+        std::fs::write(&path, page).map_err(|error| {
+            let what = format!("{}: cannot write the page: {error}", path.display());
+            VerbFailure::with_hint(what, "--out names a folder that is there")
+        })?;
+        output.line(path.display().to_string())?;
     }
     Ok(VerbOutcome::Fine)
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> VerbFailure {
-    let what = format!("{}: cannot write the page: {error}", path.display());
-    VerbFailure::with_hint(what, "--out names a folder that is there")
+/// A command and all its verbs.
+fn with_verbs(command: &Command) -> Vec<Command> {
+    let verbs = command.get_subcommands();
+    let verbs = verbs.filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()).flat_map(with_verbs);
+    [command.clone()].into_iter().chain(verbs).collect()
 }
 
-/// The page of a command and those of all its verbs, by file: `gatewayctl.1`, `gatewayctl-replay.1`.
-fn pages(command: &Command, parent: Option<&str>) -> io::Result<Vec<(String, Vec<u8>)>> {
-    let own = command.get_name();
-    let name = parent.map_or_else(|| own.to_owned(), |parent| format!("{parent}-{own}"));
-    let mut all = vec![(format!("{name}.1"), page(command.clone().name(name.clone()), "1")?)];
-    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help" && !verb.is_hide_set()) {
-        all.extend(pages(verb, Some(&name))?);
-    }
-    Ok(all)
-}
-
-fn page(command: Command, section: &str) -> io::Result<Vec<u8>> {
+/// The page of a command, and its file: `gatewayctl.1`, `gatewayctl-replay.1`.
+fn page(command: Command, section: &str) -> io::Result<(String, Vec<u8>)> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
+    let page = Man::new(command.name(name)).manual("Robots Gateway").section(section);
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).manual("Robots Gateway").section(section).render(&mut text)?;
-    Ok(text)
+    page.render(&mut text)?;
+    Ok((page.get_filename(), text))
 }
 
 /// The file that has every key, its default and the reason for it.

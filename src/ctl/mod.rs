@@ -33,7 +33,7 @@ mod style;
 mod tester;
 mod which_config;
 
-pub use tester::{TesterInput, TrialAnswer};
+pub use tester::TesterInput;
 
 use crate::policy::{RobotsFile, Unfit, fitness};
 use crate::record::{StoreError, StoreErrorKind};
@@ -45,15 +45,19 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use style::Palette;
 
-/// What a verb came to, where it came to anything.
+/// What a verb came to, where it came to anything, and its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VerbOutcome {
-    /// 0
-    Fine,
-    /// 1: findings, disallowed, refused.
-    Objection,
+    Fine = 0,
+    /// Findings, disallowed, refused.
+    Objection = 1,
+}
+
+impl VerbOutcome {
+    const fn objecting(objects: bool) -> Self {
+        if objects { Self::Objection } else { Self::Fine }
+    }
 }
 
 /// Why a verb could not answer: exit code 2. Any error makes one, so it is none itself.
@@ -78,10 +82,8 @@ impl VerbFailure {
     fn of_stores(paths: &[PathBuf], error: &StoreError) -> Self {
         let told = error.to_string();
         let places: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        if error.kind() == StoreErrorKind::CopyTarget {
-            return Self(told);
-        }
-        let says_where = places.iter().any(|place| told.contains(place));
+        let is_of_copy = error.kind() == StoreErrorKind::CopyTarget;
+        let says_where = is_of_copy || places.iter().any(|place| told.contains(place));
         let told = if says_where { told } else { format!("{}: {told}", places.join(" or ")) };
         match error.kind() {
             StoreErrorKind::Missing => Self::with_hint(told, NO_STORE),
@@ -92,7 +94,7 @@ impl VerbFailure {
 
     /// Why the robots.txt at `path` cannot come into force.
     fn of_file(path: &Path, unfit: &Unfit) -> Self {
-        Self::with_hint(format!("{}: {unfit}", path.display()), unfit.hint())
+        Self::with_hint(format!("{}: {unfit}", path.display()), unfit.hint)
     }
 }
 
@@ -110,10 +112,8 @@ impl<E: std::error::Error> From<E> for VerbFailure {
 
 /// The robots.txt at `path`, if it could come into force.
 fn fit_robots(path: &Path) -> Result<RobotsFile, VerbFailure> {
-    let unfit = |unfit| VerbFailure::of_file(path, &unfit);
-    let file = RobotsFile::named(path).map_err(unfit)?;
-    fitness(&file.bytes).map_err(unfit)?;
-    Ok(file)
+    let file = RobotsFile::named(path).and_then(|file| fitness(&file.bytes).map(|()| file));
+    file.map_err(|unfit| VerbFailure::of_file(path, &unfit))
 }
 
 /// Opens a file, or standard input where `path` is `-`.
@@ -128,13 +128,11 @@ fn open(path: &Path) -> Result<Box<dyn Read>, VerbFailure> {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let stdout = io::stdout();
-    let mut output = Output::new(cli.format, Palette::of_stdout(), stdout.lock());
+    let mut output = Output::new(cli.format, style::is_wanted(), io::stdout().lock());
     let result = run(&cli, &mut output)
         .and_then(|outcome| output.flush().map(|()| outcome).map_err(VerbFailure::from));
     match result {
-        Ok(VerbOutcome::Fine) => ExitCode::SUCCESS,
-        Ok(VerbOutcome::Objection) => ExitCode::from(1),
+        Ok(outcome) => ExitCode::from(outcome as u8),
         Err(failure) => {
             // Without standard error there is nobody to tell.
             let _ = writeln!(io::stderr(), "gatewayctl: error: {}", failure.0);
@@ -165,7 +163,7 @@ fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
         Verb::Doctor(arguments) => doctor::run(cli, arguments, output),
         Verb::Explain(arguments) if arguments.batch.is_some() => batch::run(cli, arguments, output),
         Verb::Explain(arguments) => explain::run(cli, arguments, output),
-        Verb::Fleet(arguments) => fleet::run(cli, arguments, output),
+        Verb::Fleet { verb } => fleet::run(cli, verb.as_ref(), output),
         Verb::Init(arguments) => init::run(cli, arguments, output),
         Verb::Lint(arguments) => lint::run(cli, arguments, output),
         Verb::Man { out } => man::run(out.as_deref(), output),

@@ -1,8 +1,7 @@
 //! `gatewayctl mode`: which modes are in force, or a change of one, until the gateway is started again or for good.
 
-use super::args::{Cli, ModeArgs};
-use super::output::Output;
-use super::{VerbOutcome, VerbResult, control};
+use super::args::ModeArgs;
+use super::{Cli, Output, VerbResult};
 use crate::control::ModeReport;
 use crate::policy::{ModeInForce, ModeScope, ModeSource, Modes, Override, Scope, SiteModes};
 use std::io;
@@ -13,9 +12,8 @@ pub(super) fn run(cli: &Cli, arguments: &ModeArgs, output: &mut Output<'_>) -> V
     }
     let shows = arguments.mode.is_none() && !arguments.clear;
     let method = if shows { "GET" } else { "POST" };
-    let report: ModeReport = control::ask(&cli.control_socket()?, method, "/mode", arguments)?;
-    output.show(&report, if shows { print_in_force } else { print_change })?;
-    Ok(VerbOutcome::Fine)
+    let report: ModeReport = cli.ask(method, "/mode", arguments)?;
+    output.answer(&report, false, if shows { print_in_force } else { print_change })
 }
 
 fn print_change(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> {
@@ -24,9 +22,7 @@ fn print_change(report: &ModeReport, output: &mut Output<'_>) -> io::Result<()> 
         let notice = if site.mode == "enforce" { format!("; {}", site.notice) } else { String::new() };
         output.line(format!("{}: {}{notice}", site.site, site.mode))?;
     }
-    for set in &report.overrides {
-        output.line(override_line(set))?;
-    }
+    report.overrides.iter().try_for_each(|set| output.line(override_line(set)))?;
     report.warnings.iter().try_for_each(|warning| output.line(format!("warning: {warning}")))
 }
 
@@ -48,23 +44,22 @@ pub(super) fn modes_line(modes: &Modes) -> String {
     let told = alike.filter_map(|alike| {
         let first = alike.first()?;
         let names: Vec<String> = alike.iter().map(|one| kind_and_name(&one.whom).1).collect();
-        let whom = format!("{} {}", kind(first), names.join(", "));
-        Some(format!("{}: {}", whom.trim_end(), first.mode))
+        Some(format!("{}{}: {}", kind(first), names.join(", "), first.mode))
     });
     told.collect::<Vec<_>>().join("; ")
 }
 
 fn describe_whom(whom: &ModeScope) -> String {
     let (kind, name) = kind_and_name(whom);
-    format!("{kind} {name}").trim_end().to_owned()
+    format!("{kind}{name}")
 }
 
 fn kind_and_name(whom: &ModeScope) -> (&'static str, String) {
     match whom {
         ModeScope::Everybody => ("everybody", String::new()),
-        ModeScope::Crawler(name) => ("crawler", name.clone()),
-        ModeScope::Purpose(purpose) => ("purpose", purpose.to_string()),
-        ModeScope::Client(client) => ("clients of kind", client.to_string()),
+        ModeScope::Crawler(name) => ("crawler ", name.clone()),
+        ModeScope::Purpose(purpose) => ("purpose ", purpose.to_string()),
+        ModeScope::Client(client) => ("clients of kind ", client.to_string()),
         ModeScope::Others => ("all others", String::new()),
     }
 }
@@ -76,21 +71,16 @@ pub(super) fn mode_line(one: &ModeInForce) -> String {
 
 /// Why a mode is in force.
 fn describe_source(one: &ModeInForce) -> String {
-    match (one.because, &one.whom) {
-        (ModeSource::Fleet, _) => "published for the fleet".to_owned(),
-        (ModeSource::ByHand, _) => {
-            format!("set by hand, {}", describe_persistence(one.persists == Some(true)))
-        }
-        (ModeSource::Crawlers, ModeScope::Crawler(name)) => {
-            format!("by [crawlers.{name}] of the configuration")
-        }
-        (ModeSource::Purposes, ModeScope::Purpose(name)) => {
-            format!("by [purposes.{name}] of the configuration")
-        }
-        (ModeSource::Clients, _) => "by [clients] of the configuration".to_owned(),
-        (ModeSource::Site, _) => "by `mode` of the site".to_owned(),
-        (ModeSource::Global, _) => "by `mode` of all sites".to_owned(),
-        _ => "by default".to_owned(),
+    let (_, name) = kind_and_name(&one.whom);
+    match one.because {
+        ModeSource::Fleet => "published for the fleet".to_owned(),
+        ModeSource::ByHand => format!("set by hand, {}", describe_persistence(one.persists == Some(true))),
+        ModeSource::Crawlers => format!("by [crawlers.{name}] of the configuration"),
+        ModeSource::Purposes => format!("by [purposes.{name}] of the configuration"),
+        ModeSource::Clients => "by [clients] of the configuration".to_owned(),
+        ModeSource::Site => "by `mode` of the site".to_owned(),
+        ModeSource::Global => "by `mode` of all sites".to_owned(),
+        ModeSource::Default => "by default".to_owned(),
     }
 }
 

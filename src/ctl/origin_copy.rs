@@ -8,25 +8,24 @@ use crate::config::OriginUrl;
 use crate::policy::Site;
 use crate::robots::Severity;
 use std::time::Duration;
-use ureq::http::HeaderMap;
+use ureq::Body;
+use ureq::http::Response;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// As much as crawlers read (RFC 9309 §2.5), and some.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// What was answered to one question.
-pub(super) struct PublicAnswer {
-    pub(super) status: u16,
-    fields: HeaderMap,
-    /// What was sent, or why it cannot be had.
-    pub(super) body: Result<Vec<u8>, String>,
+/// What was answered to one question; what was sent is still to be read.
+pub(super) type PublicAnswer = Response<Body>;
+
+pub(super) fn field(answer: &PublicAnswer, name: &str) -> Option<String> {
+    Some(String::from_utf8_lossy(answer.headers().get(name)?.as_bytes()).into_owned())
 }
 
-impl PublicAnswer {
-    pub(super) fn field(&self, name: &str) -> Option<String> {
-        Some(String::from_utf8_lossy(self.fields.get(name)?.as_bytes()).into_owned())
-    }
+/// What was sent, or why it cannot be had.
+pub(super) fn body(answer: &mut PublicAnswer) -> Result<Vec<u8>, String> {
+    answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(|error| why(&error))
 }
 
 /// Asks the origin, and says what an operator should know of the answer.
@@ -56,7 +55,7 @@ pub(super) fn compare_compression(found: &mut FileFindings<'_>, site: &Site) {
     let is_compressed = |via: &[(&str, &str)]| {
         let fields = [&[("Accept-Encoding", "gzip")], via].concat();
         let answer = ask(&origin.to_string(), site.config.exact_host(), "/", &fields, false).ok()?;
-        Some(answer.field("content-encoding").is_some_and(|coding| coding != "identity"))
+        Some(field(&answer, "content-encoding").is_some_and(|coding| coding != "identity"))
     };
     if is_compressed(&[]) == Some(true) && is_compressed(&[("Via", "1.1 robots-gateway")]) == Some(false) {
         let message = format!(
@@ -76,9 +75,9 @@ fn askable(site: &Site) -> Option<&OriginUrl> {
 
 /// The robots.txt that the origin at this URL has for a host, if it has one; or why that is not known.
 pub(super) fn fetch(origin: &str, host: Option<&str>, follows: bool) -> Result<Option<Vec<u8>>, String> {
-    let answer = ask(origin, host, "/robots.txt", &[], follows)?;
-    match answer.status {
-        200 => answer.body.map(Some),
+    let mut answer = ask(origin, host, "/robots.txt", &[], follows)?;
+    match answer.status().as_u16() {
+        200 => body(&mut answer).map(Some),
         // What crawlers take for no file (RFC 9309 §2.3.1.3).
         status @ 400..500 if status != 429 => Ok(None),
         status => Err(format!("the answer is {status}")),
@@ -116,7 +115,5 @@ pub(super) fn ask(
     for (name, value) in host.map(|host| ("Host", host)).iter().chain(fields) {
         request = request.header(*name, *value);
     }
-    let (head, mut body) = request.call().map_err(|error| why(&error))?.into_parts();
-    let body = body.with_config().limit(MOST_BYTES).read_to_vec().map_err(|error| why(&error));
-    Ok(PublicAnswer { status: head.status.as_u16(), fields: head.headers, body })
+    request.call().map_err(|error| why(&error))
 }

@@ -1,8 +1,10 @@
 //! Standard output in the shape that was asked for.
 
 use super::args::Format;
-use super::style::Palette;
+use super::style::paint;
+use super::{VerbOutcome, VerbResult};
 use crate::record::{escaped_json, is_harmful};
+use anstream::adapter::strip_str;
 use anstyle::Style;
 use askama::Template;
 use askama::filters::Escaper;
@@ -13,18 +15,13 @@ use std::io::{self, Write};
 /// Writes answers; a reader that has seen enough (`| head`) is no error.
 pub(super) struct Output<'w> {
     format: Format,
-    palette: Palette,
+    is_coloured: bool,
     writer: io::BufWriter<Box<dyn Write + 'w>>,
 }
 
 impl<'w> Output<'w> {
-    pub(super) fn new(format: Format, palette: Palette, writer: impl Write + 'w) -> Self {
-        Self { format, palette, writer: io::BufWriter::new(Box::new(writer)) }
-    }
-
-    /// The colours that the reader can see.
-    pub(super) const fn palette(&self) -> Palette {
-        self.palette
+    pub(super) fn new(format: Format, is_coloured: bool, writer: impl Write + 'w) -> Self {
+        Self { format, is_coloured, writer: io::BufWriter::new(Box::new(writer)) }
     }
 
     pub(super) const fn is_json(&self) -> bool {
@@ -38,27 +35,30 @@ impl<'w> Output<'w> {
 
     /// The same in a colour.
     pub(super) fn painted_line(&mut self, style: Style, text: impl AsRef<str>) -> io::Result<()> {
-        self.ready_line(&self.palette.paint(style, text.as_ref()))
+        self.ready_line(&paint(style, text.as_ref()))
     }
 
-    /// A line that is harmless already, such as one with pieces that the palette painted.
+    /// A line that is harmless already, such as one with pieces that were painted.
     pub(super) fn ready_line(&mut self, text: &str) -> io::Result<()> {
         self.text(text)?;
         self.text("\n")
     }
 
-    /// A value as JSON where that is asked for, else as `text` tells it.
-    pub(super) fn show<T: Serialize>(
+    /// What a verb answers, as JSON where that is asked for, else as `text` tells it; and what that comes to.
+    pub(super) fn answer<T: Serialize>(
         &mut self,
         value: &T,
+        objects: bool,
         text: impl FnOnce(&T, &mut Self) -> io::Result<()>,
-    ) -> io::Result<()> {
-        if self.is_json() { self.json(value) } else { text(value, self) }
+    ) -> VerbResult {
+        let shown = if self.is_json() { self.json(value) } else { text(value, self) };
+        shown?;
+        Ok(VerbOutcome::objecting(objects))
     }
 
     /// A template, whose last line lacks its end.
     pub(super) fn render(&mut self, template: &impl Template) -> io::Result<()> {
-        self.ready_line(&template.render().map_err(io::Error::other)?)
+        self.ready_line(&template.render()?)
     }
 
     /// One JSON value on a line of its own.
@@ -67,9 +67,12 @@ impl<'w> Output<'w> {
         self.ready_line(&escaped_json(&text))
     }
 
-    /// Text that brings its own line ends.
+    /// Text that brings its own line ends, in the colours that its reader can see.
     pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
-        self.bytes(text.as_bytes())
+        if self.is_coloured {
+            return self.bytes(text.as_bytes());
+        }
+        unless_closed(write!(self.writer, "{}", strip_str(text)))
     }
 
     /// Writes what is still held back.
@@ -128,7 +131,7 @@ mod tests {
     fn json_means_the_same_and_holds_nothing_harmful() {
         let value = serde_json::json!({ "a\u{202e}": "\u{9b}31m \u{e0041} caf\u{e9}" });
         let mut shown = Vec::new();
-        let mut output = Output::new(Format::Json, Palette::plain(), &mut shown);
+        let mut output = Output::new(Format::Json, false, &mut shown);
         output.json(&value).and_then(|()| output.flush()).unwrap();
         drop(output);
         let shown = String::from_utf8(shown).unwrap();
@@ -154,7 +157,7 @@ mod tests {
             }
         }
         for room in [100, 3, 0] {
-            let mut output = Output::new(Format::Text, Palette::plain(), Pipe(room));
+            let mut output = Output::new(Format::Text, false, Pipe(room));
             output.line("an answer").and_then(|()| output.flush()).unwrap();
         }
     }

@@ -3,15 +3,13 @@
 //!
 //! Needs no running gateway; one that runs notices the files by itself.
 
-use super::args::Cli;
-use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
+use super::{Cli, Output, VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::mirror_folder;
 use crate::policy::{self, PublicationClient, PublishedFile, PublishedKind, Refreshed};
 use crate::record::format_span;
 use crate::report::amount;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, SystemTime};
 
 /// What became of one published file; field names are public API.
@@ -25,16 +23,10 @@ struct FetchedList {
     /// How much of what it holds lies there now, under the name of that; null where nothing does.
     #[serde(flatten)]
     held: BTreeMap<&'static str, Option<usize>>,
-    #[serde(skip)]
-    held_words: String,
     age_seconds: Option<u64>,
-}
-
-#[derive(Default, Serialize)]
-struct RefreshReport {
-    lists: Vec<FetchedList>,
-    directories: Vec<FetchedList>,
-    cards: Vec<FetchedList>,
+    /// The same for people.
+    #[serde(skip)]
+    line: String,
 }
 
 pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> VerbResult {
@@ -43,68 +35,60 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
     let mirror =
         mirror.map_err(|error| VerbFailure::with_hint(error, "write https://mirror.example/ranges/"))?;
     let publisher = PublicationClient::new(&config, mirror).map_err(VerbFailure)?;
+    let mut report = BTreeMap::from(["lists", "directories", "cards"].map(|kind| (kind, Vec::new())));
     // What is fetched first may name what is fetched later.
-    let (mut report, mut has_failed) = (RefreshReport::default(), false);
-    let (mut identifier, mut is_new) = (policy::recogniser(&config)?, false);
-    for step in 0..PublishedKind::STEPS {
-        if std::mem::take(&mut is_new) {
-            identifier = policy::recogniser(&config)?;
+    let (mut has_failed, mut asked) = (false, HashSet::new());
+    loop {
+        let mut next = PublishedFile::all(&config, policy::recogniser(&config)?.catalogue());
+        next.retain(|publication| asked.insert(publication.path.clone()));
+        if next.is_empty() {
+            break;
         }
-        let all = PublishedFile::all(&config, identifier.catalogue());
-        for publication in all.into_iter().filter(|publication| publication.kind.step() == step) {
+        for publication in next {
             let result = publisher.refresh(&publication, SystemTime::now());
-            let list = FetchedList::of(&publication, &result);
+            let (kind, list) = fetched(&publication, &result);
             // Together they may take a while.
             if !output.is_json() {
-                output.line(list.line())?;
+                output.line(&list.line)?;
                 output.flush()?;
             }
             has_failed |= result.is_err();
-            is_new |= result == Ok(Refreshed::Replaced);
-            match publication.kind {
-                PublishedKind::Card => report.cards.push(list),
-                PublishedKind::Keys => report.directories.push(list),
-                PublishedKind::Ranges | PublishedKind::Catalogue(_) => report.lists.push(list),
-            }
+            report.entry(kind).or_default().push(list);
         }
     }
     if output.is_json() {
         output.json(&report)?;
     }
-    Ok(if has_failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    Ok(VerbOutcome::objecting(has_failed))
 }
 
-impl FetchedList {
-    /// What is published, and what lies there now.
-    fn of(publication: &PublishedFile, result: &Result<Refreshed, String>) -> Self {
-        let (held, age) = publication.held(SystemTime::now());
-        let (name, one, many) = match publication.kind {
-            PublishedKind::Ranges => ("ranges", "range", "ranges"),
-            PublishedKind::Keys => ("keys", "key", "keys"),
-            PublishedKind::Card => ("card", "card", "cards"),
-            PublishedKind::Catalogue(_) => ("catalogue", "crawler", "crawlers"),
-        };
-        Self {
-            url: publication.url.to_string(),
-            path: publication.path.display().to_string(),
-            crawlers: publication.crawlers.iter().map(ToString::to_string).collect(),
-            result: result.as_ref().map_or("failed", Into::into),
-            error: result.as_ref().err().cloned(),
-            held: BTreeMap::from([(name, held)]),
-            held_words: held.map_or_else(|| format!("no {many}"), |held| amount(held as u64, one, many)),
-            age_seconds: age.map(|age| age.as_secs()),
-        }
-    }
-
-    fn line(&self) -> String {
-        let Self { url, result, held_words, .. } = self;
-        let age = self
-            .age_seconds
-            .map(|age| format!(", {} old", format_span(Duration::from_secs(age))))
-            .unwrap_or_default();
-        let error = self.error.as_ref().map(|error| format!("; {error}")).unwrap_or_default();
-        let whom = self.crawlers.join(", ");
-        let whom = if whom.is_empty() { whom } else { format!(" ({whom})") };
-        format!("{result:<9}  {url}: {held_words}{age}{whom}{error}")
-    }
+/// What is published, and what lies there now; before it the list that it belongs to.
+fn fetched(publication: &PublishedFile, result: &Result<Refreshed, String>) -> (&'static str, FetchedList) {
+    let (held, age) = publication.held(SystemTime::now());
+    let [kind, name, one, many] = match publication.kind {
+        PublishedKind::Ranges => ["lists", "ranges", "range", "ranges"],
+        PublishedKind::Keys => ["directories", "keys", "key", "keys"],
+        PublishedKind::Card => ["cards", "card", "card", "cards"],
+        PublishedKind::Catalogue(_) => ["lists", "catalogue", "crawler", "crawlers"],
+    };
+    let (url, age_seconds) = (publication.url.to_string(), age.map(|age| age.as_secs()));
+    let (whom, error) = (publication.crawlers.join(", "), result.as_ref().err().cloned());
+    let result = result.as_ref().map_or("failed", Into::into);
+    let told = [
+        held.map_or_else(|| format!("no {many}"), |held| amount(held as u64, one, many)),
+        age_seconds.map_or(String::new(), |age| format!(", {} old", format_span(Duration::from_secs(age)))),
+        if whom.is_empty() { whom } else { format!(" ({whom})") },
+        error.as_ref().map_or(String::new(), |error| format!("; {error}")),
+    ];
+    let list = FetchedList {
+        line: format!("{result:<9}  {url}: {}", told.concat()),
+        url,
+        path: publication.path.display().to_string(),
+        crawlers: publication.crawlers.iter().map(ToString::to_string).collect(),
+        result,
+        error,
+        held: BTreeMap::from([(name, held)]),
+        age_seconds,
+    };
+    (kind, list)
 }

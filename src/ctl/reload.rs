@@ -1,33 +1,28 @@
 //! `gatewayctl reload`: waits, and says what changed or why nothing did.
 
-use super::args::{Cli, ReloadArgs};
-use super::output::Output;
-use super::{VerbOutcome, VerbResult, control};
+use super::args::ReloadArgs;
+use super::{Cli, Output, VerbResult};
 use crate::policy::{ReloadReport, ReloadResult};
+use crate::report::amount;
 use std::io;
 
 pub(super) fn run(cli: &Cli, arguments: &ReloadArgs, output: &mut Output<'_>) -> VerbResult {
-    let report: ReloadReport = control::ask(&cli.control_socket()?, "POST", "/reload", arguments)?;
-    output.show(&report, print)?;
-    let is_refused = report.result == ReloadResult::Refused;
-    Ok(if is_refused { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    let report: ReloadReport = cli.ask("POST", "/reload", arguments)?;
+    output.answer(&report, report.result == ReloadResult::Refused, print)
 }
 
 fn print(report: &ReloadReport, output: &mut Output<'_>) -> io::Result<()> {
     output.line(report.result.to_string())?;
     for change in &report.sites {
-        let version = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
-        let (old, new) = (version(&change.old_version), version(&change.new_version));
-        let (site, notice) = (&change.site, &change.notice);
-        if old == new {
-            output.line(format!("{site}: {new}, unchanged; {notice}"))?;
+        let [old, new] =
+            [&change.old_version, &change.new_version].map(|version| version.as_deref().unwrap_or("-"));
+        let added = amount(change.added as u64, "rule", "rules");
+        let what = if old == new {
+            format!("{new}, unchanged")
         } else {
-            let rules = if change.added == 1 { "rule" } else { "rules" };
-            let (added, removed) = (change.added, change.removed);
-            output.line(format!(
-                "{site}: {old} -> {new}, {added} {rules} added, {removed} removed; {notice}"
-            ))?;
-        }
+            format!("{old} -> {new}, {added} added, {} removed", change.removed)
+        };
+        output.line(format!("{}: {what}; {}", change.site, change.notice))?;
         change.warnings.iter().try_for_each(|warning| output.line(format!("  warning: {warning}")))?;
     }
     if !report.config.is_empty() {

@@ -15,9 +15,9 @@ pub(super) use moment::moment;
 pub(super) use shares::{PurposeShare, share_of};
 pub(super) use table::as_table;
 
-use super::args::{Cli, Format, ReportArgs};
-use super::output::{Output, escape_harmful};
-use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
+use super::args::ReportArgs;
+use super::output::escape_harmful;
+use super::{Cli, Format, Output, VerbFailure, VerbOutcome, VerbResult, which_config};
 use crate::config::catalogue;
 use crate::fleet::counts;
 use crate::identify::Catalogue;
@@ -85,12 +85,8 @@ pub(super) fn run(cli: &Cli, arguments: &ReportArgs, output: &mut Output<'_>) ->
     match cli.format {
         Format::Json => output.json(&report)?,
         Format::Csv => as_csv(&report, output)?,
-        Format::Text | Format::Sarif | Format::Github => {
-            as_table(&report, arguments.top, in_full, output)?;
-        }
-        Format::Html => {
-            output.ready_line(&html::page(&question, &report, &[], &html::Frame::default())?)?;
-        }
+        Format::Html => output.ready_line(&html::page(&question, &report, &[], &html::Frame::default())?)?,
+        Format::Text | Format::Sarif | Format::Github => as_table(&report, arguments.top, in_full, output)?,
     }
     Ok(VerbOutcome::Fine)
 }
@@ -148,16 +144,11 @@ pub(super) const fn default_top(format: Format) -> usize {
 }
 
 fn open(folders: &[PathBuf]) -> Result<Vec<StoreReader>, VerbFailure> {
+    // A store that is named twice would count twice.
     let mut seen = BTreeSet::new();
-    let mut stores = Vec::new();
-    for folder in folders {
-        // A store that is named twice would count twice.
-        let place = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
-        if seen.insert(place) {
-            stores.push(open_store(folder.join(STORE_FILE))?);
-        }
-    }
-    Ok(stores)
+    let place = |folder: &PathBuf| std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+    let once = folders.iter().filter(|folder| seen.insert(place(folder)));
+    once.map(|folder| open_store(folder.join(STORE_FILE))).collect()
 }
 
 pub(super) fn open_store(path: PathBuf) -> Result<StoreReader, VerbFailure> {

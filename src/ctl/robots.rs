@@ -2,28 +2,28 @@
 //!
 //! A running gateway is asked; without one it is what the configuration makes of its files.
 
-use super::args::{Cli, RobotsArgs, RobotsVerb};
-use super::control;
-use super::output::Output;
-use super::{VerbFailure, VerbOutcome, VerbResult, which_config};
+use super::args::{RobotsArgs, RobotsVerb};
+use super::{Cli, Output, VerbFailure, VerbResult, which_config};
 use crate::policy::{self, FetchReport, ServedLine, ServedRobots};
 use crate::request::host;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::time::SystemTime;
 
 pub(super) fn run(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> VerbResult {
     if let Some(RobotsVerb::Refresh) = arguments.verb {
         return refresh(cli, arguments, output);
     }
-    let served = ask_daemon(cli, arguments).unwrap_or_else(|| load_configured(cli, arguments))?;
-    output.show(&served, print)?;
-    Ok(VerbOutcome::Fine)
+    // A socket that a killed gateway left behind answers nothing.
+    let runs = cli.control_socket().is_ok_and(|socket| UnixStream::connect(socket).is_ok());
+    let served = if runs { cli.ask("GET", "/robots", arguments)? } else { configured(cli, arguments)? };
+    output.answer(&served, false, print)
 }
 
 fn refresh(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> VerbResult {
-    let fetched: Vec<FetchReport> =
-        control::ask(&cli.control_socket()?, "POST", "/robots/refresh", arguments)?;
-    output.show(&fetched, |fetched, output| {
+    let fetched: Vec<FetchReport> = cli.ask("POST", "/robots/refresh", arguments)?;
+    let has_failed = fetched.iter().any(|fetched| fetched.result == "failed");
+    output.answer(&fetched, has_failed, |fetched, output| {
         if fetched.is_empty() {
             return output.line("no site takes its robots.txt from its origin");
         }
@@ -32,23 +32,13 @@ fn refresh(cli: &Cli, arguments: &RobotsArgs, output: &mut Output<'_>) -> VerbRe
             let error = error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
             output.line(format!("{site}: {result}, {version}{error}"))
         })
-    })?;
-    let has_failed = fetched.iter().any(|fetched| fetched.result == "failed");
-    Ok(if has_failed { VerbOutcome::Objection } else { VerbOutcome::Fine })
+    })
 }
 
-/// What a running gateway answers; `None` where none is running.
-fn ask_daemon(cli: &Cli, arguments: &RobotsArgs) -> Option<Result<ServedRobots, VerbFailure>> {
-    let socket = cli.control_socket().ok().filter(|socket| socket.exists())?;
-    // A socket that a killed gateway left behind answers nothing.
-    std::os::unix::net::UnixStream::connect(&socket).ok()?;
-    Some(control::ask(&socket, "GET", "/robots", arguments))
-}
-
-fn load_configured(cli: &Cli, arguments: &RobotsArgs) -> Result<ServedRobots, VerbFailure> {
-    let path = cli.needed_config_file()?;
-    let policy =
-        which_config::load(cli, Some(path)).and_then(|config| policy::trial(config, SystemTime::now()))?;
+/// What would be served by the configuration.
+fn configured(cli: &Cli, arguments: &RobotsArgs) -> Result<ServedRobots, VerbFailure> {
+    let config = which_config::load(cli, Some(cli.needed_config_file()?))?;
+    let policy = policy::trial(config, SystemTime::now())?;
     let host = arguments.site.as_deref().map(host::normalise);
     let site = policy.asked_site(host.as_deref()).map_err(|error| {
         VerbFailure::with_hint(error, "`gatewayctl robots --site HOST` names a site by one of its hosts")

@@ -1,11 +1,8 @@
 //! `gatewayctl status`: what a running gateway is doing, for a tired person or a program.
 
-use super::args::Cli;
-use super::output::Output;
-use super::style::Palette;
-use super::{VerbOutcome, VerbResult, mode, status, style};
+use super::{Cli, Output, VerbResult, mode, status, style};
 use crate::control::{OriginStatus, RobotsTxtSeen, SiteStatus, StatusReport};
-use crate::record::{ConnectionEvent, UnknownHost, format_span, stand_in_advice};
+use crate::record::{ConnectionEvent, format_span, stand_in_advice};
 use crate::report::{self, amount, grouped};
 use askama::Template;
 use std::borrow::Cow;
@@ -14,8 +11,7 @@ use std::io;
 use std::time::Duration;
 
 pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
-    output.show(&cli.status()?, print)?;
-    Ok(VerbOutcome::Fine)
+    output.answer(&cli.status()?, false, print)
 }
 
 /// What is wrong comes first, then what is to be known of every site, then what happened since the start.
@@ -23,40 +19,21 @@ pub(super) fn run(cli: &Cli, output: &mut Output<'_>) -> VerbResult {
 #[template(path = "status.txt", config = "src/ctl/askama.toml")]
 struct StatusText<'s> {
     status: &'s StatusReport,
-    palette: Palette,
     troubles: Vec<String>,
-    /// Connections and requests that came to nothing: they leave no other trace.
-    away: Vec<String>,
-    /// Hosts that are no site's, those that are asked for most: often a name of the site that was forgotten.
-    hosts: &'s [UnknownHost],
-    more_hosts: usize,
 }
 
-/// How many unknown hosts are shown.
+/// How many hosts that are no site's are shown, those that are asked for most: often a name of the site that was forgotten.
 const HOSTS: usize = 5;
 
-impl<'s> StatusText<'s> {
-    fn new(status: &'s StatusReport, palette: Palette) -> Self {
-        let unknown = &status.unknown_hosts;
-        let (hosts, rest) = unknown.split_at_checked(HOSTS).unwrap_or((unknown, &[]));
-        let totals = [(status.totals.malformed, "malformed"), (status.totals.no_site, "for no site's host")];
-        let away = AWAY.map(|(event, what)| (status.connections.of(event), what));
-        let away = totals.into_iter().chain(away).filter(|(count, _)| *count > 0);
-        let away = away.map(|(count, what)| format!("{count} {what}")).collect();
-        Self { status, palette, troubles: troubles(status), away, hosts, more_hosts: rest.len() }
-    }
-
-    fn summary(&self) -> String {
-        match self.troubles.len() {
-            0 => self.palette.paint(style::GOOD, "all is well"),
-            1 => self.palette.paint(style::ERROR, "1 thing is wrong"),
-            count => self.palette.paint(style::ERROR, &format!("{count} things are wrong")),
-        }
-    }
+fn print(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
+    output.render(&StatusText { status, troubles: troubles(status) })
 }
 
-fn print(status: &StatusReport, output: &mut Output<'_>) -> io::Result<()> {
-    output.render(&StatusText::new(status, output.palette()))
+fn summary(troubles: &[String]) -> String {
+    if troubles.is_empty() {
+        return style::paint(style::GOOD, "all is well");
+    }
+    style::paint(style::ERROR, &amount(troubles.len() as u64, "thing is wrong", "things are wrong"))
 }
 
 /// Everything that an operator who is called at night should know first.
@@ -91,24 +68,23 @@ fn troubles(status: &StatusReport) -> Vec<String> {
         (store.counts_removed, "requests were removed from the store, which is at its size cap"),
         (status.totals.faults, "requests were forwarded unjudged after a fault; please report it"),
     ];
-    let lost = counts.iter().filter(|(count, _)| *count > 0);
-    troubles.extend(lost.map(|(count, what)| format!("{count} {what}")));
+    troubles.extend(met(counts));
     troubles
+}
+
+/// Counts that are not zero, each with what it is of.
+fn met<'w>(counts: impl IntoIterator<Item = (u64, &'w str)>) -> Vec<String> {
+    let met = counts.into_iter().filter(|(count, _)| *count > 0);
+    met.map(|(count, what)| format!("{count} {what}")).collect()
 }
 
 /// What keeps sites from following their files; what keeps several is told once.
 fn site_troubles(sites: &[SiteStatus]) -> Vec<String> {
-    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut found: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (site, error) in sites.iter().filter_map(|site| Some((site, site.error.as_ref()?))) {
-        let what = match &*site.source {
-            "origin" => "the origin's robots.txt",
-            _ => "the file on disk is not in force",
-        };
-        let error = format!("{what}: {error}");
-        match found.iter_mut().find(|(known, _)| *known == error) {
-            Some((_, names)) => names.push(&site.site),
-            None => found.push((error, vec![&site.site])),
-        }
+        let is_origins = site.source == "origin";
+        let what = if is_origins { "the origin's robots.txt" } else { "the file on disk is not in force" };
+        found.entry(format!("{what}: {error}")).or_default().push(&site.site);
     }
     found.into_iter().map(|(error, names)| format!("{}: {error}", names.join(", "))).collect()
 }
@@ -143,8 +119,7 @@ fn totals(status: &StatusReport) -> String {
 }
 
 fn counts(counts: &BTreeMap<Cow<'_, str>, u64>, if_none: &str) -> String {
-    let counts = counts.iter().filter(|(_, count)| **count > 0);
-    let counts: Vec<String> = counts.map(|(what, count)| format!("{count} {what}")).collect();
+    let counts = met(counts.iter().map(|(what, count)| (*count, &**what)));
     if counts.is_empty() { if_none.to_owned() } else { counts.join(", ") }
 }
 
@@ -159,6 +134,12 @@ fn when_seen(seen: &RobotsTxtSeen) -> String {
         Some(ago) => format!("one {} ago", span(ago)),
         None => "none within 24 h, so no violation is counted and nothing is refused there".to_owned(),
     }
+}
+
+/// Connections and requests that came to nothing: they leave no other trace.
+fn away(status: &StatusReport) -> Vec<String> {
+    let totals = [(status.totals.malformed, "malformed"), (status.totals.no_site, "for no site's host")];
+    met(totals.into_iter().chain(AWAY.map(|(event, what)| (status.connections.of(event), what))))
 }
 
 /// Why connections end before their time, for people.
@@ -195,7 +176,7 @@ mod tests {
 
     fn shown(status: Value) -> String {
         let mut shown = Vec::new();
-        let mut output = Output::new(Format::Text, Palette::plain(), &mut shown);
+        let mut output = Output::new(Format::Text, false, &mut shown);
         print(&read(status), &mut output).unwrap();
         output.flush().unwrap();
         drop(output);

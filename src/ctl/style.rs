@@ -18,30 +18,16 @@ pub(super) const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// A heading.
 pub(super) const STRONG: Style = Style::new().bold();
 
-/// Whether there are colours.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Palette {
-    is_coloured: bool,
+/// Whether standard output is to have colours.
+pub(super) fn is_wanted() -> bool {
+    let is_welcome = anstyle_query::clicolor().unwrap_or_else(anstyle_query::term_supports_color);
+    let is_seen = anstyle_query::clicolor_force() || (io::stdout().is_terminal() && is_welcome);
+    is_seen && !anstyle_query::no_color()
 }
 
-impl Palette {
-    /// Colours if standard output is to have them.
-    pub(super) fn of_stdout() -> Self {
-        let is_wanted = anstyle_query::clicolor().unwrap_or_else(anstyle_query::term_supports_color);
-        let shows = anstyle_query::clicolor_force() || (io::stdout().is_terminal() && is_wanted);
-        Self { is_coloured: shows && !anstyle_query::no_color() }
-    }
-
-    /// No colours.
-    pub(super) const fn plain() -> Self {
-        Self { is_coloured: false }
-    }
-
-    /// `text`, made harmless, in its colour.
-    pub(super) fn paint(self, style: Style, text: &str) -> String {
-        let text = escape_harmful(text);
-        if self.is_coloured && !text.is_empty() { format!("{style}{text}{style:#}") } else { text }
-    }
+/// `text`, made harmless, in its colour. It loses that where `output` shows none.
+pub(super) fn paint(style: Style, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{style}{}{style:#}", escape_harmful(text)) }
 }
 
 #[cfg(test)]
@@ -50,9 +36,9 @@ mod tests {
 
     #[test]
     fn without_colours_text_is_itself() {
-        assert_eq!(Palette::plain().paint(ERROR, "error"), "error");
-        let painted = Palette { is_coloured: true }.paint(ERROR, "error\u{7}");
+        let painted = paint(ERROR, "error\u{7}");
         assert!(painted.starts_with("\u{1b}[") && painted.ends_with("error\\u{7}\u{1b}[0m"), "{painted:?}");
-        assert_eq!(Palette { is_coloured: true }.paint(ERROR, ""), "");
+        assert_eq!(anstream::adapter::strip_str(&painted).to_string(), "error\\u{7}");
+        assert_eq!((paint(ERROR, ""), paint(Style::new(), "x")), (String::new(), "x".to_owned()));
     }
 }

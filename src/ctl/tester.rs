@@ -1,11 +1,10 @@
 //! What an operator tries on the page of a running gateway: a request as `explain` takes it, and a robots.txt as `lint` does.
 
-use super::explain::{explain, facts, invalid_target};
+use super::explain::{explain, facts};
 use super::which_config::TrialPolicy;
 use super::{lint, logs};
 use crate::ctl::args::Format;
 use crate::ctl::output::Output;
-use crate::ctl::style::Palette;
 use crate::policy::{Policy, RobotsFile};
 use crate::request::{RequestFacts, host};
 use askama::Template as _;
@@ -31,23 +30,11 @@ pub struct TesterInput {
     pub robots: String,
 }
 
-/// What comes of it, as the tool writes it.
-#[derive(Clone, Debug, Default)]
-pub struct TrialAnswer {
-    /// What `explain` says, or why it says nothing; `None` where no request was given.
-    pub explained: Option<Result<String, String>>,
-    /// What `lint` says of the robots.txt that was given.
-    pub findings: Option<String>,
-}
-
 impl TesterInput {
-    /// Tries it under `policy`.
-    pub fn answer(&self, policy: &Policy) -> TrialAnswer {
+    /// What `explain` says under `policy`, or why it says nothing; `None` where no request is given.
+    pub fn explanation(&self, policy: &Policy) -> Option<String> {
         let has_request = !self.target.is_empty() || !self.user_agent.is_empty() || !self.line.is_empty();
-        TrialAnswer {
-            explained: has_request.then(|| self.explained(policy)),
-            findings: (!self.robots.is_empty()).then(|| self.findings()),
-        }
+        has_request.then(|| self.explained(policy).unwrap_or_else(|why| why))
     }
 
     fn explained(&self, policy: &Policy) -> Result<String, String> {
@@ -66,7 +53,7 @@ impl TesterInput {
         let target = if self.target.is_empty() { "/" } else { &self.target };
         let facts = match &entry {
             Some(entry) => entry.facts().ok_or("the request of that line names no path")?,
-            None => facts("", target.as_bytes(), agent, address).ok_or_else(|| invalid_target(target))?,
+            None => facts("", target.as_bytes(), agent, address)?,
         };
         let named = if self.host.is_empty() { facts.host.clone() } else { host::normalise(self.host.trim()) };
         let site = if named.is_empty() { policy.sites().first() } else { policy.site(&named) };
@@ -85,13 +72,17 @@ impl TesterInput {
         self.robots.replace("\r\n", "\n")
     }
 
-    fn findings(&self) -> String {
+    /// What `lint` says of the robots.txt, where one is given.
+    pub fn findings(&self) -> Option<String> {
+        if self.robots.is_empty() {
+            return None;
+        }
         let file = RobotsFile::of(Path::new("robots.txt"), self.robots().into_bytes());
         let mut text = Vec::new();
-        let mut output = Output::new(Format::Text, Palette::plain(), &mut text);
+        let mut output = Output::new(Format::Text, false, &mut text);
         // Writing to memory cannot fail.
         let _ = lint::print_all(&file, &lint::findings(&file), &mut output).and_then(|()| output.flush());
         drop(output);
-        String::from_utf8_lossy(&text).into_owned()
+        Some(String::from_utf8_lossy(&text).into_owned())
     }
 }

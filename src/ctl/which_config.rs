@@ -1,11 +1,11 @@
 //! Which configuration, gateway and store a verb works on, and what it judges by without a gateway.
 
-use super::args::{Cli, ExplainArgs};
-use super::{VerbFailure, control};
+use super::args::ExplainArgs;
+use super::{Cli, VerbFailure};
 use crate::config::{Arguments, Config, ConfigErrors, RobotsConfig, defaults};
 use crate::control::StatusReport;
 use crate::identify::Purpose;
-use crate::policy::{self, NoSite, Policy, RobotsFile, Site, Unfit};
+use crate::policy::{self, NoSite, Policy, RobotsFile, Site};
 use crate::record::STORE_FILE;
 use crate::request::host;
 use crate::robots::ParseLimits;
@@ -33,14 +33,14 @@ impl Cli {
     /// The control socket: as named, as configured, or where it is by default. A configuration with a
     /// fault in it still says where: that is when an operator needs to ask.
     pub(super) fn control_socket(&self) -> Result<PathBuf, VerbFailure> {
-        if let Some(socket) = &self.control {
-            return Ok(socket.clone());
-        }
         let hint = "--control SOCKET names the socket without a configuration";
-        let Some(path) = self.config_file() else {
-            return defaults::control().ok_or_else(|| VerbFailure::with_hint(defaults::NO_HOME, hint));
-        };
-        Config::control_of(&path).map_err(|errors| VerbFailure::with_hint(errors, hint))
+        match (&self.control, self.config_file()) {
+            (Some(socket), _) => Ok(socket.clone()),
+            (_, Some(path)) => {
+                Config::control_of(&path).map_err(|errors| VerbFailure::with_hint(errors, hint))
+            }
+            _ => defaults::control().ok_or_else(|| VerbFailure::with_hint(defaults::NO_HOME, hint)),
+        }
     }
 
     /// The store of the state folder that was named first, or of the configured one.
@@ -54,7 +54,7 @@ impl Cli {
 
     /// What a running gateway says of itself.
     pub(super) fn status(&self) -> Result<StatusReport, VerbFailure> {
-        control::ask(&self.control_socket()?, "GET", "/status", &())
+        self.ask("GET", "/status", &())
     }
 }
 
@@ -108,9 +108,9 @@ impl TrialPolicy {
         let site = match robots {
             Some(path) => {
                 let robots = RobotsConfig { block: block.to_vec(), ..RobotsConfig::none() };
-                let unfit = |unfit: Unfit| VerbFailure::at(path, unfit);
-                let file = RobotsFile::named(path).map_err(unfit)?;
-                site.composed_of(&policy, Some(file), &robots).map_err(unfit)?
+                let file = RobotsFile::named(path);
+                let composed = file.and_then(|file| site.composed_of(&policy, Some(file), &robots));
+                composed.map_err(|unfit| VerbFailure::at(path, unfit))?
             }
             None => (**site).clone(),
         };
@@ -120,7 +120,7 @@ impl TrialPolicy {
 
     /// The site judging by other rules.
     pub(super) fn judging_by(&self, robots: &[u8]) -> Site {
-        self.site.judging_by(robots, &ParseLimits { max_bytes: self.policy.config.robots_max_size })
+        self.site.judging_by(robots, &ParseLimits { max_bytes: *self.policy.config.robots_max_size })
     }
 }
 

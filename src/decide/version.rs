@@ -141,12 +141,6 @@ impl RobotsVersion {
     pub fn chosen_for(&self, identity: &Identity) -> &str {
         self.group_told(identity).map_or(NO_GROUP, |group| group.matched())
     }
-
-    /// The same version for a catalogue that has changed.
-    pub fn renewed(&self) -> Arc<Self> {
-        let tokens = OperatorTokens::new(self.robots.written_tokens());
-        Arc::new(Self { tokens, robots: Arc::clone(&self.robots), ..*self })
-    }
 }
 
 #[cfg(test)]

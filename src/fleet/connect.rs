@@ -110,9 +110,10 @@ fn is_here(host: &Host) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::DurationValue;
 
     fn config(database: &str) -> FleetConfig {
-        let lease = Duration::from_secs(300);
+        let lease = DurationValue(Duration::from_secs(300));
         let (name, database) = ("a".to_owned(), database.to_owned());
         FleetConfig {
             database,

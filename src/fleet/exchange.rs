@@ -237,7 +237,7 @@ impl FleetTask {
 
     /// Nobody is accused until the others are known again.
     fn doubt(&mut self) {
-        self.shared.gateway.standing.leave();
+        self.shared.gateway.standing.join();
         self.joined = Some(Instant::now());
     }
 
@@ -296,7 +296,7 @@ impl FleetTask {
     /// How far this gateway may go after an answer.
     fn stand(&mut self, answer: &BeatAnswer, is_said: bool, asked: Duration) {
         let gateway = Arc::clone(&self.shared.gateway);
-        let (standing, settle) = (&gateway.standing, self.shared.config.settle);
+        let (standing, settle) = (&gateway.standing, *self.shared.config.settle);
         let is_settled = self.joined.is_none_or(|joined| joined.elapsed() >= settle);
         let joins = standing.doubt() == Some(FleetDoubt::Joining);
         if !joins || is_said && is_settled {

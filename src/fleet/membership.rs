@@ -72,7 +72,7 @@ impl Fleet {
         gateway: &Arc<Reloader>,
         recorder: &Arc<Recorder>,
     ) -> io::Result<Self> {
-        gateway.standing.begin();
+        gateway.standing.join();
         let status = FleetStatus { name: fleet.name.clone(), ..FleetStatus::default() };
         let shared = Arc::new(FleetShared {
             config: fleet.clone(),

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// # Errors
 /// When the database does not answer soon.
 pub fn published(config: &FleetConfig, is_to_be_accepted: bool) -> Result<Option<(i64, String)>, FleetError> {
-    let key = config.publisher_key.as_ref().filter(|_| is_to_be_accepted);
+    let key = config.publisher_key.as_deref().filter(|_| is_to_be_accepted);
     super::now(async {
         let asked = async { last(&connect_to_schema(config).await?).await };
         let silent = |_| FleetError::Silent(PATIENCE);
@@ -48,7 +48,7 @@ pub fn publish(
     change: impl FnOnce(Option<&str>, i64) -> Result<String, String>,
 ) -> Result<i64, FleetError> {
     if let Some(expected) = &config.publisher_key
-        && key.is_none_or(|key| key.public() != expected)
+        && key.is_none_or(|key| key.public() != **expected)
     {
         return Err(FleetError::Local(
             "members take only what is signed by the key that belongs to `publisher_key`: name it with --key FILE".to_owned(),

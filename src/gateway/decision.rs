@@ -16,7 +16,7 @@ use crate::decide::{PaceExcess, PaceLimit, Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Mode, Refusal};
 use crate::http::{Body, Response};
 use crate::identify::{Identity, Proof, ProofMethod};
-use crate::policy::{Claim, JudgedRequest, Policy, ReplyKey, SetAction, Site, judge};
+use crate::policy::{Claim, JudgedClient, JudgedRequest, Policy, ReplyKey, SetAction, Site};
 use crate::record::{CompleteRead, ConnectionEvent, Event, EventKind, Occurrence, ReaderId, RequestClass};
 use crate::request::RequestFacts;
 use crate::request::address::is_near;
@@ -59,7 +59,7 @@ impl Gateway {
     #[must_use]
     pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
         context.request_id = RequestId::of(incoming, &context.policy.config);
-        let most = context.policy.config.limits.body_size.unwrap_or(u64::MAX);
+        let most = context.policy.config.limits.body_size.map_or(u64::MAX, |most| *most);
         if matches!(incoming.head.body, Body::Length(length) if length > most) {
             self.connections.count(ConnectionEvent::BodyTooLarge);
             return Decision::Answer(Response::page(413, BODY_TOO_LARGE));
@@ -227,7 +227,9 @@ impl Gateway {
         };
         let is_new = input.decided_for != DecidedFor::RefusalPage;
         let signature = signer((&self.prover, policy), incoming.head, facts, is_new, now);
-        judge(policy, site, rules, facts, target, signature.as_ref(), proof, reads, policy.clock.at(uptime))
+        let (signature, now) = (signature.as_ref(), policy.clock.at(uptime));
+        let recognised = site.recognise(policy, facts.user_agent.as_deref());
+        JudgedClient { policy, site, rules, facts, target, signature, recognised, now }.judge(proof, reads)
     }
 
     /// Counts what a judgement came to; the event that is to be told when its request is over.
@@ -272,7 +274,7 @@ fn concluded(
     let answer = match (judged.action, too_fast, judged.set.map(|set| &**set)) {
         (Action::Forward | Action::Divert, ..) => return Decision::Forward,
         (_, Some(too_fast), _) => pace::refusal(input, judged, too_fast),
-        (_, None, Some(SetAction::Answer(_, answer))) => answer.clone(),
+        (_, None, Some(SetAction { answer: Some(answer), .. })) => answer.clone(),
         (_, None, _) => refusal(input, judged),
     };
     Decision::Answer(answer)
@@ -288,7 +290,7 @@ fn unjudged(
     if !RequestTarget::new(&facts.target, site.config.path_parameters).may_be_robots_txt() {
         return Decision::Forward;
     }
-    let serve = || robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
+    let serve = || robots_txt::serve(site, rules, *policy.config.robots_max_age, incoming.head);
     robots_txt::aside(incoming.head, site).unwrap_or_else(|| Decision::Answer(serve().0))
 }
 
@@ -312,7 +314,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
     if let Some(decision) = robots_txt::aside(incoming.head, site) {
         return decision;
     }
-    let (answer, is_read) = robots_txt::serve(site, rules, policy.config.robots_max_age, incoming.head);
+    let (answer, is_read) = robots_txt::serve(site, rules, *policy.config.robots_max_age, incoming.head);
     let read = site.version().filter(|_| is_read && judged.identity.client.is_judged());
     let read = read.map(|version| {
         Box::new(CompleteRead {

@@ -5,7 +5,7 @@
 use super::request::RequestContext;
 use super::{Incoming, facts};
 use crate::config::Config;
-use crate::http::claims::{self, FieldClaim, FieldPattern};
+use crate::http::claims::{self, FieldClaim};
 use crate::http::head::is_hop_by_hop;
 use crate::http::{HttpVersion, RequestHead, Response};
 use crate::policy::Upstream;
@@ -134,13 +134,12 @@ impl<'a> FieldRules<'a> {
 
     /// Whether a field makes no claim, or one that is believed.
     fn may_pass(&self, name: &[u8]) -> bool {
-        let are_for = |patterns: &[FieldPattern]| patterns.iter().any(|pattern| pattern.is_for(name));
-        if are_for(&self.config.remove_fields) {
+        if self.config.remove_fields.iter().any(|pattern| pattern.is_for(name)) {
             return self.is_believed(name);
         }
         match claims::claim(name) {
             None => true,
-            Some(_) if are_for(&self.config.keep_fields) => true,
+            Some(_) if self.config.keep_fields.iter().any(|pattern| pattern.is_for(name)) => true,
             Some(FieldClaim::OfProxy) => self.is_believed(name),
             Some(FieldClaim::Detour) => false,
         }

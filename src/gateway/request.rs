@@ -77,7 +77,7 @@ impl RequestContext {
     /// The servers that it is for.
     #[must_use]
     pub fn origin(&self) -> Option<&Upstreams> {
-        let diverted = self.diverted.as_deref().and_then(SetAction::servers);
+        let diverted = self.diverted.as_deref().and_then(|set| set.servers.as_ref());
         diverted.or_else(|| self.site().map(|site| &site.origin))
     }
 }

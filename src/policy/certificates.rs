@@ -6,12 +6,12 @@
 use super::expiry::Validity;
 use super::hosts::HostTable;
 use crate::config::{CertificateConfig, ConfigError, ConfigErrors, HostPattern, MOST_BYTES, reading};
+use rustls::Error;
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,20 +24,14 @@ pub struct Certificates {
 }
 
 /// A certificate that is shown.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ShownCertificate {
     /// The files it came from, and the hosts it is for.
     pub config: CertificateConfig,
+    // What stands in a key, rustls writes nowhere.
     key: Arc<CertifiedKey>,
     /// Until when it holds, where that can be read.
     pub validity: Option<Validity>,
-}
-
-impl fmt::Debug for ShownCertificate {
-    /// Keys are nobody's business.
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.config.certificate.fmt(out)
-    }
 }
 
 impl Certificates {
@@ -51,11 +45,7 @@ impl Certificates {
         for config in configs {
             let kept = former.and_then(|former| former.shown.iter().find(|pair| pair.config == *config));
             match (read(config), kept) {
-                (Ok(key), Some(kept)) if kept.key.cert == key.cert => pairs.push(kept.clone()),
-                (Ok(key), _) => {
-                    let validity = Validity::of(&key.cert);
-                    pairs.push(ShownCertificate { config: config.clone(), validity, key: Arc::new(key) });
-                }
+                (Ok(pair), _) => pairs.push(pair),
                 (Err(error), Some(kept)) => {
                     pairs.push(kept.clone());
                     unfit.push(error.with_hint("the former certificate is shown until this is mended"));
@@ -76,13 +66,9 @@ impl Certificates {
     /// What to show to a client that asks for `host`: the certificate configured for it, else one that
     /// names it, else the first.
     pub fn of(&self, host: Option<&str>) -> Option<Arc<CertifiedKey>> {
-        let chosen = host.and_then(|host| self.configured_for(host).or_else(|| self.naming(host)));
+        let configured = |host: &str| self.shown.get(self.hosts.find(host)?);
+        let chosen = host.and_then(|host| configured(host).or_else(|| self.naming(host)));
         chosen.or_else(|| self.shown.first()).map(|pair| Arc::clone(&pair.key))
-    }
-
-    fn configured_for(&self, host: &str) -> Option<&ShownCertificate> {
-        // A pair without hosts is the table's default, and comes last here.
-        self.shown.get(self.hosts.find(host)?).filter(|pair| !pair.config.hosts.is_empty())
     }
 
     fn naming(&self, host: &str) -> Option<&ShownCertificate> {
@@ -95,8 +81,7 @@ impl Certificates {
 
     /// Whether both show the same.
     pub(super) fn is_as(&self, other: &Self) -> bool {
-        let same = |(one, other): (&ShownCertificate, &ShownCertificate)| Arc::ptr_eq(&one.key, &other.key);
-        self.shown.len() == other.shown.len() && self.shown.iter().zip(&other.shown).all(same)
+        self.shown.iter().map(|pair| &pair.key.cert).eq(other.shown.iter().map(|pair| &pair.key.cert))
     }
 }
 
@@ -115,25 +100,23 @@ pub(super) fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'stati
     Ok(found)
 }
 
-fn read(config: &CertificateConfig) -> Result<CertifiedKey, ConfigError> {
+fn read(config: &CertificateConfig) -> Result<ShownCertificate, ConfigError> {
     let path = &config.certificate;
     let fault = |path: &Path, message: String| ConfigError::whole(path, message);
     let chain = read_certificates(path)?;
     let text = reading::contents(&config.key, MOST_BYTES, "key")?;
     let key = PrivateKeyDer::from_pem_slice(&text)
         .map_err(|error| fault(&config.key, format!("there is no private key in this file: {error}")))?;
-    let key = rustls::crypto::ring::sign::any_supported_type(&key)
-        .map_err(|error| fault(&config.key, format!("this key cannot be used: {error}")))?;
-    let pair = CertifiedKey::new(chain, key);
-    match pair.keys_match() {
-        // Where it cannot be told, the first handshake will.
-        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(pair),
-        Err(rustls::Error::InconsistentKeys(_)) => {
-            let message = format!("the key does not belong to the certificate {}", path.display());
-            Err(fault(&config.key, message))
+    let provider = rustls::crypto::ring::default_provider();
+    let pair = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
+        Error::InconsistentKeys(_) => {
+            fault(&config.key, format!("the key does not belong to the certificate {}", path.display()))
         }
-        Err(error) => Err(fault(path, format!("this certificate cannot be used: {error}"))),
-    }
+        Error::InvalidCertificate(_) => fault(path, format!("this certificate cannot be used: {error}")),
+        _ => fault(&config.key, format!("this key cannot be used: {error}")),
+    })?;
+    let validity = Validity::of(&pair.cert);
+    Ok(ShownCertificate { config: config.clone(), key: Arc::new(pair), validity })
 }
 
 #[cfg(test)]

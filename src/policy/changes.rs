@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 /// What came of a reload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[derive(strum::Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(strum::Display, strum::EnumCount, strum::VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum ReloadResult {
@@ -57,13 +57,11 @@ impl ReloadReport {
             let (keys, at_the_next_start) = (&self.config, &self.restart);
             tracing::info!(?keys, ?at_the_next_start, "the configuration changed");
         }
+        for fault in self.errors.iter().filter(|_| !repeated).map(ConfigError::in_one_line) {
+            tracing::error!(?trigger, "reload refused, the last good policy is kept: {fault}");
+        }
         match self.result {
-            ReloadResult::Refused => {
-                for fault in self.errors.iter().filter(|_| !repeated) {
-                    let fault = fault.in_one_line();
-                    tracing::error!(?trigger, "reload refused, the last good policy is kept: {fault}");
-                }
-            }
+            ReloadResult::Refused => {}
             ReloadResult::Changed => tracing::info!(?trigger, "a new policy is in force"),
             ReloadResult::Unchanged => {
                 tracing::info!(?trigger, "nothing changed: the files are what is in force");
@@ -126,16 +124,13 @@ impl SiteChange {
 /// kind and pattern are; moving it to another line changes nothing.
 fn rule_delta(old: &Robots, new: &Robots) -> (usize, usize) {
     let mut balance: HashMap<(Vec<&str>, &str, &[u8]), i64> = HashMap::new();
-    for (group, rule) in new.rules() {
-        *balance.entry((group.collect(), rule.kind.as_str(), rule.pattern)).or_default() += 1;
+    for (robots, step) in [(new, 1), (old, -1)] {
+        for (group, rule) in robots.rules() {
+            *balance.entry((group.collect(), rule.kind.as_str(), rule.pattern)).or_default() += step;
+        }
     }
-    for (group, rule) in old.rules() {
-        *balance.entry((group.collect(), rule.kind.as_str(), rule.pattern)).or_default() -= 1;
-    }
-    let sum = |counts: &mut dyn Iterator<Item = i64>| usize::try_from(counts.sum::<i64>()).unwrap_or(0);
-    let added = sum(&mut balance.values().copied().filter(|count| *count > 0));
-    let removed = sum(&mut balance.values().copied().filter(|count| *count < 0).map(i64::abs));
-    (added, removed)
+    let sum = |sign: i64| balance.values().map(|count| usize::try_from(sign * count).unwrap_or(0)).sum();
+    (sum(1), sum(-1))
 }
 
 macro_rules! held_back {

@@ -3,64 +3,44 @@
 //! How parts are put together without one changing another is `robots::Composed`'s; where they come from is here.
 
 use super::robots_file::{RobotsFile, Unfit};
-use super::site::SiteRobots;
 use super::{Policy, Site};
 use crate::config::RobotsConfig;
-use crate::identify::{Catalogue, Purpose};
+use crate::identify::Purpose;
 use crate::record::printable;
-use crate::robots::{BlockedTokens, Composed, LineSource, ParseLimits, Void};
+use crate::robots::{BlockedTokens, Composed, LineSource, Void};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Who generated a line, as the line says itself.
 const MAKER: &str = "robots-gateway";
 
-/// A part that may not come into force, by its path.
-pub(super) type UnfitPart = (PathBuf, Unfit);
-
-/// Puts beside a site's own robots.txt what its configuration says; `None` where there is neither.
-pub(super) fn compose(
-    robots: &RobotsConfig,
-    own: Option<RobotsFile>,
-    catalogue: &Catalogue,
-    most: usize,
-) -> Result<Option<RobotsFile>, UnfitPart> {
-    if !robots.is_composed() {
-        return Ok(own);
-    }
-    let additions = robots
-        .additions
-        .as_deref()
-        .map(|path| RobotsFile::read(path).map_err(|unfit| (path.to_owned(), unfit.of_additions())));
-    let additions = additions.transpose()?;
-    let of_purpose = |purpose: &Purpose| BlockedTokens {
-        purpose: purpose.as_str().into(),
-        tokens: catalogue
-            .to_block(*purpose, &robots.block, &robots.except)
-            .into_iter()
-            .map(Into::into)
-            .collect(),
+/// Puts beside a site's own robots.txt what its configuration says.
+fn compose(robots: &RobotsConfig, own: Option<&RobotsFile>, policy: &Policy) -> Result<RobotsFile, Unfit> {
+    let additions = robots.additions.as_deref().map(RobotsFile::read).transpose();
+    let additions = additions.map_err(Unfit::of_additions)?;
+    let of_purpose = |purpose: &Purpose| {
+        let tokens = policy.identifier.catalogue().to_block(*purpose, &robots.block, &robots.except);
+        BlockedTokens {
+            purpose: purpose.as_str().into(),
+            tokens: tokens.into_iter().map(Into::into).collect(),
+        }
     };
     let blocks: Vec<BlockedTokens> = robots.block.iter().map(of_purpose).collect();
     let bytes = |file: Option<&RobotsFile>| file.map(|file| file.bytes.clone()).unwrap_or_default();
     let at = |file: Option<&RobotsFile>| file.map(|file| file.path.clone()).unwrap_or_default();
-    let composed = Composed::new(&bytes(own.as_ref()), &bytes(additions.as_ref()), &blocks, MAKER).map_err(
-        |ungrouped| {
-            (at(additions.as_ref()), Unfit::new(ungrouped.to_string(), "begin with a `User-agent:` line"))
-        },
-    )?;
-    if composed.bytes.len() > most {
+    let added = additions.as_ref();
+    let composed = Composed::new(&bytes(own), &bytes(added), &blocks, MAKER).map_err(|ungrouped| {
+        Unfit::new(ungrouped.to_string(), "begin with a `User-agent:` line").at(&at(added))
+    })?;
+    if composed.bytes.len() > *policy.config.robots_max_size {
         let bytes = composed.bytes.len();
         let message =
             format!("the robots.txt has {bytes} bytes with all its parts, more than `robots_max_size`");
-        let unfit =
-            Unfit::new(message, "shorten the file or what is added to it, or raise `robots_max_size`");
-        return Err((at(own.as_ref().or(additions.as_ref())), unfit));
+        let hint = "shorten the file or what is added to it, or raise `robots_max_size`";
+        return Err(Unfit::new(message, hint).at(&at(own.or(added))));
     }
-    let file = RobotsFile::of(&at(own.as_ref()), composed.bytes);
-    Ok(Some(RobotsFile { sections: composed.sections, ..file }))
+    Ok(RobotsFile { sections: composed.sections, ..RobotsFile::of(&at(own), composed.bytes) })
 }
 
 /// One line of a robots.txt as it is served; field names are public API.
@@ -128,11 +108,8 @@ impl Site {
         own: Option<RobotsFile>,
         robots: &RobotsConfig,
     ) -> Result<Self, Unfit> {
-        let most = policy.config.robots_max_size;
-        let catalogue = policy.identifier.catalogue();
-        let file = compose(robots, own, catalogue, most).map_err(|(_, unfit)| unfit)?;
-        let robots = SiteRobots::new(file, catalogue, ParseLimits { max_bytes: most });
-        Ok(self.with_robots(SiteRobots { is_unknown: self.is_unknown, ..robots }))
+        let composed = robots.is_composed().then(|| compose(robots, own.as_ref(), policy)).transpose()?;
+        Ok(self.serving(composed.or(own).map(Arc::new), policy))
     }
 
     /// What it serves.

@@ -8,6 +8,7 @@ use crate::record::publish_file;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
 /// Their folder, in the state folder.
 pub const COPIES: &str = "robots";
@@ -37,11 +38,10 @@ fn write(policy: &Policy) -> io::Result<()> {
         return Ok(());
     }
     let folder = policy.config.state_dir.join(COPIES);
-    let copies = copies(policy);
-    for (name, bytes) in &copies {
-        let path = folder.join(name);
-        if fs::read(&path).ok().as_deref() != Some(*bytes) {
-            publish_file(&path, bytes)?;
+    let copies = copies(policy, &folder);
+    for (path, bytes) in &copies {
+        if fs::read(path).ok().as_deref() != Some(*bytes) {
+            publish_file(path, bytes)?;
         }
     }
     if !folder.exists() {
@@ -49,24 +49,23 @@ fn write(policy: &Policy) -> io::Result<()> {
     }
     for entry in fs::read_dir(&folder)? {
         let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // Another process of an upgrade may be about to give a new file its name.
-        if path.extension().is_some_and(|end| end == "txt") && !copies.contains_key(name) {
+        if path.extension().is_some_and(|end| end == "txt") && !copies.contains_key(&path) {
             fs::remove_file(&path)?;
         }
     }
     Ok(())
 }
 
-/// Names and contents. There is none for a site of which it is not known yet what it serves.
-fn copies(policy: &Policy) -> BTreeMap<String, &[u8]> {
+/// Where they lie in `folder`, and what they hold. There is none for a site of which it is not known yet what it serves.
+fn copies<'p>(policy: &'p Policy, folder: &Path) -> BTreeMap<PathBuf, &'p [u8]> {
     let mut copies = BTreeMap::new();
     for site in policy.sites().iter().filter(|site| !site.is_unknown) {
         let bytes = site.robots.as_ref().map_or(NONE, |file| &file.bytes);
         // What stands in brackets need not be an address.
         for host in site.config.patterns().filter(|host| !host.contains('/')) {
             let name: &str = if site.config.hosts.is_empty() { DEFAULT } else { &host };
-            copies.insert(format!("{name}.txt"), bytes);
+            copies.insert(folder.join(format!("{name}.txt")), bytes);
         }
     }
     copies

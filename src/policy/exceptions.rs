@@ -6,7 +6,9 @@ use super::Policy;
 use crate::config::{Config, Exception};
 use crate::enforce::SetByName;
 use crate::identify::{Identity, Proof};
+use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::SystemTime;
 
@@ -14,30 +16,18 @@ use std::time::SystemTime;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exceptions {
     everybody: Prefixes,
-    named: SetByName<Excepted>,
-}
-
-/// From where a crawler is not judged.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Excepted {
-    is_everywhere: bool,
-    networks: Prefixes,
-}
-
-impl Excepted {
-    fn new(exceptions: &[Exception], now: SystemTime) -> Option<Self> {
-        let held: Vec<_> = exceptions.iter().filter(|one| one.holds(now)).map(|one| one.address).collect();
-        let is_everywhere = held.contains(&None);
-        let networks = held.iter().copied().flatten().collect();
-        (!held.is_empty()).then_some(Self { is_everywhere, networks })
-    }
+    /// From where crawlers are not judged; `None` for everywhere.
+    named: SetByName<HashSet<Option<Network>>>,
 }
 
 impl Exceptions {
     pub(super) fn new(config: &Config, now: SystemTime) -> Self {
+        let held = |all: &[Exception]| -> HashSet<Option<Network>> {
+            all.iter().filter(|one| one.holds(now)).map(|one| one.address).collect()
+        };
         Self {
-            everybody: Excepted::new(&config.exempt, now).map(|held| held.networks).unwrap_or_default(),
-            named: config.named(|set| Excepted::new(&set.except, now)),
+            everybody: held(&config.exempt).into_iter().flatten().collect(),
+            named: config.named(|set| Some(held(&set.except)).filter(|held| !held.is_empty())),
         }
     }
 
@@ -48,10 +38,9 @@ impl Exceptions {
 
     /// Whether `identity` is not judged there. Who only borrows its name is.
     pub fn name(&self, identity: &Identity, proof: Proof, address: Option<IpAddr>) -> bool {
+        let is_there = |network: Network| address.is_some_and(|address| network.contains(address));
         let held = self.named.of(identity).filter(|_| proof != Proof::Contradicted);
-        held.is_some_and(|held| {
-            held.is_everywhere || address.is_some_and(|address| held.networks.contains(address))
-        })
+        held.is_some_and(|held| held.iter().any(|network| network.is_none_or(is_there)))
     }
 }
 

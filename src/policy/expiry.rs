@@ -29,13 +29,10 @@ impl Validity {
         let each = chain.iter().map(|der| {
             let (_, certificate) = X509Certificate::from_der(der).ok()?;
             let validity = certificate.validity();
-            Some(Self { from: time(validity.not_before)?, until: time(validity.not_after)? })
+            Some((time(validity.not_before)?, time(validity.not_after)?))
         });
-        let both = |one: Self, other: Self| Self {
-            from: one.from.max(other.from),
-            until: one.until.min(other.until),
-        };
-        each.reduce(|one, other| Some(both(one?, other?))).flatten()
+        let (begins, ends): (Vec<_>, Vec<_>) = each.collect::<Option<_>>()?;
+        Some(Self { from: begins.into_iter().max()?, until: ends.into_iter().min()? })
     }
 
     /// What an operator has to know of it at `now`, to be said after its name; `None` while all is well.

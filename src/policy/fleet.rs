@@ -1,36 +1,27 @@
 //! The policy of a gateway that is a member of a fleet: what it offers to serve, and what it learns of the others.
 
 use super::history::{served, version_of};
-use super::hosts::Hosts;
-use super::site::SiteRobots;
 use super::standing::{FleetNews, OwnWord};
 use super::{FleetGeneration, Policy, ReloadResult, Reloader, Site, Trigger};
 use crate::config::ConfigError;
 use crate::decide::Read;
 use crate::record::{ReadSum, ReadTotal};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a start or a reload waits until the other members know what it is about to serve: twice their pulse.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Waits a little until the others know what a gateway that starts serves. Where they cannot be asked, it is served all the
 /// same: it is what this gateway served last, as far as it knows. A file that has changed since waits as after a reload.
-pub fn offer_first(reloader: &Arc<Reloader>) {
-    let (policy, opened) = (reloader.current(), reloader.history.lock().opened);
+pub fn offer_first(reloader: &Reloader) {
+    let opened = reloader.history.lock().opened;
     if let Err(behind) = reloader.standing.wait(opened, PATIENCE) {
         tracing::warn!(
             behind = behind.join(", "),
             "robots.txt is served before every member of the fleet knows of it: they did not answer"
         );
-    }
-    if policy.sites().iter().any(|site| site.error.is_some()) {
-        // It tells what it waits for by itself, and nothing waits for it.
-        let reloader = Arc::clone(reloader);
-        let reload = move || drop(reloader.reload(Trigger::Fleet, false));
-        let _ = std::thread::Builder::new().name("fleet-reload".to_owned()).spawn(reload);
     }
 }
 
@@ -46,8 +37,7 @@ impl Reloader {
         previous: &Policy,
         is_forced: bool,
     ) -> Result<Option<ConfigError>, ConfigError> {
-        let standing = &self.standing;
-        if !standing.has_begun() {
+        if next.config.fleet.is_none() {
             return Ok(None);
         }
         while self.history.lock().announce(next)? {
@@ -63,7 +53,7 @@ impl Reloader {
         if is_forced || !next.sites().iter().any(|site| is_news(site)) {
             return Ok(None);
         }
-        let Err(behind) = standing.wait(opened, Duration::ZERO) else { return Ok(None) };
+        let Err(behind) = self.standing.wait(opened, PATIENCE) else { return Ok(None) };
         let fault = waits_for(next, &behind);
         next.keep_files(previous, is_news, &fault.message);
         if next.sites().iter().any(|site| is_news(site)) { Err(fault) } else { Ok(Some(fault)) }
@@ -76,30 +66,27 @@ impl Reloader {
 }
 
 fn waits_for(policy: &Policy, behind: &[String]) -> ConfigError {
-    let whom = if behind.is_empty() {
-        "the database of the fleet, which cannot be asked".to_owned()
-    } else {
-        behind.join(", ")
+    let whom = match behind {
+        [] => "the database of the fleet, which cannot be asked".to_owned(),
+        behind => behind.join(", "),
     };
     let message = format!(
         "a robots.txt that changed waits for {whom}: it is served by itself once every member of the fleet knows of it or \
          its lease has run out; `gatewayctl fleet forget NAME` has it wait for that member no longer, and `gatewayctl \
          reload --now` for none"
     );
-    ConfigError::whole(policy.config.path.as_deref().unwrap_or_else(|| Path::new("")), message)
+    ConfigError::whole(&policy.config.path.clone().unwrap_or_default(), message)
 }
 
 impl Policy {
     /// Has sites that wait keep the file that is served there.
     fn keep_files(&mut self, previous: &Self, waits: impl Fn(&Site) -> bool, why: &str) {
-        let is_renewed = !Arc::ptr_eq(&previous.identifier, &self.identifier);
-        for site in self.sites.iter_mut().filter(|site| waits(site)) {
-            let Some(former) = previous.before(&site.config) else { continue };
-            let robots = SiteRobots::of(former);
-            let kept = site.with_robots(if is_renewed { robots.renewed() } else { robots });
-            *site = Arc::new(Site { since: former.since, error: Some(why.to_owned()), ..kept });
-        }
-        self.hosts = Hosts::plain(&self.sites);
+        let kept = |site: &Arc<Site>| {
+            let former = previous.before(&site.config).filter(|_| waits(site))?;
+            let (is_unknown, error) = (former.is_unknown, Some(why.to_owned()));
+            Some(Arc::new(Site { is_unknown, error, ..site.serving(former.robots.clone(), self) }))
+        };
+        self.sites = self.sites.iter().map(|site| kept(site).unwrap_or_else(|| Arc::clone(site))).collect();
     }
 }
 
@@ -134,11 +121,6 @@ impl Reloader {
             ReadTotal { sum: ReadSum::of(placed, read.sum.seen), ..read }
         };
         self.reads.restore(&reads.into_iter().map(place).collect::<Vec<_>>());
-    }
-
-    /// The last generation that the policy has.
-    pub fn taken_generation(&self) -> i64 {
-        self.current().published.number
     }
 
     /// The last generation of which all was in force.

@@ -1,8 +1,7 @@
 //! One request through identify, decide and enforce, under one policy.
 //!
-//! Pure but for what it is handed: the book of reads, and what is known to prove a name. The daemon and
-//! `gatewayctl explain` judge through [`judge`]. `replay`, `diff` and the demo have recognised their clients already and
-//! come in behind that, at [`JudgedClient::judge`].
+//! Pure but for what it is handed: the book of reads, and what is known to prove a name. The daemon and the tools judge
+//! through [`JudgedClient::judge`].
 
 use super::{Policy, SetAction, Site};
 use crate::decide::{
@@ -41,7 +40,6 @@ pub struct JudgedRequest<'p> {
 
 impl JudgedRequest<'_> {
     /// What there is to count and to tell of it, with whole addresses and without an id.
-    #[must_use]
     pub fn occurrence<'a>(
         &'a self,
         facts: &'a RequestFacts<'_>,
@@ -63,85 +61,7 @@ impl JudgedRequest<'_> {
             gateway: None,
         }
     }
-}
 
-/// Judges a request to `site` by `rules`, those of its host, and names who sent it after `signature`, where there is one
-/// that was verified. Only where the client is judged, `proof` is asked what supports the name it gives, and `reads` what
-/// it has read.
-#[expect(clippy::too_many_arguments, reason = "a request, and what is known of it")]
-pub fn judge<'p>(
-    policy: &'p Policy,
-    site: &'p Site,
-    rules: &'p SiteRules,
-    facts: &RequestFacts<'_>,
-    target: &RequestTarget<'_>,
-    signature: Option<&VerifiedSignature>,
-    proof: impl FnOnce(&Identity) -> KnownProof,
-    reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
-    now: NoticeTime,
-) -> JudgedRequest<'p> {
-    let mut recognised = site.recognise(policy, facts.user_agent.as_deref());
-    if let Some(signature) = signature {
-        recognised = policy.evidence.signer(signature, recognised);
-    }
-    let proof = |identity: &Identity| {
-        let Some(signature) = signature else { return proof(identity) };
-        let by = Some(ProofMethod::Signature);
-        // At a host that nobody named here, it could be one for a host of somebody else, who sent it on.
-        if signature.covers_target && site.config.names(&facts.host) {
-            return KnownProof { proof: Proof::Confirmed, by };
-        }
-        // It could have been sent by whoever saw it: it gives a name, and neither proves nor contradicts.
-        match proof(identity) {
-            confirmed @ KnownProof { proof: Proof::Confirmed, .. } => confirmed,
-            _ => KnownProof { proof: Proof::Unchecked, by },
-        }
-    };
-    JudgedClient { policy, site, rules, facts, target, recognised, now }.judge(proof, reads)
-}
-
-/// The pace of a client under the version in force, whatever it could hold beside that.
-pub fn pace_in_force<'p>(
-    policy: &Policy,
-    rules: &'p SiteRules,
-    identity: &Identity,
-) -> Option<DeclaredPace<'p>> {
-    pace_of(policy, rules, identity, || rules.current().pace(identity))
-}
-
-/// The pace of a client: the rate that the operator set, else what is `declared`. A client that no group is meant for keeps its
-/// own.
-fn pace_of<'p>(
-    policy: &Policy,
-    rules: &'p SiteRules,
-    identity: &Identity,
-    declared: impl FnOnce() -> Option<DeclaredPace<'p>>,
-) -> Option<DeclaredPace<'p>> {
-    let Some(rate) = policy.rates.of(identity).copied() else { return declared() };
-    let is_meant = identity.star || rules.current().robots.group(&identity.tokens, false).is_some();
-    rate.filter(|_| is_meant).map(|limit| DeclaredPace { limit, source: None })
-}
-
-/// A request whose sender is recognised already, as of many requests with one header.
-#[derive(Debug)]
-pub struct JudgedClient<'p, 'a> {
-    /// What is in force.
-    pub policy: &'p Policy,
-    /// Where it is asked.
-    pub site: &'p Site,
-    /// What the host served.
-    pub rules: &'p SiteRules,
-    /// What was asked.
-    pub facts: &'a RequestFacts<'a>,
-    /// Its target, in the forms it is judged in.
-    pub target: &'a RequestTarget<'a>,
-    /// Who asks.
-    pub recognised: Recognised,
-    /// When.
-    pub now: NoticeTime,
-}
-
-impl JudgedRequest<'_> {
     /// What it is recorded as. A site that takes no notice of borrowed names has no event for them.
     pub fn kind(&self, site: &Site) -> EventKind {
         match EventKind::of(&self.verdict, self.proof) {
@@ -174,14 +94,65 @@ impl JudgedRequest<'_> {
     }
 }
 
+/// The pace of a client: the rate that the operator set, else what is `declared`. A client that no group is meant for keeps its
+/// own.
+pub fn pace_of<'p>(
+    policy: &Policy,
+    rules: &SiteRules,
+    identity: &Identity,
+    declared: Option<DeclaredPace<'p>>,
+) -> Option<DeclaredPace<'p>> {
+    let Some(rate) = policy.rates.of(identity).copied() else { return declared };
+    let is_meant = identity.star || rules.current().robots.group(&identity.tokens, false).is_some();
+    rate.filter(|_| is_meant).map(|limit| DeclaredPace { limit, source: None })
+}
+
+/// A request whose sender is recognised.
+#[derive(Debug)]
+pub struct JudgedClient<'p, 'a> {
+    /// What is in force.
+    pub policy: &'p Policy,
+    /// Where it is asked.
+    pub site: &'p Site,
+    /// What the host served.
+    pub rules: &'p SiteRules,
+    /// What was asked.
+    pub facts: &'a RequestFacts<'a>,
+    /// Its target, in the forms it is judged in.
+    pub target: &'a RequestTarget<'a>,
+    /// Its signature, where it has one that was verified.
+    pub signature: Option<&'a VerifiedSignature>,
+    /// Who asks, but for what a signature says.
+    pub recognised: Recognised,
+    /// When.
+    pub now: NoticeTime,
+}
+
 impl<'p> JudgedClient<'p, '_> {
-    /// Judges the request; who supports its name, and what it has read, is only asked of clients that are judged.
+    /// Judges the request, and names who sent it after its signature. Only where the client is judged, `proof` is asked what
+    /// supports the name it gives, and `reads` what it has read.
     pub fn judge(
         self,
         proof: impl FnOnce(&Identity) -> KnownProof,
         reads: impl FnOnce(&Identity, Proof) -> Vec<Read>,
     ) -> JudgedRequest<'p> {
-        let Self { policy, site, rules, facts, target, recognised, now } = self;
+        let Self { policy, site, rules, facts, target, signature, mut recognised, now } = self;
+        if let Some(signature) = signature {
+            recognised = policy.evidence.signer(signature, recognised);
+        }
+        let proof = |identity: &Identity| {
+            let Some(signature) = signature else { return proof(identity) };
+            let by = Some(ProofMethod::Signature);
+            // At a host that nobody named here, it could be one for a host of somebody else, who sent it on.
+            if signature.covers_target && site.config.names(&facts.host) {
+                return KnownProof { proof: Proof::Confirmed, by };
+            }
+            // It could have been sent by whoever saw it: it gives a name, and neither proves nor contradicts.
+            match proof(identity) {
+                confirmed @ KnownProof { proof: Proof::Confirmed, .. } => confirmed,
+                _ => KnownProof { proof: Proof::Unchecked, by },
+            }
+        };
         let identity = &recognised.identity;
         let exempt = policy.exceptions.contain(facts.address);
         let is_judged = identity.client.is_judged() && !exempt;
@@ -198,22 +169,21 @@ impl<'p> JudgedClient<'p, '_> {
             is_all_known: policy.knows_others(now),
             now,
         };
-        let verdict = decide(rules, policy.config.period(), &case);
+        let period = policy.config.period();
+        let verdict = decide(rules, period, &case);
         // By what its origin has for robots.txt and nobody knows, nobody is judged.
         let mode = if site.is_unknown && site.robots.is_none() { Mode::Off } else { site.modes.of(identity) };
-        let mut action = enforce(mode, site.config.choices(), &verdict, identity, proof, target);
+        let action = enforce(mode, site.config.choices(), &verdict, identity, proof, target);
         let is_answered = action == Action::Refuse
             && proof != Proof::Contradicted
             && matches!(verdict.outcome, VerdictOutcome::Violation(_));
         let set = is_answered.then(|| policy.actions.of(identity)).flatten();
-        if let Some(set) = set {
-            action = set.action();
-        }
+        let action = set.map_or(action, |set| set.action);
         // The check of a certificate has none.
         let is_free = mode == Mode::Off || !verdict.is_judged() || target.is_acme_challenge();
-        let declared = || declared_pace(rules, policy.config.period(), &case);
         let is_paced = action == Action::Forward && !is_free;
-        let pace = is_paced.then(|| pace_of(policy, rules, identity, declared)).flatten();
+        let declared = || declared_pace(rules, period, &case);
+        let pace = is_paced.then(|| pace_of(policy, rules, identity, declared())).flatten();
         JudgedRequest { identity: recognised.identity, proof, proof_by: by, verdict, mode, action, set, pace }
     }
 }

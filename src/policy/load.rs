@@ -1,22 +1,19 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
 use super::certificates::Certificates;
-use super::composition::{UnfitPart, compose};
 use super::hosts::Hosts;
-use super::in_force::in_force;
+use super::modes::{Modes, Overrides};
 use super::proof::Evidence;
 use super::publications::published_catalogue;
 use super::published::FleetGeneration;
 use super::replies::Replies;
-use super::robots_file::RobotsFile;
+use super::robots_file::{RobotsFile, Unfit};
 use super::secrets::{Secret, Webhook};
-use super::site::{Site, SiteRobots};
-use super::{Exceptions, OriginFiles, Policy, Upstreams, actions};
+use super::{Exceptions, OriginFiles, Policy, SetAction, Site, Upstreams};
 use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
-use crate::decide::SiteRules;
-use crate::identify::{Catalogue, Identifier};
+use crate::decide::{RobotsVersion, SiteRules};
+use crate::identify::Identifier;
 use crate::record::NoticeClock;
-use crate::robots::ParseLimits;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -26,7 +23,7 @@ use std::time::SystemTime;
 /// # Errors
 /// Every fault of every file, where the first version of a robots.txt is unfit too.
 pub fn check(config: Config, now: SystemTime) -> Result<Policy, ConfigErrors> {
-    first(config, LoadOptions { is_to_serve: true, ..LoadOptions::default() }, now)
+    first(config, true, now)
 }
 
 /// Loads everything for judging only: nobody is ever forwarded, so no name is looked up.
@@ -34,16 +31,14 @@ pub fn check(config: Config, now: SystemTime) -> Result<Policy, ConfigErrors> {
 /// # Errors
 /// As [`check`].
 pub fn trial(config: Config, now: SystemTime) -> Result<Policy, ConfigErrors> {
-    first(config, LoadOptions::default(), now)
+    first(config, false, now)
 }
 
 /// A policy that follows none, all of whose files are fit.
-fn first(config: Config, options: LoadOptions, now: SystemTime) -> Result<Policy, ConfigErrors> {
+fn first(config: Config, is_to_serve: bool, now: SystemTime) -> Result<Policy, ConfigErrors> {
     let origins = OriginFiles::open(&config);
+    let options = LoadOptions { accept_empty: false, is_to_serve };
     let (policy, unfit) = load(config, None, &origins, options, now)?;
-    if options.is_to_serve {
-        policy.look_up_origins();
-    }
     if unfit.is_empty() { Ok(policy) } else { Err(ConfigErrors(unfit)) }
 }
 
@@ -68,31 +63,40 @@ pub(super) fn load(
     let (identifier, catalogue, faults) = identifier(&config, previous)?;
     let former = previous.map(|policy| &*policy.evidence);
     let evidence = Evidence::load(&config, identifier.catalogue(), former, faults)?;
-    let renewed = previous.is_some_and(|policy| {
-        !Arc::ptr_eq(&policy.identifier, &identifier)
-            || policy.config.robots_max_size != config.robots_max_size
-    });
-    let (certificates, mut unfit) =
-        Certificates::load(&config.certificates, previous.map(|policy| &policy.certificates))?;
-    let (secret, webhook) = secrets(&config)?;
-    origins.add_sites(&config);
-    let published =
-        config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
+    let former = previous.map(|policy| &policy.certificates);
+    let (certificates, mut unfit) = Certificates::load(&config.certificates, former)?;
+    let secret = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
+    let webhook = config.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
+    let action = |set| SetAction::load(set, &config.timeouts, previous).map(Arc::new);
+    let published = config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir));
+    let mut policy = Policy {
+        generation: 1,
+        since: now,
+        rates: config.rates(),
+        actions: config.named(|set| set.action.as_ref()).try_map(action)?,
+        exceptions: Exceptions::new(&config, now),
+        waiting: Vec::new(),
+        identifier,
+        certificates,
+        evidence: Arc::new(evidence),
+        secret: secret.map(Secret::load).transpose()?,
+        webhook: webhook.map(Webhook::load).transpose()?,
+        catalogue,
+        hosts: Hosts::default(),
+        clock: NoticeClock::default(),
+        known_until: Arc::new(u64::MAX.into()),
+        published: Arc::new(published.unwrap_or_default()),
+        overrides: Overrides::default(),
+        in_force: OnceLock::new(),
+        sites: Vec::new(),
+        config: Arc::new(config),
+    };
     let (mut sites, mut faults) = (Vec::new(), Vec::new());
-    for site in &config.sites {
+    for (index, site) in policy.config.sites.iter().enumerate() {
         let former = previous.and_then(|policy| policy.before(site)).map(|site| &**site);
-        let loading = LoadingSite {
-            config: &config,
-            catalogue: identifier.catalogue(),
-            origins,
-            published: &published,
-            site,
-            former,
-            renewed,
-            options,
-            now,
-        };
-        faults.extend(loading.unknown_exceptions());
+        let published = policy.published.robots(&site.name);
+        let loading = LoadingSite { policy: &policy, previous, origins, published, site, former, options };
+        faults.extend(loading.unknown_exceptions(index));
         match loading.site(&mut unfit) {
             Ok(site) => sites.push(Arc::new(site)),
             Err(error) => faults.push(error),
@@ -101,35 +105,13 @@ pub(super) fn load(
     if !faults.is_empty() {
         return Err(ConfigErrors(faults.into_iter().chain(unfit).collect()));
     }
-    let policy = Policy {
-        generation: previous.map_or(1, |policy| policy.generation + 1),
-        since: now,
-        rates: config.rates(),
-        actions: actions::load(&config, previous.map(|policy| &policy.actions))?,
-        exceptions: Exceptions::new(&config, now),
-        waiting: Vec::new(),
-        config: Arc::new(config),
-        identifier,
-        certificates,
-        evidence: Arc::new(evidence),
-        secret,
-        webhook,
-        catalogue,
-        hosts: Hosts::plain(&sites),
-        clock: NoticeClock::default(),
-        known_until: Arc::new(u64::MAX.into()),
-        published: Arc::new(published),
-        in_force: OnceLock::new(),
-        sites,
-    };
-    Ok((policy, unfit))
-}
-
-/// What stands in the files that are never shown.
-fn secrets(config: &Config) -> Result<(Option<Secret>, Option<Webhook>), ConfigError> {
-    let secret = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
-    let webhook = config.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
-    Ok((secret.map(Secret::load).transpose()?, webhook.map(Webhook::load).transpose()?))
+    (policy.hosts, policy.sites) = (Hosts::plain(&sites), sites);
+    if options.is_to_serve {
+        for (site, origin) in policy.origins() {
+            origin.look_up(site.map_or("action", |site| &site.config.name));
+        }
+    }
+    Ok((policy.with_modes(Overrides::default()), unfit))
 }
 
 /// What recognises clients under this configuration, without the rest of a policy.
@@ -162,125 +144,140 @@ fn identifier(
     {
         return Ok((Arc::clone(&policy.identifier), texts, Vec::new()));
     }
-    let made_of = |texts: &[&Option<(String, PathBuf)>]| {
+    let [published, beside] = &texts;
+    let made_of = |published: &Option<(String, PathBuf)>| {
         let mut knowledge = catalogue::bundled();
-        for (text, path) in texts.iter().copied().flatten() {
+        for (text, path) in published.iter().chain(beside) {
             knowledge = catalogue::extend(knowledge, text, path, Some(&config.state_dir))?;
         }
         Identifier::new(knowledge).map_err(|error| {
             vec![ConfigError::whole(own.unwrap_or_else(|| Path::new("")), error.to_string())]
         })
     };
-    let [published, own] = &texts;
-    let (identifier, faults) = match made_of(&[published, own]) {
+    let (identifier, faults) = match made_of(published) {
         Ok(identifier) => (identifier, Vec::new()),
-        Err(faults) if published.is_some() => (made_of(&[own]).map_err(ConfigErrors)?, faults),
+        Err(faults) if published.is_some() => (made_of(&None).map_err(ConfigErrors)?, faults),
         Err(faults) => return Err(ConfigErrors(faults)),
     };
     Ok((Arc::new(identifier), texts, faults))
 }
 
-/// One site on its way into a policy.
+/// One site on its way into a policy that has all but its sites.
 struct LoadingSite<'a> {
-    config: &'a Config,
-    catalogue: &'a Catalogue,
+    policy: &'a Policy,
+    previous: Option<&'a Policy>,
     origins: &'a OriginFiles,
-    published: &'a FleetGeneration,
+    /// What a fleet published for it.
+    published: Option<Vec<u8>>,
     site: &'a SiteConfig,
     former: Option<&'a Site>,
-    renewed: bool,
     options: LoadOptions,
-    now: SystemTime,
 }
 
 impl LoadingSite<'_> {
     /// The site. Why its robots.txt is unfit, where it is, is one of the `unfit_files`. An unfit file leaves the last good version in
     /// force; without one there is no site.
     fn site(&self, unfit_files: &mut Vec<ConfigError>) -> Result<Site, ConfigError> {
+        let Policy { config, .. } = self.policy;
         let former = self.former.map(|former| &former.origin);
-        let origin = Upstreams::new(&self.site.origin, &self.config.timeouts, former)?;
-        let (path, unfit) = match self.fresh() {
-            Ok(fresh) => return Ok(self.assembled(fresh, origin)),
+        let site = Site {
+            config: self.site.clone(),
+            modes: Modes::default(),
+            rules: SiteRules::new(RobotsVersion::allowing_everything()),
+            robots: None,
+            // Until rows say since when.
+            since: self.policy.since,
+            origin: Upstreams::new(&self.site.origin, &config.timeouts, former)?,
+            findings: Arc::new([]),
+            replies: Replies::default(),
+            is_unknown: false,
+            error: None,
+        };
+        let unfit = match self.fresh(&site) {
+            Ok(fresh) => return Ok(fresh),
             Err(unfit) => unfit,
         };
         // What the origin has is no file; the configuration says what becomes of it.
-        let path =
-            if path.as_os_str().is_empty() { self.config.path.clone().unwrap_or_default() } else { path };
+        let is_file = !unfit.path.as_os_str().is_empty();
+        let path = if is_file { unfit.path.clone() } else { config.path.clone().unwrap_or_default() };
         let error = ConfigError::whole(&path, unfit.to_string());
         let Some(former) = self.former.filter(|former| former.robots.is_some()) else {
-            if self.published.robots(&self.site.name).is_some() {
-                // What a fleet published does not fit what this site puts beside it: its own file is served.
-                let why = format!("what the fleet published does not fit this site: {unfit}");
-                tracing::error!(site = self.site.name, "{why}");
-                let own = LoadingSite { published: &FleetGeneration::default(), ..*self };
-                return Ok(Site { error: Some(why), ..own.site(&mut Vec::new())? });
+            if self.published.is_none() {
+                return Err(error.with_hint(unfit.hint));
             }
-            return Err(error.with_hint(unfit.hint()));
+            // What a fleet published does not fit what this site puts beside it: its own file is served.
+            let why = format!("what the fleet published does not fit this site: {unfit}");
+            tracing::error!(site = self.site.name, "{why}");
+            let own = LoadingSite { published: None, ..*self };
+            return Ok(Site { error: Some(why), ..own.site(&mut Vec::new())? });
         };
         let hint = unfit.hint_while_running();
         let why = format!("{}: {unfit}; {hint}", path.display());
         unfit_files.push(error.with_hint(hint));
-        Ok(Site { error: Some(why), ..self.assembled(SiteRobots::of(former), origin) })
+        Ok(Site { error: Some(why), ..site.serving(former.robots.clone(), self.policy) })
     }
 
     /// A name that nothing has would shut out what it was to spare.
-    fn unknown_exceptions(&self) -> impl Iterator<Item = ConfigError> {
-        let robots = &self.site.robots;
-        let index = self.config.sites.iter().position(|site| site.name == self.site.name).unwrap_or_default();
-        let words = robots.except.iter().enumerate();
-        words.filter(|(_, word)| !self.catalogue.knows(word)).filter_map(move |(at, word)| {
+    fn unknown_exceptions(&self, index: usize) -> impl Iterator<Item = ConfigError> {
+        let Policy { config, identifier, .. } = self.policy;
+        let words = self.site.robots.except.iter().enumerate();
+        words.filter(|(_, word)| !identifier.catalogue().knows(word)).filter_map(move |(at, word)| {
             let message = format!("the catalogue knows no crawler or token `{word}`");
             let hint = "`gatewayctl crawlers` shows their names and tokens";
-            self.config.fault_of(&format!("sites.{index}.robots.except.{at}"), message, hint)
+            config.fault_of(&format!("sites.{index}.robots.except.{at}"), message, hint)
         })
     }
 
     /// The site's own robots.txt, where it has one.
-    fn own(&self) -> Result<Option<RobotsFile>, UnfitPart> {
-        let of_origin = || self.site.robots.origin().and_then(|_| self.origins.file(&self.site.name)?);
-        let published = self.published.robots(&self.site.name);
-        let Some(path) = self.site.robots.file.as_deref().filter(|_| published.is_none()) else {
-            return Ok(published.or_else(of_origin).map(|bytes| RobotsFile::of(Path::new(""), bytes)));
+    fn own(&self) -> Result<Option<RobotsFile>, Unfit> {
+        let of_origin = || self.site.robots.origin().and_then(|_| self.origins.file(self.site)?);
+        let Some(path) = self.site.robots.file.as_deref().filter(|_| self.published.is_none()) else {
+            let bytes = self.published.clone().or_else(of_origin);
+            return Ok(bytes.map(|bytes| RobotsFile::of(Path::new(""), bytes)));
         };
         match RobotsFile::read(path) {
             // The operator said so.
             Err(unfit) if unfit.can_be_meant && self.may_be_empty(path) => {
                 Ok(Some(RobotsFile::of(path, Vec::new())))
             }
-            read => read.map(Some).map_err(|unfit| (path.to_owned(), unfit)),
+            read => read.map(Some),
         }
     }
 
-    fn fresh(&self) -> Result<SiteRobots, UnfitPart> {
-        let limits = ParseLimits { max_bytes: self.config.robots_max_size };
-        let name = &self.site.name;
-        let is_of_origin = self.site.robots.origin().is_some() && self.published.robots(name).is_none();
-        if is_of_origin && self.options.is_to_serve && self.origins.file(name).is_none() {
+    /// The site with the file that it is to serve.
+    fn fresh(&self, site: &Site) -> Result<Site, Unfit> {
+        let is_of_origin = self.site.robots.origin().is_some() && self.published.is_none();
+        if is_of_origin && self.options.is_to_serve && self.origins.file(self.site).is_none() {
             // Who went over to the origin's file keeps the one that is served until the origin has answered.
             let former = self.former.filter(|former| !former.is_unknown);
-            let absent = || SiteRobots::new(None, self.catalogue, limits);
-            return Ok(former.map_or_else(|| SiteRobots { is_unknown: true, ..absent() }, SiteRobots::of));
+            let unknown = || Site { is_unknown: true, ..site.clone() };
+            let again = |former: &Site| site.serving(former.robots.clone(), self.policy);
+            return Ok(former.map_or_else(unknown, again));
         }
         let own = self.own()?;
         if let Some(former) = self.former.filter(|former| self.is_as_before(former, own.as_ref())) {
-            return Ok(SiteRobots::of(former));
+            let Site { config, origin, .. } = site.clone();
+            return Ok(Site { config, origin, error: None, ..former.clone() });
         }
-        let file = compose(&self.site.robots, own, self.catalogue, limits.max_bytes)?;
-        Ok(SiteRobots::new(file, self.catalogue, limits))
+        site.composed_of(self.policy, own, &self.site.robots)
     }
 
     /// Whether it is made of what it was made of. Most sites are as before when one of many has another file: to compose all of
     /// them took 13 s for 1,000 sites, unoptimised.
     fn is_as_before(&self, former: &Site, own: Option<&RobotsFile>) -> bool {
-        let robots = &self.site.robots;
+        let (robots, policy) = (&self.site.robots, self.policy);
         let is_there = own.is_some() || robots.is_composed();
         let former_own = former.robots.as_deref().map(RobotsFile::own).unwrap_or_default();
+        let is_same = |before: &Policy| {
+            Arc::ptr_eq(&before.identifier, &policy.identifier)
+                && before.config.robots_max_size == policy.config.robots_max_size
+        };
         former.config.robots == *robots
             && robots.additions.is_none()
             && former.robots.is_some() == is_there
             && former_own == own.map(|file| &*file.bytes).unwrap_or_default()
             && !former.is_unknown
-            && !self.renewed
+            && self.previous.is_some_and(is_same)
     }
 
     /// Empty is meant when the operator says so, or has said so of the version in force.
@@ -288,23 +285,5 @@ impl LoadingSite<'_> {
         let in_force = self.former.and_then(|former| former.robots.as_deref());
         let has_been_meant = in_force.is_some_and(|file| file.own().is_empty() && file.path == path);
         self.options.accept_empty || has_been_meant
-    }
-
-    fn assembled(&self, fresh: SiteRobots, origin: Upstreams) -> Site {
-        let is_kept = self.former.filter(|former| former.version() == fresh.version.id);
-        let fresh = if self.renewed { fresh.renewed() } else { fresh };
-        Site {
-            config: self.site.clone(),
-            modes: in_force(self.config, self.site, &[]),
-            rules: SiteRules::new(fresh.version),
-            robots: fresh.file,
-            // Until rows say since when.
-            since: is_kept.map_or(self.now, |former| former.since),
-            origin,
-            findings: fresh.findings,
-            replies: Replies::default(),
-            is_unknown: fresh.is_unknown,
-            error: None,
-        }
     }
 }

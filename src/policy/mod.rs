@@ -3,7 +3,7 @@
 //! A request takes its [`Policy`] once and keeps it to the end, so it never sees two. [`Reloader`] builds
 //! the next one from the files and swaps it in. A file with a fault is not taken: the last good one stays in force.
 //!
-//! Also here: [`judge()`], which takes a request through identify, decide and enforce; the past of each host ([`NoticeHistory`]);
+//! Also here: [`JudgedClient::judge`], which takes a request through identify, decide and enforce; the past of each host ([`NoticeHistory`]);
 //! proof of crawlers' names ([`Prover`]); the copies of origins' robots.txt ([`OriginFiles`]).
 
 mod actions;
@@ -17,11 +17,10 @@ mod fetched;
 mod fleet;
 mod history;
 mod hosts;
-mod in_force;
 mod judge;
 mod load;
+mod modes;
 mod origin_file;
-mod overrides;
 mod proof;
 mod publications;
 mod published;
@@ -41,18 +40,17 @@ pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::COPIES;
 pub use exceptions::Exceptions;
 pub use expiry::Validity;
-pub use fetched::{FetchAnswer, Validators, retry_after};
+pub use fetched::{FetchAnswer, KeptFile, Validators, retry_after};
 pub use fleet::offer_first;
 pub use history::{NoticeHistory, SiteNotice, UnknownSpan};
 pub use hosts::{HostSlot, Hosts};
-pub use in_force::{ModeInForce, ModeScope, ModeSource, Modes, SiteModes};
-pub use judge::{JudgedClient, JudgedRequest, judge, pace_in_force};
+pub use judge::{JudgedClient, JudgedRequest, pace_of};
 pub use load::{check, recogniser, trial};
+pub use modes::{ModeInForce, ModeScope, ModeSource, Modes, Override, Overrides, Scope, SiteModes};
 pub use origin_file::{FETCH_MARKER, FetchReport, OWN_FETCH, OriginFiles, OriginState};
-pub use overrides::{Override, Overrides, Scope};
 pub use proof::{
-    Claim, Evidence, KeyDirectory, OwnAddresses, ProofExplanation, Prover, QuestionCounts, RangeList,
-    RangeSource, explain_proof, name_server_doubt,
+    Claim, Evidence, KeyDirectory, OwnAddresses, Prover, QuestionCounts, RangeList, explain_proof,
+    name_server_doubt,
 };
 pub use publications::{
     PublicationClient, PublishedFile, PublishedKind, Refreshed, refresh_regularly, root_certs,
@@ -73,6 +71,7 @@ use crate::enforce::SetByName;
 use crate::identify::{Card, Identifier};
 use crate::record::NoticeClock;
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -112,7 +111,9 @@ pub struct Policy {
     /// Until when what it knows of other processes is all that they serve, in microseconds of that clock.
     known_until: Arc<AtomicU64>,
     /// What the fleet published.
-    published: Arc<FleetGeneration>,
+    pub published: Arc<FleetGeneration>,
+    /// The modes that were set by hand.
+    overrides: Overrides,
     sites: Vec<Arc<Site>>,
     /// The rules of every host.
     pub hosts: Hosts,
@@ -128,7 +129,7 @@ const STALE_DAYS: i32 = 180;
 fn staleness(checked: &str, now: SystemTime) -> Option<String> {
     let checked: jiff::civil::Date = checked.parse().ok()?;
     let today = jiff::Timestamp::try_from(now).ok()?.to_zoned(jiff::tz::TimeZone::UTC).date();
-    let days = today.since(checked).ok()?.get_days();
+    let days = (today - checked).get_days();
     (days > STALE_DAYS).then(|| {
         format!(
             "the catalogue of crawlers was last compared with their documentation on {checked}, {days} days ago: a newer \
@@ -191,23 +192,13 @@ impl Policy {
 
     /// Every file whose change is to be noticed.
     pub fn files(&self) -> impl Iterator<Item = PathBuf> {
-        let published = PublishedFile::catalogue(&self.config).map(|publication| publication.path);
-        let cards = self.cards().map(|card| card.path.clone());
-        let fetched = published.into_iter().chain(cards).chain(self.evidence.files());
-        self.config.files.iter().cloned().chain(fetched)
+        self.config.files.iter().cloned().chain(self.evidence.files())
     }
 
     /// The servers of all sites, and those that answer in place of refusals.
     pub fn origins(&self) -> impl Iterator<Item = (Option<&Arc<Site>>, &Upstreams)> {
         let of_sites = self.sites.iter().map(|site| (Some(site), &site.origin));
-        of_sites.chain(self.actions.values().filter_map(|set| Some((None, set.servers()?))))
-    }
-
-    /// Looks up names of origins whose addresses are not known yet.
-    fn look_up_origins(&self) {
-        for (site, origin) in self.origins() {
-            origin.look_up(site.map_or("action", |site| &site.config.name));
-        }
+        of_sites.chain(self.actions.values().filter_map(|set| Some((None, set.servers.as_ref()?))))
     }
 
     /// What agents say of themselves.
@@ -225,12 +216,14 @@ impl Policy {
 #[derive(Debug)]
 pub struct CurrentPolicy {
     policy: ArcSwap<Policy>,
+    /// Whose turn it is to replace it. Nobody who has it waits for a file, nor for a name.
+    turn: Mutex<()>,
 }
 
 impl CurrentPolicy {
     /// Puts the first policy in force.
     pub fn new(policy: Policy) -> Self {
-        Self { policy: ArcSwap::from_pointee(policy) }
+        Self { policy: ArcSwap::from_pointee(policy), turn: Mutex::default() }
     }
 
     /// The policy in force, which a request takes once and keeps to its end.
@@ -238,10 +231,15 @@ impl CurrentPolicy {
         self.policy.load_full()
     }
 
-    fn replace(&self, next: Policy) {
+    /// Puts in force what `make` makes of the policy that is, if it makes anything.
+    fn update(&self, make: impl FnOnce(&Policy) -> Option<Policy>) {
+        let _turn = self.turn.lock();
+        let former = self.get();
+        let Some(next) = make(&former) else { return };
         // A request that has taken it, and asks only after this, is told of no later time.
-        self.policy.load().in_force();
-        self.policy.store(Arc::new(next));
+        former.in_force();
+        let (generation, since, in_force) = (former.generation + 1, SystemTime::now(), OnceLock::new());
+        self.policy.store(Arc::new(Policy { generation, since, in_force, ..next }));
     }
 }
 
@@ -266,11 +264,12 @@ mod tests {
     fn a_request_keeps_the_policy_that_it_took_and_nobody_else_does() {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let first = check(Config::load(&arguments).unwrap(), SystemTime::now()).unwrap();
-        let second = first.next(SystemTime::now());
         let current = CurrentPolicy::new(first);
         let request = current.get();
         let former = Arc::downgrade(&request);
-        current.replace(second);
+        current.update(|_| None);
+        assert_eq!(current.get().generation, request.generation);
+        current.update(|policy| Some(policy.clone()));
         assert_eq!(current.get().generation, request.generation + 1);
         let ended = current.get().in_force();
         assert!(

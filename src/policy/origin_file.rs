@@ -5,15 +5,15 @@
 use super::fetched::{FetchAnswer, FetchTime, FetchedCopy, FetchedFrom, Schedule, Teller, Validators};
 use super::robots_file::{MOST_BYTES, fitness};
 use super::{Policy, Reloader, Site, Trigger};
-use crate::config::{Config, RobotsConfig};
+use crate::config::{Config, SiteConfig};
 use crate::decide::NoticeTime;
 use crate::record::{digest, timestamp};
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, RandomState};
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::hash::{BuildHasher as _, BuildHasherDefault};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -49,31 +49,31 @@ pub const FETCH_MARKER: &str = "x-robots-gateway-fetch";
 
 /// What stands there in the questions of this process; nobody can guess it.
 pub static OWN_FETCH: LazyLock<String> = LazyLock::new(|| {
-    let half = || RandomState::new().build_hasher().finish();
+    let half = || RandomState::new().hash_one(());
     format!("{:016x}{:016x}", half(), half())
 });
 
-/// What is known of all origins.
+/// What is known of all origins. What lies on disk of one is read when it is asked for first.
 #[derive(Debug, Default)]
 pub struct OriginFiles {
     folder: PathBuf,
-    state: Mutex<HashMap<String, FetchState>>,
+    state: Mutex<FetchStates>,
     teller: Mutex<Teller>,
     heard: Condvar,
     /// Whether some origin has another file than the one that was last put in force.
     pub has_news: AtomicBool,
 }
 
+/// By the names of sites.
+type FetchStates = HashMap<String, FetchState>;
+
 /// What is known of one, and when it is asked again.
 #[derive(Debug, Default)]
 struct FetchState {
     copy: FetchedCopy,
+    /// `None` where somebody waits for the answer to a question that is put from now on.
     due: Option<Instant>,
     is_under_way: bool,
-    /// Whether the bytes have still to be written: a disk that was full takes them with a later answer.
-    is_unwritten: bool,
-    /// Whether somebody waits for the answer to a question that is put from now on.
-    is_wanted: bool,
     /// How many answers there were.
     answers: u64,
     failures: u64,
@@ -99,29 +99,7 @@ pub struct OriginState {
 impl OriginFiles {
     /// The copies that lie in the state folder of this configuration. Nothing is written there.
     pub fn open(config: &Config) -> Self {
-        let files = Self { folder: config.state_dir.join(FOLDER), ..Self::default() };
-        files.add_sites(config);
-        files
-    }
-
-    /// Has an entry for each site that takes its file from its origin, and for no other.
-    pub(super) fn track_sites(&self, config: &Config) {
-        let wanted: HashSet<&str> = from_origins(config).map(|(site, _)| site).collect();
-        self.state.lock().retain(|site, _| wanted.contains(site.as_str()));
-    }
-
-    /// Has an entry for each site of a configuration that may come into force, beside those that are there.
-    pub(super) fn add_sites(&self, config: &Config) {
-        let mut state = self.state.lock();
-        for (site, from) in from_origins(config) {
-            if state.contains_key(site) {
-                continue;
-            }
-            let copy = FetchedCopy::read(&self.path(site), MOST_BYTES).unwrap_or_default();
-            let wait = if copy.is_known() { spread(site, 0, SPREAD.min(from.every)) } else { Duration::ZERO };
-            let asked = FetchState { copy, due: Instant::now().checked_add(wait), ..FetchState::default() };
-            state.insert(site.to_owned(), asked);
-        }
+        Self { folder: config.state_dir.join(FOLDER), ..Self::default() }
     }
 
     /// Where the copy of a site lies.
@@ -129,10 +107,20 @@ impl OriginFiles {
         self.folder.join(format!("{}.txt", digest(site.as_bytes())))
     }
 
+    fn state_in<'s>(&self, states: &'s mut FetchStates, site: &SiteConfig) -> &'s mut FetchState {
+        states.entry(site.name.clone()).or_insert_with(|| {
+            let copy = FetchedCopy::read(&self.path(&site.name), MOST_BYTES).unwrap_or_default();
+            let most = if copy.is_known() { SPREAD.min(*site.robots.every) } else { Duration::ZERO };
+            let due = Instant::now().checked_add(spread(&site.name, 0, most));
+            FetchState { copy, due, ..FetchState::default() }
+        })
+    }
+
     /// The file that the origin of a site has, or that it has none; nothing where that is not known.
-    pub fn file(&self, site: &str) -> Option<Option<Vec<u8>>> {
-        let state = self.state.lock();
-        state.get(site).filter(|asked| asked.copy.is_known()).map(|asked| asked.copy.bytes.clone())
+    pub fn file(&self, site: &SiteConfig) -> Option<Option<Vec<u8>>> {
+        let mut states = self.state.lock();
+        let copy = &self.state_in(&mut states, site).copy;
+        copy.is_known().then(|| copy.bytes.clone())
     }
 
     /// Whether any origin is being asked.
@@ -140,19 +128,25 @@ impl OriginFiles {
         self.state.lock().values().any(|asked| asked.is_under_way)
     }
 
-    /// The sites whose origins are to be asked now, with what to ask with. They are taken to be asked from now on: at `most` so
-    /// many at once.
-    pub fn take_due(&self, most: usize) -> Vec<(String, Option<Validators>)> {
+    /// The sites of a configuration whose origins are to be asked now, with what to ask with. They are taken to be asked from
+    /// now on: at `most` so many at once. What is known of other sites is forgotten.
+    pub fn take_due(&self, config: &Config, most: usize) -> Vec<(String, Option<Validators>)> {
         let now = Instant::now();
-        let mut state = self.state.lock();
-        let room = most.saturating_sub(state.values().filter(|asked| asked.is_under_way).count());
-        let is_due = |asked: &FetchState| asked.is_wanted || asked.due.is_none_or(|due| due <= now);
+        let mut states = self.state.lock();
+        let sites = config.sites.iter().filter(|site| site.robots.origin().is_some());
+        let sites: HashMap<&str, &SiteConfig> = sites.map(|site| (&*site.name, site)).collect();
+        states.retain(|site, _| sites.contains_key(&**site));
+        for site in sites.values() {
+            self.state_in(&mut states, site);
+        }
+        let room = most.saturating_sub(states.values().filter(|asked| asked.is_under_way).count());
+        let is_due = |asked: &FetchState| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
         let mut due: Vec<(&String, &mut FetchState)> =
-            state.iter_mut().filter(|(_, asked)| !asked.is_under_way && is_due(asked)).collect();
+            states.iter_mut().filter(|(_, asked)| is_due(asked)).collect();
         // Whoever waits longest comes first, or those that are asked often would leave no turn to others.
-        due.sort_unstable_by_key(|(_, asked)| (!asked.is_wanted, asked.due));
+        due.sort_unstable_by_key(|(_, asked)| asked.due);
         let take = |(site, asked): (&String, &mut FetchState)| {
-            (asked.is_under_way, asked.is_wanted) = (true, false);
+            (asked.is_under_way, asked.due) = (true, Some(now));
             (site.clone(), asked.copy.validators().cloned())
         };
         due.into_iter().take(room).map(take).collect()
@@ -160,73 +154,61 @@ impl OriginFiles {
 
     /// Takes an answer.
     pub fn record_answer(&self, policy: &Policy, site: &str, answer: FetchAnswer) {
-        let from = policy.named(site).and_then(|site| site.config.robots.origin());
-        let every = from.map_or(SPREAD, |from| from.every);
-        let mut state = self.state.lock();
-        let Some(asked) = state.get_mut(site) else { return };
+        let known = self.state.lock().get(site).map(|asked| asked.copy.clone());
+        let Some((config, mut copy)) = policy.named(site).map(|site| &site.config).zip(known) else { return };
         let has_failed = matches!(answer, FetchAnswer::Failed { .. });
         let now = FetchTime { at: policy.clock.now().0, time: SystemTime::now() };
-        let is_new = asked.copy.apply(answer.checked(accept), FetchedFrom::Origin, now);
-        site.clone_into(&mut asked.copy.head.source);
-        self.has_news.fetch_or(is_new, Ordering::Relaxed);
-        asked.is_under_way = false;
-        asked.answers += 1;
-        asked.failures += u64::from(has_failed);
-        let wait = asked.copy.head.wait(schedule(&asked.copy, every));
-        // Origins that were asked together are not asked together for ever.
-        asked.due = Instant::now().checked_add(wait.saturating_sub(spread(site, asked.answers, wait / 8)));
-        asked.is_unwritten |= is_new;
-        let (copy, is_unwritten) = (asked.copy.clone(), asked.is_unwritten);
-        drop(state);
+        let is_new = copy.apply(answer.checked(accept), FetchedFrom::Origin, now);
+        site.clone_into(&mut copy.head.source);
         // Nobody who asks for the state waits for the disk.
-        let written = copy.write(&self.path(site), is_unwritten);
-        if let Some(asked) = self.state.lock().get_mut(site) {
-            asked.is_unwritten = written.is_err() && is_unwritten;
-        }
+        let unwritten = copy.write(&self.path(site)).err();
+        let unwritten = unwritten.map(|error| format!("it cannot be kept for a restart: {error}"));
         let mut teller = self.teller.lock();
         teller.tell("robots.txt of the origin", site, trouble(&copy));
-        let unwritten = written.err().map(|error| format!("it cannot be kept for a restart: {error}"));
         teller.tell("the copy of the origin's robots.txt", site, unwritten);
+        if let Some(asked) = self.state.lock().get_mut(site) {
+            asked.answers += 1;
+            asked.failures += u64::from(has_failed);
+            let wait = copy.head.wait(schedule(&copy, *config.robots.every));
+            // Origins that were asked together are not asked together for ever.
+            let wait = wait.saturating_sub(spread(site, asked.answers, wait / 8));
+            // Somebody may want a younger answer by now.
+            asked.due = asked.due.and_then(|_| Instant::now().checked_add(wait));
+            (asked.copy, asked.is_under_way) = (copy, false);
+        }
+        self.has_news.fetch_or(is_new, Ordering::Relaxed);
         self.heard.notify_all();
     }
 
     /// What is told of a site's.
     pub fn state_of(&self, site: &str, now: NoticeTime) -> Option<OriginState> {
-        let state = self.state.lock();
-        let asked = state.get(site)?;
-        let heard = asked.copy.head.heard();
-        let due = asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs());
+        let states = self.state.lock();
+        let asked = states.get(site)?;
+        let heard = asked.copy.head.heard;
         Some(OriginState {
             fetched: heard.map(|heard| timestamp(heard.time)),
             age_seconds: heard.map(|heard| now.since(NoticeTime(heard.at)).as_secs()),
-            next_fetch_seconds: due,
+            next_fetch_seconds: asked.due.map(|due| due.saturating_duration_since(Instant::now()).as_secs()),
             error: trouble(&asked.copy),
             fetches: asked.answers,
             failures: asked.failures,
         })
     }
 
-    /// Has the origins of these sites asked now, and waits for their answers; the sites that gave none. An answer that is on
+    /// Has the origins of these sites asked now, and waits for their answers: which have given none. An answer that is on
     /// its way may be older than the question, and is none.
-    fn refresh(&self, sites: &[&str]) -> HashSet<String> {
-        let mut state = self.state.lock();
+    fn refresh(&self, sites: &[&Arc<Site>]) -> Vec<bool> {
+        let mut states = self.state.lock();
         for site in sites {
-            if let Some(asked) = state.get_mut(*site) {
-                asked.is_wanted = true;
-            }
+            self.state_in(&mut states, &site.config).due = None;
         }
-        let silent = |state: &HashMap<String, FetchState>| {
-            let waits = |site: &&&str| state.get(**site).is_some_and(|one| one.is_wanted || one.is_under_way);
-            sites.iter().filter(waits).map(|site| (*site).to_owned()).collect::<HashSet<_>>()
+        let is_silent = |states: &FetchStates, site: &Site| {
+            states.get(&site.config.name).is_some_and(|asked| asked.due.is_none() || asked.is_under_way)
         };
-        self.heard.wait_while_for(&mut state, |state| !silent(state).is_empty(), PATIENCE);
-        silent(&state)
+        let are_any = |states: &mut FetchStates| sites.iter().any(|site| is_silent(states, site));
+        self.heard.wait_while_for(&mut states, are_any, PATIENCE);
+        sites.iter().map(|site| is_silent(&states, site)).collect()
     }
-}
-
-/// The sites that take their files from their origins, and how these are asked.
-fn from_origins(config: &Config) -> impl Iterator<Item = (&str, &RobotsConfig)> {
-    config.sites.iter().filter_map(|site| Some((site.name.as_str(), site.robots.origin()?)))
 }
 
 /// What is wrong, in a sentence.
@@ -240,10 +222,8 @@ fn trouble(copy: &FetchedCopy) -> Option<String> {
 
 /// A part of `span` that follows from the site's name and a number.
 fn spread(site: &str, number: u64, span: Duration) -> Duration {
-    let mut hasher = DefaultHasher::new();
-    (site, number).hash(&mut hasher);
-    let hash = u32::try_from(hasher.finish() >> 32).unwrap_or(u32::MAX);
-    span.mul_f64(f64::from(hash) / f64::from(u32::MAX))
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((site, number));
+    span * u32::try_from(hash % 1_000).unwrap_or_default() / 1_000
 }
 
 /// What came of asking one origin; field names are public API.
@@ -274,27 +254,27 @@ impl Reloader {
         let all = before.sites().iter().filter(|one| one.config.robots.origin().is_some());
         let wanted: Vec<&Arc<Site>> =
             all.filter(|one| site.is_none_or(|site| site.config.name == one.config.name)).collect();
-        let names: Vec<&str> = wanted.iter().map(|site| site.config.name.as_str()).collect();
-        let silent = self.origin_files.refresh(&names);
+        let are_silent = self.origin_files.refresh(&wanted);
         // Whoever took the answers puts what is new in force; to do so twice changes nothing.
         let _ = self.reload(Trigger::Origin, false);
         let (after, now) = (self.current(), before.clock.now());
-        let told = |site: &&Arc<Site>| {
+        let told = |(site, is_silent): (&Arc<Site>, bool)| {
             let name = site.config.name.clone();
             let version = after.named(&name).and_then(|site| site.version());
-            let error = if silent.contains(&name) {
+            let error = if is_silent {
                 Some("the origin has not answered yet".to_owned())
             } else {
                 self.origin_files.state_of(&name, now).and_then(|told| told.error)
             };
-            let result = match (&error, version == site.version()) {
-                (Some(_), _) => "failed".into(),
-                (None, true) => "unchanged".into(),
-                (None, false) => "changed".into(),
+            let result = match error {
+                Some(_) => "failed",
+                None if version == site.version() => "unchanged",
+                None => "changed",
             };
-            FetchReport { site: name, result, error, robots_version: version.map(|id| id.to_string()) }
+            let robots_version = version.map(|id| id.to_string());
+            FetchReport { site: name, result: result.into(), error, robots_version }
         };
-        wanted.iter().map(told).collect()
+        wanted.into_iter().zip(are_silent).map(told).collect()
     }
 }
 
@@ -309,10 +289,13 @@ mod tests {
             due: now.checked_sub(Duration::from_secs(60)).map(|before| before + Duration::from_secs(second)),
             ..FetchState::default()
         };
-        let state: HashMap<String, FetchState> =
-            (0..50).map(|second| (second.to_string(), asked(second))).collect();
+        let site = |name: String| SiteConfig { name, ..SiteConfig::default() };
+        let sites = (0..50).map(|second| second.to_string()).chain(["never".to_owned()]).map(site).collect();
+        let config = Config { sites, ..Config::default() };
+        let state: FetchStates = (0..50).map(|second| (second.to_string(), asked(second))).collect();
         let files = OriginFiles { state: Mutex::new(state), ..OriginFiles::default() };
-        let names = |most: usize| files.take_due(most).into_iter().map(|due| due.0).collect::<Vec<_>>();
+        let names =
+            |most: usize| files.take_due(&config, most).into_iter().map(|due| due.0).collect::<Vec<_>>();
         assert_eq!((names(3).join(" "), names(3).len()), ("0 1 2".to_owned(), 0));
         files.state.lock().insert("never".to_owned(), FetchState::default());
         assert_eq!(names(5), ["never", "3"], "nobody is asked twice at once");

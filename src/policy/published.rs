@@ -4,7 +4,7 @@
 //! the same files. A robots.txt in it stands in the place of the site's own; what is put beside that is the
 //! configuration's affair.
 
-use super::overrides::Overrides;
+use super::modes::Overrides;
 use super::robots_file::fitness;
 use crate::config::reading;
 use crate::record::replace_file;
@@ -40,13 +40,13 @@ impl FleetGeneration {
     ///
     /// # Errors
     /// Why nothing of it can come into force.
-    pub fn parse(document: &str) -> Result<Self, String> {
-        let read: Self = serde_json::from_str(document)
+    pub fn parse(document: impl AsRef<[u8]>) -> Result<Self, String> {
+        let read: Self = serde_json::from_slice(document.as_ref())
             .map_err(|error| format!("it is not what this version of the program knows: {error}"))?;
         for (site, file) in &read.robots {
             let bytes =
                 STANDARD.decode(file).map_err(|_| format!("the robots.txt of `{site}` is not base64"))?;
-            fitness(&bytes).map_err(|unfit| format!("site `{site}`: {unfit}; {}", unfit.hint()))?;
+            fitness(&bytes).map_err(|unfit| format!("site `{site}`: {unfit}; {}", unfit.hint))?;
         }
         Ok(read)
     }
@@ -56,10 +56,9 @@ impl FleetGeneration {
         let path = state_dir.join(FILE);
         let read = match reading::read(&path, MOST_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::default(),
-            Err(error) => Err(error.to_string()),
-            Ok(read) => String::from_utf8(read.bytes).map_err(|error| error.to_string()),
+            read => read.map_err(|error| error.to_string()),
         };
-        read.and_then(|document| Self::parse(&document)).unwrap_or_else(|error| {
+        read.and_then(|read| Self::parse(read.bytes)).unwrap_or_else(|error| {
             tracing::error!("{}: what the fleet published is left out: {error}", path.display());
             Self::default()
         })
@@ -80,13 +79,11 @@ impl FleetGeneration {
     }
 
     /// It as a document.
-    #[must_use]
     pub fn document(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// The robots.txt that it has for a site.
-    #[must_use]
     pub fn robots(&self, site: &str) -> Option<Vec<u8>> {
         STANDARD.decode(self.robots.get(site)?).ok()
     }
@@ -105,7 +102,7 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Config};
     use crate::enforce::Mode;
-    use crate::policy::{Override, Scope, check};
+    use crate::policy::{Scope, check};
     use std::time::SystemTime;
 
     #[test]
@@ -142,14 +139,15 @@ mod tests {
         one.set_robots("a.example", Some(b"User-agent: *\nDisallow: /x\n"));
         one.set_robots("b.example", Some(b"# nothing\n"));
         one.set_robots("b.example", None);
-        let set = |mode| Override { scope: Scope::default(), mode, persists: true, fleet: false };
-        one.modes = one.modes.with(set(Mode::Audit)).with(set(Mode::Enforce));
-        let read = FleetGeneration::parse(&one.document()).unwrap();
+        let set = |modes: Overrides, mode| modes.changed(&Scope::default(), mode, true);
+        one.modes = set(set(one.modes, Some(Mode::Audit)), Some(Mode::Enforce));
+        let read = FleetGeneration::parse(one.document()).unwrap();
         assert_eq!(read, one);
         assert_eq!(read.robots("a.example").unwrap(), b"User-agent: *\nDisallow: /x\n");
         assert_eq!(read.robots("b.example"), None);
-        assert_eq!(read.modes.0.iter().map(|set| set.mode).collect::<Vec<_>>(), [Mode::Enforce]);
-        assert_eq!(one.modes.without(&Scope::default()), Overrides::default());
+        let modes = Overrides::default().in_force(&read.modes);
+        assert_eq!(modes.iter().map(|set| set.mode).collect::<Vec<_>>(), [Mode::Enforce]);
+        assert_eq!(set(one.modes, None), Overrides::default());
         for (document, told) in [
             ("{", "not what this version"),
             (r#"{"number":1,"origin":"http://evil"}"#, "unknown field `origin`"),

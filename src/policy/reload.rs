@@ -1,21 +1,21 @@
 //! Replacing the policy of a running gateway: one at a time, whole, or not at all.
 //!
-//! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`overrides`), and what is
+//! Reading may take its time. Nobody waits for it but who asked for it: modes are set (`modes`), and what is
 //! in force is told, meanwhile.
 
 use super::changes::{ReloadReport, ReloadResult, SiteChange, hold_back};
 use super::fetched::Teller;
 use super::load::{LoadOptions, load};
-use super::overrides::Overrides;
+use super::modes::Overrides;
 use super::robots_file::RobotsFile;
-use super::{CurrentPolicy, FleetStanding, NoticeHistory, OriginFiles, Policy, Site, fleet};
+use super::{CurrentPolicy, FleetStanding, NoticeHistory, OriginFiles, Policy};
 use crate::config::{Arguments, Config, ConfigError, ConfigErrors};
-use crate::record::{ReadBook, Recorder, RowsError, timestamp};
+use crate::record::{Counters, ReadBook, Recorder, timestamp};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use strum::EnumCount as _;
 
 /// How long a reload waits for another one to end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -70,20 +70,18 @@ pub struct Reloader {
     pub(super) serving: Mutex<()>,
     /// Whose turn it is to write the modes that are kept.
     pub(super) keeping: Mutex<()>,
+    /// How many reloads there were since the start, by what came of them.
+    pub reloads: Counters<ReloadResult, { ReloadResult::COUNT }>,
     pub(super) known: Mutex<ReloadState>,
 }
 
-/// What is known apart from the policy. Its lock is held for no longer than it takes to read or change it, and to
-/// swap the policy: neither for a file, nor for a name, nor while a policy is built.
+/// What is known apart from the policy. Its lock is held for no longer than it takes to read or change it.
 #[derive(Debug, Default)]
 pub(super) struct ReloadState {
     last: Option<LastReload>,
-    counts: BTreeMap<ReloadResult, u64>,
     /// The policy that was in force when the operator last asked for a reload. A watched file is in force
     /// before anybody can type the command, and its author still wants to be told what it changed.
-    pub(super) told: Option<Arc<Policy>>,
-    /// Modes that were set while the gateway ran.
-    pub(super) overrides: Overrides,
+    told: Option<Arc<Policy>>,
     /// Why changes of files are found by looking only.
     pub(super) unwatched: Option<String>,
     /// What was told of copies.
@@ -104,9 +102,6 @@ pub enum ReloadError {
     FileChanged,
 }
 
-/// The policy that was in force, and the one that is; twice the same where nothing changed.
-type PolicySwap = (Arc<Policy>, Arc<Policy>);
-
 impl Reloader {
     /// A reloader for the policy that `arguments` led to.
     pub fn new(
@@ -118,18 +113,15 @@ impl Reloader {
         origin_files: Arc<OriginFiles>,
     ) -> Self {
         let policy = current.get();
-        let overrides = Overrides::load(&policy.config.state_dir).unwrap_or_else(|error| {
-            tracing::error!(
+        match Overrides::load(&policy.config.state_dir) {
+            Ok(kept) if kept == Overrides::default() => {}
+            Ok(kept) => current.update(|policy| Some(policy.clone().with_modes(kept))),
+            Err(error) => tracing::error!(
                 "the modes that were set with `gatewayctl mode --persist` cannot be read: {error}"
-            );
-            Overrides::default()
-        });
-        if !overrides.in_force(&policy.published.modes.0).is_empty() {
-            current.replace(policy.next(SystemTime::now()).overridden(&overrides));
+            ),
         }
         reads.robots_seen.restore(&history.own.robots_seen, history.own.clock.now());
-        let known =
-            Mutex::new(ReloadState { told: Some(current.get()), overrides, ..ReloadState::default() });
+        let known = Mutex::new(ReloadState { told: Some(current.get()), ..ReloadState::default() });
         let reloader = Self {
             current,
             arguments,
@@ -142,6 +134,7 @@ impl Reloader {
             turn: Mutex::default(),
             serving: Mutex::default(),
             keeping: Mutex::default(),
+            reloads: Counters::default(),
             known,
         };
         reloader.record_versions(&reloader.current(), None);
@@ -161,11 +154,6 @@ impl Reloader {
     /// Why changes of files are found by looking, where not all of them can be watched.
     pub fn unwatched(&self) -> Option<String> {
         self.known.lock().unwatched.clone()
-    }
-
-    /// How many reloads there were since the start that had this result.
-    pub fn count(&self, result: ReloadResult) -> u64 {
-        self.known.lock().counts.get(&result).copied().unwrap_or_default()
     }
 
     /// Reads every file again and, if anything changed, puts one new policy in force.
@@ -189,43 +177,45 @@ impl Reloader {
         is_forced: bool,
         are_unchanged: &dyn Fn() -> bool,
     ) -> Result<ReloadReport, ReloadError> {
-        let mut turn = Some(self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?);
-        let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
-        let options = LoadOptions { accept_empty, is_to_serve: true };
-        let ((former, mut current), mut errors) = self.attempt(options, is_forced, are_unchanged)?;
-        let announced = self.history.lock().announced();
-        if let Some(announced) = announced {
-            // What the others answer is taken up in a turn of its own, and whether they do is seen then.
-            drop(turn.take());
-            let _ = self.standing.wait(announced, fleet::PATIENCE);
-            turn = self.turn.try_lock_for(PATIENCE);
-            // Where this attempt comes to nothing, what came of the first one stands and is told.
-            if turn.is_some()
-                && let Ok(((_, waited), faults)) = self.attempt(options, is_forced, are_unchanged)
-            {
-                (current, errors) = (waited, faults);
-            }
+        let _turn = self.turn.try_lock_for(PATIENCE).ok_or(ReloadError::Busy)?;
+        let (former, now) = (self.current(), SystemTime::now());
+        let loaded = Config::load(&self.arguments).and_then(|mut config| {
+            let waiting = hold_back(&self.started, &mut config);
+            let options = LoadOptions { accept_empty, is_to_serve: true };
+            let (policy, unfit) = load(config, Some(&former), &self.origin_files, options, now)?;
+            Ok((Policy { waiting, ..policy }, unfit))
+        });
+        if !are_unchanged() {
+            return Err(ReloadError::FileChanged);
         }
-        let _turn = turn;
+        let errors: Vec<ConfigError> = match loaded {
+            Ok((policy, mut errors)) => {
+                errors.extend_from_slice(&policy.evidence.faults);
+                errors.extend(self.adopt(policy, &former, is_forced).unwrap_or_else(Some));
+                errors
+            }
+            Err(ConfigErrors(errors)) => {
+                let held_back = errors.first().map(|by| changes_held_back(&former, by));
+                errors.iter().cloned().chain(held_back.into_iter().flatten()).collect()
+            }
+        };
         self.write_copies();
-        let report = self.report(&former, &current, &errors);
+        let report = self.report(&former, &errors);
+        self.reloads.count(report.result);
         let mut known = self.known.lock();
-        *known.counts.entry(report.result).or_default() += 1;
-        let mended = known.last.as_ref().is_some_and(|last| !last.errors.is_empty());
-        let repeated = known.last.as_ref().is_some_and(|last| last.errors == report.errors);
-        if !by_itself || report.result != ReloadResult::Unchanged || mended {
-            report.log(trigger, repeated);
-            let (result, errors) = (report.result, report.errors.clone());
-            known.last = Some(LastReload { time: timestamp(SystemTime::now()), trigger, result, errors });
+        let before = known.last.as_ref().map(|last| &*last.errors).unwrap_or_default();
+        let by_itself = matches!(trigger, Trigger::Watch | Trigger::Origin | Trigger::Fleet);
+        if !by_itself || report.result != ReloadResult::Unchanged || !before.is_empty() {
+            report.log(trigger, *before == *errors);
+            let (time, result) = (timestamp(now), report.result);
+            known.last = Some(LastReload { time, trigger, result, errors: errors.clone() });
         }
         if trigger != Trigger::Control {
             return Ok(report);
         }
-        // A mode may have been set since the swap. It stands in both of these.
-        let current = self.current.get();
-        let told = known.told.replace(Arc::clone(&current)).unwrap_or(former);
+        let told = known.told.replace(self.current()).unwrap_or(former);
         drop(known);
-        Ok(self.report(&told, &current, &errors))
+        Ok(self.report(&told, &errors))
     }
 
     /// The same in an emergency: nobody of a fleet is waited for.
@@ -236,77 +226,45 @@ impl Reloader {
         self.reload_if(Trigger::Control, accept_empty, true, &|| true)
     }
 
-    /// Builds and adopts the next policy; every fault that keeps something from coming into force. One that `is_forced` waits for nobody of a fleet.
-    fn attempt(
+    /// Puts a policy in force, if it differs from the one that is, once rows say what it serves, and the fleet knows of that or it
+    /// `is_forced`. A mode that was set while it was built is in it. What waits for the fleet is told.
+    ///
+    /// # Errors
+    /// Why nothing of it is in force.
+    fn adopt(
         &self,
-        options: LoadOptions,
+        mut next: Policy,
+        previous: &Policy,
         is_forced: bool,
-        are_unchanged: &dyn Fn() -> bool,
-    ) -> Result<(PolicySwap, Vec<ConfigError>), ReloadError> {
-        let (previous, now) = (self.current.get(), SystemTime::now());
-        let loaded = Config::load(&self.arguments).and_then(|mut config| {
-            let waiting = hold_back(&self.started, &mut config);
-            let (policy, unfit) = load(config, Some(&previous), &self.origin_files, options, now)?;
-            policy.look_up_origins();
-            Ok((Policy { waiting, ..policy }, unfit))
-        });
-        if !are_unchanged() {
-            return Err(ReloadError::FileChanged);
-        }
-        let (mut policy, mut errors) = match loaded {
-            Ok(loaded) => loaded,
-            Err(ConfigErrors(mut errors)) => {
-                let held_back = changes_held_back(&previous, errors.first());
-                errors.extend(held_back);
-                return Ok(((Arc::clone(&previous), previous), errors));
-            }
-        };
-        errors.extend_from_slice(&policy.evidence.faults);
-        let adopted = self.offered(&mut policy, &previous, is_forced).and_then(|waits| {
-            errors.extend(waits);
-            Ok(self.adopt(policy)?)
-        });
-        let swap = adopted.unwrap_or_else(|fault| {
-            errors.push(fault);
-            (Arc::clone(&previous), previous)
-        });
-        Ok((swap, errors))
-    }
-
-    /// Puts a policy in force, if it differs from the one that is, once rows say what it serves. A mode that was set while it was built is in it.
-    fn adopt(&self, mut next: Policy) -> Result<PolicySwap, RowsError> {
+    ) -> Result<Option<ConfigError>, ConfigError> {
+        let waits = self.offered(&mut next, previous, is_forced)?;
         let _serving = self.serving.lock();
-        let previous = self.current.get();
+        let previous = self.current();
         // It stands written for as long as others may judge by what they knew.
         while self.history.lock().adopt(&mut next, Some(&previous))? {
             self.wait_for_others();
         }
         // It may wait for the store. The files in force are the same after a mode was set.
         self.record_versions(&next, Some(&previous));
-        let known = self.known.lock();
-        let former = self.current.get();
-        let next = Policy { generation: former.generation + 1, ..next }.overridden(&known.overrides);
-        if differs(&former, &next) {
-            self.current.replace(next);
-            self.origin_files.track_sites(&self.current.get().config);
-        }
-        drop(known);
-        if self.history.lock().end_former(&self.current.get()) {
+        self.current
+            .update(|former| differs(former, &next).then(|| next.with_modes(former.overrides.clone())));
+        if self.history.lock().end_former(&self.current()) {
             self.apply_history();
         }
-        Ok((former, self.current.get()))
+        Ok(waits)
     }
 
-    fn report(&self, previous: &Policy, current: &Policy, errors: &[ConfigError]) -> ReloadReport {
-        let changed = differs(previous, current);
-        let result = match (errors.is_empty(), changed) {
-            (false, _) => ReloadResult::Refused,
-            (true, true) => ReloadResult::Changed,
-            (true, false) => ReloadResult::Unchanged,
+    /// What has become of `previous`.
+    fn report(&self, previous: &Policy, errors: &[ConfigError]) -> ReloadReport {
+        let current = self.current();
+        let result = match errors {
+            [] if differs(previous, &current) => ReloadResult::Changed,
+            [] => ReloadResult::Unchanged,
+            _ => ReloadResult::Refused,
         };
         let sites = current.sites().iter().map(|site| {
             let old = previous.named(&site.config.name);
-            SiteChange::new(old.map(|site| &**site), site, self.notice(current, site).to_string())
+            SiteChange::new(old.map(|site| &**site), site, self.notice(&current, site).to_string())
         });
         let restart = current.waiting.clone();
         let config = previous.config.changed_keys(&current.config);
@@ -314,42 +272,35 @@ impl Reloader {
     }
 }
 
-/// Each robots.txt that changed, and cannot come into force while another file holds everything up.
-fn changes_held_back(previous: &Policy, error: Option<&ConfigError>) -> Vec<ConfigError> {
-    let Some(error) = error else { return Vec::new() };
-    let changed = |site: &Arc<Site>| {
+/// Each robots.txt that changed, and cannot come into force while a fault of another file holds everything up.
+fn changes_held_back(previous: &Policy, by: &ConfigError) -> impl Iterator<Item = ConfigError> {
+    previous.sites().iter().filter_map(|site| {
         let path = site.config.robots.file.as_deref().filter(|_| !site.config.robots.is_composed())?;
         let file = RobotsFile::read(path).ok().filter(|file| Some(file.id) != site.version())?;
         let message = format!(
             "this robots.txt changed to {}, which is not in force: {} has a fault; mend that first",
             file.id,
-            error.path.display()
+            by.path.display()
         );
         Some(ConfigError::whole(path, message))
-    };
-    previous.sites().iter().filter_map(changed).collect()
+    })
 }
 
-/// Whether a request could be treated differently under `next`.
+impl Policy {
+    /// What was read, and decides how requests are treated; what is compared otherwise is not in it.
+    fn decisive(&self) -> impl PartialEq {
+        let Self { config, waiting, secret, webhook, actions, exceptions, published, .. } = self;
+        let sites = self.sites.iter();
+        let sites = sites.map(|site| (site.version(), &site.error, site.is_unknown, &site.origin.ca));
+        let sites: Vec<_> = sites.collect();
+        let identifier = Arc::as_ptr(&self.identifier);
+        (config, waiting, secret, webhook, actions, exceptions, published, identifier, sites)
+    }
+}
+
+/// Whether a request could be treated differently under `next`, whatever modes were set by hand.
 fn differs(previous: &Policy, next: &Policy) -> bool {
-    let same_site = |(old, new): (&Arc<Site>, &Arc<Site>)| {
-        old.version() == new.version()
-            && old.config == new.config
-            && old.modes == new.modes
-            && old.origin.ca == new.origin.ca
-            && old.error == new.error
-            && old.is_unknown == new.is_unknown
-    };
-    previous.config != next.config
-        || previous.waiting != next.waiting
-        || !Arc::ptr_eq(&previous.identifier, &next.identifier)
+    previous.decisive() != next.decisive()
         || !previous.evidence.is_as(&next.evidence)
         || !previous.certificates.is_as(&next.certificates)
-        || previous.secret != next.secret
-        || previous.webhook != next.webhook
-        || previous.actions != next.actions
-        || previous.exceptions != next.exceptions
-        || previous.published != next.published
-        || previous.sites().len() != next.sites().len()
-        || !previous.sites().iter().zip(next.sites()).all(same_site)
 }

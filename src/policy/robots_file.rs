@@ -35,8 +35,11 @@ pub struct RobotsFile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Unfit {
+    /// Which file it is; empty for what is no file of its own.
+    pub(super) path: PathBuf,
     message: Cow<'static, str>,
-    hint: &'static str,
+    /// How to put it right.
+    pub hint: &'static str,
     /// Whether an operator may want it so: there is no file, or nothing in it.
     pub(super) can_be_meant: bool,
 }
@@ -46,7 +49,7 @@ const ALLOWING: &str = "to allow everything, write `User-agent: *` and `Allow: /
 
 impl Unfit {
     pub(super) fn new(message: impl Into<Cow<'static, str>>, hint: &'static str) -> Self {
-        Self { message: message.into(), hint, can_be_meant: false }
+        Self { path: PathBuf::new(), message: message.into(), hint, can_be_meant: false }
     }
 
     fn too_large() -> Self {
@@ -54,16 +57,16 @@ impl Unfit {
         Self::new(message, "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file")
     }
 
+    /// The same of the file at `path`.
+    pub(super) fn at(self, path: &Path) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     /// The same of a file that `additions` names, which need not say what is allowed.
     pub(super) fn of_additions(self) -> Self {
         let own = "write the lines that are to follow the site's own there, or remove `additions`";
         let hint = if self.hint.ends_with(ALLOWING) { own } else { self.hint };
-        Self::new(format!("the file that `additions` names: {}", self.message), hint)
-    }
-
-    /// How to put it right.
-    pub const fn hint(&self) -> &'static str {
-        self.hint
+        Self::new(format!("the file that `additions` names: {}", self.message), hint).at(&self.path)
     }
 
     /// The same while a gateway runs that can be told that an empty file is meant.
@@ -77,13 +80,11 @@ impl From<io::Error> for Unfit {
     fn from(error: io::Error) -> Self {
         let unreadable = |hint| Self::new(format!("cannot read the robots.txt: {error}"), hint);
         match error.kind() {
-            io::ErrorKind::NotFound => Self {
-                can_be_meant: true,
-                ..Self::new(
-                    "there is no such robots.txt",
-                    "give the path of a file; to allow everything, write `User-agent: *` and `Allow: /`",
-                )
-            },
+            io::ErrorKind::NotFound => {
+                let hint =
+                    "give the path of a file; to allow everything, write `User-agent: *` and `Allow: /`";
+                Self { can_be_meant: true, ..Self::new("there is no such robots.txt", hint) }
+            }
             io::ErrorKind::FileTooLarge => Self::too_large(),
             io::ErrorKind::InvalidInput => unreadable("put a regular file there, or give the path of one"),
             io::ErrorKind::TimedOut => {
@@ -100,8 +101,9 @@ impl RobotsFile {
     /// # Errors
     /// When it is missing, no regular file, unreadable, far too large or plainly an accident.
     pub(super) fn read(path: &Path) -> Result<Self, Unfit> {
-        let bytes = reading::read(path, MOST_BYTES)?.bytes;
-        fitness(&bytes).map(|()| Self::of(path, bytes))
+        let read = reading::read(path, MOST_BYTES).map_err(Unfit::from);
+        let fit = read.and_then(|read| fitness(&read.bytes).map(|()| Self::of(path, read.bytes)));
+        fit.map_err(|unfit| unfit.at(path))
     }
 
     /// Reads one that somebody named on a command line, which may be a pipe: `<(curl …)`.

@@ -1,13 +1,13 @@
 //! One site, ready to serve and to judge.
 
 use super::Policy;
-use super::in_force::Modes;
+use super::modes::Modes;
 use super::replies::Replies;
 use super::robots_file::RobotsFile;
 use super::upstream::Upstreams;
 use crate::config::SiteConfig;
 use crate::decide::{RobotsVersion, SiteRules, VersionId};
-use crate::identify::{Catalogue, Recognised};
+use crate::identify::Recognised;
 use crate::robots::{Finding, LineSource, ParseLimits, Robots, Severity, generated_from};
 use std::path::Path;
 use std::sync::Arc;
@@ -38,49 +38,21 @@ pub struct Site {
     pub error: Option<String>,
 }
 
-/// What a site serves as robots.txt, and what that means.
-#[derive(Clone, Debug)]
-pub(super) struct SiteRobots {
-    pub(super) file: Option<Arc<RobotsFile>>,
-    pub(super) version: Arc<RobotsVersion>,
-    pub(super) findings: Arc<[Finding]>,
-    pub(super) is_unknown: bool,
-}
-
-impl SiteRobots {
-    /// A file, or none: then nothing is disallowed.
-    pub(super) fn new(file: Option<RobotsFile>, catalogue: &Catalogue, limits: ParseLimits) -> Self {
-        let Some(file) = file else {
-            let version = RobotsVersion::allowing_everything();
-            return Self { file: None, version, findings: Arc::new([]), is_unknown: false };
-        };
-        let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
-        parsed.compare_names(catalogue.names(), catalogue.control_names());
-        let version = Arc::new(RobotsVersion::new(Some(file.id), Arc::new(parsed.robots)));
-        Self { file: Some(Arc::new(file)), version, findings: parsed.findings.into(), is_unknown: false }
-    }
-
-    /// What a site serves.
-    pub(super) fn of(site: &Site) -> Self {
-        Self {
-            file: site.robots.clone(),
-            version: Arc::clone(site.rules.current()),
-            findings: Arc::clone(&site.findings),
-            is_unknown: site.is_unknown,
-        }
-    }
-
-    /// The same under another catalogue.
-    pub(super) fn renewed(self) -> Self {
-        Self { version: self.version.renewed(), ..self }
-    }
-}
-
 impl Site {
-    /// The same site with another robots.txt.
-    pub(super) fn with_robots(&self, robots: SiteRobots) -> Self {
-        let SiteRobots { file, version, findings, is_unknown } = robots;
-        Self { rules: SiteRules::new(version), robots: file, findings, is_unknown, ..self.clone() }
+    /// The same site serving a file under the catalogue and the bounds of a policy, or none: then nothing is disallowed.
+    pub(super) fn serving(&self, file: Option<Arc<RobotsFile>>, policy: &Policy) -> Self {
+        let (catalogue, max_bytes) = (policy.identifier.catalogue(), *policy.config.robots_max_size);
+        let limits = ParseLimits { max_bytes };
+        let (version, findings) = match &file {
+            None => (RobotsVersion::allowing_everything(), Vec::new()),
+            Some(file) => {
+                let mut parsed = Robots::parse_composed(&file.bytes, generated_from(&file.sections), &limits);
+                parsed.compare_names(catalogue.names(), catalogue.control_names());
+                (Arc::new(RobotsVersion::new(Some(file.id), Arc::new(parsed.robots))), parsed.findings)
+            }
+        };
+        let rules = SiteRules::new(version);
+        Self { rules, robots: file, findings: findings.into(), ..self.clone() }
     }
 
     /// The version in force, where the site has a file.
@@ -98,10 +70,9 @@ impl Site {
     /// The same site judging by `bytes` as if they had been in force for ever: what the tools ask "what
     /// if" with.
     pub fn judging_by(&self, bytes: &[u8], limits: &ParseLimits) -> Self {
-        let parsed = Robots::parse(bytes, limits);
-        let version = RobotsVersion::new(Some(VersionId::of(bytes)), Arc::new(parsed.robots));
-        let (rules, findings) = (SiteRules::new(Arc::new(version)), parsed.findings.into());
-        Self { rules, findings, is_unknown: false, ..self.clone() }
+        let robots = Robots::parse(bytes, limits).robots;
+        let version = RobotsVersion::new(Some(VersionId::of(bytes)), Arc::new(robots));
+        Self { rules: SiteRules::new(Arc::new(version)), is_unknown: false, ..self.clone() }
     }
 
     /// Findings that an operator should act on.

@@ -6,8 +6,9 @@ use crate::decide::NoticeTime;
 use crate::record::{FleetWaiver, PastRows, uptime, whole_micros};
 use parking_lot::{Condvar, Mutex};
 use serde::Serialize;
+use smart_default::SmartDefault;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -61,13 +62,12 @@ pub enum FleetDoubt {
 }
 
 /// How far a member may go. Of a gateway that is in no fleet, as far as it likes.
-#[derive(Debug, Default)]
+#[derive(Debug, SmartDefault)]
 pub struct FleetStanding {
-    is_member: AtomicBool,
-    /// Until when others wait for this member, as uptime of the machine in microseconds; 0 until it knows what they serve.
+    /// Until when others wait for this member, as uptime of the machine in microseconds: 0 until it knows what they serve, and
+    /// for ever where there are none.
+    #[default(u64::MAX.into())]
     until: AtomicU64,
-    /// Whether the others cannot be asked at the moment.
-    is_cut_off: AtomicBool,
     /// The last generation of which all was in force.
     pub applied: AtomicI64,
     state: Mutex<StandingState>,
@@ -76,27 +76,31 @@ pub struct FleetStanding {
     pub wake: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, SmartDefault)]
 struct StandingState {
-    /// How often something had come to be served here when every other member knew of all that; 0 of none.
+    /// How often something had come to be served here when every other member knew of all that: 0 of none, and without end where
+    /// there are no others.
+    #[default(u64::MAX)]
     acknowledged: u64,
     /// Whom the rest waits for.
     behind: Vec<String>,
+    /// Whether the others cannot be asked at the moment.
+    is_cut_off: bool,
 }
 
 impl FleetStanding {
-    /// The gateway is a member from now on, and knows nothing yet.
-    pub fn begin(&self) {
-        self.is_member.store(true, Ordering::Relaxed);
+    /// The gateway is a member from now on, or anew, and what the others serve is not known yet. They need not wait for it, and
+    /// what it said may be forgotten.
+    pub fn join(&self) {
+        self.until.store(0, Ordering::Release);
+        self.state.lock().acknowledged = 0;
     }
 
     /// Why nobody can be accused, if that is so.
     pub fn doubt(&self) -> Option<FleetDoubt> {
-        if !self.has_begun() {
-            return None;
-        }
         match self.until.load(Ordering::Acquire) {
             0 => Some(FleetDoubt::Joining),
+            u64::MAX => None,
             until => (whole_micros(uptime()) >= until).then_some(FleetDoubt::Isolated),
         }
     }
@@ -105,12 +109,6 @@ impl FleetStanding {
     pub fn renew(&self, asked: Duration, lease: Duration) {
         let until = whole_micros(asked + lease);
         self.until.fetch_max(until, Ordering::AcqRel);
-    }
-
-    /// What the others serve is not known any more. They need not wait for it, and what it said may be forgotten.
-    pub fn leave(&self) {
-        self.until.store(0, Ordering::Release);
-        self.state.lock().acknowledged = 0;
     }
 
     /// Every other member knows of all that had come to be served so often, or these are behind.
@@ -131,9 +129,7 @@ impl FleetStanding {
     /// Whom that waits for, where it takes longer.
     pub fn wait(&self, opened: u64, patience: Duration) -> Result<(), Vec<String>> {
         self.wake.notify_one();
-        let waits = |state: &mut StandingState| {
-            !self.is_known(opened, state) && !self.is_cut_off.load(Ordering::Acquire)
-        };
+        let waits = |state: &mut StandingState| !self.is_known(opened, state) && !state.is_cut_off;
         let mut state = self.state.lock();
         self.changed.wait_while_for(&mut state, waits, patience);
         if self.is_known(opened, &state) { Ok(()) } else { Err(state.behind.clone()) }
@@ -141,7 +137,7 @@ impl FleetStanding {
 
     /// Whether the others can be asked: nobody waits for them while they cannot.
     pub fn set_cut_off(&self, is_cut_off: bool) {
-        self.is_cut_off.store(is_cut_off, Ordering::Release);
+        self.state.lock().is_cut_off = is_cut_off;
         self.changed.notify_all();
     }
 
@@ -152,13 +148,7 @@ impl FleetStanding {
 
     /// After its lease a member's word may be forgotten.
     fn is_known(&self, opened: u64, state: &StandingState) -> bool {
-        let is_isolated = self.doubt() == Some(FleetDoubt::Isolated);
-        !self.has_begun() || !is_isolated && state.acknowledged >= opened
-    }
-
-    /// Whether the gateway is a member of a fleet.
-    pub fn has_begun(&self) -> bool {
-        self.is_member.load(Ordering::Relaxed)
+        self.doubt() != Some(FleetDoubt::Isolated) && state.acknowledged >= opened
     }
 }
 
@@ -168,7 +158,7 @@ mod tests {
 
     fn member() -> FleetStanding {
         let standing = FleetStanding::default();
-        standing.begin();
+        standing.join();
         standing.renew(uptime(), Duration::from_secs(60));
         standing
     }
@@ -183,7 +173,7 @@ mod tests {
     #[test]
     fn a_member_accuses_while_others_wait_for_it() {
         let standing = FleetStanding::default();
-        standing.begin();
+        standing.join();
         assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));
         standing.renew(Duration::ZERO, Duration::from_micros(1));
         assert_eq!(standing.doubt(), Some(FleetDoubt::Isolated));
@@ -191,7 +181,7 @@ mod tests {
         assert_eq!(standing.doubt(), None);
         standing.renew(uptime().saturating_sub(Duration::from_secs(90)), Duration::from_secs(60));
         assert_eq!(standing.doubt(), None, "an answer that came late takes nothing back");
-        standing.leave();
+        standing.join();
         assert_eq!(standing.doubt(), Some(FleetDoubt::Joining));
     }
 
@@ -211,7 +201,7 @@ mod tests {
     fn what_a_member_said_before_it_left_is_said_anew() {
         let standing = member();
         standing.acknowledge(1, Vec::new(), true);
-        standing.leave();
+        standing.join();
         assert!(!standing.may_serve(1));
     }
 }

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use rustls::RootCertStore;
 use std::collections::BTreeSet;
 use std::io;
+use std::iter::repeat_n;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -119,16 +120,12 @@ impl Upstream {
     pub fn resolve(&self) -> io::Result<bool> {
         let OriginUrl::Tcp { host, port, .. } = &self.server.url else { return Ok(false) };
         // A name server may turn its answers round; that alone is no change.
-        let addresses: BTreeSet<SocketAddr> = (&**host, *port).to_socket_addrs()?.collect();
-        let addresses = Vec::from_iter(addresses);
-        if addresses.is_empty() {
+        let found: BTreeSet<SocketAddr> = (&**host, *port).to_socket_addrs()?.collect();
+        if found.is_empty() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
         }
-        let is_new = **self.addresses.load() != addresses;
-        if is_new {
-            self.addresses.store(Arc::new(addresses));
-        }
-        Ok(is_new)
+        let addresses = Arc::new(Vec::from_iter(found));
+        Ok(self.addresses.swap(Arc::clone(&addresses)) != addresses)
     }
 
     /// Notes that a request failed here.
@@ -148,17 +145,11 @@ impl Upstream {
 
     /// Notes an answer to "are you well?"; what is believed from here on, where that changed.
     pub fn note(&self, is_well: bool, check: &HealthCheck) -> Option<bool> {
-        if is_well == self.is_up() {
-            self.doubts.store(0, Ordering::Relaxed);
-            return None;
-        }
-        let doubts = self.doubts.fetch_add(1, Ordering::Relaxed) + 1;
-        if doubts < if is_well { check.successes } else { check.failures } {
-            return None;
-        }
-        self.doubts.store(0, Ordering::Relaxed);
-        self.is_down.store(!is_well, Ordering::Relaxed);
-        Some(is_well)
+        let doubts = if is_well == self.is_up() { 0 } else { self.doubts.load(Ordering::Relaxed) + 1 };
+        let is_new = doubts >= if is_well { check.successes } else { check.failures };
+        self.doubts.store(if is_new { 0 } else { doubts }, Ordering::Relaxed);
+        self.is_down.fetch_xor(is_new, Ordering::Relaxed);
+        is_new.then_some(is_well)
     }
 }
 
@@ -194,49 +185,41 @@ impl Upstreams {
     /// # Errors
     /// When its name cannot be resolved.
     pub fn resolved(url: &OriginUrl, timeouts: &Timeouts) -> Result<Self, String> {
-        let server = Arc::new(Upstream::new(&OriginServer::new(url.clone())));
-        if server.is_unresolved() {
-            server.resolve_soon()?;
-        }
-        Ok(Self { servers: vec![server], ca: None, timeouts: *timeouts, turn: Arc::default() })
+        let servers = vec![Arc::new(Upstream::new(&OriginServer::new(url.clone())))];
+        let all = Self { servers, ca: None, timeouts: *timeouts, turn: Arc::default() };
+        all.unresolved().try_for_each(Upstream::resolve_soon)?;
+        Ok(all)
+    }
+
+    /// Those whose addresses are not known yet.
+    pub(super) fn unresolved(&self) -> impl Iterator<Item = &Arc<Upstream>> {
+        self.servers.iter().filter(|server| server.is_unresolved())
     }
 
     /// Looks up the names of those whose addresses are not known yet. One without an address is no fault: a site whose origin
     /// has none yet is served, its robots.txt above all, and the address is looked for again.
     pub(super) fn look_up(&self, site: &str) {
-        for server in self.servers.iter().filter(|server| server.is_unresolved()) {
-            if let Err(error) = server.resolve_soon() {
-                tracing::warn!(site, "{error}");
-            }
+        for error in self.unresolved().filter_map(|server| server.resolve_soon().err()) {
+            tracing::warn!(site, "{error}");
         }
     }
 
     /// The server whose turn it is, by weight, among those that are well and not `tried`; where none is well
     /// the others count too, since a check may be wrong and an error page helps nobody.
     pub fn next(&self, tried: &[usize]) -> Option<usize> {
-        // One server is the common case, and there is nothing to choose.
-        if self.servers.len() == 1 {
-            return Some(0);
-        }
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        // Each as often as it weighs.
         let fit = |is_well: bool| {
-            let fit = self.servers.iter().enumerate().filter(|(index, server)| {
-                server.server.weight > 0 && (server.is_up() || !is_well) && !tried.contains(index)
-            });
-            fit.map(|(index, server)| (index, server.server.weight as usize)).collect::<Vec<_>>()
+            let all = self.servers.iter().enumerate();
+            let fit = all.filter(|(index, server)| (server.is_up() || !is_well) && !tried.contains(index));
+            let weighed = fit.flat_map(|(index, server)| repeat_n(index, server.server.weight as usize));
+            weighed.collect::<Vec<_>>()
         };
         let well = fit(true);
         let chosen = if well.is_empty() { fit(false) } else { well };
-        if chosen.is_empty() {
-            return tried.first().copied();
-        }
-        let total: usize = chosen.iter().map(|(_, weight)| weight).sum();
         // A step that shares no factor with most totals spreads a heavy server's requests.
-        let mut place = turn.wrapping_mul(7_919) % total;
-        chosen
-            .iter()
-            .find(|(_, weight)| place.checked_sub(*weight).map(|left| place = left).is_none())
-            .map(|(index, _)| *index)
+        let place = turn.wrapping_mul(7_919).checked_rem(chosen.len());
+        place.map_or_else(|| tried.first(), |place| chosen.get(place)).copied()
     }
 }
 
@@ -253,7 +236,7 @@ fn authorities(path: &Path) -> Result<Arc<[Vec<u8>]>, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Probe;
+    use crate::config::{DurationValue, Probe};
     use std::time::Duration;
 
     fn upstreams(weights: &[u32]) -> Upstreams {
@@ -269,8 +252,8 @@ mod tests {
     const CHECK: HealthCheck = HealthCheck {
         probe: Probe::Tcp,
         path: String::new(),
-        interval: Duration::from_secs(1),
-        timeout: Duration::from_secs(1),
+        interval: DurationValue(Duration::from_secs(1)),
+        timeout: DurationValue(Duration::from_secs(1)),
         failures: 3,
         successes: 2,
     };

@@ -4,35 +4,21 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// What this process uses now.
-#[derive(Clone, Copy, Debug)]
-pub struct ProcessUsage {
-    /// Processor time since its start.
-    pub cpu: Duration,
-    /// Memory that it has in bytes; `None` where the system does not say.
-    pub resident: Option<u64>,
-    /// Files that it has open.
-    pub open_files: usize,
-    /// The most files that it may have open; `None` where there is no limit.
-    pub most_files: Option<u64>,
+/// The processor time that this process has used since its start.
+pub fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
-impl ProcessUsage {
-    /// Asks the system.
-    pub fn now() -> Self {
-        Self {
-            cpu: Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default(),
-            resident: std::fs::read_to_string("/proc/self/status").ok().and_then(|status| resident(&status)),
-            open_files: open_files(),
-            most_files: getrlimit(Resource::Nofile).current,
-        }
-    }
-}
-
-/// The line `VmRSS:  1234 kB`, in bytes (`proc_pid_status(5)`).
-fn resident(status: &str) -> Option<u64> {
+/// The memory that it has in bytes; `None` where the system does not say (`VmRSS:  1234 kB`, `proc_pid_status(5)`).
+pub fn resident_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The most files that it may have open; `None` where there is no limit.
+pub fn most_open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
 }
 
 /// Raises the limit of open files as far as the system lets it, and says what it is then; `None` where there is none. Shells
@@ -47,6 +33,6 @@ pub fn raise_open_files(needed: u64) -> Option<u64> {
 }
 
 /// How many are open.
-pub(crate) fn open_files() -> usize {
+pub fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
 }

@@ -4,13 +4,14 @@
 //! Whoever connects while one process goes and the next one comes waits in the queue of such a socket, and
 //! is never refused.
 
-use super::handover::{Predecessor, path_beside};
+use super::handover::{ask, path_beside};
 use super::manager::{forget, kept_name};
 use super::sockets::{SocketError, bind};
 use listenfd::ListenFd;
 use rustix::net::{Shutdown, shutdown};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// Sockets by address, to be taken instead of being bound.
@@ -22,7 +23,7 @@ pub struct Inherited {
     /// Addresses of those that are the service manager's own, which need not be kept.
     pub(crate) held: Vec<SocketAddr>,
     /// The gateway that this one replaces.
-    pub(crate) predecessor: Option<Predecessor>,
+    pub(crate) predecessor: Option<UnixStream>,
 }
 
 impl Inherited {
@@ -47,7 +48,7 @@ impl Inherited {
         }
         if upgrade {
             let refused = failed("the running gateway does not hand over its sockets");
-            if let Some((predecessor, sockets)) = Predecessor::ask(&path_beside(control)).map_err(refused)? {
+            if let Some((predecessor, sockets)) = ask(&path_beside(control)).map_err(refused)? {
                 for socket in sockets {
                     inherited.add(socket).map_err(refused)?;
                 }
@@ -66,38 +67,30 @@ impl Inherited {
         Ok(address)
     }
 
-    /// Ends the listening on addresses that were kept for us and are not among `wanted` any more. Otherwise
-    /// they would be in the way of others: nobody listens on all addresses while one of them is taken. The
-    /// service manager has a copy of each, which ends with it.
-    pub fn close_except(&mut self, wanted: impl IntoIterator<Item = SocketAddr>) {
-        let wanted: Vec<SocketAddr> = wanted.into_iter().collect();
-        self.sockets.retain(|(own, socket)| {
-            let is_wanted = !self.kept.contains(own) || wanted.iter().any(|address| fits(*own, *address));
-            if !is_wanted {
-                // What listens no more cannot be told to stop either.
-                let _ = shutdown(socket, Shutdown::Both);
-                forget(*own);
-            }
-            is_wanted
-        });
-    }
-
-    /// The socket that listens on `address`: the inherited one, or a new one.
+    /// The sockets that listen on `addresses`: the inherited ones, or new ones. Other inherited ones are closed: their
+    /// clients would wait for nothing.
     ///
     /// # Errors
-    /// When it has to be bound, and cannot be.
-    pub fn listen(&mut self, address: SocketAddr) -> Result<TcpListener, SocketError> {
-        match self.sockets.iter().position(|(own, _)| fits(*own, address)) {
-            Some(index) => Ok(self.sockets.remove(index).1),
-            None => bind(address),
+    /// When one has to be bound, and cannot be.
+    pub fn listen(&mut self, addresses: &[SocketAddr]) -> Result<Vec<TcpListener>, SocketError> {
+        let fits_one = |own: SocketAddr| addresses.iter().any(|address| fits(own, *address));
+        let (mut wanted, rest): (Vec<_>, Vec<_>) =
+            self.sockets.drain(..).partition(|(own, _)| fits_one(*own));
+        for (own, socket) in rest {
+            if self.kept.contains(&own) {
+                // The service manager has a copy, which would be in the way of others: nobody listens on all addresses
+                // while one of them is taken. What listens no more cannot be told to stop either.
+                let _ = shutdown(&socket, Shutdown::Both);
+                forget(own);
+            } else {
+                tracing::warn!(address = %own, "a socket was handed over, and the configuration does not listen there");
+            }
         }
-    }
-
-    /// Closes what nobody asked for: clients of such a socket would wait for nothing.
-    pub fn close_rest(&mut self) {
-        for (address, _) in self.sockets.drain(..) {
-            tracing::warn!(%address, "a socket was handed over, and the configuration does not listen there");
-        }
+        let listen = |address: &SocketAddr| match wanted.iter().position(|(own, _)| fits(*own, *address)) {
+            Some(index) => Ok(wanted.remove(index).1),
+            None => bind(*address),
+        };
+        addresses.iter().map(listen).collect()
     }
 }
 
@@ -125,9 +118,7 @@ mod tests {
         inherited.kept.push(kept);
         let all: SocketAddr = format!("0.0.0.0:{}", kept.port()).parse().unwrap();
         assert!(bind(all).is_err());
-        inherited.close_except([all]);
-        inherited.listen(all).unwrap();
-        assert!(inherited.sockets.is_empty());
+        inherited.listen(&[all]).unwrap();
     }
 
     #[test]
@@ -136,10 +127,9 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
         inherited.add(socket).unwrap();
-        let other = inherited.listen("127.0.0.2:0".parse().unwrap()).unwrap();
-        assert_eq!(other.local_addr().unwrap().ip().to_string(), "127.0.0.2");
-        let taken = inherited.listen(address).unwrap();
-        assert_eq!(taken.local_addr().unwrap(), address);
+        let sockets = inherited.listen(&["127.0.0.2:0".parse().unwrap(), address]).unwrap();
+        assert_eq!(sockets[0].local_addr().unwrap().ip().to_string(), "127.0.0.2");
+        assert_eq!(sockets[1].local_addr().unwrap(), address);
         assert!(inherited.predecessor.is_none() && inherited.sockets.is_empty());
     }
 }

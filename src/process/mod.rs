@@ -11,8 +11,7 @@ pub use inherited::Inherited;
 pub use signals::terminate;
 pub use sockets::{ControlSocket, SocketError, bind};
 
-pub(crate) use files::open_files;
-pub use files::{ProcessUsage, raise_open_files};
-pub(crate) use handover::{Handover, path_beside};
+pub use files::{cpu_time, most_open_files, open_files, raise_open_files, resident_memory};
+pub(crate) use handover::{give_away, path_beside, tell_taken};
 pub(crate) use manager::{keep, stay_alive, tell_leaving, tell_ready};
 pub(crate) use signals::{Signals, Stop};

@@ -10,12 +10,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Why the gateway stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(strum::Display)]
 pub(crate) enum Stop {
-    /// SIGTERM, from a service manager.
+    /// From a service manager.
+    #[strum(serialize = "SIGTERM")]
     Terminate,
-    /// SIGINT, from a terminal: nobody waits for requests in flight.
+    /// From a terminal: nobody waits for requests in flight.
+    #[strum(serialize = "SIGINT")]
     Interrupt,
     /// Another gateway has taken over the sockets.
+    #[strum(serialize = "the new process serves")]
     Successor {
         /// Which process that is, where it is known.
         process: Option<u32>,
@@ -76,31 +80,23 @@ impl Signals {
         succeeded: impl Future<Output = Option<u32>>,
     ) -> Stop {
         tokio::pin!(succeeded);
-        loop {
+        let stop = loop {
             tokio::select! {
-                _ = self.terminate.recv() => {
-                    tracing::info!("stopping: SIGTERM");
-                    return Stop::Terminate;
-                }
-                _ = self.interrupt.recv() => {
-                    tracing::info!("stopping: SIGINT");
-                    return Stop::Interrupt;
-                }
-                process = &mut succeeded => {
-                    tracing::info!(process, "stopping: the new process serves");
-                    return Stop::Successor { process };
-                }
-                _ = self.hangup.recv() => {
-                    let reloader = Arc::clone(reloader);
-                    tokio::task::spawn_blocking(move || {
-                        tell_reloading();
-                        if let Err(busy) = reloader.reload(Trigger::Signal, false) {
-                            tracing::error!("SIGHUP: {busy}");
-                        }
-                        tell_ready();
-                    });
-                }
+                _ = self.terminate.recv() => break Stop::Terminate,
+                _ = self.interrupt.recv() => break Stop::Interrupt,
+                process = &mut succeeded => break Stop::Successor { process },
+                _ = self.hangup.recv() => {}
             }
-        }
+            let reloader = Arc::clone(reloader);
+            tokio::task::spawn_blocking(move || {
+                tell_reloading();
+                if let Err(busy) = reloader.reload(Trigger::Signal, false) {
+                    tracing::error!("SIGHUP: {busy}");
+                }
+                tell_ready();
+            });
+        };
+        tracing::info!("stopping: {stop}");
+        stop
     }
 }

@@ -3,7 +3,7 @@
 use crate::record::beside;
 use socket2::{Domain, Socket, Type};
 use std::fs::DirBuilder;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -22,13 +22,11 @@ pub struct SocketError {
 impl SocketError {
     fn cause(&self) -> &'static str {
         match self.source.kind() {
-            io::ErrorKind::AddrInUse => " (another process listens there)",
-            io::ErrorKind::PermissionDenied if !self.address.contains('/') => {
+            ErrorKind::AddrInUse => " (another process listens there)",
+            ErrorKind::PermissionDenied if !self.address.contains('/') => {
                 " (ports below 1024 need CAP_NET_BIND_SERVICE)"
             }
-            io::ErrorKind::AlreadyExists => {
-                " (something that is not a socket has this name, and is left alone)"
-            }
+            ErrorKind::AlreadyExists => " (something that is not a socket has this name, and is left alone)",
             _ => "",
         }
     }
@@ -39,31 +37,30 @@ impl SocketError {
 /// # Errors
 /// When it is taken, not ours, or needs a right this process lacks.
 pub fn bind(address: SocketAddr) -> Result<TcpListener, SocketError> {
-    try_bind(address).map_err(|source| SocketError { address: address.to_string(), source })
+    let bound = || -> io::Result<TcpListener> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        if address.is_ipv6() {
+            // So that `[::]:80` and `0.0.0.0:80` can stand side by side.
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket.into())
+    };
+    bound().map_err(|source| SocketError { address: address.to_string(), source })
 }
 
 /// How many connections may wait to be accepted, as far as the system allows: bursts are not refused.
 const BACKLOG: i32 = 65_535;
-
-fn try_bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    if address.is_ipv6() {
-        // So that `[::]:80` and `0.0.0.0:80` can stand side by side.
-        socket.set_only_v6(true)?;
-    }
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
 
 /// The control socket: only its owner may open it, and it goes when it is closed.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
     inode: u64,
-    listener: UnixListener,
+    pub(crate) listener: UnixListener,
 }
 
 impl ControlSocket {
@@ -72,13 +69,11 @@ impl ControlSocket {
     /// # Errors
     /// When it is a file of another kind, which would be destroyed.
     pub fn check_place(path: &Path) -> Result<(), SocketError> {
-        match std::fs::symlink_metadata(path) {
-            Ok(metadata) if !metadata.file_type().is_socket() => {
-                let source = io::ErrorKind::AlreadyExists.into();
-                Err(SocketError { address: path.display().to_string(), source })
-            }
-            _ => Ok(()),
+        if std::fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
+            let (address, source) = (path.display().to_string(), ErrorKind::AlreadyExists.into());
+            return Err(SocketError { address, source });
         }
+        Ok(())
     }
 
     /// Binds `path` with mode 0600, in a folder that is made if it is missing.
@@ -95,8 +90,8 @@ impl ControlSocket {
 
     fn try_bind(path: &Path) -> io::Result<Self> {
         Self::check_place(path).map_err(|error| error.source)?;
-        if std::fs::symlink_metadata(path).is_ok() {
-            ensure_dead(path)?;
+        if connected(path)?.is_some() {
+            return Err(ErrorKind::AddrInUse.into());
         }
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -112,10 +107,6 @@ impl ControlSocket {
         Ok(Self { path: path.to_owned(), inode, listener })
     }
 
-    pub(crate) fn listener(&self) -> io::Result<UnixListener> {
-        self.listener.try_clone()
-    }
-
     /// Takes the socket away. A newer process may have put its own there; that one stays.
     pub(crate) fn close(self) {
         if std::fs::metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode) {
@@ -124,12 +115,12 @@ impl ControlSocket {
     }
 }
 
-/// Only a socket that nobody answers on may be replaced.
-fn ensure_dead(path: &Path) -> io::Result<()> {
-    match UnixStream::connect(path) {
-        Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
-        Err(error) => Err(error),
+/// A connection to whoever listens at `path`; `None` where nobody does, be it that a dead process left its socket behind.
+pub(super) fn connected(path: &Path) -> io::Result<Option<UnixStream>> {
+    match UnixStream::connect(path).map(Some) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(None),
+        connected => connected,
     }
 }
 
@@ -158,7 +149,7 @@ mod tests {
         let path = path("control-taken");
         let socket = ControlSocket::bind(&path).unwrap();
         let taken = ControlSocket::bind(&path).unwrap_err();
-        assert_eq!(taken.source.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(taken.source.kind(), ErrorKind::AddrInUse);
         socket.close();
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists(), "a dead socket is left behind");
@@ -172,7 +163,7 @@ mod tests {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "precious").unwrap();
         let error = ControlSocket::bind(&path).unwrap_err();
-        assert_eq!(error.source.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(error.source.kind(), ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
         std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
@@ -183,7 +174,7 @@ mod tests {
         let port = v4.local_addr().unwrap().port();
         // Where the system has no IPv6 there is nothing to show.
         if let Err(error) = bind(format!("[::]:{port}").parse().unwrap()) {
-            assert_ne!(error.source.kind(), io::ErrorKind::AddrInUse, "{error}");
+            assert_ne!(error.source.kind(), ErrorKind::AddrInUse, "{error}");
         }
     }
 

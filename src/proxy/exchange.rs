@@ -108,7 +108,7 @@ impl Exchanger {
             match result {
                 Ok(()) => {
                     if progress.keeps_origin {
-                        let idle = attempt.origin.timeouts.origin_idle;
+                        let idle = *attempt.origin.timeouts.origin_idle;
                         let idle = progress.origin_idle.map_or(idle, |theirs| theirs.min(idle));
                         self.connections.keep(connection, idle);
                     }
@@ -157,7 +157,7 @@ impl Exchanger {
 
 impl ExchangeAttempt<'_> {
     fn request(&self, keeps_alive: bool) -> RelayRequest<'_> {
-        let robots_max_size = self.context.policy.config.robots_max_size;
+        let robots_max_size = *self.context.policy.config.robots_max_size;
         RelayRequest {
             head: self.incoming.head,
             keeps_alive,

@@ -22,7 +22,7 @@
 //! | `store.sqlite`, its log, and what is set aside beside it | `record::store` | `store` |
 //! | `store.sqlite.writer-*`: which processes write it | `record::store::processes` | `store` |
 //! | `rows/` | `record::rows`, through `policy::history` | reload, `history`, `fleet` |
-//! | `modes.json` | `policy::overrides` | `bounded`, for the one that answers the control socket |
+//! | `modes.json` | `policy::modes` | `bounded`, for the one that answers the control socket |
 //! | `generation.json` | `policy::published` | `fleet-reload` |
 //! | `origin-robots/` | `policy::origin_file` | a task of `proxy::origin::fetch` |
 //! | `ranges/`, `keys/` | `policy::publications` | `ranges`; `gatewayctl crawlers refresh` |

@@ -99,7 +99,7 @@ impl ConnectionHandler {
             let opened = NewConnection { stream, socket, life };
             return Some(Opened::Plain(Http1Connection::new(opened), info));
         };
-        let handshake = timeout(config.timeouts.tls_handshake, tls.tls_handshake(L4Stream::from(stream)));
+        let handshake = timeout(*config.timeouts.tls_handshake, tls.tls_handshake(L4Stream::from(stream)));
         let Ok(Ok(stream)) = handshake.await else {
             // The reason is the client's; the count is all an operator can use.
             self.admission.totals.count(ConnectionEvent::TlsFailed);
@@ -142,7 +142,7 @@ impl ConnectionHandler {
             // Anybody can write such a header. Only of a proxy that the operator named it is believed, and from others
             // there is nothing else to expect on such a listener.
             let is_believed = config.trusted_proxies.contains(peer.ip());
-            let header = timeout(config.timeouts.client_header, read_proxy_header(stream));
+            let header = timeout(*config.timeouts.client_header, read_proxy_header(stream));
             let header = if is_believed { header.await.ok().and_then(Result::ok) } else { None };
             let Some(named) = header else {
                 self.admission.totals.count(ConnectionEvent::ProxyHeaderRefused);

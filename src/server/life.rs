@@ -73,9 +73,9 @@ impl ClientLife {
     ) -> Poll<ConnectionEvent> {
         let is_first = self.requests == 0;
         let (patience, event) = if is_first || head_since.is_some() {
-            (self.timeouts.client_header, ConnectionEvent::HeaderTimeout)
+            (*self.timeouts.client_header, ConnectionEvent::HeaderTimeout)
         } else {
-            (self.timeouts.keepalive, ConnectionEvent::Closed)
+            (*self.timeouts.keepalive, ConnectionEvent::Closed)
         };
         let mut now = Instant::now();
         let idle_since = *self.idle_since.get_or_insert(now);

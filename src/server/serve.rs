@@ -13,8 +13,8 @@ use crate::config::{Config, ConnectionLimits, ListenerConfig};
 use crate::gateway::Gateway;
 use crate::policy::Reloader;
 use crate::process::{
-    ControlSocket, Handover, Inherited, Signals, SocketError, Stop, bind, keep, open_files, path_beside,
-    raise_open_files, stay_alive, tell_leaving, tell_ready,
+    ControlSocket, Inherited, Signals, SocketError, Stop, bind, give_away, keep, open_files, path_beside,
+    raise_open_files, stay_alive, tell_leaving, tell_ready, tell_taken,
 };
 use crate::proxy::{Fetcher, watch_origins};
 use crate::report::grouped;
@@ -85,8 +85,8 @@ impl Server {
         if let Some((address, admin_pages)) = self.admin {
             tokio::spawn(admin(bind(address), address, pages(admin_pages), stopped.clone()));
         }
-        let handover = Handover::of(self.listeners.iter().map(|(listener, _)| listener))?;
-        let handed = tokio::spawn(hand_over(handover, path_beside(&path), stopped.clone()));
+        let copies = self.listeners.iter().map(|(one, _)| one.try_clone()).collect::<io::Result<_>>()?;
+        let handed = tokio::spawn(hand_over(copies, path_beside(&path), stopped.clone()));
         for (listener, _) in &self.listeners {
             let address = listener.local_addr()?;
             if !self.inherited.held.contains(&address) {
@@ -118,7 +118,7 @@ impl Server {
             return Err(error);
         }
         if let Some(predecessor) = self.inherited.predecessor {
-            predecessor.tell_ready();
+            tell_taken(predecessor);
         }
         tell_ready();
         let stop_for = signals.stop(&self.reloader, succeeded(handed)).await;
@@ -126,7 +126,7 @@ impl Server {
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         worker_pool.stop(Stage::LastRequest);
-        let grace = current.get().config.grace;
+        let grace = *current.get().config.grace;
         drain(&services, &worker_pool, stop_for, &connections, grace, &mut signals).await;
         // Its file goes then.
         let _ = control.await;
@@ -224,10 +224,10 @@ async fn succeeded(handed: tokio::task::JoinHandle<Option<NextProcess>>) -> Opti
 /// The process that has taken over, where it is known.
 struct NextProcess(Option<u32>);
 
-/// Hands over the sockets to a successor that asks; `None` when the gateway stops first. Their copies go
+/// Hands over copies of the sockets to a successor that asks; `None` when the gateway stops first. They go
 /// either way: while one is open, clients would connect and wait for nobody.
 async fn hand_over(
-    handover: Handover,
+    copies: Vec<TcpListener>,
     path: PathBuf,
     mut stopped: watch::Receiver<bool>,
 ) -> Option<NextProcess> {
@@ -240,8 +240,8 @@ async fn hand_over(
         }
     };
     let handed = async {
-        match socket.listener().and_then(tokio::net::UnixListener::from_std) {
-            Ok(listener) => handover.wait(listener).await,
+        match socket.listener.try_clone().and_then(tokio::net::UnixListener::from_std) {
+            Ok(listener) => give_away(copies, listener).await,
             Err(error) => {
                 tracing::warn!("sockets cannot be handed over: {error}");
                 std::future::pending().await
@@ -276,7 +276,7 @@ async fn control(
     let again = || ControlSocket::bind(&path);
     let Some(socket) = bind_with_retry(first, again, &mut stopped).await else { return };
     set_rotating(&gateway, true);
-    match socket.listener().and_then(Listener::new) {
+    match socket.listener.try_clone().and_then(Listener::new) {
         Ok(listener) => {
             tracing::info!(socket = %path.display(), "control socket is open");
             show_pages(listener, handler, stopped).await;

@@ -54,7 +54,7 @@ fn it_does_not_restart_after_a_bad_configuration() {
 #[test]
 fn it_waits_longer_than_requests_may_take_to_finish() {
     let seconds: u64 = values("TimeoutStopSec").concat().parse().unwrap();
-    assert!(Duration::from_secs(seconds) > Config::default().grace);
+    assert!(Duration::from_secs(seconds) > *Config::default().grace);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use url::Url;
 pub const LARGEST_CARD: u64 = 64 * 1024;
 
 /// The folder of fetched cards, in the state folder.
-const FOLDER: &str = "cards";
+pub const CARDS: &str = "cards";
 
 /// What a card says, as far as a catalogue has room for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,13 +50,10 @@ pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
     };
     let is_plain = |text: &&str| text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic());
     let is_list = |uri: &&str| uri.starts_with("https://") && is_plain(uri);
+    let (trigger, kinds) = (text("trigger")?, [ClientKind::Fetcher, ClientKind::Crawler]);
     Ok(CardFields {
         token: text("rfc9309-product-token")?.filter(|token| token_is_legal(token)).map(Into::into),
-        client: match text("trigger")? {
-            Some("fetcher") => Some(ClientKind::Fetcher),
-            Some("crawler") => Some(ClientKind::Crawler),
-            _ => None,
-        },
+        client: kinds.into_iter().find(|kind| trigger == Some(kind.as_str())),
         purpose: text("purpose")?.and_then(|purpose| purpose.parse().ok()),
         ranges: uris.into_iter().filter(is_list).take(MOST_LISTS).map(Into::into).collect(),
         rate_expectation: text("rate-expectation")?.filter(is_plain).map(Into::into),
@@ -65,7 +62,7 @@ pub fn parse(bytes: &[u8]) -> Result<CardFields, String> {
 
 /// The card of this URL as it was fetched, and what it says.
 pub(super) fn read(state_dir: &Path, url: &str) -> (Card, CardFields) {
-    let path = state_dir.join(FOLDER).join(file_name(url));
+    let path = state_dir.join(CARDS).join(file_name(url));
     let bytes = reading::read(&path, LARGEST_CARD).ok().map(|read| read.bytes);
     let digest = bytes.as_deref().map(digest);
     let read = bytes.as_deref().map_or_else(|| Ok(CardFields::default()), parse);

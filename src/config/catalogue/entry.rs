@@ -8,7 +8,7 @@
 //! catch a slip of the pen and are no proof that a sign is good.
 
 use super::card;
-use super::written::{ControlEntry, CrawlerEntry, ListName, ProductToken};
+use super::written::{ControlEntry, CrawlerEntry, ListName, NamedKind, ProductToken};
 use crate::config::faults::Faults;
 use crate::identify::{
     Card, Catalogue, ClientKind, ControlToken, Crawler, Mark, Obeys, Purpose, Sign, TokenBasis, Verify,
@@ -16,6 +16,7 @@ use crate::identify::{
 };
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A file on its way into what is known. `own` says that it is an operator's, and is the state folder; the bundled ones are checked by the tests
 /// instead of at every start.
@@ -30,7 +31,7 @@ impl Merger<'_, '_> {
         let Some(header) = header_matched_by(sign).filter(|_| self.own.is_some()) else { return };
         let message = format!("sign `{sign}` would take people's browsers for crawlers: `{header}`");
         let hint = "write the whole name that only the crawler sends, such as `FooBot`";
-        self.faults.push_at(Some(key), message, hint);
+        self.faults.push(key, message, hint);
     }
 
     pub(super) fn control(entries: Vec<ControlEntry>, catalogue: &mut Catalogue) {
@@ -45,49 +46,55 @@ impl Merger<'_, '_> {
     pub(super) fn crawlers(&mut self, entries: Vec<CrawlerEntry>, catalogue: &mut Catalogue) {
         let mut seen = HashSet::new();
         for (at, entry) in entries.into_iter().enumerate() {
-            let key = format!("crawler.{at}");
-            let (place, name) = (format!("{key}.name"), &entry.name);
-            // A name that no report could show.
-            if name.chars().any(char::is_control) {
-                self.faults.push_at(Some(&place), "a name holds no control characters", None);
-            } else if name.trim().is_empty() {
-                self.faults.push_at(Some(&place), "a name is not empty", None);
-            } else if !seen.insert(name.to_ascii_lowercase()) {
-                self.faults.push_at(Some(&place), format!("`{name}` is named twice in this file"), None);
-            } else {
-                let crawler = self.crawler(&key, entry, catalogue);
-                catalogue.insert(crawler);
-            }
+            let (key, name) = (format!("crawler.{at}"), &*entry.name);
+            let is_new = seen.insert(name.to_ascii_lowercase());
+            let message = format!("`{name}` is named twice in this file");
+            self.faults.require(is_new, &format!("{key}.name"), message, "");
+            let crawler = self.crawler(&key, entry, catalogue);
+            catalogue.insert(crawler);
         }
     }
 
+    /// What is written of a crawler; else what is known of it, or follows for a new one from its name and kind.
     fn crawler(&mut self, key: &str, mut entry: CrawlerEntry, catalogue: &Catalogue) -> Crawler {
         let known = catalogue.get(&entry.name);
-        let card = self.fill_by_card(key, &mut entry, known, catalogue);
-        let client = entry.client.unwrap_or_else(|| known.map_or(ClientKind::Crawler, |known| known.client));
-        self.check(key, &entry, client, catalogue);
-        self.check_name(key, &entry, client, catalogue);
-        let former = known.cloned().unwrap_or_else(|| default_crawler(&entry.name, client));
-        let star = if former.client == client { former.star } else { star_by_default(client) };
-        let agent = entry.signature_agent.map_or_else(|| former.verify.agent.clone(), |written| written.0);
+        let card = self.fill_by_card(key, &mut entry, known, catalogue).or_else(|| known?.card.clone());
+        let client = entry.client.as_deref().copied().or_else(|| Some(known?.client));
+        let client = client.unwrap_or(ClientKind::Crawler);
+        let star = entry.star.or_else(|| Some(known.filter(|known| known.client == client)?.star));
+        let signs = entry.signs.map(|signs| signs.into_iter().map(|sign| sign.0).collect());
+        let signs = signs.or_else(|| Some(known?.signs.clone()));
         let tokens = entry.tokens.map(|tokens| tokens.into_iter().map(|token| token.0).collect());
-        Crawler {
+        let tokens = tokens.or_else(|| Some(Arc::clone(&known?.tokens)));
+        let is_token = client != ClientKind::App && token_is_legal(&entry.name);
+        let purpose = match client {
+            ClientKind::Tool => Purpose::Tool,
+            ClientKind::Monitor => Purpose::Monitor,
+            _ => Purpose::Other,
+        };
+        let agent = entry.signature_agent.map_or_else(|| known?.verify.agent.clone(), |written| written.0);
+        let verify = entry.verify.or_else(|| Some(known?.verify.clone())).unwrap_or_default();
+        let others = entry.shares_cache_with.or_else(|| Some(known?.shares_cache_with.clone()));
+        let crawler = Crawler {
             client,
-            star: entry.star.unwrap_or(star),
-            signs: entry.signs.map_or(former.signs, |signs| signs.into_iter().map(|sign| sign.0).collect()),
-            tokens: tokens.unwrap_or(former.tokens),
-            checked: entry.checked.map(|day| day.0).or(former.checked),
-            verify: Verify { agent, ..entry.verify.unwrap_or(former.verify) },
-            purpose: entry.purpose.unwrap_or(former.purpose),
-            obeys: entry.obeys.unwrap_or(former.obeys),
-            basis: entry.basis.unwrap_or(former.basis),
-            framework: entry.framework.unwrap_or(former.framework),
-            operator: entry.operator.or(former.operator),
-            docs: entry.docs.map(|docs| docs.0).or(former.docs),
-            shares_cache_with: entry.shares_cache_with.unwrap_or(former.shares_cache_with),
-            card: card.or(former.card),
-            name: former.name,
-        }
+            star: star.unwrap_or(matches!(client, ClientKind::Crawler | ClientKind::Tool)),
+            signs: signs.unwrap_or_else(|| Sign::parse(&entry.name).into_iter().collect()),
+            tokens: tokens
+                .unwrap_or_else(|| is_token.then(|| entry.name.as_str().into()).into_iter().collect()),
+            purpose: entry.purpose.or_else(|| Some(known?.purpose)).unwrap_or(purpose),
+            obeys: entry.obeys.or_else(|| Some(known?.obeys)).unwrap_or(Obeys::Unknown),
+            basis: entry.basis.or_else(|| Some(known?.basis)).unwrap_or(TokenBasis::Inferred),
+            framework: entry.framework.or_else(|| Some(known?.framework)).unwrap_or_default(),
+            operator: entry.operator.or_else(|| known?.operator.clone()),
+            docs: entry.docs.map(|docs| docs.0).or_else(|| known?.docs.clone()),
+            checked: entry.checked.map(|day| day.0).or_else(|| known?.checked.clone()),
+            verify: Verify { agent, ..verify },
+            shares_cache_with: others.unwrap_or_default(),
+            card,
+            name: known.map_or_else(|| entry.name.as_str().into(), |known| Arc::clone(&known.name)),
+        };
+        self.check(key, &crawler, catalogue);
+        crawler
     }
 
     /// Puts what the card of an agent says where the entry leaves it open.
@@ -99,21 +106,24 @@ impl Merger<'_, '_> {
         catalogue: &Catalogue,
     ) -> Option<Card> {
         let url = &entry.card.as_ref()?.0;
-        if !url.starts_with("https://") {
-            let message = "a card is fetched over https: write its https URL";
-            self.faults.push_at(Some(&format!("{key}.card")), message, None);
-            return None;
-        }
+        let message = "a card is fetched over https: write its https URL";
+        self.faults.require(url.starts_with("https://"), &format!("{key}.card"), message, "");
         let (mut card, said) = card::read(self.own?, url);
         // A card makes no crawler of what is none, such as an app.
         let may_say =
             known.is_none_or(|known| matches!(known.client, ClientKind::Crawler | ClientKind::Fetcher));
-        let token = said.token.filter(|token| !is_of_another(token, &entry.name, catalogue));
+        // Nor does it claim what is another's.
+        let is_free = |token: &str| {
+            let is_its = |name: &str| name.eq_ignore_ascii_case(token);
+            let owns = |own: &Crawler| is_its(&own.name) || own.tokens.iter().any(|name| is_its(name));
+            known.is_some_and(owns) || !catalogue.knows(token)
+        };
+        let tokens = said.token.filter(|token| is_free(token)).map(|token| vec![ProductToken(token)]);
         let verify = known.map(|known| known.verify.clone()).unwrap_or_default();
         let verify = Verify { ranges: said.ranges, ..verify };
         let fields = [
-            fill("tokens", &mut entry.tokens, token.map(|token| vec![ProductToken(token)])),
-            fill("client", &mut entry.client, said.client.filter(|_| may_say)),
+            fill("tokens", &mut entry.tokens, tokens),
+            fill("client", &mut entry.client, said.client.filter(|_| may_say).map(NamedKind)),
             fill("purpose", &mut entry.purpose, said.purpose),
             fill("ranges", &mut entry.verify, Some(verify).filter(|verify| !verify.ranges.is_empty())),
         ];
@@ -121,67 +131,51 @@ impl Merger<'_, '_> {
         Some(card)
     }
 
-    /// Refuses what does not fit the rest of an entry, or other entries.
-    fn check(&mut self, key: &str, entry: &CrawlerEntry, client: ClientKind, catalogue: &Catalogue) {
+    /// Refuses what does not fit together, or belongs to another. What is not written is at fault where the name stands.
+    fn check(&mut self, key: &str, crawler: &Crawler, catalogue: &Catalogue) {
+        let Crawler { name, client, .. } = crawler;
+        let [has_signs, has_tokens, has_agent] =
+            ["signs", "tokens", "signature_agent"].map(|field| self.faults.has(&format!("{key}.{field}")));
         let is_never = matches!(client, ClientKind::SpecialCase | ClientKind::Monitor | ClientKind::App);
-        let is_fine = entry.star != Some(true) || !is_never;
         let message = format!("the `*` group never applies to client `{client}`");
-        self.faults.require(is_fine, &format!("{key}.star"), message, None);
-        let is_app = client == ClientKind::App;
-        let is_fine = !is_app || entry.signature_agent.as_ref().is_none_or(|written| written.0.is_none());
+        self.faults.require(!crawler.star || !is_never, &format!("{key}.star"), message, "");
+        let is_app = *client == ClientKind::App;
         let message =
             "an `app` is never judged, so its signatures are not looked for: leave `signature_agent` out";
-        self.faults.require(is_fine, &format!("{key}.signature_agent"), message, None);
-        for (at, sign) in entry.signs.iter().flatten().map(|sign| &sign.0).enumerate() {
-            let place = format!("{key}.signs.{at}");
-            let owner = find_owner(catalogue, sign).filter(|owner| !owner.eq_ignore_ascii_case(&entry.name));
-            if let Some(owner) = owner {
+        let is_fine = !is_app || !has_agent || crawler.verify.agent.is_none();
+        self.faults.require(is_fine, &format!("{key}.signature_agent"), message, "");
+        for (at, sign) in crawler.signs.iter().enumerate() {
+            let place = if has_signs { format!("{key}.signs.{at}") } else { format!("{key}.name") };
+            let same = |known: &Sign| known.text().eq_ignore_ascii_case(sign.text());
+            let owner = catalogue.crawlers().iter().find(|other| other.signs.iter().any(same));
+            let owner = owner.map(|owner| &owner.name).filter(|owner| !owner.eq_ignore_ascii_case(name));
+            if let Some(owner) = owner.filter(|_| has_signs) {
                 let hint = format!("to change that crawler, write `name = \"{owner}\"`");
                 let message = format!("sign `{sign}` already belongs to `{owner}`");
-                self.faults.push_at(Some(&place), message, hint.as_str());
+                self.faults.push(&place, message, &hint);
             }
             if !is_app {
                 self.refuse_if_ordinary(&place, sign);
             }
         }
-        let tokens: Vec<&str> = entry.tokens.iter().flatten().map(|token| &*token.0).collect();
-        for (at, token) in tokens.iter().enumerate() {
-            let place = format!("{key}.tokens.{at}");
-            let is_new = !tokens.iter().take(at).any(|known| known.eq_ignore_ascii_case(token));
-            self.faults.require(is_new, &place, format!("token `{token}` is written twice"), None);
-            self.refuse_control_token(&place, token, catalogue);
+        for (at, token) in crawler.tokens.iter().enumerate() {
+            let place = if has_tokens { format!("{key}.tokens.{at}") } else { format!("{key}.name") };
+            let is_new = !crawler.tokens.iter().take(at).any(|known| known.eq_ignore_ascii_case(token));
+            self.faults.require(is_new, &place, format!("token `{token}` is written twice"), "");
+            let message = format!("`{token}` is a control token, which no crawler sends in a header");
+            let hint = "name the crawler that reads it, and leave the token to robots.txt";
+            self.faults.require(catalogue.control_token(token).is_none(), &place, message, hint);
         }
-    }
-
-    /// What a new entry takes from its name where nothing is written: its sign and its token. Both must be fit for it.
-    fn check_name(&mut self, key: &str, entry: &CrawlerEntry, client: ClientKind, catalogue: &Catalogue) {
-        let (place, name, is_app) = (format!("{key}.name"), &entry.name, client == ClientKind::App);
-        if catalogue.get(name).is_some() {
-            return;
+        let is_named_only = !has_signs && catalogue.get(name).is_none();
+        if let Some(error) = Sign::parse(name).err().filter(|_| is_named_only) {
+            let message = format!("`{name}` needs `signs`, since its name cannot be one: {error}");
+            let hint = "write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`";
+            self.faults.push(&format!("{key}.name"), message, hint);
         }
-        if entry.tokens.is_none() && !is_app {
-            self.refuse_control_token(&place, name, catalogue);
-        }
-        match Sign::parse(name) {
-            _ if entry.signs.is_some() => {}
-            Ok(sign) if !is_app => self.refuse_if_ordinary(&place, &sign),
-            Ok(_) => {}
-            Err(error) => {
-                let message = format!("`{name}` needs `signs`, since its name cannot be one: {error}");
-                let hint = "write what the crawler sends in its `User-Agent`: `signs = [\"FooBot\"]`";
-                self.faults.push_at(Some(&place), message, hint);
-            }
-        }
-    }
-
-    fn refuse_control_token(&mut self, key: &str, token: &str, catalogue: &Catalogue) {
-        let message = format!("`{token}` is a control token, which no crawler sends in a header");
-        let hint = "name the crawler that reads it, and leave the token to robots.txt";
-        self.faults.require(catalogue.control_token(token).is_none(), key, message, hint);
     }
 
     pub(super) fn words(&mut self, lists: BTreeMap<ListName, Vec<String>>, words: &mut Words) {
-        for (list, written) in lists.into_iter().map(|(name, written)| (name.0, written)) {
+        for (ListName(list), written) in lists {
             for (at, word) in written.iter().enumerate() {
                 let place = format!("words.{}.{at}", <&str>::from(list));
                 let (list, word) = match word.strip_prefix(WHOLE) {
@@ -189,7 +183,7 @@ impl Merger<'_, '_> {
                     _ => (list, word.as_str()),
                 };
                 match Sign::parse(word) {
-                    Err(error) => self.faults.push_at(Some(&place), format!("`{word}`: {error}"), None),
+                    Err(error) => self.faults.push(&place, format!("`{word}`: {error}"), ""),
                     Ok(sign) => {
                         if list.is_convicting() {
                             self.refuse_if_ordinary(&place, &sign);
@@ -212,43 +206,6 @@ fn fill<T>(field: &'static str, written: &mut Option<T>, said: Option<T>) -> Opt
 /// What stands before a guard of whole headers in an operator's list of guards.
 const WHOLE: &str = "all ";
 
-/// A new entry with nothing but a name: the name is its sign, and its token
-/// where robots.txt could name it.
-fn default_crawler(name: &str, client: ClientKind) -> Crawler {
-    let named = token_is_legal(name) && client != ClientKind::App;
-    Crawler {
-        name: name.into(),
-        operator: None,
-        client,
-        purpose: match client {
-            ClientKind::Tool => Purpose::Tool,
-            ClientKind::Monitor => Purpose::Monitor,
-            _ => Purpose::Other,
-        },
-        signs: Sign::parse(name).into_iter().collect(),
-        framework: false,
-        tokens: if named { std::iter::once(Box::from(name)).collect() } else { [].into() },
-        star: star_by_default(client),
-        obeys: Obeys::Unknown,
-        docs: None,
-        checked: None,
-        verify: Verify::default(),
-        shares_cache_with: Vec::new(),
-        card: None,
-        basis: TokenBasis::Inferred,
-    }
-}
-
-fn star_by_default(client: ClientKind) -> bool {
-    matches!(client, ClientKind::Crawler | ClientKind::Tool)
-}
-
-fn find_owner<'c>(catalogue: &'c Catalogue, sign: &Sign) -> Option<&'c str> {
-    let same = |known: &Sign| known.text().eq_ignore_ascii_case(sign.text());
-    let owner = catalogue.crawlers().iter().find(|crawler| crawler.signs.iter().any(same))?;
-    Some(&owner.name)
-}
-
 /// Browsers and apps in everyday use.
 fn headers() -> impl Iterator<Item = &'static str> {
     include_str!("../../../rules/ordinary-headers.txt").lines().filter(|line| !line.starts_with('#'))
@@ -257,15 +214,6 @@ fn headers() -> impl Iterator<Item = &'static str> {
 /// A person's header in which the sign stands, if there is one.
 fn header_matched_by(sign: &Sign) -> Option<&'static str> {
     headers().find(|header| sign.stands_in(header.as_bytes()))
-}
-
-/// Whether a token is a control token or belongs to a crawler other than `name`: a card may claim neither.
-fn is_of_another(token: &str, name: &str, catalogue: &Catalogue) -> bool {
-    let is_its = |other: &Crawler| {
-        let mut names = other.tokens.iter().map(|name| &**name).chain([&*other.name]);
-        *other.name != *name && names.any(|name| name.eq_ignore_ascii_case(token))
-    };
-    catalogue.control_token(token).is_some() || catalogue.crawlers().iter().any(is_its)
 }
 
 #[cfg(test)]

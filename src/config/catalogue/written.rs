@@ -1,7 +1,7 @@
 //! The fields of a catalogue file as they are written: values that refuse a bad one while they are read.
 
 use crate::config::HostPattern;
-use crate::config::values::{ListedAs, WrittenAs, web_url, written};
+use crate::config::values::{web_url, written};
 use crate::identify::signature::SignatureAgent;
 use crate::identify::{
     ClientKind, Mark, Obeys, Purpose, Sign, TokenBasis, Verify, known_word, nearest_first, token_is_legal,
@@ -9,6 +9,7 @@ use crate::identify::{
 use jiff::civil::Date;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use strum::VariantArray as _;
 
 /// A file: crawlers, control tokens and words.
@@ -24,10 +25,9 @@ pub(super) struct CatalogueFile {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CrawlerEntry {
-    pub(super) name: String,
+    pub(super) name: CrawlerName,
     pub(super) operator: Option<Box<str>>,
-    #[serde(default, with = "WrittenAs::<NamedKind>")]
-    pub(super) client: Option<ClientKind>,
+    pub(super) client: Option<NamedKind>,
     pub(super) purpose: Option<Purpose>,
     pub(super) signs: Option<Vec<WrittenSign>>,
     pub(super) framework: Option<bool>,
@@ -49,27 +49,33 @@ pub(super) struct CrawlerEntry {
 #[serde(
     remote = "Verify",
     deny_unknown_fields,
+    default = "unwritten",
     expecting = "a table: `{ rdns = [\".example.com\"], ranges = [\"https://…\"] }`"
 )]
 struct VerifyForm {
-    #[serde(default, with = "ListedAs::<HostSuffix>")]
+    #[serde(deserialize_with = "listed::<HostSuffix, _>")]
     rdns: Vec<Box<str>>,
-    #[serde(default = "forward")]
     forward: bool,
-    #[serde(default, with = "ListedAs::<WebUrl>")]
+    #[serde(deserialize_with = "listed::<WebUrl, _>")]
     ranges: Vec<Box<str>>,
-    #[serde(default)]
     shared: bool,
     #[serde(skip)]
     agent: Option<SignatureAgent>,
 }
 
-const fn forward() -> bool {
-    true
+fn unwritten() -> Verify {
+    Verify { forward: true, ..Verify::default() }
 }
 
 fn verify<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Verify>, D::Error> {
     VerifyForm::deserialize(deserializer).map(Some)
+}
+
+fn listed<'de, V, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<V::Target>, D::Error>
+where
+    V: Deserialize<'de> + Deref<Target: Clone>,
+{
+    Ok(Vec::<V>::deserialize(deserializer)?.into_iter().map(|written| V::Target::clone(&written)).collect())
 }
 
 /// A token that governs use.
@@ -84,6 +90,12 @@ pub(super) struct ControlEntry {
 }
 
 written! {
+    /// A name that reports can show.
+    pub(super) CrawlerName(String) = |text| match text {
+        _ if text.chars().any(char::is_control) => Err("a name holds no control characters".to_owned()),
+        _ if text.trim().is_empty() => Err("a name is not empty".to_owned()),
+        _ => Ok(text.to_owned()),
+    };
     /// A kind of client. A browser, or nobody, is what remains when no entry says otherwise.
     pub(super) NamedKind(ClientKind) = |text| {
         let is_named = |kind: &ClientKind| kind.is_automated() || *kind == ClientKind::App;
@@ -117,7 +129,7 @@ written! {
         date.map_err(|_| format!("`{text}` is not a date as `2026-01-31`"))
     };
     /// A list of words, by its key.
-    #[derive(PartialEq, Eq, PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord)]
     pub(super) ListName(Mark) = |name| {
         let lists = Mark::LISTS.iter().map(<&str>::from);
         let found = Mark::LISTS.iter().copied().find(|list| <&str>::from(*list) == name);
@@ -125,13 +137,10 @@ written! {
     };
     /// Where an agent publishes its keys; nowhere where the text is empty.
     pub(super) WrittenAgent(Option<SignatureAgent>) = |text| {
-        let agent = SignatureAgent::parse(text);
-        if text.is_empty() || agent.is_some() {
-            return Ok(agent);
+        let wrong = "expected an https origin, such as `https://agent.example`, or the https URL of a key set";
+        match SignatureAgent::parse(text) {
+            None if !text.is_empty() => Err(format!("invalid `signature_agent` `{text}`: {wrong}")),
+            agent => Ok(agent),
         }
-        Err(format!(
-            "invalid `signature_agent` `{text}`: expected an https origin, such as `https://agent.example`, or the https \
-             URL of a key set"
-        ))
     };
 }

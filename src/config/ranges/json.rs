@@ -5,7 +5,7 @@
 //! `synthetics` with `prefixes_ipv4[]` and `prefixes_ipv6[]` (Datadog), and plain arrays of texts. Keys
 //! that are not known say nothing, so that a publisher may add some.
 
-use super::{RangeFile, network};
+use super::{RangeFile, is_understood, network};
 use crate::config::error::ConfigError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -13,9 +13,6 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use std::path::Path;
 use std::time::SystemTime;
-
-/// The version of the shape that is understood; a higher one may mean something else by the same keys.
-const FORMAT_VERSION: u64 = 1;
 
 /// Where a document has its lists; the first is the document itself.
 const LISTS: [&str; 6] =
@@ -32,26 +29,27 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
         let message = message.rsplit_once(" at line ").map_or(&*message, |(said, _)| said);
         ConfigError { line, column, ..ConfigError::whole(path, message) }
     })?;
-    if let Some(version) = newer_version(&document) {
-        let why = format!("`formatVersion` {version} is newer than {FORMAT_VERSION}, which is understood");
+    // A text such as `1.0`, or a number.
+    let version = document.get("formatVersion");
+    let version = version.map(|version| version.as_str().map_or_else(|| version.to_string(), str::to_owned));
+    if let Some(version) = version.filter(|version| !is_understood(version)) {
+        let version: String = version.chars().take(20).filter(|symbol| !symbol.is_control()).collect();
+        let why = format!("`formatVersion` {version} is newer than 1, which is understood");
         return Err(ConfigError::whole(path, why));
     }
     let created = document.get("creationTime").and_then(Value::as_str).and_then(time);
-    let mut file = RangeFile { networks: Vec::new(), services: Vec::new(), created };
+    let mut file = RangeFile { created, ..RangeFile::default() };
     let lists = LISTS.iter().filter_map(|place| document.pointer(place)?.as_array());
     for element in lists.flatten() {
         let Some(written) = written(element).map_err(|why| ConfigError::whole(path, why))? else { continue };
         let quoted = text.find(&format!("\"{written}\""));
         let network = network(written.trim())
             .map_err(|why| ConfigError::at(path, text, quoted.map(|at| at..at), why))?;
-        file.networks.push(network);
+        file.networks.extend([network]);
         // A list of names or, as the draft once had it, one.
-        let services = match element.get("services").or_else(|| element.get("service")) {
-            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-            Some(Value::String(name)) => vec![&**name],
-            _ => Vec::new(),
-        };
-        file.services.extend(services.into_iter().map(|service| (network, service.into())));
+        let services = element.get("services").or_else(|| element.get("service"));
+        let services = services.into_iter().flat_map(each).filter_map(Value::as_str).map(Into::into);
+        file.services.entry(network).or_default().extend(services);
     }
     Ok(file)
 }
@@ -60,9 +58,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
 /// that disagree about what is meant, it says nothing; some publishers leave a key empty.
 fn written(element: &Value) -> Result<Option<&str>, &'static str> {
     let values: Vec<&Value> = match element {
-        Value::String(_) => vec![element],
         Value::Object(object) => NETWORK_KEYS.iter().filter_map(|key| object.get(*key)).collect(),
-        _ => vec![&Value::Bool(false)],
+        _ => vec![element],
     };
     let values = values.into_iter().filter(|value| !value.is_null());
     let texts: Option<Vec<&str>> = values.map(Value::as_str).collect();
@@ -71,13 +68,9 @@ fn written(element: &Value) -> Result<Option<&str>, &'static str> {
     Ok(if let [text] = *texts { Some(text) } else { None })
 }
 
-/// The version, where it is none that is understood: a text such as `1.0`, or a number.
-fn newer_version(document: &Value) -> Option<String> {
-    let written = document.get("formatVersion")?;
-    let text = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
-    let major = text.split('.').next().and_then(|major| major.parse::<u64>().ok());
-    let is_understood = major.is_some_and(|major| major <= FORMAT_VERSION);
-    (!is_understood).then(|| text.chars().take(20).filter(|symbol| !symbol.is_control()).collect())
+/// The elements of a list; what is none stands for itself.
+fn each(value: &Value) -> &[Value] {
+    value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice)
 }
 
 /// A time with or without its zone; without one it is UTC.
@@ -98,7 +91,7 @@ mod tests {
     }
 
     fn networks(text: &str) -> Vec<String> {
-        file(text).unwrap().networks.iter().map(ToString::to_string).collect()
+        file(text).unwrap().networks.networks().map(|network| network.to_string()).collect()
     }
 
     #[test]
@@ -109,7 +102,7 @@ mod tests {
             {"ipv4Prefix": "203.0.113.0/24", "ipv6Prefix": "2001:db8::/48"}, {"ipv4Prefix": null},
             {"ipv4Prefix": " 192.0.2.64/27 ", "ipv6Prefix": ""}, " ", {"ipv6Prefix": "\t"}]}"#;
         let read = file(text).unwrap();
-        assert_eq!(networks(text), ["2001:db8:10::/64", "192.0.2.0/27", "198.51.100.7/32", "192.0.2.64/27"]);
+        assert_eq!(networks(text), ["192.0.2.0/27", "192.0.2.64/27", "198.51.100.7/32", "2001:db8:10::/64"]);
         assert_eq!(read.created, Some(UNIX_EPOCH + Duration::from_secs(1_786_804_200)));
         let without = file(r#"{"prefixes":[{"ipv4Prefix":"192.0.2.1"}]}"#).unwrap();
         assert_eq!(without.created, None);
@@ -123,12 +116,12 @@ mod tests {
             {"ipv4Prefix": "192.0.2.64/27", "services": []}, {"ipv6Prefix": "2001:db8::/48", "service": "BarBot"},
             {"ipv4Prefix": "198.51.100.0/24", "services": {"a": 1}}]}"#;
         let read = file(text).unwrap();
-        let services = read.services.iter().map(|(network, service)| format!("{network} {service}"));
-        let expected = ["192.0.2.0/24 FooBot", "192.0.2.0/24 FooBot-Image", "2001:db8::/48 BarBot"];
-        assert_eq!(
-            (services.collect::<Vec<_>>(), read.networks.len()),
-            (expected.map(str::to_owned).to_vec(), 4)
-        );
+        let services = read.services.iter().filter(|(_, services)| !services.is_empty());
+        let mut services: Vec<_> =
+            services.map(|(network, services)| format!("{network} {}", services.join(" "))).collect();
+        services.sort();
+        let expected = ["192.0.2.0/24 FooBot FooBot-Image", "2001:db8::/48 BarBot"];
+        assert_eq!((services, read.networks.len()), (expected.map(str::to_owned).to_vec(), 4));
     }
 
     #[test]

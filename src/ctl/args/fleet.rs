@@ -3,12 +3,6 @@
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
-#[derive(Debug, Args)]
-pub(in crate::ctl) struct FleetArgs {
-    #[command(subcommand)]
-    pub(in crate::ctl) verb: Option<FleetVerb>,
-}
-
 #[derive(Debug, Subcommand)]
 pub(in crate::ctl) enum FleetVerb {
     /// Set up the database, or bring it to the version of this program
@@ -25,7 +19,6 @@ pub(in crate::ctl) enum FleetVerb {
     /// Stop waiting for members of this name that are gone for good
     Forget {
         /// The member's name
-        #[arg(value_name = "NAME")]
         name: String,
         /// The database, with a user that may publish [default: the one of the configuration]
         #[arg(long, value_name = "URL")]

@@ -48,7 +48,6 @@ pub(in crate::ctl) struct ReplayArgs {
 #[derive(Debug, Args)]
 pub(in crate::ctl) struct DiffArgs {
     /// The new robots.txt
-    #[arg(value_name = "NEW")]
     pub(in crate::ctl) new: PathBuf,
     /// The robots.txt it would replace [default: the configured one]
     #[arg(long, value_name = "OLD")]

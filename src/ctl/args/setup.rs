@@ -70,7 +70,6 @@ pub(in crate::ctl) enum BesideProxy {
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(in crate::ctl) struct ModeArgs {
     /// audit, enforce or off [default: show what is in force for whom, and why]
-    #[arg(value_name = "MODE")]
     pub(in crate::ctl) mode: Option<Mode>,
     /// Only for this crawler
     #[arg(long, value_name = "C", requires = "what")]

@@ -8,21 +8,22 @@ mod requests;
 mod rules;
 
 use super::args::{Cli, DiffArgs};
+use super::explain::ToldFact;
 use super::output::Output;
 use super::replay::Sites;
 use super::report::open_store;
-use super::style::{self, Palette};
-use super::{VerbFailure, VerbOutcome, VerbResult, diff, fit_robots};
+use super::style;
+use super::{VerbFailure, VerbResult, diff, fit_robots};
 use crate::policy::Site;
-use crate::report::{self, amount, grouped};
+use crate::report::{self, grouped};
 use askama::Template;
-use requests::{Flip, JudgedRequests, LostPages, PastRequests};
+use requests::{Flip, JudgedRequests, PastRequests, losses};
 use rules::{RuleChange, RuleLine, changed};
 use serde::Serialize;
-use std::io;
 
 /// The answer; field names are public API.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Template)]
+#[template(path = "diff/text.txt", config = "src/ctl/askama.toml")]
 struct Difference {
     site: String,
     old_version: Option<String>,
@@ -34,11 +35,11 @@ struct Difference {
     /// Requests that would be judged differently, the most frequent first.
     flips: Vec<Flip>,
     /// Search engines that would lose pages they fetch today.
-    losses: Vec<LostPages>,
+    losses: Vec<ToldFact>,
 }
 
 pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> VerbResult {
-    let sites = Sites::of_one(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[])?;
+    let sites = Sites::load(cli, arguments.robots.as_deref(), arguments.site.as_deref(), &[], true)?;
     let Some(old) = sites.all.first() else { return Err(VerbFailure("there is no site".to_owned())) };
     let new = old.composed_of(&sites.policy, Some(fit_robots(&arguments.new)?), &old.config.robots);
     // It has to be fit to come into force.
@@ -49,17 +50,21 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
     } else if !arguments.logs.is_empty() {
         past.of_logs(&sites, arguments)?;
     }
+    let (told, mut flips) = past.told();
+    let losses = losses(&flips);
+    flips.truncate(if output.is_json() { usize::MAX } else { arguments.top });
     let version = |site: &Site| site.version().map(|version| version.to_string());
     let difference = Difference {
         site: old.config.name.clone(),
         old_version: version(old),
         new_version: version(&new),
         rules: changed(&old.rules.current().robots, &new.rules.current().robots),
-        losses: past.losses(),
-        flips: past.flips(if output.is_json() { usize::MAX } else { arguments.top }),
-        requests: Some(past.told).filter(|told| !told.source.is_empty()),
+        requests: Some(told).filter(|told| !told.source.is_empty()),
+        flips,
+        losses,
     };
-    output.show(&difference, print)?;
+    let outcome = output
+        .answer(&difference, !difference.losses.is_empty(), |difference, output| output.render(difference))?;
     output.flush()?;
     // That nothing is told then does not mean that nothing would change.
     if let Some(requests) = &difference.requests {
@@ -74,54 +79,37 @@ pub(super) fn run(cli: &Cli, arguments: &DiffArgs, output: &mut Output<'_>) -> V
             return Err(VerbFailure::with_hint(what, hint));
         }
     }
-    Ok(if difference.losses.is_empty() { VerbOutcome::Fine } else { VerbOutcome::Objection })
+    Ok(outcome)
 }
 
 /// How many rules of one change are shown.
 const RULES: usize = 20;
 
-#[derive(Template)]
-#[template(path = "diff/text.txt", config = "src/ctl/askama.toml")]
-struct DifferenceText<'d> {
-    difference: &'d Difference,
-    palette: Palette,
+/// The rules that go and that come.
+fn lines(change: &RuleChange) -> Vec<String> {
+    let signs = [("-", style::WARNING, &change.removed), ("+", style::GOOD, &change.added)];
+    let lines = signs.into_iter().flat_map(|(sign, style, lines)| {
+        let line = move |RuleLine { line, rule }: &RuleLine| {
+            style::paint(style, &format!("  {sign} line {line}: {rule}"))
+        };
+        let more = lines.len().checked_sub(RULES).filter(|more| *more > 0);
+        let more = more.map(|more| format!("  {sign} and {} more", grouped(more as u64)));
+        lines.iter().take(RULES).map(line).chain(more)
+    });
+    lines.collect()
+}
+
+impl Difference {
     /// How many digits the largest count of a flip has.
-    widest: usize,
-    /// Requests that would be judged differently and are not listed.
-    more: u64,
-}
-
-fn print(difference: &Difference, output: &mut Output<'_>) -> io::Result<()> {
-    let flips = &difference.flips;
-    let flipped = difference.requests.as_ref().map_or(0, |requests| requests.flipped);
-    output.render(&DifferenceText {
-        difference,
-        palette: output.palette(),
-        widest: flips.iter().map(|flip| grouped(flip.count).len()).max().unwrap_or_default(),
-        more: flipped - flips.iter().map(|flip| flip.count).sum::<u64>(),
-    })
-}
-
-impl DifferenceText<'_> {
-    /// The rules that go and that come.
-    fn lines(&self, change: &RuleChange) -> Vec<String> {
-        let signs = [("-", style::WARNING, &change.removed), ("+", style::GOOD, &change.added)];
-        let lines = signs.into_iter().flat_map(|(sign, style, lines)| {
-            let line = move |RuleLine { line, rule }: &RuleLine| {
-                self.palette.paint(style, &format!("  {sign} line {line}: {rule}"))
-            };
-            let more = lines.len().checked_sub(RULES).filter(|more| *more > 0);
-            let more = more.map(|more| format!("  {sign} and {} more", grouped(more as u64)));
-            lines.iter().take(RULES).map(line).chain(more)
-        });
-        lines.collect()
+    fn widest(&self) -> usize {
+        self.flips.first().map_or(0, |most| grouped(most.count).len())
     }
-}
 
-fn loss(LostPages { crawler, pages, requests }: &LostPages) -> String {
-    let pages = amount(*pages, "page", "pages");
-    let requests = amount(*requests, "request", "requests");
-    format!("WARNING: {crawler} is a search engine and would lose {pages} that it fetches today ({requests})")
+    /// Requests that would be judged differently and are not listed.
+    fn more(&self) -> u64 {
+        let flipped = self.requests.as_ref().map_or(0, |requests| requests.flipped);
+        flipped - self.flips.iter().map(|flip| flip.count).sum::<u64>()
+    }
 }
 
 /// For whom the rules change.

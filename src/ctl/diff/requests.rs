@@ -3,17 +3,18 @@
 
 use crate::ctl::VerbFailure;
 use crate::ctl::args::DiffArgs;
-use crate::ctl::explain::{facts, judge_trial};
-use crate::ctl::logs::{EndOfLog, LogWalk, decoded};
+use crate::ctl::explain::{ToldFact, facts, judge_trial};
+use crate::ctl::logs::{EndOfLog, decoded, walk};
 use crate::ctl::replay::{LineCounts, Sites};
 use crate::ctl::report::share_of;
 use crate::decide::{Verdict, VerdictOutcome};
 use crate::identify::{Basis, ClientKind, Identifier, Identity, Proof, Purpose};
 use crate::policy::{Policy, Site};
 use crate::record::{CountSubject, Filter, OTHER_PATHS, StoreReader, printable};
+use crate::report::amount;
 use crate::request::RequestFacts;
-use crate::request::target::RequestTarget;
 use serde::Serialize;
+use serde_json::json;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -32,14 +33,6 @@ pub(super) struct Flip {
     pub(super) old_line: Option<u32>,
     pub(super) new_line: Option<u32>,
     pub(super) count: u64,
-}
-
-/// What a search engine would lose; field names are public API.
-#[derive(Debug, Serialize)]
-pub(super) struct LostPages {
-    pub(super) crawler: String,
-    pub(super) pages: u64,
-    pub(super) requests: u64,
 }
 
 /// The requests that were judged by both files; field names are public API.
@@ -67,7 +60,7 @@ pub(super) struct PastRequests<'a> {
     policy: &'a Policy,
     old: &'a Site,
     new: &'a Site,
-    pub(super) told: JudgedRequests,
+    told: JudgedRequests,
     /// By what they are, with no count.
     flips: HashMap<Flip, u64>,
 }
@@ -80,7 +73,7 @@ impl<'a> PastRequests<'a> {
     /// Judges the requests of logs.
     pub(super) fn of_logs(&mut self, sites: &Sites, arguments: &DiffArgs) -> Result<(), VerbFailure> {
         let mut lines = LineCounts::default();
-        let ends = LogWalk::open(&arguments.logs, arguments.log_format.as_deref())?.each(|entry| {
+        let ends = walk(&arguments.logs, arguments.log_format.as_deref(), |entry| {
             if let Some((_, facts)) = sites.request(entry, i64::MIN, &mut lines) {
                 self.judge(&facts, None, 1);
             }
@@ -116,7 +109,7 @@ impl<'a> PastRequests<'a> {
                 let written = decoded(target.as_bytes(), b"\\x");
                 if target == OTHER_PATHS {
                     others += counts.requests();
-                } else if let Some(facts) = facts("", &written, None, None) {
+                } else if let Ok(facts) = facts("", &written, None, None) {
                     self.judge(&facts, Some(&identity), counts.requests());
                 }
             }
@@ -130,9 +123,7 @@ impl<'a> PastRequests<'a> {
 
     /// Judges requests by both files, and counts them where these say two things.
     fn judge(&mut self, facts: &RequestFacts<'_>, named: Option<&Arc<Identity>>, count: u64) {
-        let target = RequestTarget::new(&facts.target, self.old.config.path_parameters);
-        let (policy, proof) = (self.policy, Proof::Unchecked);
-        let by = |site: &'a Site| judge_trial(policy, site, facts, &target, named, None, proof);
+        let by = |site| judge_trial(self.policy, site, facts, named, None, Proof::Unchecked);
         let (was, is) = (by(self.old), by(self.new));
         if was.verdict.is_judged() || is.verdict.is_judged() {
             self.told.judged += count;
@@ -157,27 +148,35 @@ impl<'a> PastRequests<'a> {
         *self.flips.entry(key).or_default() += count;
     }
 
-    /// The `top` most frequent.
-    pub(super) fn flips(&self, top: usize) -> Vec<Flip> {
-        let mut flips: Vec<(&Flip, u64)> = self.flips.iter().map(|(flip, count)| (flip, *count)).collect();
-        flips.sort_by_key(|(flip, count)| (Reverse(*count), &flip.crawler, &flip.target, flip.to));
-        flips.iter().take(top).map(|(flip, count)| Flip { count: *count, ..(*flip).clone() }).collect()
+    /// What was judged, and what differently, the most frequent first.
+    pub(super) fn told(self) -> (JudgedRequests, Vec<Flip>) {
+        let flips = self.flips.into_iter().map(|(flip, count)| Flip { count, ..flip });
+        let mut flips: Vec<Flip> = flips.collect();
+        let rank = |flip: &Flip| (Reverse(flip.count), flip.crawler.clone(), flip.target.clone(), flip.to);
+        flips.sort_by_cached_key(rank);
+        (self.told, flips)
     }
+}
 
-    /// What search engines would lose, most first.
-    pub(super) fn losses(&self) -> Vec<LostPages> {
-        let is_lost = |flip: &Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
-        let mut losses: BTreeMap<&str, LostPages> = BTreeMap::new();
-        for (flip, count) in self.flips.iter().filter(|(flip, _)| is_lost(flip)) {
-            let name = flip.crawler.as_deref().unwrap_or_default();
-            let none = || LostPages { crawler: name.to_owned(), pages: 0, requests: 0 };
-            let lost = losses.entry(name).or_insert_with(none);
-            (lost.pages, lost.requests) = (lost.pages + 1, lost.requests + count);
-        }
-        let mut losses: Vec<LostPages> = losses.into_values().collect();
-        losses.sort_by_key(|loss| Reverse((loss.requests, loss.pages)));
-        losses
+/// What search engines would lose, most first.
+pub(super) fn losses(flips: &[Flip]) -> Vec<ToldFact> {
+    let is_lost = |flip: &&Flip| flip.purpose == Some(Purpose::Search.as_str()) && flip.to == "disallowed";
+    let mut lost: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for flip in flips.iter().filter(is_lost) {
+        let (requests, pages) = lost.entry(flip.crawler.as_deref().unwrap_or_default()).or_default();
+        (*requests, *pages) = (*requests + flip.count, *pages + 1);
     }
+    let mut losses: Vec<(&str, (u64, u64))> = lost.into_iter().collect();
+    losses.sort_by_key(|(_, lost)| Reverse(*lost));
+    let told = |(crawler, (requests, pages))| ToldFact {
+        json: json!({ "crawler": crawler, "pages": pages, "requests": requests }),
+        text: format!(
+            "WARNING: {crawler} is a search engine and would lose {} that it fetches today ({})",
+            amount(pages, "page", "pages"),
+            amount(requests, "request", "requests")
+        ),
+    };
+    losses.into_iter().map(told).collect()
 }
 
 /// What a verdict says, and the line of the rule that says it. A variant is disallowed only in another spelling, and does not
@@ -197,11 +196,10 @@ fn said(verdict: &Verdict<'_>) -> (&'static str, Option<u32>) {
 fn identity(identifier: &Identifier, subject: &CountSubject) -> Arc<Identity> {
     let &CountSubject { client, purpose, ref crawler, .. } = subject;
     let known = crawler.as_deref().and_then(|name| identifier.catalogue().get(name));
-    let (tokens, basis) = match (known, crawler) {
-        (Some(known), _) => (Arc::clone(&known.tokens), Basis::Catalogue),
-        (None, Some(name)) => (Arc::from([Box::from(&**name)]), Basis::OperatorToken),
-        (None, None) => (Arc::default(), Basis::Structure),
+    let (tokens, star) = match known {
+        Some(known) => (Arc::clone(&known.tokens), known.star),
+        None => (crawler.iter().cloned().collect(), true),
     };
-    let (crawler, star) = (crawler.as_deref().map(Into::into), known.is_none_or(|known| known.star));
-    Arc::new(Identity { client, crawler, purpose, tokens, star, basis })
+    let crawler = crawler.as_deref().map(Into::into);
+    Arc::new(Identity { client, crawler, purpose, tokens, star, basis: Basis::Catalogue })
 }

@@ -34,15 +34,14 @@ pub(super) fn changed(old: &Robots, new: &Robots) -> Vec<RuleChange> {
         }
     }
     let mut found: Vec<RuleChange> = Vec::new();
-    for token in tokens {
-        let Some(change) = of_token(old, new, &token) else { continue };
+    for change in tokens.iter().filter_map(|token| of_token(old, new, token)) {
         let same = |known: &&mut RuleChange| {
             (&known.added, &known.removed, &known.new_group)
                 == (&change.added, &change.removed, &change.new_group)
                 && known.tokens != ["*"]
         };
         match found.iter_mut().find(same) {
-            Some(known) => known.tokens.push(token),
+            Some(known) => known.tokens.extend(change.tokens),
             None => found.push(change),
         }
     }

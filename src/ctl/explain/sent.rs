@@ -49,14 +49,12 @@ fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
     open(path)?.read_to_end(&mut bytes).map_err(|error| VerbFailure::at(path, error))?;
     let head: Vec<&[u8]> = bytes.lines().take_while(|line| !line.is_empty()).collect();
     let whole = [&head.join(&b"\r\n"[..])[..], b"\r\n\r\n"].concat();
-    let mut reader = HeadReader::new(LIMITS);
-    match reader.read(&whole) {
-        Ok(Some((head, _))) => Ok(head),
-        Ok(None) => Err(VerbFailure::at(path, "it has no request line and header fields of HTTP/1.1")),
-        Err(fault) => {
-            Err(VerbFailure::at(path, format!("expected a request of HTTP/1.1: {}", fault.as_str())))
-        }
-    }
+    let fault = match HeadReader::new(LIMITS).read(&whole) {
+        Ok(Some((head, _))) => return Ok(head),
+        Ok(None) => "it has no request line and header fields of HTTP/1.1".to_owned(),
+        Err(fault) => format!("expected a request of HTTP/1.1: {}", fault.as_str()),
+    };
+    Err(VerbFailure::at(path, fault))
 }
 
 /// Who signed the request, and every step of finding out. Its host is `host` unless it names one. Its scheme is https unless
@@ -74,30 +72,27 @@ pub(super) fn signer(
     let (scheme, other) = if is_plain { ("http", "https") } else { ("https", "http") };
     let fields: Vec<_> = head.fields().collect();
     let target = origin_form(head.target()).unwrap_or_default();
-    let message = |scheme| SignedMessage {
-        method: head.method(),
-        scheme,
-        authority: head.text("host").or_else(|| host::of_target(head.target())).unwrap_or(host),
-        target: &target,
-        fields: &fields,
-    };
+    let authority = head.text("host").or_else(|| host::of_target(head.target())).unwrap_or(host);
     let of = |scheme| {
-        let keys = |agent: &_| policy.evidence.keys(agent);
-        explain_signature(&message(scheme), SystemTime::now(), keys)
+        let (method, target, fields) = (head.method(), &*target, &fields);
+        let message = SignedMessage { method, scheme, authority, target, fields };
+        explain_signature(&message, SystemTime::now(), |agent| policy.evidence.keys(agent))
     };
     let (outcome, mut steps) = of(scheme);
-    match (outcome, of(other).0) {
+    let (verified, step) = match (outcome, of(other).0) {
         (Err(SignatureFault::Mismatch), Ok(verified)) => {
-            steps.push(format!("as a request over {other} it is verified: that scheme was signed"));
-            (Some(verified), steps)
+            let step = format!("as a request over {other} it is verified: that scheme was signed");
+            (Some(verified), Some(step))
         }
         (Ok(verified), Err(SignatureFault::Mismatch)) => {
-            steps.push(format!(
+            let step = format!(
                 "the scheme {scheme} was signed: a gateway that takes such a request over {other} verifies it only if the \
                  proxy in front is in `trusted_proxies` and sends X-Forwarded-Proto"
-            ));
-            (Some(verified), steps)
+            );
+            (Some(verified), Some(step))
         }
-        (outcome, _) => (outcome.ok(), steps),
-    }
+        (outcome, _) => (outcome.ok(), None),
+    };
+    steps.extend(step);
+    (verified, steps)
 }

@@ -3,9 +3,12 @@
 
 use super::FileFinding;
 use crate::robots::Severity;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+
+/// What does not stand for itself in a path that is a relative reference (RFC 3986 §4.2).
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// All findings as one SARIF log.
 pub(super) fn sarif(findings: &[FileFinding]) -> Value {
@@ -22,32 +25,16 @@ pub(super) fn sarif(findings: &[FileFinding]) -> Value {
 }
 
 fn result(finding: &FileFinding) -> Value {
-    let file = json!({ "uri": uri(&finding.path) });
-    let place = match finding.line {
-        Some(line) => json!({
-            "artifactLocation": file,
-            "region": { "startLine": line, "startColumn": finding.column.unwrap_or(1) },
-        }),
-        None => json!({ "artifactLocation": file }),
-    };
+    let uri = utf8_percent_encode(&finding.path, ESCAPED).to_string();
+    let column = finding.column.unwrap_or(1);
+    let region = finding.line.map(|line| json!({ "startLine": line, "startColumn": column }));
+    let place = [("artifactLocation", Some(json!({ "uri": uri }))), ("region", region)];
+    let place: Value = place.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     json!({
         "ruleId": finding.code,
         "level": finding.severity.to_string(),
         "message": { "text": text(finding) },
         "locations": [{ "physicalLocation": place }],
-    })
-}
-
-/// A path as a relative reference (RFC 3986 §4.2).
-fn uri(path: &str) -> String {
-    path.bytes().fold(String::new(), |mut uri, byte| {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            // Writing to a `String` cannot fail.
-            let _ = write!(uri, "%{byte:02X}");
-        }
-        uri
     })
 }
 

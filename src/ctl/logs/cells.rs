@@ -1,8 +1,10 @@
 //! A line cut into cells: by what stands between them, or into words, and texts in quotes, brackets and braces.
 
 use crate::robots::hex_byte;
+use bstr::ByteSlice as _;
 use memchr::{memchr, memchr2, memchr3, memmem};
 use std::borrow::Cow;
+use std::iter::from_fn;
 
 /// How a cell is enclosed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,94 +15,86 @@ pub(super) enum Enclosure {
     Braces,
 }
 
-/// A cell of a line: what is within its quotes.
+/// A cell of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogCell {
+pub(super) struct LogCell<'a> {
     pub(super) enclosure: Enclosure,
-    /// Where the key of `key="text"` begins, or else where the text does.
-    key: usize,
-    start: usize,
-    end: usize,
+    /// With the key of `key="text"`.
+    whole: &'a [u8],
+    /// What is within its quotes.
+    pub(super) text: &'a [u8],
 }
 
-impl LogCell {
-    pub(super) fn text<'a>(&self, line: &'a [u8]) -> &'a [u8] {
-        line.get(self.start..self.end).unwrap_or_default()
-    }
-
+impl<'a> LogCell<'a> {
     /// Key and value of `key=value`, `key="value"`, `key:value` and `[key value]`.
-    pub(super) fn pair<'a>(&self, line: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
-        let whole = line.get(self.key..self.end)?;
+    pub(super) fn pair(&self) -> Option<(&'a [u8], &'a [u8])> {
+        let (whole, has_key) = (self.whole, self.whole.len() > self.text.len());
         let end = match self.enclosure {
             Enclosure::Brackets => memchr(b' ', whole)?,
-            Enclosure::Quotes if self.key == self.start => return None,
+            Enclosure::Quotes if !has_key => return None,
             _ => memchr2(b'=', b':', whole)?,
         };
-        let value = if self.key == self.start { whole.get(end + 1..)? } else { self.text(line) };
-        Some((whole.get(..end)?, value))
+        Some((whole.get(..end)?, if has_key { self.text } else { whole.get(end + 1..)? }))
     }
 }
 
-/// Cuts a line; without a separator into words and what is enclosed.
-pub(super) fn cut(line: &[u8], separator: Option<u8>, cells: &mut Vec<LogCell>) {
-    cells.clear();
-    match separator {
-        Some(separator) => cut_table(line, separator, cells),
-        None => cut_words(line, cells),
-    }
-}
+/// How a cell is enclosed; where the key of `key="text"` begins, or else the text; where the text does; and where it ends.
+type CellSpan = (Enclosure, usize, usize, usize);
 
-fn cut_words(line: &[u8], cells: &mut Vec<LogCell>) {
-    let mut at = 0;
-    while let Some(first) = line.get(at) {
-        let start = at + 1;
-        let enclosed = match first {
-            b' ' | b'\t' => {
-                at += 1;
-                continue;
-            }
-            b'"' => Some((Enclosure::Quotes, quote_end(line, start))),
-            b'[' => closing(line, start, b']').map(|end| (Enclosure::Brackets, end)),
-            b'{' => closing(line, start, b'}').map(|end| (Enclosure::Braces, end)),
-            _ => None,
+/// The cells of a line; without a separator words and what is enclosed.
+pub(super) fn cells(line: &[u8], separator: Option<u8>) -> impl Iterator<Item = LogCell<'_>> {
+    let (mut at, mut braces) = (0, 0);
+    from_fn(move || {
+        let (enclosure, key, start, end) = match separator {
+            Some(separator) => next_of_table(line, separator, &mut at)?,
+            None => next_word(line, &mut at, &mut braces)?,
         };
-        let mut start = start;
-        let Some((enclosure, end)) = enclosed else {
-            let (enclosure, start, end) = word(line, at);
-            cells.push(LogCell { enclosure, key: at, start, end });
-            at = end + usize::from(enclosure == Enclosure::Quotes);
-            continue;
-        };
-        // What HAProxy captured stands between bars.
-        while enclosure == Enclosure::Braces
-            && let Some(bar) = line.get(start..end).and_then(|rest| memchr(b'|', rest))
-        {
-            cells.push(LogCell { enclosure, key: start, start, end: start + bar });
-            start += bar + 1;
-        }
-        cells.push(LogCell { enclosure, key: start, start, end });
-        at = end + 1;
-    }
+        let [whole, text] = [key, start].map(|start| line.get(start..end).unwrap_or_default());
+        Some(LogCell { enclosure, whole, text })
+    })
 }
 
-fn closing(line: &[u8], start: usize, mark: u8) -> Option<usize> {
-    Some(start + memchr(mark, line.get(start..)?)?)
+/// The word or what is enclosed from `at` on, which goes on behind it; `braces` is where those end that were opened last.
+fn next_word(line: &[u8], at: &mut usize, braces: &mut usize) -> Option<CellSpan> {
+    // What HAProxy captured stands between bars.
+    if *at < *braces {
+        let (start, inside) = (*at, line.get(*at..*braces - 1)?);
+        let end = start + memchr(b'|', inside).unwrap_or(inside.len());
+        *at = end + 1;
+        return Some((Enclosure::Braces, start, start, end));
+    }
+    let first = *at + line.get(*at..)?.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let start = first + 1;
+    let closing = |mark| Some(start + memchr(mark, line.get(start..)?)?);
+    let enclosed = match line.get(first)? {
+        b'"' => Some((Enclosure::Quotes, quote_end(line, start))),
+        b'[' => closing(b']').map(|end| (Enclosure::Brackets, end)),
+        b'{' => closing(b'}').map(|end| (Enclosure::Braces, end)),
+        _ => None,
+    };
+    if let Some((Enclosure::Braces, end)) = enclosed {
+        (*at, *braces) = (start, end + 1);
+        return next_word(line, at, braces);
+    }
+    let span = enclosed.map_or_else(|| word(line, first), |(enclosure, end)| (enclosure, start, start, end));
+    *at = span.3 + 1;
+    Some(span)
 }
 
 /// A word that begins at `start`, or what is in quotes behind `key=`. Lists have a blank behind each comma, nginx's of several
 /// upstreams a colon between blanks; a day and a time of day, and a time and its zone, are one.
-fn word(line: &[u8], start: usize) -> (Enclosure, usize, usize) {
+fn word(line: &[u8], start: usize) -> CellSpan {
     let mut at = start;
     loop {
         let Some(found) = line.get(at..).and_then(|rest| memchr3(b' ', b'\t', b'"', rest)) else {
-            return (Enclosure::Word, start, line.len());
+            return (Enclosure::Word, start, start, line.len());
         };
         at += found;
         let (word, behind) =
             (line.get(start..at).unwrap_or_default(), line.get(at + 1..).unwrap_or_default());
         let is_quote = line.get(at) == Some(&b'"');
         if is_quote && (word.ends_with(b"=") || word.ends_with(b":")) {
-            return (Enclosure::Quotes, at + 1, quote_end(line, at + 1));
+            return (Enclosure::Quotes, start, at + 1, quote_end(line, at + 1));
         }
         let goes_on = match (word, behind) {
             _ if is_quote => true,
@@ -114,31 +108,25 @@ fn word(line: &[u8], start: usize) -> (Enclosure, usize, usize) {
             _ => false,
         };
         if !goes_on {
-            return (Enclosure::Word, start, at);
+            return (Enclosure::Word, start, start, at);
         }
         at += 1;
     }
 }
 
-/// Cells between separators; one in quotes may hold the separator, and quotes doubled (RFC 4180 §2).
-fn cut_table(line: &[u8], separator: u8, cells: &mut Vec<LogCell>) {
-    let mut at = Some(0);
-    while let Some(mut start) = at {
-        // Some write blanks around the separator.
-        while separator != b' ' && line.get(start) == Some(&b' ') {
-            start += 1;
-        }
-        let is_quoted = line.get(start) == Some(&b'"');
-        start += usize::from(is_quoted);
-        let mut end = if is_quoted { quote_end(line, start) } else { start };
-        at = line.get(end..).and_then(|rest| memchr(separator, rest)).map(|found| end + found + 1);
-        if !is_quoted {
-            end = at.map_or(line.len(), |next| next - 1);
-            end = start + line.get(start..end).unwrap_or_default().trim_ascii_end().len();
-        }
-        let enclosure = if is_quoted { Enclosure::Quotes } else { Enclosure::Word };
-        cells.push(LogCell { enclosure, key: start, start, end });
+/// The cell from `at` on up to a separator; one in quotes may hold the separator, and quotes doubled (RFC 4180 §2).
+fn next_of_table(line: &[u8], separator: u8, at: &mut usize) -> Option<CellSpan> {
+    // Some write blanks around the separator.
+    let blanks = line.get(*at..)?.iter().take_while(|byte| **byte == b' ' && separator != b' ').count();
+    let is_quoted = line.get(*at + blanks) == Some(&b'"');
+    let start = *at + blanks + usize::from(is_quoted);
+    let end = if is_quoted { quote_end(line, start) } else { start };
+    let next = end + memchr(separator, line.get(end..)?).unwrap_or(line.len() - end);
+    *at = next + 1;
+    if is_quoted {
+        return Some((Enclosure::Quotes, start, start, end));
     }
+    Some((Enclosure::Word, start, start, start + line.get(start..next)?.trim_ascii_end().len()))
 }
 
 /// Where a quoted text ends: at a quote with nothing behind it but the end of a cell. A quote within is written as `\"`, `\x22`
@@ -161,24 +149,20 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
     let Some(first) = memchr2(b'\\', b'"', text) else { return Cow::Borrowed(text) };
     let (plain, mut rest) = text.split_at_checked(first).unwrap_or((text, b""));
     let mut whole = plain.to_vec();
-    while let [first, ..] = rest {
-        let hex = match rest {
-            [b'\\', b'x', high, low, ..] => hex_byte(*high, *low).map(|byte| (byte, 4)),
-            // JSON's (RFC 8259 §7), as nginx escapes it.
-            [b'\\', b'u', b'0', b'0', high, low, ..] => hex_byte(*high, *low).map(|byte| (byte, 6)),
-            _ => None,
-        };
-        let (byte, length) = match (hex, rest) {
+    while let [first, tail @ ..] = rest {
+        // JSON has another form (RFC 8259 §7), as nginx escapes it.
+        let hex = escaped(rest, b"\\x").or_else(|| escaped(rest, b"\\u00"));
+        let (byte, tail) = match (hex, rest) {
             (Some(hex), _) => hex,
-            (_, [b'\\', letter, ..]) => {
+            (_, [b'\\', letter, tail @ ..]) => {
                 let control = b"nrtvbf".iter().zip(b"\n\r\t\x0B\x08\x0C").find(|(name, _)| *name == letter);
-                (control.map_or(*letter, |(_, control)| *control), 2)
+                (control.map_or(*letter, |(_, control)| *control), tail)
             }
-            (_, [b'"', b'"', ..]) => (b'"', 2),
-            _ => (*first, 1),
+            (_, [b'"', b'"', tail @ ..]) => (b'"', tail),
+            _ => (*first, tail),
         };
         whole.push(byte);
-        rest = rest.get(length..).unwrap_or_default();
+        rest = tail;
     }
     Cow::Owned(whole)
 }
@@ -187,26 +171,23 @@ pub(super) fn unescaped(text: &[u8]) -> Cow<'_, [u8]> {
 pub(in crate::ctl) fn decoded(text: &[u8], mark: &[u8]) -> Vec<u8> {
     let (mut whole, mut rest) = (Vec::with_capacity(text.len()), text);
     while let [first, tail @ ..] = rest {
-        let escaped = match rest.strip_prefix(mark) {
-            Some([high, low, tail @ ..]) => hex_byte(*high, *low).map(|byte| (byte, tail)),
-            _ => None,
-        };
-        let (byte, tail) = escaped.unwrap_or((*first, tail));
+        let (byte, tail) = escaped(rest, mark).unwrap_or((*first, tail));
         whole.push(byte);
         rest = tail;
     }
     whole
 }
 
+/// The byte that `mark` and two hexadecimal digits stand for where a text begins with them, and what is behind.
+fn escaped<'a>(text: &'a [u8], mark: &[u8]) -> Option<(u8, &'a [u8])> {
+    let [high, low, tail @ ..] = text.strip_prefix(mark)? else { return None };
+    Some((hex_byte(*high, *low)?, tail))
+}
+
 /// `+` is a blank, but in front of a link: operators write `+http://…` behind a blank or a bracket.
 pub(super) fn with_blanks(text: &[u8]) -> Vec<u8> {
-    let is_link = |at: usize| {
-        let behind = text.get(at + 1..).unwrap_or_default();
-        let before = at.checked_sub(1).and_then(|before| text.get(before));
-        (behind.starts_with(b"http") || behind.starts_with(b"www.")) && matches!(before, Some(b'(' | b'+'))
-    };
-    let blank = |(at, byte): (usize, &u8)| if *byte == b'+' && !is_link(at) { b' ' } else { *byte };
-    text.iter().enumerate().map(blank).collect()
+    let links = [("( http", "(+http"), ("  http", " +http"), ("( www.", "(+www."), ("  www.", " +www.")];
+    links.iter().fold(text.replace("+", " "), |text, (blank, plus)| text.replace(blank, plus))
 }
 
 /// A header that was percent-encoded, once or twice. A header with a blank was not.
@@ -227,10 +208,9 @@ pub(super) fn percent_decoded(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
 mod tests {
     use super::*;
 
-    fn cells(line: &str, separator: Option<u8>) -> Vec<String> {
-        let mut cells = Vec::new();
-        cut(line.as_bytes(), separator, &mut cells);
-        cells.iter().map(|cell| String::from_utf8_lossy(cell.text(line.as_bytes())).into_owned()).collect()
+    fn texts(line: &str, separator: Option<u8>) -> Vec<String> {
+        let cells = cells(line.as_bytes(), separator);
+        cells.map(|cell| String::from_utf8_lossy(cell.text).into_owned()).collect()
     }
 
     #[test]
@@ -247,13 +227,13 @@ mod tests {
             (r#"rt=1 ua="x y" 0.1 : 0.2, 0.3 [z"#, &["rt=1", "x y", "0.1 : 0.2, 0.3", "[z"]),
             (r#""" "a"b" "cut"#, &["", "a\"b", "cut"]),
         ] {
-            assert_eq!(cells(line, None), wanted, "{line}");
+            assert_eq!(texts(line, None), wanted, "{line}");
         }
     }
 
     #[test]
     fn tables_and_their_quotes() {
-        assert_eq!(cells(r#""a,""b"" c",d ,"",e"#, Some(b',')), ["a,\"\"b\"\" c", "d", "", "e"]);
+        assert_eq!(texts(r#""a,""b"" c",d ,"",e"#, Some(b',')), ["a,\"\"b\"\" c", "d", "", "e"]);
         assert_eq!(unescaped(br#"a,""b"" \x22\"\\n\u0022\t"#), &b"a,\"b\" \"\"\\n\"\t"[..]);
     }
 

@@ -74,7 +74,7 @@ impl LogEntry<&[u8]> {
         Some(RequestFacts {
             method: std::str::from_utf8(method).ok().filter(|method| !method.is_empty())?,
             host: host::normalise(std::str::from_utf8(self.host.unwrap_or_default()).unwrap_or_default()),
-            ..facts("", target, agent, self.address)?
+            ..facts("", target, agent, self.address).ok()?
         })
     }
 }
@@ -110,7 +110,7 @@ impl<'a> LineFields<'a> {
         let target = self.get(LogField::Path).or_else(|| self.get(LogField::Target));
         self.time().is_some()
             && target.is_some_and(|target| target.starts_with(b"/") || is_url(target))
-            && self.get(LogField::Status).is_some_and(is_status)
+            && self.get(LogField::Status).and_then(status).is_some()
     }
 
     /// Whether a query stands in what is called `uri`. nginx's variable of that name has none.
@@ -163,13 +163,10 @@ impl<'a> LineFields<'a> {
         }
         let asked = self.request();
         let named = asked.and_then(|(_, target, _)| host::of_target(target)).map(str::as_bytes);
+        let host = named.filter(|host| !host.is_empty()).or_else(|| self.host());
         let agent = self.get(LogField::UserAgent).map(|agent| if agent == b"-" { b"" } else { agent });
-        let status = self.get(LogField::Status).filter(|status| is_status(status)).and_then(time::number);
         Ok(LogEntry {
-            host: named
-                .filter(|host| !host.is_empty())
-                .or_else(|| self.host())
-                .map(|host| batch.keep(&[host])),
+            host: host.map(|host| batch.keep(&[host])),
             address: if is_proxy { forwarded.or(peer) } else { peer },
             at,
             request: asked.map(|(method, target, query)| {
@@ -180,7 +177,7 @@ impl<'a> LineFields<'a> {
                 let mark: &[u8] = if query.is_empty() { b"" } else { b"?" };
                 (batch.keep(&[method]), batch.keep(&[slash, target, mark, query]))
             }),
-            status: status.and_then(|status| u16::try_from(status).ok()),
+            status: self.get(LogField::Status).and_then(status),
             size: self.get(LogField::Size).and_then(time::number),
             agent: agent.map(|agent| batch.keep(&[agent])),
         })
@@ -230,8 +227,9 @@ fn is_method(method: &[u8]) -> bool {
     !method.is_empty() && method.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
 }
 
-pub(super) fn is_status(text: &[u8]) -> bool {
-    matches!(text, [b'1'..=b'5', second, third] if second.is_ascii_digit() && third.is_ascii_digit())
+fn status(text: &[u8]) -> Option<u16> {
+    let number = time::number(text).filter(|_| text.len() == 3)?;
+    u16::try_from(number).ok().filter(|status| (100..600).contains(status))
 }
 
 /// The first address of a list, whatever port stands behind it.

@@ -37,9 +37,8 @@ impl CellColumn<'_> {
     /// How much all texts together are like a `User-Agent`.
     fn likeness_to_agent(&self) -> i32 {
         let likeness = |text: &[u8]| {
-            let agent =
-                AGENTS.iter().find(|(look, _)| look.is_match(text)).map_or(0, |(_, likeness)| *likeness);
-            if first_address(text).is_some() { -2 } else { agent }
+            let agent = AGENTS.iter().find(|(look, _)| look.is_match(text));
+            if first_address(text).is_some() { -2 } else { agent.map_or(0, |(_, likeness)| *likeness) }
         };
         self.said().map(likeness).sum()
     }
@@ -59,42 +58,33 @@ pub(super) struct CellGuess<'a> {
 impl CellGuess<'_> {
     /// The first column without a field that is like one gets it.
     fn assign(&mut self, field: LogField, is_it: impl Fn(usize, &CellColumn<'_>) -> bool) -> Option<usize> {
-        let mut free = self.columns.iter().enumerate().filter(|(_, column)| column.field.is_none());
-        let found = free.find(|(at, column)| is_it(*at, column)).map(|(at, _)| at)?;
-        self.columns.get_mut(found)?.field = Some(field);
-        Some(found)
+        let mut free = self.columns.iter_mut().enumerate().filter(|(_, column)| column.field.is_none());
+        let (at, column) = free.find(|(at, column)| is_it(*at, column))?;
+        column.field = Some(field);
+        Some(at)
     }
 
     /// The fields of each list, where the columns have a time and a request.
     pub(super) fn into_fields(mut self) -> Option<[Vec<Option<NamedField>>; 3]> {
-        let is_table = self.is_table;
-        let time = self
-            .assign(LogField::Time, |_, column| {
-                column.enclosure == Enclosure::Brackets && column.is_like(is_time)
-            })
-            .or_else(|| {
-                self.assign(LogField::Time, |at, column| {
-                    column.is_like(if is_table || at == 0 { is_moment } else { is_time })
-                })
-            });
-        let request = if self.has_request {
-            self.assign(LogField::RequestLine, |_, column| column.is_behind())
-        } else {
-            let whole = self.assign(LogField::RequestLine, |_, column| {
-                column.is_like(|text| request_line(text).is_some())
-            });
-            whole.or_else(|| {
-                self.assign(LogField::Target, |_, column| column.looks("path"))?;
-                self.assign(LogField::Method, |_, column| column.looks("method"))
-            })
-        }?;
+        let (is_table, has_request) = (self.is_table, self.has_request);
+        let in_brackets =
+            |_, column: &CellColumn<'_>| column.enclosure == Enclosure::Brackets && column.is_like(is_time);
+        let bare = |at, column: &CellColumn<'_>| {
+            column.is_like(if is_table || at == 0 { is_moment } else { is_time })
+        };
+        let time = self.assign(LogField::Time, in_brackets).or_else(|| self.assign(LogField::Time, bare));
+        let whole = |_, column: &CellColumn<'_>| {
+            if has_request { column.is_behind() } else { column.is_like(|text| request_line(text).is_some()) }
+        };
+        let request = self.assign(LogField::RequestLine, whole).or_else(|| {
+            self.assign(LogField::Target, |_, column| column.looks("path"))?;
+            self.assign(LogField::Method, |_, column| column.looks("method"))
+        })?;
         // What is passed on by loggers may have its time in front of the line alone.
         let time = time.or_else(|| (!is_table).then_some(request))?;
-        let front = |column: &CellColumn<'_>| is_table || !column.is_behind();
         let address = self.assign(LogField::Address, |_, column| {
-            column.enclosure != Enclosure::Brackets
-                && front(column)
-                && column.is_like(|text| first_address(text).is_some())
+            let is_front = column.enclosure != Enclosure::Brackets && (is_table || !column.is_behind());
+            is_front && column.is_like(|text| first_address(text).is_some())
         });
         self.assign(LogField::ForwardedFor, |at, column| {
             let is_between = address.is_some_and(|address| address < at) && at < time;
@@ -115,57 +105,45 @@ impl CellGuess<'_> {
     /// The status, and the size of the answer: behind the request, or, as balancers write them, in front of it.
     fn status_and_size(&mut self, time: usize) {
         let (is_table, has_request) = (self.is_table, self.has_request);
-        let behind = |column: &CellColumn<'_>| column.is_behind() || !has_request;
-        // Far behind it balancers write those of the servers behind them.
-        let near = |column: &CellColumn<'_>| behind(column) && (column.place.1 < 5 || !has_request);
-        let status = self
-            .assign(LogField::Status, |_, column| near(column) && column.looks("status"))
-            .or_else(|| self.assign(LogField::Status, |at, column| at > time && column.looks("status")));
-        let Some(status) = status else { return };
-        let is_number = |at: usize| self.columns.get(at).is_some_and(|column| column.looks("number"));
-        let is_front = self.columns.get(status).is_some_and(|column| !column.is_behind()) && has_request;
-        let size = if is_front {
-            // The status of the server behind, bytes of the request, bytes of the answer; or the last alone.
-            let is_blank = |at: usize| {
-                self.columns.get(at).is_some_and(|column| column.said().count() * 4 < column.texts.len())
-            };
-            (status + 1..self.columns.len())
-                .take_while(|at| is_number(*at) || is_blank(*at))
-                .filter(|at| is_number(*at))
-                .last()
-        } else if is_number(status + 1) || is_table {
-            (status + 1..self.columns.len()).find(|at| is_number(*at))
-        } else {
-            // Envoy writes the time first, and flags, perhaps details, bytes of the request, and of the answer; S3 a code and bytes.
-            let numbers = (status + 1..status + 7).filter(|at| is_number(*at));
-            if time == 0 { numbers.take(2).last() } else { numbers.take(1).find(|at| *at < status + 3) }
+        // Far behind the request balancers write those of the servers behind them.
+        let near = |_, column: &CellColumn<'_>| {
+            (column.is_behind() && column.place.1 < 5 || !has_request) && column.looks("status")
         };
-        if let Some(column) = size.and_then(|at| self.columns.get_mut(at)) {
-            column.field = Some(LogField::Size);
-        }
+        let later = |at, column: &CellColumn<'_>| at > time && column.looks("status");
+        let status = self.assign(LogField::Status, near).or_else(|| self.assign(LogField::Status, later));
+        let Some((status, rest)) = status.and_then(|at| self.columns.get(at..)?.split_first()) else {
+            return;
+        };
+        let is_number = |column: &CellColumn<'_>| column.looks("number");
+        let is_blank = |column: &CellColumn<'_>| column.said().count() * 4 < column.texts.len();
+        let mut numbers = (0..).zip(rest).filter(|(_, column)| is_number(column) && column.field.is_none());
+        // Balancers write the status of the server behind, bytes of the request and of the answer; or the last alone. Envoy
+        // writes the time first, and flags, perhaps details, bytes of the request, and of the answer; S3 a code and bytes.
+        let size = if has_request && !status.is_behind() {
+            let among = rest.iter().take_while(|column| is_number(column) || is_blank(column)).count();
+            numbers.take_while(|(at, _)| *at < among).last()
+        } else if time == 0 && !is_table && !rest.first().is_some_and(is_number) {
+            numbers.take_while(|(at, _)| *at < 6).take(2).last()
+        } else {
+            numbers.find(|(at, _)| is_table || *at < 2)
+        };
+        let size = size.map(|(_, column)| column.place);
+        self.assign(LogField::Size, |_, column| Some(column.place) == size);
     }
 
     /// Of the texts in quotes, or that `HAProxy` captured, the one that is most like a `User-Agent`; of equal ones the first.
     fn agent(&mut self) {
-        let is_text = |column: &CellColumn<'_>| {
-            self.is_table || matches!(column.enclosure, Enclosure::Quotes | Enclosure::Braces)
+        let is_text = |column: &&CellColumn<'_>| {
+            let is_enclosed = matches!(column.enclosure, Enclosure::Quotes | Enclosure::Braces);
+            column.field.is_none() && (self.is_table || is_enclosed)
         };
-        let free = || {
-            self.columns.iter().enumerate().filter(|(_, column)| column.field.is_none() && is_text(column))
-        };
-        let best = free().map(|(at, column)| (column.likeness_to_agent(), std::cmp::Reverse(at))).max();
+        let texts = || self.columns.iter().filter(is_text).map(|text| (text.likeness_to_agent(), text));
+        let best = texts().rev().max_by_key(|(likeness, _)| *likeness).filter(|(likeness, _)| *likeness > 0);
         // Where nothing looks like one, the combined format has it second.
-        let second = || {
-            free()
-                .filter(|(_, column)| column.is_behind())
-                .nth(1)
-                .filter(|(_, column)| column.likeness_to_agent() == 0)
-        };
-        let found =
-            best.filter(|(likeness, _)| *likeness > 0).map(|(_, at)| at.0).or_else(|| Some(second()?.0));
-        if let Some(column) = found.and_then(|at| self.columns.get_mut(at)) {
-            column.field = Some(LogField::UserAgent);
-        }
+        let second =
+            || texts().filter(|(_, text)| text.is_behind()).nth(1).filter(|(likeness, _)| *likeness == 0);
+        let agent = best.or_else(second).map(|(_, column)| column.place);
+        self.assign(LogField::UserAgent, |_, column| Some(column.place) == agent);
     }
 
     /// The host that was asked: in front of the client's address or beside it, behind the time, or in most lines behind the

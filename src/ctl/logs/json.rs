@@ -2,7 +2,7 @@
 
 use super::cells::{decoded, percent_decoded, with_blanks};
 use super::entry::LineFields;
-use super::names::{FORMATS, LogField, field_of, speak};
+use super::names::{FORMATS, LogField, NAMES, speak};
 use super::time;
 use serde_json::Value;
 use std::borrow::Cow;
@@ -89,7 +89,7 @@ fn read<'a>(
 }
 
 fn put<'a>(text: Cow<'a, [u8]>, fields: &mut LineFields<'a>, name: &[u8]) {
-    let Some((field, trust)) = field_of(name) else { return };
+    let Some(&(field, trust)) = NAMES.get(name) else { return };
     // logstash's patterns leave a header in its quotes.
     let inside = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\""));
     let text = match (field, inside) {

@@ -66,7 +66,8 @@ pub(super) struct LogRemedy {
 pub(super) static FORMATS: LazyLock<LogFormats> =
     LazyLock::new(|| toml::from_str(include_str!("formats.toml")).unwrap_or_default());
 
-static NAMES: LazyLock<HashMap<&[u8], NamedField>> = LazyLock::new(|| {
+/// What stands under a name, which is in small letters and digits alone.
+pub(super) static NAMES: LazyLock<HashMap<&[u8], NamedField>> = LazyLock::new(|| {
     let named = |(field, names): (&LogField, &'static String)| {
         let field = *field;
         names.split_ascii_whitespace().enumerate().map(move |(place, name)| (name.as_bytes(), (field, place)))
@@ -89,11 +90,6 @@ fn regex(pattern: &str) -> Option<Regex> {
     Regex::new(&format!("(?s-u){pattern}")).ok()
 }
 
-/// What stands under a name, which is in small letters and digits alone.
-pub(super) fn field_of(spoken: &[u8]) -> Option<NamedField> {
-    NAMES.get(spoken).copied()
-}
-
 /// A name in small letters and digits alone, behind what `spoken` holds already.
 pub(super) fn speak(name: &[u8], spoken: &mut Vec<u8>) {
     spoken.extend(name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase));
@@ -103,7 +99,7 @@ pub(super) fn speak(name: &[u8], spoken: &mut Vec<u8>) {
 pub(super) fn field_named(name: &[u8]) -> Option<NamedField> {
     let mut spoken = Vec::with_capacity(name.len());
     speak(name, &mut spoken);
-    field_of(&spoken)
+    NAMES.get(&*spoken).copied()
 }
 
 /// How many loggers one behind the other put something in front of a line.

@@ -21,7 +21,7 @@ const NGINX: [&str; 4] = [
 ];
 
 /// `$name` and `${name}`, as nginx has them.
-static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$(?:\{([^}]*)\}|(\w+))").ok());
+static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$(?:\{[^}]*\}|\w+)").ok());
 
 /// `%h`, `%>s`, `%{User-Agent}i`, as Apache has them.
 static LETTER: LazyLock<Option<Regex>> =
@@ -48,20 +48,15 @@ impl LogPattern {
 
     fn parse(format: &str) -> Result<Self, VerbFailure> {
         let (mut pieces, mut end) = (Vec::new(), 0);
-        for found in VARIABLE.iter().flat_map(|variable| variable.captures_iter(format)) {
-            let (Some(whole), Some(name)) = (found.get(0), found.get(1).or_else(|| found.get(2))) else {
-                continue;
-            };
-            let text = format.get(end..whole.start()).unwrap_or_default();
+        for found in VARIABLE.iter().flat_map(|variable| variable.find_iter(format)) {
+            let text = format.get(end..found.start()).unwrap_or_default();
             if text.is_empty() && end > 0 {
                 let what = "--log-format: two fields follow each other without anything between them";
-                return Err(VerbFailure::with_hint(
-                    what,
-                    "put something between two fields, such as a space",
-                ));
+                let hint = "put something between two fields, such as a space";
+                return Err(VerbFailure::with_hint(what, hint));
             }
-            pieces.push((text.as_bytes().to_vec(), field_named(name.as_str().as_bytes())));
-            end = whole.end();
+            pieces.push((text.as_bytes().to_vec(), field_named(found.as_str().as_bytes())));
+            end = found.end();
         }
         Ok(Self(pieces, format.get(end..).unwrap_or_default().as_bytes().to_vec()))
     }
@@ -98,26 +93,28 @@ fn as_nginx(format: &str) -> Result<String, VerbFailure> {
     let format = format.replace("\\\"", "\"").replace("\\t", "\t");
     let variable = |found: &Captures<'_>| {
         let [argument, letter] = [1, 2].map(|group| found.get(group).map(|text| text.as_str()));
-        match (letter.unwrap_or_default(), argument) {
+        let name = match (letter.unwrap_or_default(), argument) {
             ("%", None) => return "%".to_owned(),
-            ("i", Some(header)) => return format!("${{http {header}}}"),
             // Apache writes brackets around it.
-            ("t", None) => return "[${time_local}]".to_owned(),
+            ("t", None) => return "[$time]".to_owned(),
+            ("i", Some(header)) => return format!("${{http {header}}}"),
             ("", _) => {
                 fault = Some(VerbFailure("--log-format: expected a letter behind each `%`".to_owned()));
+                ""
             }
             // What is written of a time by itself, such as its zone, would be lost without a word.
             ("t", Some(part)) if !is_whole_time(part) => {
                 let hint = "write the whole time as one field, such as %t or %{%Y-%m-%dT%H:%M:%S%z}t";
                 let what = format!("--log-format: `%{{{part}}}t` is a part of a time");
                 fault = Some(VerbFailure::with_hint(what, hint));
+                ""
             }
             (letter @ ("t" | "h" | "a"), _) | (letter, None) => {
-                return format!("${{{}}}", FORMATS.letters.get(letter).map_or("", String::as_str));
+                FORMATS.letters.get(letter).map_or("", String::as_str)
             }
-            _ => {}
-        }
-        "${}".to_owned()
+            _ => "",
+        };
+        format!("${{{name}}}")
     };
     let translated = LETTER.as_ref().map(|letter| letter.replace_all(&format, variable).into_owned());
     fault.map_or_else(|| Ok(translated.unwrap_or_default()), Err)

@@ -1,6 +1,5 @@
 //! One log: which format its lines have, and each line as a request.
 
-use super::cells::LogCell;
 use super::entry::{LineFields, LogBatch};
 use super::json;
 use super::layout::LogLayout;
@@ -9,10 +8,11 @@ use super::pattern::LogPattern;
 use crate::ctl::output::escape_harmful;
 use crate::record::printable;
 use crate::report::{amount, grouped};
+use bstr::ByteSlice as _;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::io;
-use std::sync::Arc;
+use std::net::IpAddr;
 
 /// How many lines are looked at to find out the format.
 const LOOKED_AT: usize = 200;
@@ -20,11 +20,22 @@ const LOOKED_AT: usize = 200;
 /// How many lines with `X-Forwarded-For`, all of a log, say that a proxy writes it.
 const ENOUGH: usize = 5;
 
+/// How much of a log's beginning is kept, for what that says of its server.
+const REMEMBERED: usize = 2_048;
+
 /// How much of a line that could not be read is shown.
 const SHOWN: usize = 200;
 
 /// Longer lines are no requests: servers take some tens of kilobytes of a request's head.
 pub(super) const LONGEST_LINE: usize = 1 << 17;
+
+const LOG_THE_AGENT: &str = "nginx: `access_log PATH combined`; Apache: `CustomLog PATH combined`; others: switch on a field with the \
+                             request's User-Agent";
+
+const LOG_THE_PATH: &str = "log the path as the client sent it, with its query; for nginx that is $request_uri or $request, not $uri";
+
+const SAY_THE_FORMAT: &str =
+    "say what the lines look like with --log-format, as in nginx's log_format or Apache's LogFormat";
 
 /// What a line lacks, and in which column.
 pub(super) type LineFault = (LogField, usize);
@@ -35,14 +46,13 @@ pub(super) struct LogReader {
     /// How the lines are built, but for those that are objects of JSON.
     layout: LogLayout,
     /// The operator said so.
-    pattern: Option<Arc<LogPattern>>,
+    pattern: Option<LogPattern>,
     /// Loggers have put something in front of the lines.
     has_prefix: bool,
     /// Whoever connects is a proxy: it is one address, and `X-Forwarded-For` names several.
     behind_proxy: bool,
     /// The field `uri` has queries. nginx's has none, since it is a path that nginx may have rewritten.
     uri_is_target: bool,
-    cells: Vec<LogCell>,
     /// How many lines were looked at, blank ones too.
     number: u64,
     pub(super) end: EndOfLog,
@@ -84,7 +94,7 @@ enum BareLine<'a> {
 }
 
 impl LogReader {
-    pub(super) fn of(name: String, pattern: Option<&Arc<LogPattern>>) -> Self {
+    pub(super) fn of(name: String, pattern: Option<&LogPattern>) -> Self {
         let end = EndOfLog { name, ..EndOfLog::default() };
         Self { end, pattern: pattern.cloned(), ..Self::default() }
     }
@@ -101,28 +111,24 @@ impl LogReader {
         let lines: Vec<&[u8]> = lines.collect();
         self.has_prefix = lines.iter().any(|line| line.starts_with(b"{") || without_prefix(line).0 != *line);
         let bare: Vec<BareLine<'_>> = lines.iter().filter_map(|line| Some(self.bare(line).ok()?.0)).collect();
-        let text =
-            |line: &BareLine<'_>| if let BareLine::Text(text) = line { Some(text.to_vec()) } else { None };
-        let texts: Vec<Vec<u8>> = bare.iter().filter_map(text).collect();
-        self.layout = LogLayout::of(&texts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let texts = bare.iter().filter_map(|line| match line {
+            BareLine::Text(text) => Some(&**text),
+            BareLine::Object(_) => None,
+        });
+        self.layout = LogLayout::of(&texts.collect::<Vec<_>>());
         if self.end.start.is_empty() {
-            self.end.start = sample.get(..sample.len().min(2_048)).unwrap_or_default().to_vec();
+            self.end.start = sample.iter().take(REMEMBERED).copied().collect();
         }
-        // Whoever connects is a proxy where it is one address for several clients, or where every request came with the header.
-        let (mut peers, mut clients, mut read) = (Vec::new(), Vec::new(), 0);
-        for line in bare {
+        let read = |line| {
             let mut fields = LineFields::default();
-            if !matches!(self.fields(&line, &mut fields), Ok(true)) {
-                continue;
-            }
-            read += 1;
-            self.uri_is_target |= fields.has_query_in_uri();
-            if let (Some(peer), Some(client)) = fields.addresses() {
-                peers.push(peer);
-                clients.push(client);
-            }
-        }
-        let has_all = read >= ENOUGH && clients.len() == read;
+            matches!(self.fields(line, &mut fields), Ok(true)).then_some(fields)
+        };
+        let read: Vec<LineFields<'_>> = bare.iter().filter_map(read).collect();
+        self.uri_is_target |= read.iter().any(LineFields::has_query_in_uri);
+        // Whoever connects is a proxy where it is one address for several clients, or where every request came with the header.
+        let both = read.iter().map(LineFields::addresses).filter_map(|(peer, client)| peer.zip(client));
+        let (mut peers, mut clients): (Vec<IpAddr>, Vec<IpAddr>) = both.unzip();
+        let has_all = read.len() >= ENOUGH && clients.len() == read.len();
         peers.dedup();
         clients.dedup();
         self.behind_proxy = clients.len() > 1 && (peers.len() == 1 || has_all);
@@ -160,20 +166,16 @@ impl LogReader {
             self.layout = LogLayout::named_by(line).unwrap_or_else(|| std::mem::take(&mut self.layout));
             return Ok(false);
         } else {
-            self.layout.read(line, &mut self.cells, fields)?;
+            self.layout.read(line, fields)?;
         }
         Ok(true)
     }
 
-    /// The requests of some lines, each with its end.
-    pub(super) fn batch(&mut self, lines: &[u8]) -> LogBatch {
-        self.learn(lines);
-        let mut batch = LogBatch::with_room(lines.len());
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', lines) {
-            let line = lines.get(start..end).unwrap_or_default();
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            start = end + 1;
+    /// The requests of some lines.
+    pub(super) fn batch(&mut self, text: &[u8]) -> LogBatch {
+        self.learn(text);
+        let mut batch = LogBatch::with_room(text.len());
+        for line in text.lines() {
             self.number += 1;
             if line.len() > LONGEST_LINE {
                 self.unread("a line of at most 128 KiB", LONGEST_LINE, line);
@@ -241,27 +243,12 @@ impl EndOfLog {
         }
         let known = known.map(|known| &*known.remedy);
         let (what, remedy) = match self.lacking {
-            _ if is_other || self.with_request > 0 => (
-                "none of them has a User-Agent, so no request can be judged",
-                known.unwrap_or(
-                    "nginx: `access_log PATH combined`; Apache: `CustomLog PATH combined`; others: switch on a field with the \
-                     request's User-Agent",
-                ),
-            ),
-            Some(LogField::Target) => (
-                "none of them has the path that the client asked for",
-                "log the path as the client sent it, with its query; for nginx that is $request_uri or $request, not $uri",
-            ),
-            lacking => (
-                if lacking == Some(LogField::Time) {
-                    "no time was found in any of them"
-                } else {
-                    "none of them looks like a line of an access log"
-                },
-                known.unwrap_or(
-                    "say what the lines look like with --log-format, as in nginx's log_format or Apache's LogFormat",
-                ),
-            ),
+            _ if is_other || self.with_request > 0 => {
+                ("none of them has a User-Agent, so no request can be judged", known.unwrap_or(LOG_THE_AGENT))
+            }
+            Some(LogField::Target) => ("none of them has the path that the client asked for", LOG_THE_PATH),
+            Some(LogField::Time) => ("no time was found in any of them", known.unwrap_or(SAY_THE_FORMAT)),
+            _ => ("none of them looks like a line of an access log", known.unwrap_or(SAY_THE_FORMAT)),
         };
         let lines = amount(lines, "line", "lines");
         Some((format!("{}: {lines}: {what}", escape_harmful(&self.name)), remedy))

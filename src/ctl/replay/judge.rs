@@ -12,12 +12,9 @@ use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::time::Duration;
 
-/// Judges lines, and counts what came of them.
-#[derive(Debug)]
-pub(super) struct Judge<'a> {
-    pub(super) sites: &'a Sites,
-    pub(super) arguments: &'a ReplayArgs,
-    since: i64,
+/// What came of the lines that were judged.
+#[derive(Debug, Default)]
+pub(super) struct JudgedLog {
     book: ReadBook,
     windows: PaceBook,
     pub(super) lines: LineCounts,
@@ -26,24 +23,16 @@ pub(super) struct Judge<'a> {
     pub(super) bytes: u64,
 }
 
-impl<'a> Judge<'a> {
-    pub(super) fn new(sites: &'a Sites, arguments: &'a ReplayArgs) -> Self {
-        Self {
-            sites,
-            arguments,
-            since: arguments.since.map_or(i64::MIN, micros),
-            book: ReadBook::default(),
-            windows: PaceBook::default(),
-            lines: LineCounts::default(),
-            counts: LogTables::default(),
-            bytes: 0,
-        }
-    }
-
+impl JudgedLog {
     /// Judges a request; where it is an event and events are wanted, as a line of the journal.
-    pub(super) fn request(&mut self, entry: &LogEntry<&[u8]>) -> Option<Vec<u8>> {
-        let sites = self.sites;
-        let (site, ref facts) = sites.request(entry, self.since, &mut self.lines)?;
+    pub(super) fn request(
+        &mut self,
+        sites: &Sites,
+        arguments: &ReplayArgs,
+        entry: &LogEntry<&[u8]>,
+    ) -> Option<Vec<u8>> {
+        let since = arguments.since.map_or(i64::MIN, micros);
+        let (site, ref facts) = sites.request(entry, since, &mut self.lines)?;
         self.counts.span(entry.at);
         self.bytes = self.bytes.saturating_add(entry.size.unwrap_or_default());
         // A log has no other clock for notice to run by.
@@ -52,15 +41,15 @@ impl<'a> Judge<'a> {
         let recognised = site.recognise(policy, facts.user_agent.as_deref());
         let kind = recognised.identity.client;
         if !kind.is_judged() {
-            let people =
-                if kind == ClientKind::App { &mut self.lines.apps } else { &mut self.lines.browsers };
+            let lines = &mut self.lines;
+            let people = if kind == ClientKind::App { &mut lines.apps } else { &mut lines.browsers };
             *people += 1;
             return None;
         }
-        let target = RequestTarget::new(&facts.target, site.config.path_parameters);
+        let target = &RequestTarget::new(&facts.target, site.config.path_parameters);
         let reads = |who: &Identity, proof| self.book.of(&reader(facts, who, proof));
-        let client =
-            JudgedClient { policy, site, rules: &site.rules, facts, target: &target, recognised, now };
+        let (rules, signature) = (&site.rules, None);
+        let client = JudgedClient { policy, site, rules, facts, target, signature, recognised, now };
         let mut judged = client.judge(|_| Proof::Unchecked.into(), reads);
         match judged.verdict.reason {
             VerdictReason::RobotsTxt => {
@@ -69,7 +58,7 @@ impl<'a> Judge<'a> {
                 if facts.method == "GET" && matches!(entry.status, Some(200 | 304)) {
                     let reader = reader(facts, &judged.identity, judged.proof);
                     let rules = site.rules.current().rules;
-                    let version = site.version().filter(|_| self.arguments.published);
+                    let version = site.version().filter(|_| arguments.published);
                     let (version, who) =
                         (version.map(|version| (version, rules)), (&*site.config.name, &*judged.identity));
                     self.counts.fetch(who, entry.at, &reader, version);
@@ -78,18 +67,17 @@ impl<'a> Judge<'a> {
                         self.book.note(reader, judged.identity.client, read);
                     }
                 }
-                return None;
             }
             VerdictReason::Exempt => self.lines.exempt += 1,
             _ if judged.mode == Mode::Off => self.lines.off += 1,
             _ => {
                 self.lines.judged += 1;
-                let pace = judged.keep_pace(&self.windows, site, facts, &target, now.0, true);
+                let pace = judged.keep_pace(&self.windows, site, facts, target, now.0, true);
                 let kind = if pace.is_some() { EventKind::Pace } else { judged.kind(site) };
                 let occurrence = judged.occurrence(facts, site, instant(entry.at));
                 self.counts.count(&occurrence, kind, entry.size.unwrap_or_default());
                 // What the gateway would have written to its journal.
-                let is_event = self.arguments.events && kind != EventKind::Allowed;
+                let is_event = arguments.events && kind != EventKind::Allowed;
                 return is_event.then(|| Event::of(kind, &occurrence).line(entry.status).into_bytes());
             }
         }

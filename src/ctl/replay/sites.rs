@@ -45,30 +45,20 @@ pub(in crate::ctl) struct Sites {
 }
 
 impl Sites {
-    /// The sites of the configuration, or the one that `robots`, `name` and `block` leave of them.
+    /// The sites of the configuration; or one alone, which `robots`, `name` and `block` leave of them: the named one, or the
+    /// default one, or the only one.
     pub(in crate::ctl) fn load(
         cli: &Cli,
         robots: Option<&Path>,
         name: Option<&str>,
         block: &[Purpose],
+        is_one: bool,
     ) -> Result<Self, VerbFailure> {
-        // To say what a block would do needs no rules.
-        let is_bare = cli.config.is_none() && !block.is_empty();
-        if robots.is_some() || name.is_some() || is_bare {
-            return Self::of_one(cli, robots, name, block);
+        if !is_one {
+            let policy = trial(cli, None, block, false)?;
+            let all = policy.sites().iter().map(|site| enforcing(site)).collect();
+            return Ok(Self { policy, all, takes_all: false });
         }
-        let policy = trial(cli, None, block, false)?;
-        let all = policy.sites().iter().map(|site| enforcing(site)).collect();
-        Ok(Self { policy, all, takes_all: false })
-    }
-
-    /// One site alone: the named one, or the default one, or the only one.
-    pub(in crate::ctl) fn of_one(
-        cli: &Cli,
-        robots: Option<&Path>,
-        name: Option<&str>,
-        block: &[Purpose],
-    ) -> Result<Self, VerbFailure> {
         let TrialPolicy { policy, site, .. } = TrialPolicy::of(cli, robots, name, block, false)?;
         let takes_all = cli.config.is_none() && (robots.is_some() || !block.is_empty());
         Ok(Self { policy, all: vec![enforcing(&site)], takes_all })
@@ -93,6 +83,21 @@ impl Sites {
         None
     }
 
+    /// The rules in force, for what they say of `Crawl-delay`.
+    pub(super) fn versions(&self) -> Vec<VersionRecord> {
+        let version = |site: &Site| {
+            Some(VersionRecord {
+                site: site.config.name.as_str().into(),
+                sha256: None,
+                id: Some(site.version()?),
+                bytes: site.robots.as_ref().map(|file| Arc::from(file.bytes.as_slice())),
+                from: UNIX_EPOCH,
+                until: None,
+            })
+        };
+        self.all.iter().filter_map(version).collect()
+    }
+
     /// The site of a host. Lines that name none are of the only site, or of the default one.
     fn of(&self, named: Option<&[u8]>) -> Option<&Site> {
         let named = named.and_then(|named| std::str::from_utf8(named).ok());
@@ -113,17 +118,4 @@ fn enforcing(site: &Site) -> Site {
         site.modes = site.modes.with_others(Mode::Enforce);
     }
     site
-}
-
-/// The rules in force, for what they say of `Crawl-delay`.
-pub(super) fn version(site: &Site) -> Option<VersionRecord> {
-    let id = site.version()?;
-    Some(VersionRecord {
-        site: site.config.name.as_str().into(),
-        sha256: None,
-        id: Some(id),
-        bytes: site.robots.as_ref().map(|file| Arc::from(file.bytes.as_slice())),
-        from: UNIX_EPOCH,
-        until: None,
-    })
 }

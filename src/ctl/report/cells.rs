@@ -82,17 +82,17 @@ pub(super) fn fit(mut columns: Vec<TableColumn>, width: usize) -> Vec<TableColum
 
 /// The lines of a table, its head first. Without blanks at their ends.
 pub(super) fn lines(columns: &[TableColumn]) -> Vec<String> {
-    let rows = columns.first().map_or(0, |column| column.cells.len());
-    let line = |cell: &dyn Fn(&TableColumn) -> String| {
-        let padded = columns.iter().map(|column| {
-            let alignment = if column.is_number { Alignment::Right } else { Alignment::Left };
-            pad_str(&cell(column), column.width(), alignment, None).into_owned()
-        });
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    let padded = columns.iter().map(|column| {
+        let alignment = if column.is_number { Alignment::Right } else { Alignment::Left };
+        let (width, cells) = (column.width(), column.cells.iter().map(String::as_str));
+        let cells = std::iter::once(column.head).chain(cells);
+        cells.map(|cell| pad_str(cell, width, alignment, None).into_owned()).collect()
+    });
+    let padded: Vec<Vec<String>> = padded.collect();
+    let row = |row: usize| {
+        padded.iter().filter_map(|column| Some(&**column.get(row)?)).collect::<Vec<_>>().join("  ")
     };
-    let mut lines = vec![line(&|column| column.head.to_owned())];
-    lines.extend((0..rows).map(|row| line(&|column| column.cells.get(row).cloned().unwrap_or_default())));
-    lines
+    (0..padded.first().map_or(0, Vec::len)).map(|at| row(at).trim_end().to_owned()).collect()
 }
 
 #[cfg(test)]

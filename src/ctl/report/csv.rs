@@ -45,13 +45,7 @@ pub(in crate::ctl) fn as_csv(report: &Report, output: &mut Output<'_>) -> io::Re
 
 /// Where the JSON has a column.
 fn place(name: &str) -> String {
-    if let Some(delay) = name.strip_prefix("crawl_delay_") {
-        format!("/crawl_delay/{delay}")
-    } else if let Some(method) = name.strip_prefix("by_") {
-        format!("/proof_by/{method}")
-    } else {
-        format!("/{name}")
-    }
+    format!("/{name}").replace("/crawl_delay_", "/crawl_delay/").replace("/by_", "/proof_by/")
 }
 
 /// The preferences in the version that it read last.

@@ -11,7 +11,7 @@ use crate::ctl::args::ReportArgs;
 use crate::ctl::output::Output;
 use crate::identify::Proof;
 use crate::record::{EventKind, SampleEvent, VersionRecord};
-use crate::report::{Conduct, CrawlerCase, Reads, ReportEntry};
+use crate::report::{Conduct, CrawlerCase, Reads, Report, ReportEntry};
 use askama::Template;
 use serde_json::Value;
 use std::io;
@@ -50,15 +50,13 @@ struct Letter<'a> {
     first: Option<Value>,
     /// The last ones, in full, as lines of the journal have them.
     samples: Vec<Value>,
-    width: usize,
 }
 
 /// An element as a terminal shows it.
-pub(super) fn element(entry: &ReportEntry, is_replay: bool, shape: &TableShape) -> io::Result<String> {
+pub(super) fn element(entry: &ReportEntry, report: &Report, shape: &TableShape) -> io::Result<String> {
     let &TableShape { top, width, .. } = shape;
-    let element =
-        CrawlerElement { entry, is_replay, versions: None, top, width: width.min(LETTER_WIDTH) }.render();
-    let element = element.map_err(io::Error::other)?;
+    let (is_replay, prose) = (report.is_replay, width.min(LETTER_WIDTH));
+    let element = CrawlerElement { entry, is_replay, versions: None, top, width: prose }.render()?;
     let lines: Vec<String> = element.trim_end().lines().map(|line| truncate(line, width)).collect();
     Ok(lines.join("\n"))
 }
@@ -82,14 +80,12 @@ pub(super) fn write(case: &CrawlerCase, arguments: &ReportArgs, output: &mut Out
     let letter = Letter {
         name: case.report.crawlers.first().map_or(asked, |entry| entry.subject.name()),
         case,
-        own: own.iter().map(element).collect::<Result<_, _>>().map_err(io::Error::other)?,
+        own: own.iter().map(element).collect::<Result<_, _>>()?,
         borrowed: (!borrowed.is_empty()).then(|| borrowed.iter().map(|entry| entry.requests).sum()),
         first: first.and_then(event),
         samples: samples.iter().skip(samples.len().saturating_sub(SAMPLES)).filter_map(event).collect(),
-        width,
     };
-    let text = letter.render().map_err(io::Error::other)?;
-    text.trim_end().lines().try_for_each(|line| output.ready_line(&folded(line)))
+    letter.render()?.trim_end().lines().try_for_each(|line| output.ready_line(&folded(line)))
 }
 
 /// A line that mail can carry: cut where it would be too long, and what follows indented.

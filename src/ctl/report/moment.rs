@@ -1,7 +1,6 @@
 //! A time on the command line: how long ago, or when.
 
 use crate::config::DurationValue;
-use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::time::SystemTime;
@@ -12,21 +11,18 @@ pub(in crate::ctl) fn moment(text: &str) -> Result<SystemTime, String> {
     before(text, SystemTime::now())
 }
 
+const EXPECTED: &str =
+    "write how long ago, such as `24h` or `7d`, or when, such as `2026-11-19` or `2026-11-19T08:00:00Z`";
+
 fn before(text: &str, now: SystemTime) -> Result<SystemTime, String> {
     // A time of day without its zone would be guessed at; a day alone is one of UTC, as in the store.
     let day = text.parse::<Date>().ok().filter(|_| text.len() == "2026-11-19".len());
-    let time = if let Ok(DurationValue(span)) = text.parse() {
-        now.checked_sub(span).unwrap_or(SystemTime::UNIX_EPOCH)
-    } else if let Ok(time) = text.parse::<Timestamp>() {
-        time.into()
-    } else if let Some(day) = day.and_then(|day| day.to_zoned(TimeZone::UTC).ok()) {
-        day.timestamp().into()
-    } else {
-        return Err("write how long ago, such as `24h` or `7d`, or when, such as `2026-11-19` or \
-                    `2026-11-19T08:00:00Z`"
-            .to_owned());
+    let day = || Some(day?.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    let time = match text.parse() {
+        Ok(DurationValue(span)) => now.checked_sub(span),
+        Err(_) => Some(text.parse().ok().or_else(day).ok_or(EXPECTED)?.into()),
     };
-    Ok(time.max(SystemTime::UNIX_EPOCH))
+    Ok(time.unwrap_or(SystemTime::UNIX_EPOCH).max(SystemTime::UNIX_EPOCH))
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ impl FleetTask {
                 .get(store)
                 .filter(|(last, _)| last == beats)
                 .map_or_else(Instant::now, |(_, since)| *since);
-            let wait = Duration::try_from_secs_f64(*wait).unwrap_or(self.shared.config.lease);
+            let wait = Duration::try_from_secs_f64(*wait).unwrap_or(*self.shared.config.lease);
             if since.elapsed() > wait.mul_f64(1.02) {
                 if !is_gone {
                     tracing::warn!(

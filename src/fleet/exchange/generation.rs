@@ -17,15 +17,15 @@ impl FleetTask {
             return i64::MAX;
         }
         let refused = self.refused_generation.as_ref().filter(|refused| refused.2.elapsed() < AGAIN);
-        refused.map_or(0, |(number, ..)| *number).max(self.shared.gateway.taken_generation())
+        refused.map_or(0, |(number, ..)| *number).max(self.shared.gateway.current().published.number)
     }
 
     /// Takes a generation that is new.
     pub(super) fn follow(&mut self, answer: &mut BeatAnswer) {
         let number = answer.generation;
         let Some(PublishedDocument { document, signature }) = answer.published.take() else { return };
-        let key = self.shared.config.publisher_key;
-        if key.is_some_and(|key| !has_signed(&key, &document, &signature)) {
+        let key = self.shared.config.publisher_key.as_deref();
+        if key.is_some_and(|key| !has_signed(key, &document, &signature)) {
             self.refuse(number, "it is not signed by the key of `publisher_key`");
         } else if self.reloading.is_none() {
             let gateway = Arc::clone(&self.shared.gateway);

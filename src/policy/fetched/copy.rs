@@ -2,7 +2,7 @@
 
 use super::head::{FetchHead, FetchTime, Validators};
 use crate::config::reading;
-use crate::record::{digest, replace_file, whole_micros};
+use crate::record::{digest, replace_file};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -74,7 +74,7 @@ pub(in crate::policy) struct FetchedCopy {
     /// Its bytes; `None` where there is no file, or nothing is known of one.
     pub(in crate::policy) bytes: Option<Vec<u8>>,
     pub(in crate::policy) head: FetchHead,
-    /// When the bytes were put where they lie.
+    /// When the bytes were put where they lie; `None` while they do not.
     written: Option<SystemTime>,
 }
 
@@ -94,24 +94,26 @@ impl FetchedCopy {
         Ok(copy)
     }
 
-    /// Keeps it at `path`: the bytes, where they are new, and then the head.
-    pub(in crate::policy) fn write(&self, path: &Path, is_new: bool) -> io::Result<()> {
+    /// Keeps it at `path`: the bytes, where they do not lie there yet, and then the head. A disk that was full takes them the
+    /// next time.
+    pub(in crate::policy) fn write(&mut self, path: &Path) -> io::Result<()> {
         match &self.bytes {
-            Some(bytes) if is_new => replace_file(path, bytes)?,
+            Some(bytes) if self.written.is_none() => replace_file(path, bytes)?,
             None if self.is_known() && path.exists() => fs::remove_file(path)?,
             _ => {}
         }
-        self.head.write(path)
+        self.written = self.as_of();
+        replace_file(&FetchHead::path_of(path), &serde_json::to_vec(&self.head)?)
     }
 
     /// Whether it is known what there is.
     pub(in crate::policy) fn is_known(&self) -> bool {
-        self.bytes.is_some() || self.head.heard().is_some()
+        self.bytes.is_some() || self.head.heard.is_some()
     }
 
     /// When whoever has the file said so last, or somebody put it there by hand.
     pub(in crate::policy) fn as_of(&self) -> Option<SystemTime> {
-        self.head.heard().map(|heard| heard.time).or(self.written)
+        self.head.heard.map(|heard| heard.time).or(self.written)
     }
 
     /// What to ask with: nothing where the bytes are not as somebody said.
@@ -128,11 +130,13 @@ impl FetchedCopy {
     ) -> bool {
         let (why, retry_after) = match answer {
             FetchAnswer::File { bytes, validators } => {
-                self.head.validators = validators;
-                self.head.confirm(Some(&bytes), now);
-                let is_new = self.bytes.as_ref() != Some(&bytes);
-                self.bytes = Some(bytes);
-                return is_new;
+                (self.head.validators, self.head.sha256) = (validators, Some(digest(&bytes)));
+                self.head.hear(now);
+                if self.bytes.as_ref() == Some(&bytes) {
+                    return false;
+                }
+                (self.bytes, self.written) = (Some(bytes), None);
+                return true;
             }
             FetchAnswer::NotModified if self.validators().is_some() => {
                 self.head.hear(now);
@@ -141,7 +145,7 @@ impl FetchedCopy {
             FetchAnswer::NotModified => (format!("{from} answered 304 to what it was not asked"), None),
             FetchAnswer::None(_) if from == FetchedFrom::Origin && self.is_gone(now) => {
                 let was_known = self.is_known();
-                self.head.confirm(None, now);
+                self.head.hear(now);
                 return self.drop_bytes() || !was_known;
             }
             FetchAnswer::None(status) if from == FetchedFrom::Origin => {
@@ -151,14 +155,14 @@ impl FetchedCopy {
             FetchAnswer::Failed { why, retry_after } => (why, retry_after),
         };
         self.head.fail(why, retry_after, now);
-        let heard = self.head.heard().filter(|_| from == FetchedFrom::Origin);
+        let heard = self.head.heard.filter(|_| from == FetchedFrom::Origin);
         heard.is_some_and(|heard| now.at.saturating_sub(heard.at) >= KEPT_FOR) && self.drop_bytes()
     }
 
     /// Whether it has been said for so long that there is no file, or there is no copy to keep.
     fn is_gone(&mut self, now: FetchTime) -> bool {
-        let since = *self.head.gone_since.get_or_insert_with(|| whole_micros(now.at));
-        self.bytes.is_none() || now.at.saturating_sub(Duration::from_micros(since)) >= GONE_AFTER
+        let since = *self.head.gone_since.get_or_insert(now.at);
+        self.bytes.is_none() || now.at.saturating_sub(since) >= GONE_AFTER
     }
 
     fn drop_bytes(&mut self) -> bool {
@@ -300,7 +304,8 @@ mod tests {
     fn a_copy_is_read_as_it_was_written_and_a_head_speaks_only_of_its_own_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("copies/a");
-        let read = || FetchedCopy { written: None, ..FetchedCopy::read(&path, 100).unwrap() };
+        let kept = |copy: &FetchedCopy| FetchedCopy { written: None, ..copy.clone() };
+        let read = || kept(&FetchedCopy::read(&path, 100).unwrap());
         assert_eq!(read(), FetchedCopy::default());
         let mut scene = CopyScene::new();
         let validators = Validators { etag: Some("\"x\"".to_owned()), modified: None };
@@ -308,8 +313,8 @@ mod tests {
             scene.hears(FetchAnswer::File { bytes: text.into(), validators: validators.clone() });
         }
         scene.hears(FetchAnswer::None(404));
-        scene.copy.write(&path, true).unwrap();
-        assert_eq!((read(), read().validators()), (scene.copy.clone(), Some(&validators)));
+        scene.copy.write(&path).unwrap();
+        assert_eq!((read(), read().validators()), (kept(&scene.copy), Some(&validators)));
         // By hand, or what a process left that was killed before it wrote the head.
         fs::write(&path, GOOD).unwrap();
         assert_eq!(read(), FetchedCopy { bytes: Some(GOOD.into()), ..FetchedCopy::default() });
@@ -323,7 +328,7 @@ mod tests {
         let mut none = CopyScene::new();
         none.hears(FetchAnswer::None(404));
         fs::write(&path, GOOD).unwrap();
-        none.copy.write(&path, true).unwrap();
-        assert!(read() == none.copy && read().is_known());
+        none.copy.write(&path).unwrap();
+        assert!(read() == kept(&none.copy) && read().is_known());
     }
 }

@@ -1,9 +1,8 @@
 //! The head of what was fetched, and when to ask again.
 
 use crate::config::reading;
-use crate::record::{beside, digest, replace_file, whole_micros};
+use crate::record::beside;
 use serde::{Deserialize, Serialize};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,7 +29,7 @@ impl Validators {
 }
 
 /// A moment: by the clock that a kind is aged by, and by the time of day.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::policy) struct FetchTime {
     pub(in crate::policy) at: Duration,
     pub(in crate::policy) time: SystemTime,
@@ -43,7 +42,7 @@ impl From<SystemTime> for FetchTime {
     }
 }
 
-/// What is known of what was fetched, beside its bytes. Times are microseconds.
+/// What is known of what was fetched, beside its bytes. Times without a date are by the clock of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(in crate::policy) struct FetchHead {
@@ -53,14 +52,14 @@ pub(in crate::policy) struct FetchHead {
     pub(super) sha256: Option<Box<str>>,
     #[serde(flatten)]
     pub(in crate::policy) validators: Validators,
-    /// When whoever has it said so last, by the kind's clock and since 1970.
-    heard: Option<(u64, u64)>,
+    /// When whoever has it said last that there is this file, or none.
+    pub(in crate::policy) heard: Option<FetchTime>,
     /// Since when it has been saying that there is no file, while a copy is kept.
-    pub(super) gone_since: Option<u64>,
+    pub(super) gone_since: Option<Duration>,
     /// When it was asked last.
-    asked: u64,
+    asked: Duration,
     /// For how long it then did not want to be asked (RFC 9110 §10.2.3).
-    retry_after: u64,
+    retry_after: Duration,
     /// How many times in a row there was nothing of use.
     pub(in crate::policy) failures: u32,
     /// Why, the last time.
@@ -90,20 +89,9 @@ impl FetchHead {
         read.and_then(|read| serde_json::from_slice(&read.bytes).ok()).unwrap_or_default()
     }
 
-    pub(in crate::policy) fn write(&self, path: &Path) -> io::Result<()> {
-        replace_file(&Self::path_of(path), &serde_json::to_vec(self)?)
-    }
-
-    /// When it was said last that there is this file, or none.
-    pub(in crate::policy) fn heard(&self) -> Option<FetchTime> {
-        let (at, time) = self.heard?;
-        let time = UNIX_EPOCH.checked_add(Duration::from_micros(time))?;
-        Some(FetchTime { at: Duration::from_micros(at), time })
-    }
-
-    /// How long ago that was, by the time of day.
+    /// How long ago it was heard of, by the time of day.
     pub(in crate::policy) fn age(&self, now: SystemTime) -> Option<Duration> {
-        self.heard().map(|heard| now.duration_since(heard.time).unwrap_or_default())
+        self.heard.map(|heard| now.duration_since(heard.time).unwrap_or_default())
     }
 
     /// How long to wait after it was asked.
@@ -112,32 +100,24 @@ impl FetchHead {
             0 => schedule.every,
             failures => schedule.retry.saturating_mul(1 << (failures - 1).min(16)).min(schedule.most),
         };
-        pause.max(Duration::from_micros(self.retry_after)).min(schedule.every)
+        pause.max(self.retry_after).min(schedule.every)
     }
 
     /// Whether to ask again. A clock that was set back asks.
     pub(in crate::policy) fn may_ask(&self, schedule: Schedule, now: FetchTime) -> bool {
-        let asked = Duration::from_micros(self.asked);
-        now.at.checked_sub(asked).is_none_or(|waited| waited >= self.wait(schedule))
+        now.at.checked_sub(self.asked).is_none_or(|waited| waited >= self.wait(schedule))
     }
 
-    /// Whoever has it says so now: these bytes, or that there is no file.
-    pub(in crate::policy) fn confirm(&mut self, file: Option<&[u8]>, now: FetchTime) {
-        self.sha256 = file.map(digest);
-        self.hear(now);
-    }
-
-    /// The same, of what it said before.
+    /// Whoever has it says so now: that there is this file, or none.
     pub(super) fn hear(&mut self, now: FetchTime) {
-        let time = now.time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.heard = Some((whole_micros(now.at), whole_micros(time)));
-        (self.asked, self.retry_after, self.gone_since) = (whole_micros(now.at), 0, None);
+        (self.heard, self.gone_since) = (Some(now), None);
+        (self.asked, self.retry_after) = (now.at, Duration::ZERO);
         (self.failures, self.error) = (0, None);
     }
 
     /// There was nothing of use, and nobody wants to be asked for so long.
     pub(super) fn fail(&mut self, why: String, retry_after: Option<Duration>, now: FetchTime) {
-        (self.asked, self.retry_after) = (whole_micros(now.at), retry_after.map_or(0, whole_micros));
+        (self.asked, self.retry_after) = (now.at, retry_after.unwrap_or_default());
         (self.failures, self.error) = (self.failures.saturating_add(1), Some(why));
     }
 }
@@ -167,7 +147,7 @@ mod tests {
         assert_eq!([1, 4, 5].map(|hours| may_ask(&head, hours)), [false, false, true]);
         head.fail("429".to_owned(), Some(HOUR * 1_000), start.into());
         assert!(may_ask(&head, 24), "no longer than it is asked anyway");
-        head.confirm(Some(b"x"), start.into());
+        head.hear(start.into());
         assert_eq!([23, 24].map(|hours| may_ask(&head, hours)), [false, true]);
         assert!(head.may_ask(SCHEDULE, (start - HOUR).into()));
     }

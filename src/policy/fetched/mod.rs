@@ -7,11 +7,13 @@
 
 mod copy;
 mod head;
+mod kept;
 
 pub use copy::{FetchAnswer, retry_after};
 pub(super) use copy::{FetchedCopy, FetchedFrom};
 pub use head::Validators;
 pub(super) use head::{FetchHead, FetchTime, Schedule};
+pub use kept::KeptFile;
 
 use std::collections::HashMap;
 

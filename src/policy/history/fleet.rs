@@ -9,7 +9,6 @@
 use super::{NoticeHistory, file_of, served};
 use crate::decide::{Doubt, NoticeTime};
 use crate::policy::hosts::Hosts;
-use crate::policy::site::SiteRobots;
 use crate::policy::standing::{FleetNews, OwnWord};
 use crate::policy::{Policy, RobotsFile, Site};
 use crate::record::{NotedStamp, NotedWaiver, PastRows, RowsError, ServedVersions, digest, kept_robots};
@@ -151,7 +150,8 @@ impl NoticeHistory {
     /// Has a policy that begins serve what was served here last, where that is known: another file waits until the fleet
     /// knows of it.
     pub(super) fn keep_last(&self, policy: &mut Policy) {
-        for site in &mut policy.sites {
+        let mut sites = policy.sites.clone();
+        for site in &mut sites {
             let all = || self.own.processes().chain(self.own.members.values());
             let last = |host: Box<str>| Self::rows(&host, all()).last_file().cloned();
             let mut files: Vec<_> = site.config.patterns().map(last).collect();
@@ -162,11 +162,11 @@ impl NoticeHistory {
                 continue;
             }
             let path = site.config.robots.file.as_deref().unwrap_or_else(|| Path::new(""));
-            let file = bytes.flatten().map(|bytes| RobotsFile::of(path, bytes));
-            let kept = site.with_robots(SiteRobots::new(file, policy.identifier.catalogue(), self.limits));
+            let file = bytes.flatten().map(|bytes| Arc::new(RobotsFile::of(path, bytes)));
+            let kept = site.serving(file, policy);
             let error = "the robots.txt changed, and waits until the fleet knows of it";
             *site = Arc::new(Site { error: Some(error.to_owned()), ..kept });
         }
-        policy.hosts = Hosts::plain(&policy.sites);
+        (policy.hosts, policy.sites) = (Hosts::plain(&sites), sites);
     }
 }

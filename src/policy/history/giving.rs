@@ -34,7 +34,7 @@ impl NoticeHistory {
         policy.clock = self.own.clock;
         policy.known_until = Arc::clone(&self.known_until);
         let all = self.own.processes().chain(self.own.members.values());
-        let names: Vec<String> = all.flat_map(|rows| rows.0.keys()).map(ToString::to_string).collect();
+        let names = all.flat_map(|rows| rows.0.keys()).cloned().collect();
         let hosts = Hosts::new(&policy.sites, names, |name, site| self.rules(name, site, as_of));
         for site in &mut policy.sites {
             let since = |name: Box<str>| hosts.slots.iter().find(|slot| slot.pattern == name)?.rules.since;

@@ -2,7 +2,7 @@
 
 use super::NoticeHistory;
 use crate::decide::{NoticePeriod, NoticeTime, SiteRules};
-use crate::policy::overrides::no_such_site;
+use crate::policy::modes::no_such_site;
 use crate::policy::{HostSlot, Policy, ReloadError, ReloadReport, ReloadResult, Reloader, Site};
 use crate::record::{
     FleetWaiver, HOLDS, NotedWaiver, ROWS_LOOK, RowsError, format_span, timestamp, whole_micros,
@@ -205,10 +205,11 @@ impl Reloader {
 
     /// Puts the policy in force again, with the past as it is now.
     pub(in crate::policy) fn apply_history(&self) {
-        let _known = self.known.lock();
-        let mut next = self.current().next(SystemTime::now());
-        self.history.lock().give(&mut next);
-        self.current.replace(next);
+        self.current.update(|policy| {
+            let mut next = policy.clone();
+            self.history.lock().give(&mut next);
+            Some(next)
+        });
     }
 
     /// Waits until the other processes of the state folder certainly know what is about to be served. What they begin to serve

@@ -84,7 +84,7 @@ fn remembered(config: &Config, book: &ReadBook) -> (RowsMemory, NoticeTime) {
 }
 
 const fn limits(config: &Config) -> ParseLimits {
-    ParseLimits { max_bytes: config.robots_max_size }
+    ParseLimits { max_bytes: config.robots_max_size.0 }
 }
 
 impl NoticeHistory {
@@ -108,7 +108,7 @@ impl NoticeHistory {
             fault: None,
             compiled: HashMap::new(),
             limits: limits(config),
-            notice: config.notice,
+            notice: *config.notice,
             announced: ServedVersions::default(),
             opened: 1,
             has_former: false,
@@ -178,7 +178,7 @@ impl NoticeHistory {
         {
             self.compiled.clear();
         }
-        (self.limits, self.notice) = (limits, policy.config.notice);
+        (self.limits, self.notice) = (limits, *policy.config.notice);
         for site in policy.sites() {
             self.compiled.insert(file_of(site), Arc::clone(site.rules.current()));
         }

@@ -7,10 +7,11 @@ mod processes;
 mod waived;
 
 use super::*;
-use crate::config::{Arguments, Config};
+use crate::config::{Arguments, Config, DurationValue};
 use crate::decide::{FormerVersion, SiteRules, VersionId};
 use crate::policy::check;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 use tempfile::TempDir;
@@ -88,7 +89,7 @@ impl HistoryScene {
 
 /// The same policy with the past as it is now.
 fn again(history: &mut NoticeHistory, policy: &Policy) -> Policy {
-    let mut next = policy.next(SystemTime::now());
+    let mut next = Policy { in_force: OnceLock::new(), ..policy.clone() };
     history.give(&mut next);
     next
 }

@@ -5,6 +5,7 @@
 //! it has this address. Not here: the questions themselves (`dns`).
 
 use crate::identify::{KnownProof, Proof, ProofMethod};
+use std::sync::Arc;
 
 /// What one method says to "does this address belong to the crawler?". Of several answers the greatest counts: one yes is
 /// enough, and where one of the others could not tell there is no no.
@@ -34,16 +35,7 @@ pub(super) fn combine(methods: [Option<ProofAnswer>; 2], may_accuse: bool) -> Kn
 /// How many names of one address are followed.
 pub(super) const MOST_NAMES: usize = 3;
 
-/// What is known of the names of an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Reverse {
-    /// Nobody told: no answer, or one that is no answer to the question.
-    Unknown,
-    /// Its names, as the reverse zone has them; none if the zone says that there are none.
-    Names(Vec<ReverseName>),
-}
-
-/// One name of an address.
+/// One name of an address, as the reverse zone has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReverseName {
     /// Lower case, without the final dot; only letters, digits, `-`, `_` and the dots between labels.
@@ -52,26 +44,23 @@ pub(super) struct ReverseName {
     pub(super) leads_back: ProofAnswer,
 }
 
-impl Reverse {
-    /// Whether one of the names proves a crawler whose names end in `suffixes`. Without `forward` the
-    /// operator's names do not lead back, and the name alone must do.
-    pub(super) fn answer(&self, suffixes: &[Box<str>], forward: bool) -> ProofAnswer {
-        let Self::Names(names) = self else { return ProofAnswer::Unknown };
-        let below = names.iter().filter(|name| is_below(&name.host, suffixes));
-        let answers = below.map(|name| if forward { name.leads_back } else { ProofAnswer::Yes });
-        answers.max().unwrap_or(ProofAnswer::No)
-    }
+/// Names that are remembered: none where the reverse zone says that there are none.
+pub(super) type KnownNames = Arc<Vec<ReverseName>>;
+
+/// Whether one of the names of an address proves a crawler whose names end in `suffixes`. Without `forward` the operator's
+/// names do not lead back, and the name alone must do.
+pub(super) fn answer(names: &[ReverseName], suffixes: &[Box<str>], forward: bool) -> ProofAnswer {
+    let below = names.iter().filter(|name| is_below(&name.host, suffixes));
+    let answers = below.map(|name| if forward { name.leads_back } else { ProofAnswer::Yes });
+    answers.max().unwrap_or(ProofAnswer::No)
 }
 
 /// Whether `host` lies below one of the suffixes, each of which begins with its dot: `.googlebot.com` is
 /// the suffix of `crawl-1.googlebot.com`, and not of `fakegooglebot.com` or of `googlebot.com` itself.
 pub(super) fn is_below(host: &str, suffixes: &[Box<str>]) -> bool {
     suffixes.iter().any(|suffix| {
-        let start = host.len().checked_sub(suffix.len());
-        start
-            .filter(|start| *start > 0)
-            .and_then(|start| host.get(start..))
-            .is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+        let parts = host.len().checked_sub(suffix.len()).and_then(|start| host.split_at_checked(start));
+        parts.is_some_and(|(name, end)| !name.is_empty() && end.eq_ignore_ascii_case(suffix))
     })
 }
 
@@ -118,12 +107,12 @@ mod tests {
         texts.iter().map(|text| Box::from(*text)).collect()
     }
 
-    fn names(names: &[(&str, ProofAnswer)]) -> Reverse {
+    fn names(names: &[(&str, ProofAnswer)]) -> Vec<ReverseName> {
         let name = |(host, leads_back): &(&str, ProofAnswer)| ReverseName {
             host: (*host).into(),
             leads_back: *leads_back,
         };
-        Reverse::Names(names.iter().map(name).collect())
+        names.iter().map(name).collect()
     }
 
     #[test]
@@ -143,7 +132,7 @@ mod tests {
     fn a_name_counts_only_if_it_leads_back() {
         let google = suffixes(&[".googlebot.com"]);
         let host = "crawl-1.googlebot.com";
-        for (reverse, expected) in [
+        for (names, expected) in [
             (names(&[(host, Yes)]), Yes),
             (names(&[(host, No)]), No),
             (names(&[(host, Unknown)]), Unknown),
@@ -152,26 +141,23 @@ mod tests {
             (names(&[("evil.example", Yes), (host, Yes)]), Yes),
             (names(&[(host, Unknown), (host, No)]), Unknown),
             (names(&[]), No),
-            (Reverse::Unknown, Unknown),
         ] {
-            assert_eq!(reverse.answer(&google, true), expected, "{reverse:?}");
+            assert_eq!(answer(&names, &google, true), expected, "{names:?}");
         }
     }
 
     #[test]
     fn where_names_do_not_lead_back_the_name_alone_counts() {
         let baidu = suffixes(&[".baidu.com"]);
-        assert_eq!(names(&[("baiduspider-1.baidu.com", No)]).answer(&baidu, false), Yes);
-        assert_eq!(names(&[("baidu.com.evil.example", Yes)]).answer(&baidu, false), No);
-        assert_eq!(Reverse::Unknown.answer(&baidu, false), Unknown);
+        assert_eq!(answer(&names(&[("baiduspider-1.baidu.com", No)]), &baidu, false), Yes);
+        assert_eq!(answer(&names(&[("baidu.com.evil.example", Yes)]), &baidu, false), No);
     }
 
     #[test]
     fn only_names_that_were_followed_make_it_uncertain() {
         let all = suffixes(&[".googlebot.com"]);
-        assert_eq!(names(&[("x.example", Unknown)]).answer(&all, true), No);
-        assert_eq!(names(&[("x.googlebot.com", Unknown)]).answer(&all, true), Unknown);
-        assert_eq!(names(&[("x.googlebot.com", Yes)]).answer(&all, true), Yes);
-        assert_eq!(Reverse::Unknown.answer(&all, true), Unknown);
+        assert_eq!(answer(&names(&[("x.example", Unknown)]), &all, true), No);
+        assert_eq!(answer(&names(&[("x.googlebot.com", Unknown)]), &all, true), Unknown);
+        assert_eq!(answer(&names(&[("x.googlebot.com", Yes)]), &all, true), Yes);
     }
 }

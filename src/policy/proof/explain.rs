@@ -2,75 +2,60 @@
 //!
 //! Weighed by the same function as for a request; the one difference is that this waits for an answer.
 
-use super::answer::{ProofAnswer, Reverse, ReverseName, is_below};
+use super::answer::{ProofAnswer, ReverseName, is_below};
 use super::evidence::Methods;
 use super::prover::{Claim, ask_now, prove};
+use super::range_list::RangeList;
 use crate::identify::{Identity, Proof};
 use crate::policy::Policy;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A proof, and how it came about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProofExplanation {
-    /// What supports the name.
-    pub proof: Proof,
-    /// One sentence for each step: lower case, without a full stop.
-    pub steps: Vec<String>,
-}
-
-/// Examines a claim. Asks name servers where the configuration says so, and waits for them.
-pub fn explain_proof(
-    policy: &Policy,
-    identity: &Identity,
-    address: IpAddr,
-    now: SystemTime,
-) -> ProofExplanation {
+/// Examines a claim: what supports the name, and one sentence for each step, lower case and without a full stop. Asks name
+/// servers where the configuration says so, and waits for them.
+pub fn explain_proof(policy: &Policy, identity: &Identity, address: IpAddr) -> (Proof, Vec<String>) {
     // As for a request: a mapped address is the IPv4 address in it.
     let claim = Claim { identity, address: Some(address.to_canonical()), is_relayed: false };
     let ask = |address| {
         let servers = policy.config.verify.name_servers().ok_or("no name server is configured")?;
-        ask_now(&servers, address, &policy.evidence.suffixes).map(Arc::new)
+        let names = ask_now(&servers, address, &policy.evidence.suffixes)?;
+        names.ok_or_else(|| format!("no name server answered for {address}"))
     };
     let mut steps = Vec::new();
-    let proof = prove(policy, &claim, now, ask, &mut steps).proof;
+    let proof = prove(policy, &claim, SystemTime::now(), ask, &mut steps).proof;
     steps.push(format!("proof: {proof}"));
-    ProofExplanation { proof, steps }
+    (proof, steps)
 }
 
 /// What the lists say of `address`.
 pub(super) fn range_steps(methods: &Methods, address: IpAddr, now: SystemTime) -> Vec<String> {
-    let name = |path: &std::path::Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let tell = |list: &Arc<super::RangeList>| {
-        let name = name(&list.path);
-        match list.found(address) {
+    let tell = |list: &Arc<RangeList>| {
+        let (name, file) = (list.path.file_name().unwrap_or_default().to_string_lossy(), list.held.as_ref()?);
+        Some(match list.found(address) {
+            Some((network, [])) => format!("{address} lies in {network} of {name}"),
             Some((network, services)) => {
-                let services = services.join("`, `");
-                let whose =
-                    if services.is_empty() { services } else { format!(", which is for `{services}`") };
-                format!("{address} lies in {network} of {name}{whose}")
+                format!("{address} lies in {network} of {name}, which is for `{}`", services.join("`, `"))
             }
             None if list.is_recent(now) => {
-                format!("{address} lies in none of the {} ranges of {name}", list.networks())
+                format!("{address} lies in none of the {} ranges of {name}", file.networks.len())
             }
             None => format!("{name} does not contain {address}, but is too old to contradict a name"),
-        }
+        })
     };
-    let mut steps: Vec<String> = methods.lists.iter().map(tell).collect();
-    if methods.by_ranges(address, now) == Some(ProofAnswer::Unknown) && !methods.is_complete {
+    let mut steps: Vec<String> = methods.lists.iter().filter_map(tell).collect();
+    let is_incomplete = methods.lists.iter().any(|list| list.held.is_none());
+    if methods.by_ranges(address, now) == Some(ProofAnswer::Unknown) && is_incomplete {
         steps.push("not every list of its ranges is there".to_owned());
     }
     steps
 }
 
 /// What its names say.
-pub(super) fn name_steps(methods: &Methods, address: IpAddr, reverse: &Reverse) -> Vec<String> {
-    let names = match reverse {
-        Reverse::Unknown => return vec![format!("no name server answered for {address}")],
-        Reverse::Names(names) if names.is_empty() => return vec![format!("{address} has no name")],
-        Reverse::Names(names) => names,
-    };
+pub(super) fn name_steps(methods: &Methods, address: IpAddr, names: &[ReverseName]) -> Vec<String> {
+    if names.is_empty() {
+        return vec![format!("{address} has no name")];
+    }
     let tell = |name: &ReverseName| {
         let what = match name.leads_back {
             _ if !is_below(&name.host, &methods.suffixes) => {

@@ -1,11 +1,10 @@
-//! What name servers said, remembered for a while, and who is being asked about: bounded, without clock.
+//! What name servers said, remembered for a while, and how many questions are open: bounded, without clock.
 
-use super::answer::{ProofAnswer, Reverse};
-use crate::config::VerifyOptions;
+use super::answer::KnownNames;
 use crate::request::address::Network;
 use quick_cache::unsync::Cache;
 use smart_default::SmartDefault;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,26 +13,27 @@ use std::time::{Duration, Instant};
 /// has one has more than there is memory: those that were asked for once only go first.
 const MOST: usize = 16_384;
 
-/// How many addresses of one network may be asked about at a time, so that one cannot starve the others.
-const ASKED_OF_NETWORK: usize = 32;
+/// How many addresses may be asked about at a time.
+const OPEN: usize = 1_024;
 
-/// How long to wait before asking again what nobody could tell.
+/// How many of one network, so that it cannot starve the others.
+const OPEN_OF_NETWORK: usize = 32;
+
+/// How long after a question the next one about the same address waits, unless an answer came.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// No answer is remembered for longer, whatever the operator wrote.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
+/// Which address is asked about, and which name servers are asked; none are those of the system.
+pub(super) type NameQuestion = (IpAddr, Vec<SocketAddr>);
+
 #[derive(Clone, Debug)]
 struct RememberedAnswer {
-    reverse: Arc<Reverse>,
+    names: KnownNames,
     /// From then on it is asked again, while it still counts.
     renew: Instant,
     end: Instant,
-}
-
-/// The addresses that one host may have at will: a /64, or where IPv4 is scarce a /24.
-pub(super) fn network(address: IpAddr) -> Network {
-    Network::around(address, 24, 64)
 }
 
 /// How many questions there were, by what became of them.
@@ -47,165 +47,135 @@ pub struct QuestionCounts {
     pub left: u64,
 }
 
-/// Answers by address, and the addresses that are being asked about.
+/// Answers, and the questions that are open.
 #[derive(Debug, SmartDefault)]
 pub(super) struct ProofMemory {
     #[default(Cache::new(MOST))]
-    entries: Cache<IpAddr, RememberedAnswer>,
-    asked: HashMap<Network, HashSet<IpAddr>>,
-    /// The name servers that the answers came from; none are those of the system.
-    source: Vec<SocketAddr>,
-    /// Why their denials mean nothing, where that is so.
+    entries: Cache<NameQuestion, RememberedAnswer>,
+    /// Owned once here, and once by each open question about the network.
+    open: HashMap<Network, Arc<()>>,
+    /// Why denials mean nothing, where that is so.
     pub(super) doubt: Option<String>,
     pub(super) counts: QuestionCounts,
 }
 
 impl ProofMemory {
-    /// From now on answers count only if they came from these name servers.
-    pub(super) fn use_servers(&mut self, source: &[SocketAddr]) {
-        if self.source != source {
-            self.entries.clear();
-            source.clone_into(&mut self.source);
+    /// What is known, and where the caller is to ask, the place of this question. It is open until that is dropped.
+    pub(super) fn find(&mut self, of: &NameQuestion, now: Instant) -> (Option<KnownNames>, Option<Arc<()>>) {
+        let nothing = || RememberedAnswer { names: Arc::default(), renew: now, end: now };
+        let mut entry = self.entries.get(of).cloned().unwrap_or_else(nothing);
+        let known = (now < entry.end).then(|| Arc::clone(&entry.names));
+        let place = if now < entry.renew { None } else { self.place(of.0) };
+        if place.is_some() {
+            entry.renew = now + RETRY;
+            self.entries.insert(of.clone(), entry);
         }
+        (known, place)
     }
 
-    /// What is known of `address`, and whether the caller is to ask: `true` only once until [`Self::finish_lookup`],
-    /// and not where its network has as many questions open as it may.
-    pub(super) fn recall(&mut self, address: IpAddr, now: Instant) -> (Option<Arc<Reverse>>, bool) {
-        let entry = self.entries.get(&address).filter(|entry| now < entry.end);
-        let known = entry.map(|entry| Arc::clone(&entry.reverse));
-        if entry.is_some_and(|entry| now < entry.renew) {
-            return (known, false);
+    /// A place for a question, where there is one. The addresses that one host may have at will share theirs: a /64, or
+    /// where IPv4 is scarce a /24.
+    fn place(&mut self, address: IpAddr) -> Option<Arc<()>> {
+        self.open.retain(|_, places| Arc::strong_count(places) > 1);
+        if self.open.values().map(|places| Arc::strong_count(places) - 1).sum::<usize>() >= OPEN {
+            self.counts.left += 1;
+            return None;
         }
-        let asked = self.asked.entry(network(address)).or_default();
-        (known, asked.len() < ASKED_OF_NETWORK && asked.insert(address))
+        let places = self.open.entry(Network::around(address, 24, 64)).or_default();
+        (Arc::strong_count(places) <= OPEN_OF_NETWORK).then(|| Arc::clone(places))
     }
 
-    /// Nobody asks about `address` any more.
-    pub(super) fn finish_lookup(&mut self, address: IpAddr) {
-        let network = network(address);
-        let Some(asked) = self.asked.get_mut(&network) else { return };
-        asked.remove(&address);
-        if asked.is_empty() {
-            self.asked.remove(&network);
-        }
-    }
-
-    /// Remembers an answer of the name servers that `options` names, if it counts. A failure does not displace what is still known.
-    pub(super) fn store(
-        &mut self,
-        address: IpAddr,
-        reverse: Reverse,
-        certainty: ProofAnswer,
-        options: &VerifyOptions,
-        now: Instant,
-    ) {
-        if self.source != options.resolvers {
-            return;
-        }
-        let lifetime = match certainty {
-            ProofAnswer::Yes => options.cache.min(LONGEST),
-            ProofAnswer::No => options.cache_negative.min(LONGEST),
-            ProofAnswer::Unknown => RETRY,
-        };
+    /// Remembers an answer.
+    pub(super) fn store(&mut self, of: NameQuestion, names: KnownNames, lifetime: Duration, now: Instant) {
+        let lifetime = lifetime.min(LONGEST);
         // A fifth before its end it is renewed, so that an address in use is never without an answer.
-        let mut entry = RememberedAnswer {
-            reverse: Arc::new(reverse),
-            renew: now + lifetime / 5 * 4,
-            end: now + lifetime,
-        };
-        let is_known = |known: &&RememberedAnswer| now < known.end && *known.reverse != Reverse::Unknown;
-        if certainty == ProofAnswer::Unknown
-            && let Some(known) = self.entries.get(&address).filter(is_known)
-        {
-            entry = RememberedAnswer { renew: now + RETRY, ..known.clone() };
-        }
-        self.entries.insert(address, entry);
+        let (renew, end) = (now + lifetime / 5 * 4, now + lifetime);
+        self.entries.insert(of, RememberedAnswer { names, renew, end });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
-    use std::sync::LazyLock;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
-    static OPTIONS: LazyLock<VerifyOptions> = LazyLock::new(|| VerifyOptions {
-        cache: Duration::from_secs(1_000),
-        cache_negative: Duration::from_secs(100),
-        ..VerifyOptions::default()
-    });
-
-    fn address(number: u32) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::from(number))
+    fn about(number: u32) -> NameQuestion {
+        (IpAddr::V4(Ipv4Addr::from(number)), Vec::new())
     }
 
-    fn none() -> Reverse {
-        Reverse::Names(Vec::new())
+    fn about_v6(last: u128) -> NameQuestion {
+        (IpAddr::V6(Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last)), Vec::new())
     }
 
-    #[test]
-    fn one_asks_at_a_time() {
-        let (mut memory, now) = (ProofMemory::default(), Instant::now());
-        assert_eq!(memory.recall(address(1), now), (None, true));
-        assert_eq!(memory.recall(address(1), now), (None, false));
-        assert_eq!(memory.recall(address(2), now), (None, true));
-        memory.finish_lookup(address(1));
-        assert_eq!(memory.recall(address(1), now), (None, true));
-    }
+    const LIFETIME: Duration = Duration::from_secs(1_000);
 
-    #[test]
-    fn an_answer_counts_until_its_end_and_is_renewed_before() {
-        for (certainty, lifetime) in [(ProofAnswer::Yes, 1_000), (ProofAnswer::No, 100)] {
-            let (mut memory, start) = (ProofMemory::default(), Instant::now());
-            let at = |seconds| start + Duration::from_secs(seconds);
-            memory.store(address(1), none(), certainty, &OPTIONS, start);
-            assert_eq!(memory.recall(address(1), at(lifetime / 5 * 4 - 1)), (Some(Arc::new(none())), false));
-            assert_eq!(memory.recall(address(1), at(lifetime - 1)), (Some(Arc::new(none())), true));
-            memory.finish_lookup(address(1));
-            assert_eq!(memory.recall(address(1), at(lifetime)), (None, true));
+    impl ProofMemory {
+        /// What is known, and whether the caller is to ask: the question is over at once.
+        fn known(&mut self, question: &NameQuestion, now: Instant) -> (Option<KnownNames>, bool) {
+            let (known, place) = self.find(question, now);
+            (known, place.is_some())
         }
     }
 
     #[test]
-    fn a_failure_does_not_displace_what_is_known() {
+    fn one_asks_at_a_time_and_again_after_a_while_whatever_became_of_the_question() {
+        let (mut memory, now) = (ProofMemory::default(), Instant::now());
+        assert_eq!(memory.known(&about(1), now), (None, true));
+        assert_eq!(memory.known(&about(1), now), (None, false));
+        assert_eq!(memory.known(&about(2), now), (None, true));
+        assert_eq!(memory.known(&about(1), now + RETRY), (None, true));
+    }
+
+    #[test]
+    fn an_answer_counts_until_its_end_and_is_renewed_before() {
         let (mut memory, start) = (ProofMemory::default(), Instant::now());
-        memory.store(address(1), none(), ProofAnswer::No, &OPTIONS, start);
-        let late = start + Duration::from_secs(90);
-        memory.store(address(1), Reverse::Unknown, ProofAnswer::Unknown, &OPTIONS, late);
-        assert_eq!(memory.recall(address(1), late), (Some(Arc::new(none())), false));
-        memory.store(address(2), Reverse::Unknown, ProofAnswer::Unknown, &OPTIONS, start);
-        assert_eq!(memory.recall(address(2), start), (Some(Arc::new(Reverse::Unknown)), false));
-        assert_eq!(memory.recall(address(2), start + RETRY), (None, true));
+        let at = |seconds| start + Duration::from_secs(seconds);
+        memory.store(about(1), Arc::default(), LIFETIME, start);
+        assert_eq!(memory.known(&about(1), at(799)), (Some(Arc::default()), false));
+        assert_eq!(memory.known(&about(1), at(900)), (Some(Arc::default()), true));
+        // A failure does not displace what is known, and nobody asks again at once.
+        assert_eq!(memory.known(&about(1), at(959)), (Some(Arc::default()), false));
+        assert_eq!(memory.known(&about(1), at(960)), (Some(Arc::default()), true));
+        assert_eq!(memory.known(&about(1), at(1_020)), (None, true));
     }
 
     #[test]
     fn one_network_cannot_starve_the_others() {
         let (mut memory, now) = (ProofMemory::default(), Instant::now());
-        let of_v6 = |last: u128| IpAddr::V6(std::net::Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last));
-        let asked = (0..1_000).filter(|last| memory.recall(of_v6(*last), now).1).count();
-        assert_eq!(asked, ASKED_OF_NETWORK);
-        let asked = (0..256).filter(|last| memory.recall(address(0x5fd8_e300 + last), now).1).count();
-        assert_eq!(asked, ASKED_OF_NETWORK);
-        assert!(memory.recall(address(0x42f9_4201), now).1, "another network");
-        memory.finish_lookup(of_v6(0));
-        memory.finish_lookup(of_v6(0));
-        assert!(memory.recall(of_v6(2_000), now).1 && !memory.recall(of_v6(2_001), now).1);
+        let mut of_v6: Vec<_> = (0..1_000).filter_map(|last| memory.find(&about_v6(last), now).1).collect();
+        assert_eq!(of_v6.len(), OPEN_OF_NETWORK);
+        let of_v4 = (0..256).filter_map(|last| memory.find(&about(0x5fd8_e300 + last), now).1);
+        let of_v4: Vec<_> = of_v4.collect();
+        assert_eq!(of_v4.len(), OPEN_OF_NETWORK);
+        assert!(memory.known(&about(0x42f9_4201), now).1, "another network");
+        of_v6.pop();
+        let next = memory.find(&about_v6(2_000), now).1;
+        assert!(next.is_some() && memory.find(&about_v6(2_001), now).1.is_none());
+    }
+
+    #[test]
+    fn questions_are_bounded_and_those_that_are_left_are_counted() {
+        let (mut memory, now) = (ProofMemory::default(), Instant::now());
+        let mut ask = |network: u32| memory.find(&about(network << 8), now).1;
+        let open: Vec<_> = (0..2_000).filter_map(&mut ask).collect();
+        assert_eq!(open.len(), OPEN);
+        drop(open);
+        assert!(ask(1_999).is_some(), "it was left, and not asked");
+        assert_eq!(memory.counts.left, 2_000 - OPEN as u64);
     }
 
     #[test]
     fn one_network_does_not_displace_those_in_use() {
         let (mut memory, now) = (ProofMemory::default(), Instant::now());
-        let of_v6 = |last: u128| IpAddr::V6(std::net::Ipv6Addr::from((0x2a01_04f8_u128 << 96) + last));
-        let used: Vec<IpAddr> = (0..1_000).map(|last| address(0x42f9_4200 + last * 256)).collect();
-        for address in &used {
-            memory.store(*address, none(), ProofAnswer::Yes, &OPTIONS, now);
-            memory.recall(*address, now);
+        let used: Vec<NameQuestion> = (0..1_000).map(|last| about(0x42f9_4200 + last * 256)).collect();
+        for question in &used {
+            memory.store(question.clone(), Arc::default(), LIFETIME, now);
+            memory.find(question, now);
         }
         for last in 0..200_000 {
-            memory.store(of_v6(last), none(), ProofAnswer::No, &OPTIONS, now);
+            memory.store(about_v6(last), Arc::default(), LIFETIME, now);
         }
-        let kept = used.iter().filter(|address| memory.recall(**address, now).0.is_some()).count();
+        let kept = used.iter().filter(|question| memory.find(question, now).0.is_some()).count();
         assert_eq!((kept, memory.entries.len() <= MOST), (used.len(), true));
     }
 
@@ -214,14 +184,11 @@ mod tests {
         let (mut memory, now) = (ProofMemory::default(), Instant::now());
         let count = u32::try_from(MOST * 2).unwrap();
         for number in 0..count {
-            memory.store(address(number), none(), ProofAnswer::Yes, &OPTIONS, now);
+            memory.store(about(number), Arc::default(), LIFETIME, now);
             assert!(memory.entries.len() <= MOST);
         }
-        assert!(memory.recall(address(count - 1), now).0.is_some());
-        memory.use_servers(&[]);
-        assert!(!memory.entries.is_empty());
-        memory.use_servers(&["192.0.2.53:53".parse().unwrap()]);
-        memory.store(address(1), none(), ProofAnswer::Yes, &OPTIONS, now);
-        assert!(memory.entries.is_empty(), "what others said counts no more");
+        assert!(memory.find(&about(count - 1), now).0.is_some());
+        let others = (about(count - 1).0, vec!["192.0.2.53:53".parse().unwrap()]);
+        assert!(memory.find(&others, now).0.is_none(), "what others said does not count");
     }
 }

@@ -23,12 +23,11 @@ mod range_list;
 mod signatures;
 
 pub use directory::KeyDirectory;
-pub(super) use directory::{KeySet, LARGEST_KEYS, key_folder};
-pub use evidence::{Evidence, RangeSource};
-pub use explain::{ProofExplanation, explain_proof};
+pub(super) use directory::KeySet;
+pub use evidence::Evidence;
+pub use explain::explain_proof;
 pub use memory::QuestionCounts;
 pub use own_addresses::OwnAddresses;
 pub use prover::{Claim, Prover, name_server_doubt};
 pub(super) use public::is_public;
-pub(super) use range_list::LARGEST_LIST;
 pub use range_list::RangeList;

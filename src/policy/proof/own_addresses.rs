@@ -2,7 +2,7 @@
 
 use super::evidence::Methods;
 use super::range_list::RangeList;
-use crate::identify::{Catalogue, ClientKind, Crawler};
+use crate::identify::{Catalogue, ClientKind};
 use crate::request::prefixes::{PrefixMap, Prefixes};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -27,9 +27,11 @@ impl OwnAddresses {
             // What an agent says of itself in a card tells nothing of others.
             let is_of_card = crawler.card.as_ref().is_some_and(|card| card.fields.contains(&"ranges"));
             let Some(methods) = methods.get(&crawler.name).filter(|_| !is_of_card) else { continue };
+            let is_crawler = matches!(crawler.client, ClientKind::Crawler | ClientKind::SpecialCase);
             for list in &methods.lists {
                 let networks = list.networks_of(&methods.names);
-                if is_shared(crawler) {
+                // A person may come from there as well.
+                if crawler.verify.shared || !is_crawler {
                     shared.extend(networks);
                 } else {
                     own.extend(
@@ -48,9 +50,4 @@ impl OwnAddresses {
         let (name, list) = self.networks.longest(address)?;
         (list.is_recent(now) && !self.shared.contains(address)).then_some(name)
     }
-}
-
-/// Whether a person may come from the addresses of `crawler`.
-fn is_shared(crawler: &Crawler) -> bool {
-    crawler.verify.shared || !matches!(crawler.client, ClientKind::Crawler | ClientKind::SpecialCase)
 }

@@ -1,40 +1,35 @@
 //! Proof for requests: at once from what is known, and from name servers beside them.
 //!
-//! No request waits. What has to be asked is put into a bounded queue, asked on a thread of its own, and
-//! remembered for the requests that follow; when the queue is full the question is left for a later
-//! request. One address is asked about once at a time.
+//! No request waits. What has to be asked is asked on a thread of its own, and remembered for the requests that follow. Where
+//! too many questions are open it is left for a later request. One address is asked about once at a time.
 
-use super::answer::{ProofAnswer, Reverse, combine};
+use super::answer::{KnownNames, ProofAnswer, answer, combine};
 use super::dns::{DnsClient, WELL_KNOWN};
 use super::explain::{name_steps, range_steps};
 use super::memory::{ProofMemory, QuestionCounts};
 use super::public::is_public;
 use super::signatures::SignatureMemory;
-use crate::config::{Config, NameServers};
+use crate::config::{Config, NameServers, VerifyOptions};
 use crate::identify::signature::{
     SignatureFault, SignatureOutcomeKind, SignedMessage, VerifiedSignature, verify_signature,
 };
 use crate::identify::{Identity, KnownProof, NoTrace, Proof, Trace};
 use crate::policy::Policy;
 use parking_lot::Mutex;
+use smart_default::SmartDefault;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::{Mutex as AsyncMutex, Semaphore, mpsc};
-
-/// How many addresses may wait to be asked about.
-const QUEUE: usize = 1_024;
+use tokio::runtime::Handle;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, oneshot};
 
 /// How many are asked about at once.
 const AT_ONCE: usize = 16;
 
-/// For how long name servers that know what all others know are believed, before they are asked for it again.
-const BELIEVED: Duration = Duration::from_secs(60);
-
-/// The same of those that do not know it, or did not answer a question: it may be the trouble of somebody's own name server,
-/// or an outage.
-const TRY_AGAIN: Duration = Duration::from_secs(5);
+/// How long to believe or to doubt name servers before they are asked again for what all others know: that they do not know
+/// it may be the trouble of somebody's own name server, or an outage.
+const BELIEVED: Duration = Duration::from_secs(5);
 
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -51,18 +46,11 @@ pub struct Claim<'a> {
 /// Answers for requests, and remembers across generations of the policy.
 #[derive(Debug)]
 pub struct Prover {
-    memory: Arc<Mutex<ProofMemory>>,
-    queue: mpsc::Sender<LookupJob>,
+    asker: Arc<NameAsker>,
+    /// Where questions are asked, on a thread that ends with the prover.
+    runtime: Handle,
+    _life: oneshot::Sender<()>,
     signatures: SignatureMemory,
-}
-
-/// An address that is to be asked about; it counts as asked about until this is dropped.
-#[derive(Debug)]
-struct LookupJob {
-    address: IpAddr,
-    suffixes: Arc<[Box<str>]>,
-    config: Arc<Config>,
-    memory: Arc<Mutex<ProofMemory>>,
 }
 
 impl Prover {
@@ -72,37 +60,38 @@ impl Prover {
     /// # Errors
     /// When there is no thread to be had.
     pub fn start(servers: Option<NameServers>) -> io::Result<Self> {
-        let (queue, jobs) = mpsc::channel(QUEUE);
-        let memory = Arc::new(Mutex::new(ProofMemory::default()));
+        let (asker, (life, ended)) = (Arc::new(NameAsker::default()), oneshot::channel());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let worker = Arc::new(ProverWorker { memory: Arc::clone(&memory), tried: AsyncMutex::default() });
-        std::thread::Builder::new().name("proof".to_owned()).spawn(move || {
-            runtime.block_on(worker.run(servers, jobs));
-        })?;
-        Ok(Self { memory, queue, signatures: SignatureMemory::default() })
+        let (handle, first) = (runtime.handle().clone(), Arc::clone(&asker));
+        let run = async move {
+            if let Some(servers) = servers {
+                first.is_doubted(&servers).await;
+            }
+            // Nothing is ever sent.
+            let _ = ended.await;
+        };
+        std::thread::Builder::new().name("proof".to_owned()).spawn(move || runtime.block_on(run))?;
+        Ok(Self { asker, runtime: handle, _life: life, signatures: SignatureMemory::default() })
     }
 
     /// Why denials of the name servers mean nothing, where they were asked about anybody.
-    #[must_use]
     pub fn doubt(&self) -> Option<String> {
-        let memory = self.memory.lock();
+        let memory = self.asker.memory.lock();
         memory.doubt.clone().filter(|_| memory.counts.answered + memory.counts.failed > 0)
     }
 
     /// What became of the questions to name servers.
     pub fn questions(&self) -> QuestionCounts {
-        self.memory.lock().counts
+        self.asker.memory.lock().counts
     }
 
     /// How many requests were signed, by what came of it.
-    #[must_use]
-    pub fn signatures(&self) -> Vec<(SignatureOutcomeKind, u64)> {
-        self.signatures.counts()
+    pub fn signatures(&self) -> impl Iterator<Item = (SignatureOutcomeKind, u64)> {
+        self.signatures.counts.all()
     }
 
     /// Who signed a request from `address`, where that is beyond doubt. `is_new` says whether it is seen for the first time:
     /// then it counts.
-    #[must_use]
     pub fn signature(
         &self,
         policy: &Policy,
@@ -116,43 +105,40 @@ impl Prover {
             verify_signature(message, now, keys, |statement| self.signatures.check(statement, address));
         // Signatures with other tags, and with none, are for others.
         if is_new && outcome != Err(SignatureFault::WrongTag) {
-            self.signatures.count(&outcome);
+            let kind = outcome.as_ref().err().map_or(SignatureOutcomeKind::Verified, |fault| fault.kind());
+            self.signatures.counts.count(kind);
         }
         outcome.ok()
     }
 
     /// What supports a claim, as far as is known now. Never waits for a name server.
-    #[must_use]
     pub fn proof(&self, policy: &Policy, claim: &Claim<'_>, now: SystemTime) -> KnownProof {
-        let reverse = |address| self.reverse(policy, address).ok_or_else(String::new);
-        prove(policy, claim, now, reverse, &mut NoTrace)
+        let names = |address| self.names(policy, address).ok_or_else(String::new);
+        prove(policy, claim, now, names, &mut NoTrace)
     }
 
-    fn reverse(&self, policy: &Policy, address: IpAddr) -> Option<Arc<Reverse>> {
+    fn names(&self, policy: &Policy, address: IpAddr) -> Option<KnownNames> {
         let servers = policy.config.verify.name_servers()?;
-        let (known, ask) = {
-            let mut memory = self.memory.lock();
-            memory.use_servers(&servers.addresses);
-            memory.recall(address, Instant::now())
-        };
-        if ask {
-            let (suffixes, config) = (Arc::clone(&policy.evidence.suffixes), Arc::clone(&policy.config));
-            let job = LookupJob { address, suffixes, config, memory: Arc::clone(&self.memory) };
-            if self.queue.try_send(job).is_err() {
-                self.memory.lock().counts.left += 1;
-            }
+        let (known, place) = self.asker.memory.lock().find(&(address, servers.addresses), Instant::now());
+        if let Some(place) = place {
+            let (asker, config) = (Arc::clone(&self.asker), Arc::clone(&policy.config));
+            let suffixes = Arc::clone(&policy.evidence.suffixes);
+            self.runtime.spawn(async move {
+                asker.ask(address, &suffixes, &config.verify).await;
+                drop(place);
+            });
         }
         known
     }
 }
 
-/// What an address proves of a claim. `reverse` is asked for what is known of an address's names, and
+/// What an address proves of a claim. `names` is asked for the names of an address, or why they are not known, and
 /// only where ranges have not settled it.
 pub(super) fn prove(
     policy: &Policy,
     claim: &Claim<'_>,
     now: SystemTime,
-    reverse: impl FnOnce(IpAddr) -> Result<Arc<Reverse>, String>,
+    names: impl FnOnce(IpAddr) -> Result<KnownNames, String>,
     trace: &mut impl Trace,
 ) -> KnownProof {
     let Some(address) = claim.address else { return Proof::Unchecked.into() };
@@ -175,91 +161,72 @@ pub(super) fn prove(
         trace.note(|| "its names are not asked for: `dns = false`".to_owned());
     }
     let asks_names = policy.config.verify.dns && has_names && by_ranges != Some(ProofAnswer::Yes);
-    let by_name = asks_names.then(|| match reverse(address) {
-        Ok(reverse) => {
-            trace.notes(|| name_steps(methods, address, &reverse));
-            reverse.answer(&methods.suffixes, methods.forward)
+    let by_name = asks_names.then(|| match names(address) {
+        Ok(names) => {
+            trace.notes(|| name_steps(methods, address, &names));
+            answer(&names, &methods.suffixes, methods.forward)
         }
-        Err(doubt) => {
-            trace.note(|| doubt);
+        Err(reason) => {
+            trace.note(|| reason);
             ProofAnswer::Unknown
         }
     });
     combine([by_ranges, by_name], !claim.is_relayed)
 }
 
-/// Takes questions off the queue, and asks them.
-struct ProverWorker {
-    memory: Arc<Mutex<ProofMemory>>,
+/// Asks name servers, and keeps what they said.
+#[derive(Debug, SmartDefault)]
+struct NameAsker {
+    memory: Mutex<ProofMemory>,
     /// Who was asked last for what all others know, and when.
     tried: AsyncMutex<Option<(NameServers, Instant)>>,
+    #[default(Semaphore::new(AT_ONCE))]
+    slots: Semaphore,
 }
 
-impl ProverWorker {
-    async fn run(self: Arc<Self>, servers: Option<NameServers>, mut jobs: mpsc::Receiver<LookupJob>) {
-        if let Some(servers) = servers {
-            self.is_doubted(&servers, true).await;
-        }
-        let slots = Arc::new(Semaphore::new(AT_ONCE));
-        while let Some(job) = jobs.recv().await {
-            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-            let worker = Arc::clone(&self);
-            tokio::spawn(async move {
-                worker.answer(job).await;
-                drop(slot);
-            });
-        }
-    }
-
-    /// Asks about an address, and has it remembered. What is no proof counts only where name servers can be believed.
-    async fn answer(&self, job: LookupJob) {
-        let options = &job.config.verify;
+impl NameAsker {
+    /// Asks about an address, and has it remembered, if that is an answer. What is no proof counts only where name servers
+    /// can be believed.
+    async fn ask(&self, address: IpAddr, suffixes: &[Box<str>], options: &VerifyOptions) {
         let Some(servers) = options.name_servers() else { return };
-        let mut reverse = match DnsClient::new(&servers) {
-            Ok(client) => client.ask(job.address, &job.suffixes).await,
-            Err(_) => Reverse::Unknown,
+        let _slot = self.slots.acquire().await;
+        let names = match DnsClient::new(&servers) {
+            Ok(client) => client.ask(address, suffixes).await,
+            Err(_) => None,
         };
-        let is_silent = reverse == Reverse::Unknown;
-        match (is_silent, &mut self.memory.lock().counts) {
-            (true, counts) => counts.failed += 1,
-            (false, counts) => counts.answered += 1,
+        match (&names, &mut self.memory.lock().counts) {
+            (None, counts) => counts.failed += 1,
+            (Some(_), counts) => counts.answered += 1,
         }
-        let is_proof = reverse.answer(&job.suffixes, true) == ProofAnswer::Yes;
-        if !is_proof && self.is_doubted(&servers, is_silent).await {
-            reverse = Reverse::Unknown;
+        let certainty = names.as_ref().map(|names| answer(names, suffixes, true));
+        let is_proof = certainty == Some(ProofAnswer::Yes);
+        if !is_proof && (self.is_doubted(&servers).await || certainty != Some(ProofAnswer::No)) {
+            return;
         }
-        let certainty = reverse.answer(&job.suffixes, true);
-        self.memory.lock().store(job.address, reverse, certainty, options, Instant::now());
+        let lifetime = if is_proof { options.cache } else { options.cache_negative };
+        let (question, names) = ((address, servers.addresses), names.unwrap_or_default());
+        self.memory.lock().store(question, names, *lifetime, Instant::now());
     }
 
-    /// Whether denials of these name servers mean nothing: then that is told once, and once that they do again. They are asked
-    /// for what all others know where that was long ago, or they are silent.
-    async fn is_doubted(&self, servers: &NameServers, are_silent: bool) -> bool {
+    /// Whether denials of these name servers mean nothing: then that is told once, and once that they do again.
+    async fn is_doubted(&self, servers: &NameServers) -> bool {
         let mut tried = self.tried.lock().await;
         let before = self.memory.lock().doubt.clone();
-        let lasts = if are_silent || before.is_some() { TRY_AGAIN } else { BELIEVED };
-        if tried.as_ref().is_some_and(|(whom, at)| whom == servers && at.elapsed() < lasts) {
+        if tried.as_ref().is_some_and(|(whom, at)| whom == servers && at.elapsed() < BELIEVED) {
             return before.is_some();
         }
         let doubt = match DnsClient::new(servers) {
             Ok(client) => client.doubt().await.map(str::to_owned),
             Err(error) => Some(error),
         };
-        match &doubt {
-            Some(doubt) if before.is_none() => tracing::warn!("{doubt}"),
-            None if before.is_some() => tracing::info!("the name servers answer correctly again"),
+        match (&before, &doubt) {
+            (None, Some(doubt)) => tracing::warn!("{doubt}"),
+            (Some(_), None) => tracing::info!("the name servers answer correctly again"),
             _ => {}
         }
         *tried = Some((servers.clone(), Instant::now()));
-        let is_doubted = doubt.is_some();
-        self.memory.lock().doubt = doubt;
-        is_doubted
-    }
-}
-
-impl Drop for LookupJob {
-    fn drop(&mut self) {
-        self.memory.lock().finish_lookup(self.address);
+        self.memory.lock().doubt.clone_from(&doubt);
+        doubt.is_some()
     }
 }
 
@@ -268,16 +235,16 @@ pub(super) fn ask_now(
     servers: &NameServers,
     address: IpAddr,
     suffixes: &[Box<str>],
-) -> Result<Reverse, String> {
+) -> Result<Option<KnownNames>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {
         let client = DnsClient::new(servers)?;
-        let reverse = client.ask(address, suffixes).await;
-        if reverse == Reverse::Unknown || reverse.answer(suffixes, true) == ProofAnswer::Yes {
-            return Ok(reverse);
+        let names = client.ask(address, suffixes).await;
+        if names.as_ref().is_none_or(|names| answer(names, suffixes, true) == ProofAnswer::Yes) {
+            return Ok(names);
         }
-        client.doubt().await.map_or(Ok(reverse), |doubt| Err(doubt.to_owned()))
+        client.doubt().await.map_or(Ok(names), |doubt| Err(doubt.to_owned()))
     })
 }
 
@@ -320,30 +287,29 @@ mod tests {
         folder
     }
 
-    fn named(leads_back: ProofAnswer) -> Arc<Reverse> {
+    fn named(leads_back: ProofAnswer) -> KnownNames {
         let host = "crawl-1.googlebot.com".into();
-        Arc::new(Reverse::Names(vec![ReverseName { host, leads_back }]))
+        Arc::new(vec![ReverseName { host, leads_back }])
     }
 
-    fn proof(policy: &Policy, address: &str, is_relayed: bool, reverse: Option<Arc<Reverse>>) -> Proof {
+    fn proof(policy: &Policy, address: &str, is_relayed: bool, names: Option<KnownNames>) -> Proof {
         let identity = policy.identifier.by_token("Googlebot");
         let claim = Claim { identity: &identity, address: address.parse().ok(), is_relayed };
-        prove(policy, &claim, SystemTime::now(), |_| reverse.ok_or_else(String::new), &mut NoTrace).proof
+        prove(policy, &claim, SystemTime::now(), |_| names.ok_or_else(String::new), &mut NoTrace).proof
     }
 
     #[test]
     fn names_decide_where_no_list_was_ever_fetched() {
         let folder = tempfile::tempdir().unwrap();
         let policy = policy(folder.path(), &[]);
-        for (reverse, expected) in [
+        for (names, expected) in [
             (Some(named(ProofAnswer::Yes)), Proof::Confirmed),
             (Some(named(ProofAnswer::No)), Proof::Contradicted),
             (Some(named(ProofAnswer::Unknown)), Proof::Unchecked),
-            (Some(Arc::new(Reverse::Names(Vec::new()))), Proof::Contradicted),
-            (Some(Arc::new(Reverse::Unknown)), Proof::Unchecked),
+            (Some(Arc::default()), Proof::Contradicted),
             (None, Proof::Unchecked),
         ] {
-            assert_eq!(proof(&policy, "66.249.66.1", false, reverse.clone()), expected, "{reverse:?}");
+            assert_eq!(proof(&policy, "66.249.66.1", false, names.clone()), expected, "{names:?}");
         }
     }
 
@@ -372,7 +338,7 @@ mod tests {
     fn a_forgotten_proxy_does_not_turn_a_true_crawler_into_a_spoof() {
         let folder = tempfile::tempdir().unwrap();
         let plain = policy(folder.path(), &[]);
-        let not_google = || Some(Arc::new(Reverse::Names(Vec::new())));
+        let not_google = || Some(Arc::default());
         assert_eq!(proof(&plain, "104.16.0.1", false, not_google()), Proof::Contradicted);
         assert_eq!(proof(&plain, "104.16.0.1", true, not_google()), Proof::Unchecked);
         assert_eq!(proof(&plain, "66.249.66.1", true, Some(named(ProofAnswer::Yes))), Proof::Confirmed);
@@ -402,16 +368,5 @@ mod tests {
             let proof = prove(&policy, &claim, SystemTime::now(), asked, &mut NoTrace);
             assert_eq!(proof.proof, Proof::Unchecked);
         }
-    }
-
-    #[test]
-    fn an_address_is_free_again_whatever_became_of_the_question() {
-        let memory = Arc::new(Mutex::new(ProofMemory::default()));
-        let address: IpAddr = "66.249.66.1".parse().unwrap();
-        assert!(memory.lock().recall(address, Instant::now()).1);
-        let folder = tempfile::tempdir().unwrap();
-        let config = Arc::clone(&policy(folder.path(), &[]).config);
-        drop(LookupJob { address, suffixes: Arc::new([]), config, memory: Arc::clone(&memory) });
-        assert!(memory.lock().recall(address, Instant::now()).1);
     }
 }

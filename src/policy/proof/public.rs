@@ -3,49 +3,24 @@
 //! From the special-purpose registries of RFC 6890 and what has been added to them. An address that is
 //! not public says nothing about who sent a request: it is a proxy's, a neighbour's or nobody's.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use crate::request::prefixes::Prefixes;
+use std::net::IpAddr;
+use std::sync::LazyLock;
+
+/// Networks whose addresses are no public hosts'. "This network" (RFC 791 §3.2), private ones (RFC 1918 §3), behind a
+/// carrier's translator (RFC 6598 §7), loopback, link-local, IETF protocol assignments (RFC 6890 §2.1), documentation (RFC
+/// 5737), relays to IPv6 (RFC 7526 §5), benchmarks (RFC 2544 §C.2.2), multicast, and what is reserved or broadcast (RFC 1112
+/// §4). Of IPv6 all but `2000::/3`, which alone is given out (RFC 4291 §2.4), and in there protocol assignments, Teredo among
+/// them (RFC 2928, RFC 4380 §2.6), documentation (RFC 3849, RFC 9637) and 6to4, the address of a relay (RFC 3056 §2).
+const SPECIAL: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 \
+     192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
+     ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
+
+static SPECIAL_NETWORKS: LazyLock<Prefixes> =
+    LazyLock::new(|| SPECIAL.split_whitespace().filter_map(|network| network.parse().ok()).collect());
 
 pub(in crate::policy) fn is_public(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let is_special = matches!(
-        address.octets(),
-        // "This network" (RFC 791 §3.2), and what is reserved or broadcast (RFC 1112 §4).
-        [0 | 240..=255, ..]
-            // Shared behind a carrier's translator (RFC 6598 §7).
-            | [100, 64..=127, ..]
-            // IETF protocol assignments (RFC 6890 §2.1).
-            | [192, 0, 0, _]
-            // Relays to IPv6 (RFC 7526 §5).
-            | [192, 88, 99, _]
-            // Benchmarks (RFC 2544 §C.2.2).
-            | [198, 18 | 19, ..]
-    );
-    !(is_special
-        || address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_documentation()
-        || address.is_multicast())
-}
-
-/// Only `2000::/3` is given out (RFC 4291 §2.4), so everything else is special already.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let is_special = matches!(
-        address.segments(),
-        // Protocol assignments, Teredo among them (RFC 2928, RFC 4380 §2.6), and documentation (RFC 3849).
-        [0x2001, 0..=0x01ff | 0x0db8, ..]
-            // More documentation (RFC 9637).
-            | [0x3fff, 0..=0x0fff, ..]
-            // 6to4: the address of a relay (RFC 3056 §2).
-            | [0x2002, ..]
-    );
-    !is_special && address.segments().first().is_some_and(|first| first >> 13 == 1)
+    !SPECIAL_NETWORKS.contains(address)
 }
 
 #[cfg(test)]

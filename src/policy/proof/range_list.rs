@@ -1,15 +1,14 @@
 //! One list of address ranges on disk: its networks, and how old it may be taken to be.
 
 use super::answer::ProofAnswer;
-use crate::config::{ConfigError, ranges};
-use crate::policy::fetched::FetchedCopy;
+use crate::config::ranges::{self, RangeFile};
+use crate::identify::{Catalogue, Crawler};
+use crate::policy::PublishedKind;
+use crate::policy::fetched::KeptFile;
 use crate::request::address::Network;
-use crate::request::prefixes::Prefixes;
-use hashbrown::HashMap;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 /// Lists are accused by only while they are younger. Operators move addresses, and publish when they do.
 const RECENT: Duration = Duration::from_secs(7 * 86_400);
@@ -17,56 +16,26 @@ const RECENT: Duration = Duration::from_secs(7 * 86_400);
 /// How far a clock may be behind that of whoever wrote a list.
 const SKEW: Duration = Duration::from_secs(86_400);
 
-/// More than any list in use has.
-pub(in crate::policy) const LARGEST_LIST: u64 = 16 * 1024 * 1024;
-
-/// A list of address ranges, as last read without fault.
-#[derive(Debug, PartialEq, Eq)]
-pub struct RangeList {
-    /// Where it lies.
-    pub path: PathBuf,
-    prefixes: Prefixes,
-    services: HashMap<Network, Vec<Box<str>>>,
-    pub(in crate::policy) as_of: SystemTime,
-}
+/// A list of address ranges, there or not.
+pub type RangeList = KeptFile<RangeFile>;
 
 impl RangeList {
-    /// Reads the list at `path`; no list where there is nothing. What is no list is a fault, and `previous` still counts.
-    pub(super) fn load(
-        path: &Path,
-        previous: Option<&Arc<Self>>,
-    ) -> (Option<Arc<Self>>, Option<ConfigError>) {
-        match Self::read(path) {
-            Ok(list) => (list.map(Arc::new), None),
-            Err(fault) => (previous.cloned(), Some(fault)),
-        }
+    /// Reads the list at `path`. Where that is no list, `former` still counts.
+    pub(super) fn load(path: &Path, former: Option<&Self>) -> Self {
+        Self::read(path, PublishedKind::Ranges.largest(), former, |bytes, copy| {
+            let file = ranges::parse(path, bytes)?;
+            // Fetched from its publisher, a list is as of the day it was fetched, or said to be unchanged: some
+            // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
+            let created = file.created.filter(|_| copy.head.heard.is_none());
+            let as_of = copy.as_of().into_iter().chain(created).min();
+            Ok((file, as_of))
+        })
     }
 
-    fn read(path: &Path) -> Result<Option<Self>, ConfigError> {
-        let copy = FetchedCopy::read(path, LARGEST_LIST)
-            .map_err(|error| ConfigError::whole(path, format!("cannot read the list: {error}")))?;
-        let Some(bytes) = &copy.bytes else { return Ok(None) };
-        let read = ranges::parse(path, bytes)?;
-        // Fetched from its publisher, a list is as of the day it was fetched, or said to be unchanged: some
-        // publishers have not touched theirs for years. Put there by hand, it is as old as it says itself.
-        let created = read.created.filter(|_| copy.head.heard().is_none());
-        let as_of = copy.as_of().into_iter().chain(created).min().unwrap_or(UNIX_EPOCH);
-        let mut services: HashMap<Network, Vec<Box<str>>> = HashMap::new();
-        for (network, service) in read.services {
-            services.entry(network).or_default().push(service);
-        }
-        let (path, prefixes) = (path.to_owned(), read.networks.into_iter().collect());
-        Ok(Some(Self { path, prefixes, services, as_of }))
-    }
-
-    /// How many networks it has.
-    pub fn networks(&self) -> usize {
-        self.prefixes.len()
-    }
-
-    /// Whether it is young enough to accuse by: less than seven days old.
+    /// Whether it is there, and young enough to accuse by: less than seven days old.
     pub fn is_recent(&self, now: SystemTime) -> bool {
-        now.duration_since(self.as_of).map_or_else(|ahead| ahead.duration() < SKEW, |age| age < RECENT)
+        let age = self.as_of.map(|as_of| now.duration_since(as_of));
+        age.is_some_and(|age| age.map_or_else(|ahead| ahead.duration() < SKEW, |age| age < RECENT))
     }
 
     /// What it says of `address` for the crawler of these names. The most specific network counts; one that is for a
@@ -82,27 +51,43 @@ impl RangeList {
 
     /// The networks that are for the crawler of these names.
     pub(super) fn networks_of<'a>(&'a self, names: &'a ServiceNames) -> impl Iterator<Item = Network> + 'a {
-        self.prefixes.networks().filter(move |network| names.are_meant_by(self.services_of(network)))
+        let networks = self.held.iter().flat_map(|file| file.networks.networks());
+        networks.filter(move |network| names.are_meant_by(self.services_of(network)))
     }
 
     /// The network that holds `address`, and for which services it is.
     pub(super) fn found(&self, address: IpAddr) -> Option<(Network, &[Box<str>])> {
-        self.prefixes.longest(address).map(|network| (network, self.services_of(&network)))
+        let network = self.held.as_ref()?.networks.longest(address)?;
+        Some((network, self.services_of(&network)))
     }
 
     fn services_of(&self, network: &Network) -> &[Box<str>] {
-        self.services.get(network).map_or(&[], Vec::as_slice)
+        let services = self.held.as_ref().and_then(|file| file.services.get(network));
+        services.map_or(&[], Vec::as_slice)
     }
 }
 
 /// By which names a list may mean a crawler, and by which the others whose list it is, too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ServiceNames {
-    pub(super) own: Vec<Box<str>>,
-    pub(super) others: Vec<Box<str>>,
+    own: Vec<Box<str>>,
+    others: Vec<Box<str>>,
 }
 
 impl ServiceNames {
+    /// Those of a crawler.
+    pub(super) fn of(crawler: &Crawler, catalogue: &Catalogue) -> Self {
+        let names = |crawler: &Crawler| -> Vec<Box<str>> {
+            std::iter::once(Box::from(&*crawler.name)).chain(crawler.tokens.iter().cloned()).collect()
+        };
+        let own = names(crawler);
+        let shares =
+            |other: &&Crawler| crawler.verify.ranges.iter().any(|url| other.verify.ranges.contains(url));
+        let mut others: Vec<_> = catalogue.crawlers().iter().filter(shares).flat_map(names).collect();
+        others.retain(|name| !own.iter().any(|known| known.eq_ignore_ascii_case(name)));
+        Self { own, others }
+    }
+
     /// Whether a network of these services is the crawler's. Publishers name services as they like: names that no crawler
     /// of the list goes by say nothing.
     fn are_meant_by(&self, services: &[Box<str>]) -> bool {
@@ -116,10 +101,12 @@ impl ServiceNames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::fetched::{FetchAnswer, FetchedFrom, Validators};
+    use crate::policy::fetched::{FetchAnswer, FetchedCopy, FetchedFrom, Validators};
 
-    fn list(path: &Path) -> Arc<RangeList> {
-        RangeList::load(path, None).0.unwrap()
+    fn list(path: &Path) -> RangeList {
+        let list = RangeList::load(path, None);
+        assert!(list.held.is_some(), "{list:?}");
+        list
     }
 
     fn set_age(path: &Path, age: Duration) {
@@ -188,7 +175,7 @@ mod tests {
         let mut copy = FetchedCopy::default();
         let (bytes, validators) = (text.into(), Validators::default());
         copy.apply(FetchAnswer::File { bytes, validators }, FetchedFrom::Publisher, now.into());
-        copy.write(&path, true).unwrap();
+        copy.write(&path).unwrap();
         assert!(list(&path).is_recent(now), "fetched a moment ago");
         std::fs::write(&path, text.replace("192.0.2.0", "192.0.3.0")).unwrap();
         assert!(!list(&path).is_recent(now), "the head is that of another list");
@@ -198,16 +185,17 @@ mod tests {
     fn a_bad_file_keeps_the_last_good_list() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
-        assert_eq!(RangeList::load(&path, None), (None, None));
+        let none = RangeList { path: path.clone(), held: None, as_of: None, fault: None };
+        assert_eq!(RangeList::load(&path, None), none);
         std::fs::write(&path, "192.0.2.0/24\n").unwrap();
         let good = list(&path);
-        assert_eq!(RangeList::load(&path, Some(&good)), (Some(Arc::clone(&good)), None));
+        assert_eq!(RangeList::load(&path, Some(&good)), good);
         std::fs::write(&path, "192.0.2.0/24\noops\n").unwrap();
-        let (kept, error) = RangeList::load(&path, Some(&good));
-        assert!(kept.is_some_and(|kept| Arc::ptr_eq(&kept, &good)));
-        let error = error.unwrap().to_string();
+        let kept = RangeList::load(&path, Some(&good));
+        assert_eq!((&kept.held, kept.as_of), (&good.held, good.as_of));
+        let error = kept.fault.unwrap().to_string();
         assert!(error.contains("list.txt:2:1: invalid address range `oops`"), "{error}");
         std::fs::remove_file(&path).unwrap();
-        assert_eq!(RangeList::load(&path, Some(&good)), (None, None));
+        assert_eq!(RangeList::load(&path, Some(&good)), none);
     }
 }

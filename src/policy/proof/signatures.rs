@@ -4,7 +4,8 @@
 //! what is left is bounded: by the network of a client in wrong signatures, and for all together. Beyond that a signature
 //! is as good as none. A signature by a key that is not known is never verified, and costs a look at its fields.
 
-use crate::identify::signature::{SignatureFault, SignatureOutcome, SignatureOutcomeKind, SignedStatement};
+use crate::identify::signature::{SignatureFault, SignatureOutcomeKind, SignedStatement};
+use crate::record::Counters;
 use crate::request::address::Network;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -13,9 +14,8 @@ use sha2::{Digest as _, Sha256};
 use smart_default::SmartDefault;
 use std::net::IpAddr;
 use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use strum::{EnumCount as _, VariantArray as _};
+use strum::EnumCount as _;
 
 /// How many results are remembered: some 400 KiB.
 const REMEMBERED: usize = 8_192;
@@ -43,27 +43,14 @@ pub(super) struct SignatureMemory {
     #[default(Cache::new(REMEMBERED))]
     results: Cache<StatementDigest, bool>,
     budget: Mutex<VerifyBudget>,
-    counts: [AtomicU64; SignatureOutcomeKind::COUNT],
+    /// How many requests were signed, by what came of it.
+    pub(super) counts: Counters<SignatureOutcomeKind, { SignatureOutcomeKind::COUNT }>,
     /// Tells that the budget was used up.
     #[default(Once::new())]
     told: Once,
 }
 
 impl SignatureMemory {
-    /// What came of the signatures of a request.
-    pub(super) fn count(&self, outcome: &SignatureOutcome) {
-        let kind = outcome.as_ref().err().map_or(SignatureOutcomeKind::Verified, |fault| fault.kind());
-        if let Some(count) = self.counts.get(kind as usize) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// How many requests were signed, by what came of it.
-    pub(super) fn counts(&self) -> Vec<(SignatureOutcomeKind, u64)> {
-        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
-        SignatureOutcomeKind::VARIANTS.iter().copied().zip(counts).collect()
-    }
-
     /// Whether the key of a statement in a request from `address` made its signature.
     pub(super) fn check(
         &self,
@@ -96,15 +83,10 @@ impl SignatureMemory {
 }
 
 fn digest(statement: &SignedStatement<'_>, base: &[u8]) -> StatementDigest {
+    let length = statement.signature.len().to_le_bytes();
     // The base ends with the parameters, `keyid` among them; the agent says whose key of that name it is.
-    Sha256::new()
-        .chain_update(statement.agent.as_str())
-        .chain_update([0])
-        .chain_update((statement.signature.len() as u64).to_le_bytes())
-        .chain_update(statement.signature)
-        .chain_update(base)
-        .finalize()
-        .into()
+    let signed = [statement.agent.as_str().as_bytes(), &[0], &length, statement.signature, base];
+    Sha256::digest(signed.concat()).into()
 }
 
 /// What was verified in this second.

@@ -7,11 +7,11 @@
 //! A set is believed by its certificate. A signature of the answer would add nothing: whoever could alter the answer could
 //! leave it out.
 
-use super::kind::{KEYS_TYPE, PublishedFile, PublishedKind};
+use super::kind::{HOUR, KEYS_TYPE, PublishedFile, PublishedKind};
 use crate::config::Config;
 use crate::config::ranges::file_name;
 use crate::policy::certificates::read_certificates;
-use crate::policy::fetched::{FetchAnswer, FetchHead, FetchedFrom, Validators, retry_after};
+use crate::policy::fetched::{FetchAnswer, FetchedFrom, Validators, retry_after};
 use crate::policy::proof::is_public;
 use http::header;
 use std::path::Path;
@@ -26,9 +26,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
-
-/// How often a publisher of ranges is asked at most (draft-illyes-webbotauth-jafar); a mirror is the operator's own.
-const HOUR: Duration = Duration::from_secs(3_600);
 
 /// How often a publisher may point elsewhere.
 const REDIRECTS: u32 = 5;
@@ -63,7 +60,7 @@ impl PublicationClient {
     /// When the certificates that the configuration names cannot be read.
     pub fn new(config: &Config, mirror: Option<String>) -> Result<Self, String> {
         let tls = TlsConfig::builder().root_certs(root_certs(config.verify.ca.as_deref())?).build();
-        Ok(Self { tls, mirror: mirror.or_else(|| config.verify.mirror.clone()) })
+        Ok(Self { tls, mirror: mirror.or_else(|| config.verify.mirror.as_deref().cloned()) })
     }
 
     /// Fetches what is published, and keeps it; what went wrong is noted beside it.
@@ -71,26 +68,19 @@ impl PublicationClient {
     /// # Errors
     /// Why it could not be fetched, or not be kept; what is kept stays.
     pub fn refresh(&self, publication: &PublishedFile, now: SystemTime) -> Result<Refreshed, String> {
-        self.ask(publication, now).1
-    }
-
-    /// The same, with the head that is kept, or could not be.
-    pub(super) fn ask(
-        &self,
-        publication: &PublishedFile,
-        now: SystemTime,
-    ) -> (FetchHead, Result<Refreshed, String>) {
         let (kind, url) = (publication.kind, &publication.url);
         let mut copy = publication.copy();
         let age = copy.validators().and_then(|_| copy.head.age(now));
+        // A mirror is the operator's own.
         if self.mirror.is_none() && kind == PublishedKind::Ranges && age.is_some_and(|age| age < HOUR) {
-            return (copy.head, Ok(Refreshed::Unchanged));
+            return Ok(Refreshed::Unchanged);
         }
         let answer = self.fetch(kind, url, copy.validators());
+        let answer = answer.unwrap_or_else(|why| FetchAnswer::Failed { why, retry_after: None });
         let is_absent =
             self.mirror.is_some() && kind != PublishedKind::Ranges && answer == FetchAnswer::None(404);
         let signature = || match self.fetch(kind, &format!("{url}.sig"), None) {
-            FetchAnswer::File { bytes, .. } => Ok(bytes),
+            Ok(FetchAnswer::File { bytes, .. }) => Ok(bytes),
             _ => Err(format!("its signature, {url}.sig, could not be fetched")),
         };
         let answer = answer.checked(|bytes| publication.accept(bytes, copy.bytes.as_deref(), signature));
@@ -99,15 +89,13 @@ impl PublicationClient {
         if is_absent {
             copy.head.error = None;
         }
-        let written = copy.write(&publication.path, is_new);
-        let written = written.map_err(|error| format!("cannot be written: {error}"));
-        let done = match (is_absent, is_new) {
-            (true, _) => Refreshed::Absent,
-            (false, true) => Refreshed::Replaced,
-            (false, false) => Refreshed::Unchanged,
-        };
-        let result = copy.head.error.clone().map_or(Ok(done), Err);
-        (copy.head, result.and_then(|done| written.map(|()| done)))
+        let written = copy.write(&publication.path);
+        let unwritten = written.err().map(|error| format!("cannot be written: {error}"));
+        match copy.head.error.or(unwritten) {
+            Some(error) => Err(error),
+            None if is_absent => Ok(Refreshed::Absent),
+            None => Ok(if is_new { Refreshed::Replaced } else { Refreshed::Unchanged }),
+        }
     }
 
     /// Who asks for a kind of what is published at this address.
@@ -124,41 +112,41 @@ impl PublicationClient {
             .user_agent(concat!("robots-gateway/", env!("CARGO_PKG_VERSION")))
             .build();
         let is_for_anybody = !is_keys || self.mirror.is_some();
-        let resolver = PublicResolver { is_for_anybody, inner: DefaultResolver::default() };
-        ureq::Agent::with_parts(options, DefaultConnector::new(), resolver)
+        ureq::Agent::with_parts(options, DefaultConnector::new(), PublicResolver { is_for_anybody })
     }
 
-    /// What the publisher says now.
-    fn fetch(&self, kind: PublishedKind, url: &str, known: Option<&Validators>) -> FetchAnswer {
+    /// What the publisher says now, or why that is not known.
+    fn fetch(
+        &self,
+        kind: PublishedKind,
+        url: &str,
+        known: Option<&Validators>,
+    ) -> Result<FetchAnswer, String> {
         let address = self.address(kind, url);
         let accepted = if kind == PublishedKind::Keys { KEYS_TYPE } else { "*/*" };
         let mut request = self.agent(kind, &address).get(address).header(header::ACCEPT, accepted);
         for (field, value) in known.into_iter().flat_map(Validators::fields) {
             request = request.header(field, value);
         }
-        let mut answer = match request.call() {
-            Ok(answer) => answer,
-            Err(error) => return failed(error.to_string(), None),
-        };
+        let mut answer = request.call().map_err(|error| error.to_string())?;
         match answer.status().as_u16() {
             200 => {}
-            304 => return FetchAnswer::NotModified,
-            status @ 400..=499 if status != 429 => return FetchAnswer::None(status),
+            304 => return Ok(FetchAnswer::NotModified),
+            status @ 400..=499 if status != 429 => return Ok(FetchAnswer::None(status)),
             status => {
                 let wait = field(&answer, &header::RETRY_AFTER);
-                let wait = wait.and_then(|wait| retry_after(&wait, SystemTime::now()));
-                return failed(format!("the publisher answers {status}"), wait);
+                let retry_after = wait.and_then(|wait| retry_after(&wait, SystemTime::now()));
+                let why = format!("the publisher answers {status}");
+                return Ok(FetchAnswer::Failed { why, retry_after });
             }
         }
         let media_type = field(&answer, &header::CONTENT_TYPE).unwrap_or_default();
-        if let Err(why) = kind.check_media_type(&media_type, self.mirror.is_some()) {
-            return failed(why, None);
-        }
+        kind.check_media_type(&media_type, self.mirror.is_some())?;
         let (etag, modified) = (field(&answer, &header::ETAG), field(&answer, &header::LAST_MODIFIED));
         match answer.body_mut().with_config().limit(kind.largest()).read_to_vec() {
-            Ok(bytes) => FetchAnswer::File { bytes, validators: Validators { etag, modified } },
-            Err(ureq::Error::BodyExceedsLimit(most)) => failed(format!("has more than {most} bytes"), None),
-            Err(error) => failed(error.to_string(), None),
+            Ok(bytes) => Ok(FetchAnswer::File { bytes, validators: Validators { etag, modified } }),
+            Err(ureq::Error::BodyExceedsLimit(most)) => Err(format!("has more than {most} bytes")),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -168,15 +156,9 @@ impl PublicationClient {
         match (kind, &self.mirror) {
             (PublishedKind::Catalogue(_), _) => url.to_owned(),
             (_, Some(mirror)) => format!("{mirror}{}", file_name(url)),
-            (_, None) => {
-                url.strip_prefix("http://").map_or_else(|| url.to_owned(), |rest| format!("https://{rest}"))
-            }
+            (_, None) => format!("https://{}", url.split_once("://").map_or(url, |(_, rest)| rest)),
         }
     }
-}
-
-const fn failed(why: String, retry_after: Option<Duration>) -> FetchAnswer {
-    FetchAnswer::Failed { why, retry_after }
 }
 
 fn field<T>(answer: &Response<T>, name: &header::HeaderName) -> Option<String> {
@@ -200,7 +182,6 @@ pub fn root_certs(ca: Option<&Path>) -> Result<RootCerts, String> {
 #[derive(Debug)]
 struct PublicResolver {
     is_for_anybody: bool,
-    inner: DefaultResolver,
 }
 
 impl Resolver for PublicResolver {
@@ -210,7 +191,7 @@ impl Resolver for PublicResolver {
         config: &ureq::config::Config,
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let found = self.inner.resolve(uri, config, timeout)?;
+        let found = DefaultResolver::default().resolve(uri, config, timeout)?;
         let is_for_proxy = config.proxy().is_some_and(|proxy| proxy.uri() == uri);
         let is_for_anybody = self.is_for_anybody || is_for_proxy;
         let mut kept = self.empty();

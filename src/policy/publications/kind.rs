@@ -1,26 +1,28 @@
 //! The kinds of what is published, and by which rules each is fit.
 
-use crate::config::ranges::{self, file_name};
+use crate::config::ranges::{self, file_name, is_understood};
 use crate::config::{Config, ConfigError, catalogue};
 use crate::identify::signature::has_signed_file;
 use crate::identify::{Catalogue, Identifier};
-use crate::policy::fetched::FetchedCopy;
-use crate::policy::proof::{Evidence, KeySet, LARGEST_KEYS, LARGEST_LIST, key_folder};
+use crate::policy::fetched::{FetchedCopy, Schedule};
+use crate::policy::proof::KeySet;
 use crate::record::{beside, hexadecimal, replace_file};
-use crate::request::address::Network;
 use crate::request::prefixes::Prefixes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-
-/// More than any catalogue has.
-const LARGEST_CATALOGUE: u64 = 8 * 1024 * 1024;
 
 pub(super) const KEYS_TYPE: &str = "application/http-message-signatures-directory+json";
 
 /// Media types by which a directory may come. Some are published by servers that know no other name for JSON.
 const KEYS_TYPES: [&str; 3] = [KEYS_TYPE, "application/jwk-set+json", "application/json"];
+
+/// How often a publisher of ranges is asked at most (draft-illyes-webbotauth-jafar).
+pub(super) const HOUR: Duration = Duration::from_secs(3_600);
+
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
 
 /// Something that is published, and where it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub struct PublishedFile {
     /// Where it is published.
     pub url: Box<str>,
     /// Whom it is for.
-    pub crawlers: Vec<Box<str>>,
+    pub crawlers: Vec<Arc<str>>,
     /// Where it lies.
     pub path: PathBuf,
 }
@@ -49,36 +51,66 @@ pub enum PublishedKind {
 }
 
 impl PublishedKind {
-    /// In how many steps all kinds are fetched.
-    pub const STEPS: usize = 3;
-
-    /// In which of them this one is: a catalogue may name cards, and both may name lists and keys.
-    pub const fn step(self) -> usize {
+    /// What it is called.
+    pub(super) const fn what(self) -> &'static str {
         match self {
-            Self::Catalogue(_) => 0,
-            Self::Card => 1,
-            Self::Ranges | Self::Keys => 2,
+            Self::Ranges => "address ranges",
+            Self::Keys => "keys of an agent",
+            Self::Card => "the card of an agent",
+            Self::Catalogue(_) => "the published catalogue",
         }
     }
 
-    pub(super) const fn largest(self) -> u64 {
+    /// More bytes than any in use has.
+    pub(in crate::policy) const fn largest(self) -> u64 {
         match self {
-            Self::Ranges => LARGEST_LIST,
-            Self::Keys => LARGEST_KEYS,
+            Self::Ranges => 16 * 1_024 * 1_024,
+            Self::Keys => 64 * 1_024,
             Self::Card => catalogue::LARGEST_CARD,
-            Self::Catalogue(_) => LARGEST_CATALOGUE,
+            Self::Catalogue(_) => 8 * 1_024 * 1_024,
         }
+    }
+
+    /// How often it is fetched. Agents change their keys and cards: they are fetched once a day at least, and soon where that
+    /// fails.
+    pub(super) fn schedule(self, config: &Config) -> Option<Schedule> {
+        let (every, retry) = match self {
+            Self::Ranges => ((*config.verify.refresh)?, HOUR),
+            Self::Keys | Self::Card => ((*config.verify.refresh)?.min(DAY), HOUR / 12),
+            Self::Catalogue(_) => (*config.catalogue.every, HOUR / 12),
+        };
+        Some(Schedule { every, retry, most: every })
+    }
+
+    /// From how many days on its age is told, and why it matters. Ranges: a day before a list stops accusing. Keys are never
+    /// too old to verify by: a fetch that fails takes none away.
+    pub(super) const fn old(self) -> (u32, &'static str) {
+        match self {
+            Self::Ranges => (6, "address ranges are old; once they are seven days old, they accuse nobody"),
+            Self::Keys => (7, "the keys are old, and the agent may have withdrawn one of them since"),
+            Self::Card => (30, "the card is old, and the agent may say something else by now"),
+            Self::Catalogue(_) => (30, "the published catalogue is old, and new crawlers are not in it"),
+        }
+    }
+
+    /// The folder in which all of the kind are kept. What another key has signed is another catalogue.
+    pub fn folder(self, config: &Config) -> PathBuf {
+        config.state_dir.join(match self {
+            Self::Ranges => PathBuf::from("ranges"),
+            Self::Keys => PathBuf::from("keys"),
+            Self::Card => PathBuf::from(catalogue::CARDS),
+            Self::Catalogue(key) => Path::new("catalogue").join(hexadecimal(&key)),
+        })
     }
 
     /// Whether an answer may be of this media type.
     pub(super) fn check_media_type(self, media_type: &str, is_mirror: bool) -> Result<(), String> {
-        if self != Self::Keys {
-            return newer_version(media_type).map_or(Ok(()), |version| {
-                Err(format!("is of version {version} of its format, and 1 is understood"))
-            });
+        if let Some(version) = newer_version(media_type) {
+            return Err(format!("is of version {version} of its format, and 1 is understood"));
         }
         let own = media_type.split(';').next().unwrap_or_default().trim();
-        if is_mirror || KEYS_TYPES.iter().any(|known| own.eq_ignore_ascii_case(known)) {
+        let is_known = KEYS_TYPES.iter().any(|known| own.eq_ignore_ascii_case(known));
+        if self != Self::Keys || is_mirror || is_known {
             return Ok(());
         }
         Err(format!("is of the media type `{own}`, and not of `{KEYS_TYPE}`"))
@@ -88,30 +120,31 @@ impl PublishedKind {
 impl PublishedFile {
     /// The catalogue, where one is to be fetched; then all that the catalogue in force names: cards, lists, keys.
     pub fn all(config: &Config, catalogue: &Catalogue) -> Vec<Self> {
-        let (lists, keys) = (Evidence::folder(config), key_folder(config));
         let mut all: Vec<Self> = Self::catalogue(config).into_iter().collect();
         for crawler in catalogue.crawlers() {
-            let card = crawler.card.iter().map(|card| (PublishedKind::Card, &*card.url, card.path.clone()));
-            let of_list = |url| (PublishedKind::Ranges, url, lists.join(file_name(url)));
-            let of_keys = |url| (PublishedKind::Keys, url, keys.join(file_name(url)));
-            let ranges = crawler.verify.ranges.iter().map(|url| of_list(url));
-            let agent = crawler.verify.agent.iter().map(|agent| of_keys(agent.key_set()));
-            for (kind, url, path) in card.chain(ranges).chain(agent) {
-                let name = Box::from(&*crawler.name);
-                match all.iter_mut().find(|known| known.path == path) {
-                    Some(known) => known.crawlers.push(name),
-                    None => all.push(Self { kind, url: url.into(), crawlers: vec![name], path }),
+            let card = crawler.card.iter().map(|card| (PublishedKind::Card, &*card.url));
+            let ranges = crawler.verify.ranges.iter().map(|url| (PublishedKind::Ranges, &**url));
+            let keys = crawler.verify.agent.iter().map(|agent| (PublishedKind::Keys, agent.key_set()));
+            for (kind, url) in card.chain(ranges).chain(keys) {
+                let one = Self::new(kind, url, vec![Arc::clone(&crawler.name)], config);
+                match all.iter_mut().find(|known| known.url == one.url && known.kind == kind) {
+                    Some(known) => known.crawlers.extend(one.crawlers),
+                    None => all.push(one),
                 }
             }
         }
         all
     }
 
-    /// The catalogue, where one is to be fetched. What another key has signed is another catalogue.
+    /// The catalogue, where one is to be fetched.
     pub(in crate::policy) fn catalogue(config: &Config) -> Option<Self> {
-        let (url, key) = config.catalogue.url.as_deref().zip(config.catalogue.public_key)?;
-        let path = config.state_dir.join("catalogue").join(hexadecimal(&key)).join(file_name(url));
-        Some(Self { kind: PublishedKind::Catalogue(key), url: url.into(), crawlers: Vec::new(), path })
+        let (url, key) =
+            config.catalogue.url.as_deref().zip(config.catalogue.public_key.as_deref().copied())?;
+        Some(Self::new(PublishedKind::Catalogue(key), url, Vec::new(), config))
+    }
+
+    fn new(kind: PublishedKind, url: &str, crawlers: Vec<Arc<str>>, config: &Config) -> Self {
+        Self { kind, url: url.into(), crawlers, path: kind.folder(config).join(file_name(url)) }
     }
 
     /// What is kept of it, with its head.
@@ -190,15 +223,14 @@ fn accept_keys(path: &Path, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The version that a media type `application/jafar+json` gives, where its major number is higher than what is understood:
-/// what it holds must not be guessed at.
+/// The version that a media type `application/jafar+json` gives, where it is higher than what is understood: what it holds must
+/// not be guessed at.
 fn newer_version(media_type: &str) -> Option<&str> {
     let (kind, parameters) = media_type.split_once(';')?;
     let version = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("version="))?;
     let version = version.trim_matches('"');
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    let is_newer = major.is_none_or(|major| major > 1);
-    (kind.trim().eq_ignore_ascii_case("application/jafar+json") && is_newer).then_some(version)
+    let is_newer = kind.trim().eq_ignore_ascii_case("application/jafar+json") && !is_understood(version);
+    is_newer.then_some(version)
 }
 
 /// The fault of a list that lies nowhere yet.
@@ -215,7 +247,7 @@ const LEAST: usize = 8;
 /// Puts `bytes` beside `path`, and says so, where they hold less than half of the networks that were there: half a list
 /// would turn half of an operator's true crawlers into false ones, so somebody has to look at it. Addresses count, not
 /// lines: a publisher that joins networks to larger ones loses nothing.
-fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Network]) -> Option<String> {
+fn set_aside(path: &Path, bytes: &[u8], old: &Prefixes, new: &Prefixes) -> Option<String> {
     let kept = kept(old, new);
     if old.len() < LEAST || kept * 2 >= old.len() {
         return None;
@@ -229,17 +261,17 @@ fn set_aside(path: &Path, bytes: &[u8], old: &[Network], new: &[Network]) -> Opt
 }
 
 /// How many of the old networks the new ones hold, by their first addresses.
-fn kept(old: &[Network], new: &[Network]) -> usize {
-    let new: Prefixes = new.iter().copied().collect();
-    old.iter().filter(|network| new.contains(network.address())).count()
+fn kept(old: &Prefixes, new: &Prefixes) -> usize {
+    old.networks().filter(|network| new.contains(network.address())).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::request::address::Network;
 
-    fn networks(count: u8) -> Vec<Network> {
-        (0..count).map(|third| format!("20.171.{third}.0/24").parse().unwrap()).collect()
+    fn networks(count: u8) -> Prefixes {
+        (0..count).map(|third| format!("20.171.{third}.0/24").parse::<Network>().unwrap()).collect()
     }
 
     #[test]
@@ -289,7 +321,8 @@ mod tests {
     #[test]
     fn larger_networks_that_hold_the_old_ones_lose_nothing() {
         let joined: Network = "20.171.0.0/16".parse().unwrap();
-        assert_eq!(kept(&networks(100), &[joined]), 100);
-        assert_eq!(kept(&[joined], &networks(1)), 1);
+        let joined: Prefixes = [joined].into_iter().collect();
+        assert_eq!(kept(&networks(100), &joined), 100);
+        assert_eq!(kept(&joined, &networks(1)), 1);
     }
 }

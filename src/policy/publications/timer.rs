@@ -2,19 +2,15 @@
 //! fetched, of what grows old, and of certificates that run out.
 
 use super::client::PublicationClient;
-use super::kind::{PublishedFile, PublishedKind};
-use crate::config::Config;
-use crate::policy::fetched::{FetchHead, Schedule, Teller};
+use super::kind::{DAY, HOUR, PublishedFile};
+use crate::policy::fetched::{FetchHead, Teller};
 use crate::policy::{Policy, Reloader};
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// How often to look whether it is time.
 const LOOK: Duration = Duration::from_secs(30);
-
-const DAY: Duration = Duration::from_secs(86_400);
 
 /// Fetches what is older than `[verify] refresh` says, and warns of what grows old and of certificates that run out, on a
 /// thread that ends with the reloader. Whoever watches the files puts it in force.
@@ -42,58 +38,16 @@ pub fn refresh_regularly(reloader: &Arc<Reloader>) -> io::Result<()> {
 #[derive(Debug, Default)]
 struct Timer {
     teller: Teller,
-    /// What came of each URL: on a disk that is full the heads are not kept, and publishers are asked no more often for it.
-    heads: HashMap<Box<str>, FetchHead>,
-}
-
-impl PublishedKind {
-    /// What it is called.
-    const fn what(self) -> &'static str {
-        match self {
-            Self::Ranges => "address ranges",
-            Self::Keys => "keys of an agent",
-            Self::Card => "the card of an agent",
-            Self::Catalogue(_) => "the published catalogue",
-        }
-    }
-
-    /// Publishers of ranges are never asked more often than hourly. Agents change their keys and cards: they are fetched once a day at
-    /// least, and soon where that fails.
-    fn schedule(self, config: &Config) -> Option<Schedule> {
-        let (every, retry) = match self {
-            Self::Ranges => (config.verify.refresh?, Duration::from_secs(3_600)),
-            Self::Keys | Self::Card => (config.verify.refresh?.min(DAY), Duration::from_secs(300)),
-            Self::Catalogue(_) => (config.catalogue.every, Duration::from_secs(300)),
-        };
-        Some(Schedule { every, retry, most: every })
-    }
-
-    /// From which age on that is told, and why it matters. Ranges: a day before a list stops accusing. Keys are never too
-    /// old to verify by: a fetch that fails takes none away.
-    fn old(self) -> (Duration, &'static str) {
-        match self {
-            Self::Ranges => (
-                DAY * 6,
-                "address ranges are old; after seven days they can no longer show that a name is borrowed",
-            ),
-            Self::Keys => (DAY * 7, "the keys are old, and the agent may have withdrawn one of them since"),
-            Self::Card => (DAY * 30, "the card is old, and the agent may say something else by now"),
-            Self::Catalogue(_) => {
-                (DAY * 30, "the published catalogue is old, and new crawlers are not in it")
-            }
-        }
-    }
+    /// Until when nobody is asked: on a disk that is full heads are not kept, and publishers are not asked the more for it.
+    rests_until: Option<SystemTime>,
 }
 
 impl Timer {
     /// Does what is due at `now`.
     fn check(&mut self, policy: &Policy, now: SystemTime) {
-        let all = PublishedFile::all(&policy.config, policy.identifier.catalogue());
         // What was fetched a moment ago is young in a later policy.
-        if !self.fetch(policy, &all, now) {
-            for one in &all {
-                self.tell_of_old(one, policy, now);
-            }
+        if !self.fetch(policy, now) {
+            policy.evidence.published.iter().for_each(|one| self.tell_of_old(one, policy, now));
         }
     }
 
@@ -107,14 +61,13 @@ impl Timer {
     }
 
     /// Fetches what is due; `false` where nothing is.
-    fn fetch(&mut self, policy: &Policy, all: &[PublishedFile], now: SystemTime) -> bool {
+    fn fetch(&mut self, policy: &Policy, now: SystemTime) -> bool {
         let is_due = |one: &&PublishedFile| {
-            let Some(schedule) = one.kind.schedule(&policy.config) else { return false };
-            let may_ask = |head: &FetchHead| head.may_ask(schedule, now.into());
-            may_ask(&FetchHead::read(&one.path)) && self.heads.get(&one.url).is_none_or(may_ask)
+            let schedule = one.kind.schedule(&policy.config);
+            schedule.is_some_and(|schedule| FetchHead::read(&one.path).may_ask(schedule, now.into()))
         };
-        let due: Vec<&PublishedFile> = all.iter().filter(is_due).collect();
-        if due.is_empty() {
+        let due: Vec<&PublishedFile> = policy.evidence.published.iter().filter(is_due).collect();
+        if due.is_empty() || self.rests_until.is_some_and(|until| now < until) {
             return false;
         }
         let client = PublicationClient::new(&policy.config, None);
@@ -123,8 +76,10 @@ impl Timer {
         let Ok(client) = client else { return true };
         let (mut fetched, mut failed) = (0_usize, 0_usize);
         for publication in due {
-            let (head, result) = client.ask(publication, now);
-            self.heads.insert(publication.url.clone(), head);
+            let result = client.refresh(publication, now);
+            if is_due(&publication) {
+                self.rests_until = now.checked_add(HOUR);
+            }
             *(if result.is_ok() { &mut fetched } else { &mut failed }) += 1;
             let trouble = result.err().map(|error| format!("could not be fetched: {error}"));
             self.teller.tell(publication.kind.what(), &publication.url, trouble);
@@ -134,11 +89,10 @@ impl Timer {
     }
 
     fn tell_of_old(&mut self, publication: &PublishedFile, policy: &Policy, now: SystemTime) {
-        let (old, why) = publication.kind.old();
-        let source = policy.evidence.sources.iter().find(|source| source.path == publication.path);
-        let as_of = source.and_then(|source| Some(source.list.as_ref()?.as_of));
-        let as_of = as_of.or_else(|| publication.copy().as_of());
-        let is_old = as_of.and_then(|as_of| now.duration_since(as_of).ok()).is_some_and(|age| age >= old);
+        let (days, why) = publication.kind.old();
+        let list = policy.evidence.lists.get(&publication.path);
+        let as_of = list.map_or_else(|| publication.copy().as_of(), |list| list.as_of);
+        let is_old = as_of.is_some_and(|as_of| now.duration_since(as_of).is_ok_and(|age| age >= DAY * days));
         let trouble =
             is_old.then(|| format!("{why}: run `gatewayctl crawlers refresh`, or set `[verify] refresh`"));
         self.teller.tell("age", &publication.url, trouble);
@@ -148,7 +102,7 @@ impl Timer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Arguments;
+    use crate::config::{Arguments, Config};
     use clap::Parser as _;
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::net::{TcpListener, TcpStream};

@@ -5,7 +5,7 @@
 //! have the gateway ask elsewhere.
 
 use super::ask::{OriginAnswer, ask};
-use crate::config::{OriginUrl, RobotsUrl};
+use crate::config::OriginUrl;
 use crate::policy::{
     FETCH_MARKER, FetchAnswer, OWN_FETCH, Policy, Reloader, Site, Upstreams, Validators, retry_after,
 };
@@ -79,7 +79,7 @@ impl Fetcher {
     fn ask(&self) -> bool {
         let policy = self.reloader.current();
         let files = &self.reloader.origin_files;
-        for (name, validators) in files.take_due(AT_ONCE) {
+        for (name, validators) in files.take_due(&policy.config, AT_ONCE) {
             let (own, policy) = (self.clone(), Arc::clone(&policy));
             tokio::spawn(async move {
                 let fetched = fetch(&policy, &name, validators.as_ref(), &own.connections);
@@ -114,11 +114,11 @@ async fn fetch(
     connections: &OriginConnections,
 ) -> Result<FetchAnswer, String> {
     let site = policy.named(name).ok_or("the site is not in force yet")?;
-    let url = site.config.robots.origin().ok_or("the site has a file of its own")?.url.as_ref();
+    let url = site.config.robots.origin().ok_or("the site has a file of its own")?.url.as_deref();
     // Whom the operator trusts for the origin says nothing of another place.
-    let elsewhere = match url.map(|url| url.server.clone()) {
+    let elsewhere = match url.map(|url| url.origin().ascii_serialization().parse::<OriginUrl>()) {
         Some(server) => {
-            let timeouts = site.origin.timeouts;
+            let (server, timeouts) = (server?, site.origin.timeouts);
             let found = spawn_blocking(move || Upstreams::resolved(&server, &timeouts)).await;
             Some(found.map_err(|_| "the name could not be resolved")??)
         }
@@ -144,17 +144,15 @@ async fn fetch(
 }
 
 /// Where the first request of a fetch goes: to the robots.txt of the site, under the scheme that clients use.
-fn first_step(policy: &Policy, site: &Site, url: Option<&RobotsUrl>, server: &OriginUrl) -> Option<Url> {
-    let (is_tls, host, path) = if let Some(url) = url {
-        (url.server.is_tls(), url.server.authority(), &*url.path)
-    } else {
-        let own = site.config.robots.origin().and_then(|from| from.host.as_ref()).map(|host| &*host.0);
-        let host = own.or_else(|| site.config.exact_host()).map(str::to_owned);
-        let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
-        (is_tls, host.unwrap_or_else(|| server.authority()), "/robots.txt")
-    };
+fn first_step(policy: &Policy, site: &Site, url: Option<&Url>, server: &OriginUrl) -> Option<Url> {
+    if url.is_some() {
+        return url.cloned();
+    }
+    let own = site.config.robots.origin().and_then(|from| from.host.as_ref()).map(|host| &*host.0);
+    let host = own.or_else(|| site.config.exact_host()).map_or_else(|| server.authority(), str::to_owned);
+    let is_tls = policy.config.all_listeners().any(|listener| listener.tls);
     let scheme = if is_tls { "https" } else { "http" };
-    Url::parse(&format!("{scheme}://{host}{path}")).ok()
+    Url::parse(&format!("{scheme}://{host}/robots.txt")).ok()
 }
 
 /// Where an answer sends on, if it does; why one may not go there.

@@ -37,7 +37,7 @@ fn look_after(policy: &Policy, connections: &Arc<OriginConnections>) {
         }
         let check = site.map(|site| (site, &site.config.origin.health));
         if let Some((site, check)) = check.filter(|(_, check)| check.probe != Probe::Off && *ask <= now) {
-            *ask = now + check.interval;
+            *ask = now + *check.interval;
             tokio::spawn(asked(Arc::clone(site), Arc::clone(server), Arc::clone(connections)));
         }
     }
@@ -61,7 +61,7 @@ fn resolved(server: &Upstream, site: Option<&str>) {
 
 async fn asked(site: Arc<Site>, server: Arc<Upstream>, connections: Arc<OriginConnections>) {
     let check = &site.config.origin.health;
-    let is_well = timeout(check.timeout, is_well(&connections, &site, &server)).await.unwrap_or(false);
+    let is_well = timeout(*check.timeout, is_well(&connections, &site, &server)).await.unwrap_or(false);
     let (name, url) = (&site.config.name, &server.server.url);
     match (is_well, check.probe) {
         (false, _) => server.failed("it is not well when it is asked", SystemTime::now()),

@@ -25,7 +25,7 @@ pub(in crate::proxy) fn reached(server: &Upstream, attempt: usize, origin: &Upst
         }
     };
     // Pingora has no time limits of its own.
-    let connect = origin.timeouts.origin_connect;
+    let connect = *origin.timeouts.origin_connect;
     peer.options.connection_timeout = Some(connect);
     // With the TLS handshake, which takes two more ways there and back.
     peer.options.total_connection_timeout = Some(if peer.is_tls() { connect * 2 } else { connect });

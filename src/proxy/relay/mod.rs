@@ -340,9 +340,9 @@ impl<'a, C: ExchangeClient> Relay<'a, C> {
         let is_idle_tunnel = matches!(self.answer, Answer::Tunnel) && !is_stuck;
         let is_open = is_idle_tunnel && !self.is_half_closed && !self.is_origin_done;
         let patience = match (is_stuck, is_open) {
-            (true, _) => origin_write.min(origin_read),
-            (false, true) => tunnel,
-            (false, false) => origin_read,
+            (true, _) => origin_write.min(*origin_read),
+            (false, true) => *tunnel,
+            (false, false) => *origin_read,
         };
         // Interim answers are no answer: they do not buy the origin more time.
         let awaits_head = matches!(self.answer, Answer::Head);

@@ -1,6 +1,7 @@
 //! Exchanges between a client and an origin that are both played here.
 
 use super::*;
+use crate::config::DurationValue;
 use crate::http::HttpFault;
 use crate::proxy::pool::OriginConnection;
 use ::http::HeaderMap;
@@ -115,7 +116,7 @@ fn asked(method: &str, version: HttpVersion, body: Body, fields: &[(&str, &str)]
 }
 
 fn timeouts(set: impl FnOnce(&mut Timeouts)) -> &'static Timeouts {
-    let patience = Duration::from_secs(10);
+    let patience = DurationValue(Duration::from_secs(10));
     let mut timeouts =
         Timeouts { origin_read: patience, origin_write: patience, tunnel: patience, ..Timeouts::default() };
     set(&mut timeouts);
@@ -219,7 +220,7 @@ async fn an_answer_that_stops_short_is_never_made_whole() {
 
 #[tokio::test]
 async fn what_came_is_not_held_back_for_what_is_to_come() {
-    let timeouts = timeouts(|timeouts| timeouts.origin_read = Duration::from_millis(50));
+    let timeouts = timeouts(|timeouts| timeouts.origin_read = DurationValue(Duration::from_millis(50)));
     let hasty = RelayRequest { timeouts, ..request("GET", Body::None) };
     let first = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
     let player = Player { is_patient: true, ..Player::default() };
@@ -298,7 +299,7 @@ async fn a_client_that_leaves_or_breaks_its_body_ends_the_exchange() {
 #[tokio::test]
 async fn a_tunnel_carries_both_ways_and_waits_for_the_origin_once_the_client_is_done() {
     let read_timeout = Duration::from_millis(50);
-    let timeouts = timeouts(|timeouts| timeouts.origin_read = read_timeout);
+    let timeouts = timeouts(|timeouts| timeouts.origin_read = DurationValue(read_timeout));
     let handshake = RelayRequest { timeouts, ..handshake() };
     let body = [Ok(b"ping".to_vec())].into();
     let client = Player { body, is_whole: true, is_patient: true, ..Player::default() };
@@ -326,7 +327,7 @@ async fn a_tunnel_that_the_origin_ends_carries_what_the_client_has_to_say_still(
 
 #[tokio::test]
 async fn a_tunnel_through_which_nothing_comes_is_closed_and_counted() {
-    let timeouts = timeouts(|timeouts| timeouts.tunnel = Duration::from_millis(50));
+    let timeouts = timeouts(|timeouts| timeouts.tunnel = DurationValue(Duration::from_millis(50)));
     let handshake = RelayRequest { timeouts, ..handshake() };
     let client = Player { is_patient: true, ..Player::default() };
     let came = exchanged(handshake, client, false, SWITCH, false).await;
@@ -338,7 +339,7 @@ async fn dripped(piece: &[u8], interval: Duration, times: usize) -> Result<(), E
     let (mut origin, ours) = UnixStream::pair().unwrap();
     let mut connection = OriginConnection::of_test(Box::new(Stream::from(ours)), false);
     let mut client = Player { is_patient: true, ..Player::default() };
-    let timeouts = timeouts(|timeouts| timeouts.origin_read = Duration::from_millis(200));
+    let timeouts = timeouts(|timeouts| timeouts.origin_read = DurationValue(Duration::from_millis(200)));
     let hasty = RelayRequest { timeouts, ..request("GET", Body::None) };
     let relay = Relay::new(hasty, HEAD.to_vec(), &mut client, &mut connection).run();
     let dripping = async {
@@ -365,7 +366,7 @@ async fn interim_answers_buy_no_time() {
 async fn a_client_of_http2_is_asked_for_its_body_once() {
     let exchange = |answer: &'static [u8]| async move {
         let fields = [("expect", "100-continue")];
-        let timeouts = timeouts(|timeouts| timeouts.origin_read = Duration::from_secs(1));
+        let timeouts = timeouts(|timeouts| timeouts.origin_read = DurationValue(Duration::from_secs(1)));
         let expecting = asked("POST", HttpVersion::Http2, Body::Length(5), &fields);
         let expecting = RelayRequest { timeouts, ..expecting };
         let client = Player { is_patient: true, ..Player::default() };

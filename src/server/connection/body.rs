@@ -19,7 +19,7 @@ impl BodyMeter {
         if let Some(since) = self.waiting.take() {
             self.waited += since.elapsed();
         }
-        !self.is_ignored && limits.body_size.is_some_and(|most| self.bytes > most)
+        !self.is_ignored && limits.body_size.is_some_and(|most| self.bytes > *most)
     }
 
     /// What still comes of the body is thrown away, however large it is.
@@ -31,11 +31,11 @@ impl BodyMeter {
     /// the client may be waiting for `100 Continue`, and a first window of TCP is small.
     pub(in crate::server) fn deadline(&mut self, limits: &ConnectionLimits, timeouts: &Timeouts) -> Instant {
         let waiting = *self.waiting.get_or_insert_with(Instant::now);
-        let silent = waiting + timeouts.client_read;
-        let Some(earned) = self.bytes.saturating_mul(1_000).checked_div(limits.body_rate) else {
+        let silent = waiting + *timeouts.client_read;
+        let Some(earned) = self.bytes.saturating_mul(1_000).checked_div(*limits.body_rate) else {
             return silent;
         };
-        let allowed = timeouts.client_header + Duration::from_millis(earned);
+        let allowed = *timeouts.client_header + Duration::from_millis(earned);
         silent.min(waiting + allowed.saturating_sub(self.waited))
     }
 }
@@ -43,18 +43,19 @@ impl BodyMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Arguments, Config};
+    use crate::config::{Arguments, Config, SizeValue};
 
     #[test]
     fn a_body_has_a_size_and_a_rate() {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
-        let limits = ConnectionLimits { body_size: Some(10), body_rate: 1, ..config.limits };
+        let limits =
+            ConnectionLimits { body_size: Some(SizeValue(10)), body_rate: SizeValue(1), ..config.limits };
         let mut meter = BodyMeter::default();
         assert!(!meter.note(10, &limits));
         // Ten bytes at one a second, and as long as a head may take.
-        let silent = config.timeouts.client_read;
-        let allowed = config.timeouts.client_header + Duration::from_secs(10);
+        let silent = *config.timeouts.client_read;
+        let allowed = *config.timeouts.client_header + Duration::from_secs(10);
         let left = meter.deadline(&limits, &config.timeouts) - Instant::now();
         assert!(left <= silent.min(allowed) && left + Duration::from_secs(1) > silent.min(allowed));
         assert!(meter.note(1, &limits));

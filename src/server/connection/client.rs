@@ -109,7 +109,7 @@ impl<S: ClientStream> Http1Connection<S> {
         step: Poll<io::Result<T>>,
     ) -> Poll<Result<T, ClientFault>> {
         let ClientLife { deadline, timeouts, .. } = &mut self.life;
-        let taken = ready!(self.stall.poll(step, deadline, timeouts.client_write, context));
+        let taken = ready!(self.stall.poll(step, deadline, *timeouts.client_write, context));
         Poll::Ready(taken.and_then(Result::ok).ok_or(ClientFault::Gone))
     }
 }

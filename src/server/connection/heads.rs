@@ -37,7 +37,10 @@ impl ServiceReader {
         if matches!(service, Service::Doors(_)) {
             return Self::Question(Box::new(QuestionReader::new(is_read_of_question)));
         }
-        Self::Request(HeadReader::new(HeadLimits { bytes: limits.header_size, fields: limits.header_fields }))
+        Self::Request(HeadReader::new(HeadLimits {
+            bytes: *limits.header_size,
+            fields: limits.header_fields,
+        }))
     }
 
     fn read(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HttpFault> {

@@ -165,7 +165,7 @@ impl<S: ClientStream> Http1Connection<S> {
     async fn end(&mut self) {
         if self.body.is_done() {
             // Nobody is left to hear of an error, or may be there and take nothing.
-            let _ = tokio::time::timeout(self.life.timeouts.client_write, self.stream.shutdown()).await;
+            let _ = tokio::time::timeout(*self.life.timeouts.client_write, self.stream.shutdown()).await;
         } else {
             linger::linger(&mut self.stream).await;
         }

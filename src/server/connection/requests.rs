@@ -201,7 +201,7 @@ impl<S: ClientStream> Recipient for Http1Connection<S> {
     }
 
     async fn is_delivered(&mut self) -> bool {
-        delivery::is_acknowledged(self.socket, self.life.timeouts.client_write).await
+        delivery::is_acknowledged(self.socket, *self.life.timeouts.client_write).await
     }
 }
 

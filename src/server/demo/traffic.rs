@@ -3,7 +3,7 @@
 use super::BROWSER;
 use crate::decide::{NoticeTime, Read};
 use crate::identify::Proof;
-use crate::policy::{Policy, judge};
+use crate::policy::{JudgedClient, Policy};
 use crate::record::{AddressDetail, CompleteRead, Event, EventKind, Occurrence, ReaderId, Recorder};
 use crate::request::target::RequestTarget;
 use crate::request::{RequestFacts, Scheme};
@@ -64,7 +64,17 @@ pub(super) fn record(policy: &Policy, recorder: &Recorder, now: SystemTime) {
             let target = RequestTarget::new(&facts.target, site.config.path_parameters);
             let (proof, known) = (|_: &_| Proof::Unchecked.into(), |_: &_, _| read.into_iter().collect());
             let at = NoticeTime::default();
-            let judged = judge(policy, site, &site.rules, &facts, &target, None, proof, known, at);
+            let judged = JudgedClient {
+                policy,
+                site,
+                rules: &site.rules,
+                facts: &facts,
+                target: &target,
+                signature: None,
+                recognised: site.recognise(policy, facts.user_agent.as_deref()),
+                now: at,
+            };
+            let judged = judged.judge(proof, known);
             if !judged.identity.client.is_judged() {
                 continue;
             }

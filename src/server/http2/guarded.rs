@@ -30,7 +30,7 @@ impl<S> Guarded<S> {
         Self {
             inner,
             meter: FrameMeter::default(),
-            paths: PathGuard::new(state.limits.header_size),
+            paths: PathGuard::new(*state.limits.header_size),
             written: WrittenFrames::default(),
             stall: Stall::default(),
             deadline: Deadline::default(),
@@ -44,7 +44,7 @@ impl<S> Guarded<S> {
         if step.is_pending() {
             self.state.note_behind();
         }
-        let patience = self.state.timeouts.client_write;
+        let patience = *self.state.timeouts.client_write;
         let taken = ready!(self.stall.poll(step, &mut self.deadline, patience, context));
         Poll::Ready(taken.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into())))
     }

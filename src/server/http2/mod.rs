@@ -100,7 +100,7 @@ fn options(limits: &ConnectionLimits) -> Builder {
     let mut h2 = Builder::new();
     h2.max_concurrent_streams(limits.h2_streams);
     h2.max_send_buffer_size(SEND_BUFFER);
-    h2.max_header_list_size(u32::try_from(limits.header_size).unwrap_or(u32::MAX));
+    h2.max_header_list_size(u32::try_from(*limits.header_size).unwrap_or(u32::MAX));
     h2.header_table_size(hpack::TABLE);
     // A body that nobody reads holds up no other one. What it holds is bounded by its own window, and so by its place.
     h2.initial_window_size(WINDOW);

@@ -211,7 +211,7 @@ impl ConnectionState {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::config::{Arguments, Config};
+    use crate::config::{Arguments, Config, DurationValue};
     use crate::server::admission::Admission;
     use std::task::Waker;
     use std::time::Duration;
@@ -220,7 +220,11 @@ pub(super) mod tests {
         let arguments = Arguments { origin: Some("http://127.0.0.1:1".into()), ..Arguments::default() };
         let config = Config::load(&arguments).unwrap();
         let limits = ConnectionLimits { requests_per_connection: 2, ..config.limits };
-        let timeouts = Timeouts { client_header: patience, keepalive: patience, ..*config.timeouts };
+        let timeouts = Timeouts {
+            client_header: DurationValue(patience),
+            keepalive: DurationValue(patience),
+            ..*config.timeouts
+        };
         let permit = Arc::<Admission>::default().enter();
         let life = ClientLife::new(permit, limits, Arc::new(timeouts));
         Arc::new(ConnectionState::new(life, ConnectionInfo::new(None, true, true), None))

@@ -47,7 +47,7 @@ pub(super) async fn serve(
         writer: None,
         is_over: false,
         is_held: false,
-        patience: state.timeouts.client_write,
+        patience: *state.timeouts.client_write,
         state,
         place: None,
         is_body_over: false,

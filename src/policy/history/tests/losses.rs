@@ -16,8 +16,7 @@ fn where_nothing_can_be_written_nobody_is_accused_and_nothing_changes() {
     assert!(error.contains("make the state folder writable"), "{error}");
     std::fs::remove_file(scene.path().join("state")).unwrap();
     assert!(history.look(&policy));
-    let mut next = policy.next(SystemTime::now());
-    history.give(&mut next);
+    let next = again(&mut history, &policy);
     let (_, rules) = next.found(next.hosts.find("x")).unwrap();
     assert!(rules.former.iter().all(|old| old.version.as_ref().err() != unrecorded));
     assert_eq!((held(&next, "x"), history.fault), (vec![None], None));

@@ -127,9 +127,9 @@ fn a_longer_notice_holds_from_the_reload_on_that_brings_it() {
     let scene = HistoryScene::new();
     let sites: [(&[&str], &str); 1] = [(&["a.example"], "a")];
     let (mut history, before) = scene.start(&sites);
-    let longer = before.config.notice * 3;
+    let longer = *before.config.notice * 3;
     let mut next = scene.policy(&sites);
-    next.config = Arc::new(Config { notice: longer, ..Config::clone(&next.config) });
+    next.config = Arc::new(Config { notice: DurationValue(longer), ..Config::clone(&next.config) });
     history.adopt(&mut next, Some(&before)).unwrap();
     assert_eq!(history.period().notice, longer);
 }

@@ -16,8 +16,7 @@ fn what_another_process_serves_is_held_until_that_ends() {
     assert!(!new.look(&policy));
     old.close();
     assert!(new.look(&policy));
-    let mut next = policy.next(SystemTime::now());
-    new.give(&mut next);
+    let next = again(&mut new, &policy);
     let (_, rules) = next.found(next.hosts.find("x")).unwrap();
     assert!(of_a(rules).is_some());
 }
@@ -44,8 +43,7 @@ fn a_process_that_was_alone_learns_of_another() {
     let (mut old, policy) = scene.start(&[(&[], "a")]);
     let (new, _) = scene.start(&[(&[], "b")]);
     assert!(old.look(&policy), "the other one serves something else");
-    let mut next = policy.next(SystemTime::now());
-    old.give(&mut next);
+    let next = again(&mut old, &policy);
     assert!(held(&next, "x").contains(&id("b")), "{:?}", held(&next, "x"));
     assert!(!old.look(&next));
     drop(new);
@@ -127,8 +125,7 @@ fn a_process_whose_document_is_gone_says_again_what_it_serves() {
     assert!(alive.look(&policy));
     assert!(other.look(&next));
     assert!(held(&again(&mut other, &next), "x").contains(&id("a")));
-    let mut next = policy.next(SystemTime::now());
-    alive.give(&mut next);
+    let next = again(&mut alive, &policy);
     let (_, rules) = next.found(next.hosts.find("x")).unwrap();
     assert_eq!(rules.current().id, id("a"));
     assert!(rules.former.iter().all(|old| old.version.as_ref().err() != Some(&Doubt::Unrecorded)));
