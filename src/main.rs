@@ -2,9 +2,7 @@
 
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource, publish};
-use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig};
-use robots_gateway::ctl;
 use robots_gateway::fleet::{Fleet, published, read_system_authorities};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::policy::{
@@ -13,6 +11,7 @@ use robots_gateway::policy::{
 use robots_gateway::process::{ControlSocket, Inherited};
 use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log};
 use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
+use robots_gateway::{alerts, ctl};
 use std::error::Error;
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
