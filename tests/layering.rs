@@ -70,7 +70,7 @@ const HOMES: [(&str, &str); 27] = [
     ("tokio_postgres_rustls", "src/fleet/"),
     ("rustls_native_certs", "src/fleet/"),
     ("rustls", "src/fleet/"),
-    ("rustix", "src/config/fleet.rs"),
+    ("rustix", "src/config/tables.rs"),
     ("x509_parser", "src/policy/expiry.rs"),
     ("listenfd", "src/process/"),
     ("sd_notify", "src/process/"),

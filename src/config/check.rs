@@ -5,7 +5,7 @@ use super::faults::Faults;
 use super::origin::{OriginServer, OriginUrl};
 use super::site::HostPattern;
 use super::values::{DurationValue, ListenValue};
-use super::{Config, defaults, listener, modes};
+use super::{Config, defaults, modes, tables};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -34,7 +34,7 @@ impl Config {
         }
         modes::complete(self, faults);
         self.check_sites(arguments, faults);
-        listener::check(self, faults);
+        tables::check_listeners(self, faults);
     }
 
     /// What can be told whatever else is wrong.
