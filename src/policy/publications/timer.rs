@@ -2,7 +2,7 @@
 //! fetched, of what grows old, and of certificates that run out.
 
 use super::client::PublicationClient;
-use super::kind::{DAY, HOUR, PublishedFile};
+use super::{DAY, HOUR, PublishedFile};
 use crate::policy::fetched::{FetchHead, Teller};
 use crate::policy::{Policy, Reloader};
 use std::io;
