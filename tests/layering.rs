@@ -71,7 +71,7 @@ const HOMES: [(&str, &str); 27] = [
     ("rustls_native_certs", "src/fleet/"),
     ("rustls", "src/fleet/"),
     ("rustix", "src/config/fleet.rs"),
-    ("x509_parser", "src/policy/expiry.rs"),
+    ("x509_parser", "src/policy/certificates.rs"),
     ("listenfd", "src/process/"),
     ("sd_notify", "src/process/"),
     ("rustix", "src/process/"),

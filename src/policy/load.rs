@@ -1,15 +1,10 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
-use super::certificates::Certificates;
-use super::hosts::Hosts;
-use super::modes::{Modes, Overrides};
-use super::proof::Evidence;
 use super::publications::published_catalogue;
-use super::published::FleetGeneration;
-use super::replies::Replies;
-use super::robots_file::{RobotsFile, Unfit};
-use super::secrets::{Secret, Webhook};
-use super::{Exceptions, OriginFiles, Policy, SetAction, Site, Upstreams};
+use super::{
+    Certificates, Evidence, Exceptions, FleetGeneration, Hosts, Modes, OriginFiles, Overrides, Policy,
+    Replies, RobotsFile, Secret, SetAction, Site, Unfit, Upstreams, Webhook,
+};
 use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::{RobotsVersion, SiteRules};
 use crate::identify::Identifier;
