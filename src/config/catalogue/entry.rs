@@ -116,7 +116,8 @@ impl Merger<'_, '_> {
         let is_free = |token: &str| {
             let is_its = |name: &str| name.eq_ignore_ascii_case(token);
             let owns = |own: &Crawler| is_its(&own.name) || own.tokens.iter().any(|name| is_its(name));
-            known.is_some_and(owns) || !catalogue.knows(token)
+            let mut others = catalogue.crawlers().iter().filter(|other| Some(*other) != known);
+            !others.any(owns) && catalogue.control_token(token).is_none()
         };
         let tokens = said.token.filter(|token| is_free(token)).map(|token| vec![ProductToken(token)]);
         let verify = known.map(|known| known.verify.clone()).unwrap_or_default();
@@ -313,6 +314,30 @@ mod tests {
     fn a_name_written_twice_is_refused() {
         let text = "[[crawler]]\nname = \"Zorkel\"\n[[crawler]]\nname = \"zorkel\"\n";
         assert!(merge(text, Path::new("x"), Path::new("")).unwrap_err()[0].message.contains("named twice"));
+    }
+
+    #[test]
+    fn a_card_claims_neither_what_is_anothers_nor_a_control_token() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join(card::CARDS)).unwrap();
+        let tokens = |name: &str, claimed: &str| {
+            let said = format!("{{\"rfc9309-product-token\": \"{claimed}\"}}");
+            std::fs::write(folder.path().join(card::CARDS).join("a.example_bot.json"), said).unwrap();
+            let text = format!("[[crawler]]\nname = \"{name}\"\ncard = \"https://a.example/bot.json\"\n");
+            let knowledge = merge(&text, Path::new("x"), folder.path()).unwrap();
+            knowledge.catalogue.get(name).unwrap().tokens.join(" ")
+        };
+        let image = "Baiduspider-image Baiduspider";
+        for (name, claimed, expected) in [
+            ("Baiduspider-image", "Baiduspider", image),
+            ("Baiduspider-image", "GPTBot", image),
+            ("Baiduspider-image", "baiduspider-image", "baiduspider-image"),
+            ("Zorkel", "gptbot", "Zorkel"),
+            ("Zorkel", "Google-Extended", "Zorkel"),
+            ("Zorkel", "ZorkelToo", "ZorkelToo"),
+        ] {
+            assert_eq!(tokens(name, claimed), expected, "{name} claims {claimed}");
+        }
     }
 
     #[test]

@@ -27,9 +27,12 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, oneshot};
 /// How many are asked about at once.
 const AT_ONCE: usize = 16;
 
-/// How long to believe or to doubt name servers before they are asked again for what all others know: that they do not know
-/// it may be the trouble of somebody's own name server, or an outage.
-const BELIEVED: Duration = Duration::from_secs(5);
+/// How long to believe name servers that know what all others know, before they are asked for it again.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// The same of those that do not know it, or did not answer a question: it may be the trouble of somebody's own name server,
+/// or an outage.
+const DOUBTED: Duration = Duration::from_secs(5);
 
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +68,7 @@ impl Prover {
         let (handle, first) = (runtime.handle().clone(), Arc::clone(&asker));
         let run = async move {
             if let Some(servers) = servers {
-                first.is_doubted(&servers).await;
+                first.is_doubted(&servers, true).await;
             }
             // Nothing is ever sent.
             let _ = ended.await;
@@ -198,9 +201,8 @@ impl NameAsker {
             (None, counts) => counts.failed += 1,
             (Some(_), counts) => counts.answered += 1,
         }
-        let certainty = names.as_ref().map(|names| answer(names, suffixes, true));
-        let is_proof = certainty == Some(ProofAnswer::Yes);
-        if !is_proof && (self.is_doubted(&servers).await || certainty != Some(ProofAnswer::No)) {
+        let is_proof = names.as_ref().is_some_and(|names| answer(names, suffixes, true) == ProofAnswer::Yes);
+        if !is_proof && (self.is_doubted(&servers, names.is_none()).await || names.is_none()) {
             return;
         }
         let lifetime = if is_proof { options.cache } else { options.cache_negative };
@@ -209,10 +211,11 @@ impl NameAsker {
     }
 
     /// Whether denials of these name servers mean nothing: then that is told once, and once that they do again.
-    async fn is_doubted(&self, servers: &NameServers) -> bool {
+    async fn is_doubted(&self, servers: &NameServers, are_silent: bool) -> bool {
         let mut tried = self.tried.lock().await;
         let before = self.memory.lock().doubt.clone();
-        if tried.as_ref().is_some_and(|(whom, at)| whom == servers && at.elapsed() < BELIEVED) {
+        let lasts = if are_silent || before.is_some() { DOUBTED } else { BELIEVED };
+        if tried.as_ref().is_some_and(|(whom, at)| whom == servers && at.elapsed() < lasts) {
             return before.is_some();
         }
         let doubt = match DnsClient::new(servers) {
@@ -260,6 +263,7 @@ mod tests {
     use super::*;
     use crate::config::ranges::file_name;
     use crate::config::{Arguments, Config};
+    use std::net::{SocketAddr, UdpSocket};
     use std::path::Path;
 
     const LIST: &str = "https://developers.google.com/static/crawling/ipranges/common-crawlers.json";
@@ -296,6 +300,77 @@ mod tests {
         let identity = policy.identifier.by_token("Googlebot");
         let claim = Claim { identity: &identity, address: address.parse().ok(), is_relayed };
         prove(policy, &claim, SystemTime::now(), |_| names.ok_or_else(String::new), &mut NoTrace).proof
+    }
+
+    /// A name server that knows Googlebot, and of all others a name, but fails where that is to lead back.
+    fn half_a_name_server() -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 1_024];
+            while let Ok((_, client)) = socket.recv_from(&mut bytes) {
+                let mut end = 12;
+                while bytes[end] != 0 {
+                    end += 1 + usize::from(bytes[end]);
+                }
+                let (name, is_address) = (&bytes[12..end], bytes[end + 2] == 1);
+                let is_google = name == b"\x05crawl\x09googlebot\x03com";
+                let data: &[u8] = match (is_address, name.starts_with(b"\x011\x0264\x03249")) {
+                    (true, _) if is_google => &[66, 249, 64, 1],
+                    (true, _) => &[],
+                    (false, true) => b"\x05crawl\x09googlebot\x03com\0",
+                    (false, false) => b"\x05crawl\x05baidu\x03com\0",
+                };
+                let code = if data.is_empty() { 2 } else { 0 };
+                let count = u8::from(!data.is_empty());
+                let mut answer = [&bytes[..2], &[0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]].concat();
+                answer.extend_from_slice(&bytes[12..end + 5]);
+                if count > 0 {
+                    answer.extend_from_slice(&[0xc0, 12, 0, bytes[end + 2], 0, 1, 0, 0, 0, 60, 0]);
+                    answer.push(data.len().try_into().unwrap());
+                    answer.extend_from_slice(data);
+                }
+                socket.send_to(&answer, client).unwrap();
+            }
+        });
+        address
+    }
+
+    /// Its names alone prove Baiduspider.
+    #[test]
+    fn names_count_though_nobody_could_tell_whether_they_lead_back() {
+        let server = half_a_name_server();
+        let resolvers = vec![server.to_string().parse().unwrap()];
+        let options = VerifyOptions { resolvers, ..VerifyOptions::default() };
+        let (asker, suffixes) = (NameAsker::default(), [Box::from(".baidu.com")]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let known = |address: &str| {
+            let address = address.parse().unwrap();
+            runtime.block_on(asker.ask(address, &suffixes, &options));
+            asker.memory.lock().find(&(address, vec![server]), Instant::now()).0
+        };
+        let names = known("220.181.108.75").unwrap();
+        assert_eq!(answer(&names, &suffixes, false), ProofAnswer::Yes);
+        assert_eq!(answer(&names, &suffixes, true), ProofAnswer::Unknown);
+        asker.memory.lock().doubt = Some("they deny everything".to_owned());
+        assert_eq!(known("220.181.108.76"), None);
+    }
+
+    #[test]
+    fn name_servers_are_believed_for_a_minute_and_doubted_for_seconds() {
+        // Nobody listens there: whoever asks doubts it.
+        let addresses = vec!["127.0.0.1:9".parse().unwrap()];
+        let servers = NameServers { addresses, timeout: Duration::from_millis(100) };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (seconds, are_silent, is_doubted) in
+            [(50, false, false), (70, false, true), (1, true, false), (10, true, true)]
+        {
+            let tried = Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+            let asker =
+                NameAsker { tried: AsyncMutex::new(Some((servers.clone(), tried))), ..NameAsker::default() };
+            let found = runtime.block_on(asker.is_doubted(&servers, are_silent));
+            assert_eq!(found, is_doubted, "after {seconds} s, {are_silent}");
+        }
     }
 
     #[test]
