@@ -2,9 +2,7 @@
 
 use clap::Parser as _;
 use robots_gateway::admin::{Admin, LivePage, RequestSource, publish};
-use robots_gateway::alerts;
 use robots_gateway::config::{Arguments, Config, DaemonVerb, FleetConfig};
-use robots_gateway::ctl;
 use robots_gateway::fleet::{Fleet, published, read_system_authorities};
 use robots_gateway::gateway::Gateway;
 use robots_gateway::policy::{
@@ -12,7 +10,8 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited};
 use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log};
-use robots_gateway::server::{DemoOrigin, Pages, SelfTest, Server, Workers};
+use robots_gateway::server::{DemoOrigin, Pages, SelfTest, ServeError, Server, Workers};
+use robots_gateway::{alerts, ctl};
 use std::error::Error;
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -75,7 +74,10 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>, test: Option<&mut
     let (started, started_at) = (Instant::now(), SystemTime::now());
     let (is_demo, is_test) = (arguments.demo, test.is_some());
     let loaded = load(&arguments, test.as_deref());
-    let (workers, policy) = loaded.map_err(|error| StartFailure { code: 2, error })?;
+    // What the system has no room for now may be had later: a service manager tries that again.
+    let failure =
+        |error: Box<dyn Error>| StartFailure { code: if error.is::<ServeError>() { 1 } else { 2 }, error };
+    let (workers, policy) = loaded.map_err(failure)?;
     let config = Arc::clone(&policy.config);
     let mut inherited = Inherited::take(&config.control, arguments.upgrade)?;
     let addresses: Vec<SocketAddr> = config.all_listeners().map(|listener| *listener.address).collect();

@@ -49,7 +49,7 @@ const LAYERS: [&[&str]; 15] = [
 const PROGRAMS: usize = LAYERS.len() - 1;
 
 /// Outside crates with homes: the crate, and how the path of a file that may name it begins.
-const HOMES: [(&str, &str); 27] = [
+const HOMES: [(&str, &str); 28] = [
     ("pingora", "src/proxy/"),
     ("pingora", "src/server/"),
     ("h2", "src/server/http2/"),
@@ -71,9 +71,10 @@ const HOMES: [(&str, &str); 27] = [
     ("rustls_native_certs", "src/fleet/"),
     ("rustls", "src/fleet/"),
     ("rustix", "src/config/fleet.rs"),
-    ("x509_parser", "src/policy/expiry.rs"),
+    ("x509_parser", "src/policy/certificates.rs"),
     ("listenfd", "src/process/"),
     ("sd_notify", "src/process/"),
+    ("rustix", "src/gateway/date.rs"),
     ("rustix", "src/process/"),
     ("rustix", "src/server/"),
     ("rustix", "src/record/"),

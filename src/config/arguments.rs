@@ -1,14 +1,19 @@
-//! The daemon's options. Without a configuration file they suffice; with one they are laid over what it says.
+//! The daemon's options. Without a configuration file they suffice; with one they are laid over what it says. And what a
+//! self-test lays over both.
 
 use super::faults::Faults;
-use super::values::{AdminValue, DurationValue, ListenValue};
-use super::{Config, Origin, OriginUrl, SiteConfig};
+use super::values::{AdminValue, DurationValue, ListenValue, seconds};
+use super::{
+    Config, HostPattern, Origin, OriginUrl, RefreshValue, RobotsConfig, RobotsFrom, SiteConfig, VerifyOptions,
+};
 use crate::enforce::Mode;
+use crate::record::LogOptions;
 use crate::request::address::Network;
 use clap::builder::RangedU64ValueParser;
 use clap::{Parser, ValueEnum};
 use std::mem::take;
-use std::path::PathBuf;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -121,5 +126,54 @@ impl Config {
         let Some(site) = self.sites.iter_mut().find(|site| only || site.hosts.is_empty()) else { return };
         site.origin = origin.unwrap_or_else(|| take(&mut site.origin));
         site.robots.file = arguments.robots.clone().or_else(|| site.robots.file.take());
+    }
+}
+
+/// The site whose robots.txt the self-test writes. The name is nobody's (RFC 2606 §2).
+pub const SELF_TEST_HOST: &str = "self-test.invalid";
+
+impl Config {
+    /// What a self-test runs with: of this configuration what is tried, away from everything the running gateway uses. Hosts,
+    /// rules, catalogue, certificates, limits and time limits are taken over. All else is as by default, and so leaves
+    /// listeners, origins, folders, the fleet and other proxies alone. Notice and the operator's exceptions are off, so that
+    /// a refusal can be seen at once.
+    ///
+    /// The same sites with this origin, on a free port of the loopback, with all state in `folder`. One more site,
+    /// [`SELF_TEST_HOST`], refuses by `folder/robots.txt`.
+    #[must_use]
+    pub fn for_self_test(self, folder: &Path, origin: SocketAddr) -> Self {
+        let url = OriginUrl::Tcp { tls: false, host: origin.ip().to_string().into(), port: origin.port() };
+        let origin = Origin::single(url);
+        let own = SiteConfig {
+            name: SELF_TEST_HOST.to_owned(),
+            hosts: SELF_TEST_HOST.parse::<HostPattern>().into_iter().collect(),
+            mode: Some(Mode::Enforce),
+            robots: RobotsConfig { file: Some(folder.join("robots.txt")), ..RobotsConfig::default() },
+            ..SiteConfig::of_origin(origin.clone())
+        };
+        let moved = |site: SiteConfig| SiteConfig {
+            origin: origin.clone(),
+            // What only the origin could say is left out: it is not asked.
+            robots: RobotsConfig { from: RobotsFrom::None, ..site.robots },
+            redirect_https: false,
+            ..site
+        };
+        Self {
+            listen: vec![ListenValue(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))],
+            admin: AdminValue(None),
+            notice: seconds::<0>(),
+            control: folder.join("control.sock"),
+            state_dir: folder.to_owned(),
+            verify: VerifyOptions { dns: false, refresh: RefreshValue(None), ..self.verify },
+            log: LogOptions { level: Some("error".to_owned()), ..self.log },
+            sites: self.sites.into_iter().map(moved).chain([own]).collect(),
+            path: self.path,
+            certificates: self.certificates,
+            robots_max_size: self.robots_max_size,
+            catalogue: self.catalogue,
+            timeouts: self.timeouts,
+            limits: self.limits,
+            ..Self::default()
+        }
     }
 }

@@ -34,7 +34,7 @@ impl Config {
         }
         modes::complete(self, faults);
         self.check_sites(arguments, faults);
-        listener::check(self, faults);
+        listener::check_listeners(self, faults);
     }
 
     /// What can be told whatever else is wrong.

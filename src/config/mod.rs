@@ -6,39 +6,33 @@
 //! keys say together is checked (`check`).
 
 mod arguments;
-mod bounded;
 pub mod catalogue;
 mod check;
 pub mod defaults;
-mod error;
 mod faults;
 mod fleet;
-mod limits;
 mod listener;
 mod modes;
 mod origin;
 pub mod ranges;
 pub mod reading;
 mod robots;
-mod self_test;
 mod site;
 mod values;
-mod verify;
 
-pub use arguments::{Arguments, DaemonVerb};
-pub use bounded::BoundedThreads;
-pub use catalogue::CatalogueConfig;
-pub use error::{ConfigError, ConfigErrors, showable};
+pub use arguments::{Arguments, DaemonVerb, SELF_TEST_HOST};
+pub use catalogue::{
+    CatalogueConfig, MirrorValue, NameServers, RefreshValue, ResolverValue, VerifyOptions, mirror_folder,
+};
+pub use faults::{ConfigError, ConfigErrors, showable};
 pub use fleet::{AlertsConfig, FleetConfig, PublicConfig};
-pub use limits::{ConnectionLimits, Timeouts};
-pub use listener::{AuthorizeConfig, CertificateConfig, ListenerConfig};
+pub use listener::*;
 pub use modes::{ActionConfig, Exception, NamedSetting, PageUrl};
 pub use origin::{HealthCheck, Origin, OriginServer, OriginTimeouts, OriginUrl, Probe};
+pub use reading::BoundedThreads;
 pub use robots::{RobotsConfig, RobotsFrom, RobotsHost, RobotsTag, RobotsUrl};
-pub use self_test::SELF_TEST_HOST;
 pub use site::{HostPattern, SiteConfig, www_sibling};
 pub use values::*;
-pub use verify::{MirrorValue, NameServers, RefreshValue, ResolverValue, VerifyOptions, mirror_folder};
 
 use crate::decide::NoticePeriod;
 use crate::enforce::{ClientModes, Mode};
@@ -48,8 +42,7 @@ use crate::record::{
 };
 use crate::request::forwarded::ForwardedField;
 use crate::request::prefixes::Prefixes;
-use error::{rebase, text_of};
-use faults::Faults;
+use faults::{Faults, rebase, text_of};
 use serde::Deserialize;
 use smart_default::SmartDefault;
 use std::collections::{BTreeMap, BTreeSet};

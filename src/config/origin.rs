@@ -1,8 +1,7 @@
 //! Where a site's requests go: one server by its URL, or a table of several.
 
-use super::error::without_user_info;
-use super::faults::Faults;
-use super::limits::Timeouts;
+use super::Timeouts;
+use super::faults::{Faults, without_user_info};
 use super::values::{DurationValue, from_text, seconds, text_or_table, web_url};
 use serde::Deserialize;
 use smart_default::SmartDefault;

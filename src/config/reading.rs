@@ -2,18 +2,22 @@
 //!
 //! A path may lead to a pipe that nobody writes to, to a device that has no end, or to a mount whose server is gone.
 //! The first two are told by what they are: only regular files are read, and opening waits for nobody. The third stops
-//! whoever touches it, so a thread of its own does.
+//! whoever touches it: no system call of a file or of a resolver can be told to hurry. So such work is done on a thread of
+//! its own, which is given up when it takes too long. What such a thread works on is not begun again before it comes back,
+//! and there are never more than `MOST` of them.
 
-use super::bounded::BoundedThreads;
-use super::error::{CREDENTIAL, ConfigError};
+use super::faults::{CREDENTIAL, ConfigError};
 use crate::record::at_once;
-use std::collections::BTreeMap;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 /// How long a file may take: disks that sleep, and servers that are busy, answer within this.
@@ -129,10 +133,52 @@ fn read_regular(path: &Path, most: u64) -> io::Result<FileContents> {
     Ok(FileContents { bytes, metadata })
 }
 
+/// How many threads may be given up and not be back, whatever they work on.
+const MOST: usize = 64;
+
+/// A place for work that may never end.
+#[derive(Debug)]
+pub struct BoundedThreads {
+    /// The threads that were given up, by what they work on. Those that are back are taken out when the next work comes.
+    away: Mutex<HashMap<Box<str>, JoinHandle<()>>>,
+    patience: Duration,
+    brief: Duration,
+}
+
+impl BoundedThreads {
+    /// A place where work has `patience`, or no more than `brief` while other work there is given up and not back: a folder
+    /// of a hundred files on a dead mount must not take a hundred times as long as one file.
+    pub fn new(patience: Duration, brief: Duration) -> Self {
+        Self { away: Mutex::default(), patience, brief }
+    }
+
+    /// Does `work` on `what`; `None` where it took too long and was given up, or was not begun since the same work was given
+    /// up and is not back.
+    pub fn run<T: Send + 'static>(&self, what: &str, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        let mut away = self.away.lock();
+        away.retain(|_, thread| !thread.is_finished());
+        if away.contains_key(what) || away.len() >= MOST {
+            return None;
+        }
+        let patience = if away.is_empty() { self.patience } else { self.brief };
+        drop(away);
+        let (answer, answered) = sync_channel(1);
+        // Nobody waits for work that was given up.
+        let thread =
+            Builder::new().name("bounded".to_owned()).spawn(move || drop(answer.send(work()))).ok()?;
+        let value = answered.recv_timeout(patience).ok();
+        if value.is_none() {
+            self.away.lock().entry(what.into()).or_insert(thread);
+        }
+        value
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::process::Command;
+    use std::sync::mpsc::{Receiver, Sender, channel};
 
     fn refused(path: &Path) -> String {
         read(path, 16).unwrap_err().to_string()
@@ -164,5 +210,79 @@ mod tests {
         assert_eq!(read(&path, 16).unwrap().bytes, [b'x'; 16]);
         std::fs::write(&path, [b'x'; 17]).unwrap();
         assert_eq!(read(&path, 16).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+
+    impl BoundedThreads {
+        /// What threads work on that were given up, and are not back.
+        fn away(&self) -> Vec<String> {
+            let away = self.away.lock();
+            away.iter()
+                .filter(|(_, thread)| !thread.is_finished())
+                .map(|(what, _)| what.to_string())
+                .collect()
+        }
+    }
+
+    /// Work that ends when the sender is dropped.
+    fn stuck() -> (Sender<()>, impl FnOnce() + Send + 'static) {
+        let (release, released): (Sender<()>, Receiver<()>) = channel();
+        let wait = move || {
+            let _ = released.recv();
+        };
+        (release, wait)
+    }
+
+    fn bounded() -> BoundedThreads {
+        // What is not stuck has time on any machine.
+        BoundedThreads::new(Duration::from_millis(20), Duration::from_secs(20))
+    }
+
+    /// Waits until nothing that was given up is still away.
+    fn settle(bounded: &BoundedThreads) {
+        while !bounded.away().is_empty() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_takes_too_long_is_given_up_and_nothing_else_waits_for_it() {
+        let bounded = bounded();
+        let (release, work) = stuck();
+        assert_eq!(bounded.run("/dead", work), None);
+        assert_eq!(bounded.away(), ["/dead"]);
+        assert_eq!(bounded.run("/alive", || 1), Some(1));
+        assert_eq!(bounded.run("/dead", || 2), None, "it is not begun again at once");
+        drop(release);
+        settle(&bounded);
+        assert_eq!(bounded.run("/dead", || 3), Some(3));
+    }
+
+    #[test]
+    fn never_more_threads_than_the_bound_are_given_up() {
+        let bounded = BoundedThreads::new(Duration::ZERO, Duration::ZERO);
+        let releases: Vec<Sender<()>> = (0..MOST)
+            .map(|number| {
+                let (release, work) = stuck();
+                assert_eq!(bounded.run(&format!("/dead/{number}"), work), None);
+                release
+            })
+            .collect();
+        assert_eq!(bounded.away().len(), MOST);
+        let (began, begins) = channel();
+        assert_eq!(bounded.run("/one/more", move || began.send(())), None);
+        assert!(begins.recv().is_err(), "it was begun beyond the bound");
+        drop(releases);
+        settle(&bounded);
+        let (began, begins) = channel();
+        let _ = bounded.run("/one/more", move || began.send(()));
+        assert!(begins.recv().is_ok(), "there is room again");
+    }
+
+    #[test]
+    fn a_panic_is_no_thread_that_is_away() {
+        let bounded = BoundedThreads::new(Duration::from_secs(20), Duration::ZERO);
+        assert_eq!(bounded.run("/x", || panic!("planted")), None::<()>);
+        settle(&bounded);
+        assert_eq!(bounded.run("/x", || 1), Some(1));
     }
 }

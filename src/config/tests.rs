@@ -9,8 +9,7 @@ use super::values::{
     AdminValue, DurationValue, Ed25519Value, FieldToKeep, FieldToRemove, ListenValue, MemorySize, RateValue,
     SizeValue,
 };
-use super::verify::{MirrorValue, RefreshValue, ResolverValue};
-use super::{Config, HostPattern, OriginUrl};
+use super::{Config, HostPattern, MirrorValue, OriginUrl, RefreshValue, ResolverValue};
 use crate::enforce::Mode;
 use crate::identify::{Purpose, PurposeSet};
 use crate::request::address::Network;

@@ -4,7 +4,7 @@
 //! the mark stays below the right place all the same.
 
 use super::output::escape_harmful;
-use crate::record::printable;
+use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr as _;
 
 /// How much of a long line is shown, in characters.
@@ -42,7 +42,15 @@ impl Excerpt {
 
 /// Bytes as characters that stay where they are put.
 fn shown(bytes: &[u8]) -> String {
-    escape_harmful(&printable(bytes).replace('\t', " "))
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(&escape_harmful(&chunk.valid().replace('\t', " ")));
+        for byte in chunk.invalid() {
+            // Writing to a `String` cannot fail.
+            let _ = write!(text, "\\x{byte:02X}");
+        }
+    }
+    text
 }
 
 /// The end of `text`, with a sign where something was left out.

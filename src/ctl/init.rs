@@ -189,27 +189,31 @@ fn missing_siblings(hosts: &[HostPattern]) -> Vec<(String, String)> {
 /// The robots.txt that the origin has, or that the site publishes under its own name; or why none is taken.
 fn fetch_published(origin: Option<&OriginUrl>, hosts: &[HostPattern]) -> Result<Option<Vec<u8>>, String> {
     let host = hosts.iter().find_map(HostPattern::exact);
-    let fetched = |server: &str| {
-        let silent = |error| {
-            format!("{server} did not give the site's robots.txt: {error}; give the file with --robots FILE")
-        };
-        let unfit = |unfit| format!("what {server} serves as robots.txt is not taken: {unfit}");
-        let copy = origin_copy::fetch(server, origin.and(host), origin.is_none() || host.is_none());
-        let copy = copy.map_err(silent)?;
-        copy.as_deref().map_or(Ok(()), fitness).map_err(unfit)?;
-        Ok(copy)
+    let fetched = |server: String| match origin_copy::fetch(
+        &server,
+        origin.and(host),
+        origin.is_none() || host.is_none(),
+    ) {
+        Ok(copy) => Ok((copy, server)),
+        Err(error) => Err(format!(
+            "{server} did not give the site's robots.txt: {error}; give the file with --robots FILE"
+        )),
     };
-    match (origin, host) {
-        (Some(OriginUrl::Socket(_)), _) => Ok(None),
-        (Some(origin), _) => fetched(&origin.to_string()),
+    let (copy, server) = match (origin, host) {
+        (Some(OriginUrl::Socket(_)), _) => return Ok(None),
+        (Some(origin), _) => fetched(origin.to_string())?,
+        // Only where nothing answers under https.
         (None, Some(host)) => {
-            fetched(&format!("https://{host}")).or_else(|_| fetched(&format!("http://{host}")))
+            fetched(format!("https://{host}")).or_else(|_| fetched(format!("http://{host}")))?
         }
         (None, None) => {
             let text = "the site's own robots.txt was not looked for: --host HOST names the site, --robots FILE its file";
-            Err(text.to_owned())
+            return Err(text.to_owned());
         }
-    }
+    };
+    let unfit = |unfit| format!("what {server} serves as robots.txt is not taken: {unfit}");
+    copy.as_deref().map_or(Ok(()), fitness).map_err(unfit)?;
+    Ok(copy)
 }
 
 /// What `gateway.toml` says.

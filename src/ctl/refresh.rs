@@ -36,15 +36,20 @@ pub(super) fn run(cli: &Cli, from: Option<&str>, output: &mut Output<'_>) -> Ver
         mirror.map_err(|error| VerbFailure::with_hint(error, "write https://mirror.example/ranges/"))?;
     let publisher = PublicationClient::new(&config, mirror).map_err(VerbFailure)?;
     let mut report = BTreeMap::from(["lists", "directories", "cards"].map(|kind| (kind, Vec::new())));
-    // What is fetched first may name what is fetched later.
+    // A catalogue may name cards, and both may name lists and keys.
+    let step = |publication: &PublishedFile| match publication.kind {
+        PublishedKind::Catalogue(_) => 0,
+        PublishedKind::Card => 1,
+        PublishedKind::Ranges | PublishedKind::Keys => 2,
+    };
     let (mut has_failed, mut asked) = (false, HashSet::new());
     loop {
         let mut next = PublishedFile::all(&config, policy::recogniser(&config)?.catalogue());
-        next.retain(|publication| asked.insert(publication.path.clone()));
-        if next.is_empty() {
-            break;
-        }
+        next.retain(|publication| !asked.contains(&publication.path));
+        let Some(first) = next.iter().map(step).min() else { break };
+        next.retain(|publication| step(publication) == first);
         for publication in next {
+            asked.insert(publication.path.clone());
             let result = publisher.refresh(&publication, SystemTime::now());
             let (kind, list) = fetched(&publication, &result);
             // Together they may take a while.

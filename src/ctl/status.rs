@@ -80,11 +80,15 @@ fn met<'w>(counts: impl IntoIterator<Item = (u64, &'w str)>) -> Vec<String> {
 
 /// What keeps sites from following their files; what keeps several is told once.
 fn site_troubles(sites: &[SiteStatus]) -> Vec<String> {
-    let mut found: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for (site, error) in sites.iter().filter_map(|site| Some((site, site.error.as_ref()?))) {
         let is_origins = site.source == "origin";
         let what = if is_origins { "the origin's robots.txt" } else { "the file on disk is not in force" };
-        found.entry(format!("{what}: {error}")).or_default().push(&site.site);
+        let error = format!("{what}: {error}");
+        match found.iter_mut().find(|(known, _)| *known == error) {
+            Some((_, names)) => names.push(&site.site),
+            None => found.push((error, vec![&site.site])),
+        }
     }
     found.into_iter().map(|(error, names)| format!("{}: {error}", names.join(", "))).collect()
 }

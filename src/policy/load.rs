@@ -1,15 +1,10 @@
 //! Configuration → [`Policy`], or every fault found. Daemon, reload and `gatewayctl check` load alike.
 
-use super::certificates::Certificates;
-use super::hosts::Hosts;
-use super::modes::{Modes, Overrides};
-use super::proof::Evidence;
 use super::publications::published_catalogue;
-use super::published::FleetGeneration;
-use super::replies::Replies;
-use super::robots_file::{RobotsFile, Unfit};
-use super::secrets::{Secret, Webhook};
-use super::{Exceptions, OriginFiles, Policy, SetAction, Site, Upstreams};
+use super::{
+    Certificates, Evidence, Exceptions, FleetGeneration, Hosts, Modes, OriginFiles, Overrides, Policy,
+    Replies, RobotsFile, Secret, SetAction, Site, Unfit, Upstreams, Webhook,
+};
 use crate::config::{Config, ConfigError, ConfigErrors, MOST_BYTES, SiteConfig, catalogue, reading};
 use crate::decide::{RobotsVersion, SiteRules};
 use crate::identify::Identifier;
@@ -68,7 +63,12 @@ pub(super) fn load(
     let secret = config.authorize.as_ref().and_then(|doors| doors.secret_file.as_deref());
     let webhook = config.alerts.as_ref().map(|alerts| &*alerts.webhook_file);
     let action = |set| SetAction::load(set, &config.timeouts, previous).map(Arc::new);
-    let published = config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir));
+    let mut published =
+        config.fleet.as_ref().map(|_| FleetGeneration::load(&config.state_dir)).unwrap_or_default();
+    if !options.is_to_serve {
+        // Tools ask "what if" with the modes of the configuration.
+        published.modes = Overrides::default();
+    }
     let mut policy = Policy {
         generation: 1,
         since: now,
@@ -85,7 +85,7 @@ pub(super) fn load(
         hosts: Hosts::default(),
         clock: NoticeClock::default(),
         known_until: Arc::new(u64::MAX.into()),
-        published: Arc::new(published.unwrap_or_default()),
+        published: Arc::new(published),
         overrides: Overrides::default(),
         in_force: OnceLock::new(),
         sites: Vec::new(),
@@ -108,7 +108,11 @@ pub(super) fn load(
     (policy.hosts, policy.sites) = (Hosts::plain(&sites), sites);
     if options.is_to_serve {
         for (site, origin) in policy.origins() {
-            origin.look_up(site.map_or("action", |site| &site.config.name));
+            // One without an address is no fault: a site whose origin has none yet is served, its robots.txt above all, and
+            // the address is looked for again.
+            for error in origin.unresolved().filter_map(|server| server.resolve_soon().err()) {
+                tracing::warn!(site = site.map_or("action", |site| &site.config.name), "{error}");
+            }
         }
     }
     Ok((policy.with_modes(Overrides::default()), unfit))
@@ -211,7 +215,9 @@ impl LoadingSite<'_> {
             let own = LoadingSite { published: None, ..*self };
             return Ok(Site { error: Some(why), ..own.site(&mut Vec::new())? });
         };
-        let hint = unfit.hint_while_running();
+        // A gateway that runs can be told that an empty file is meant.
+        let more = if unfit.can_be_meant { ", or run `gatewayctl reload --accept-empty`" } else { "" };
+        let hint = format!("{}{more}", unfit.hint);
         let why = format!("{}: {unfit}; {hint}", path.display());
         unfit_files.push(error.with_hint(hint));
         Ok(Site { error: Some(why), ..site.serving(former.robots.clone(), self.policy) })

@@ -11,8 +11,6 @@ mod certificates;
 mod changes;
 mod composition;
 mod copies;
-mod exceptions;
-mod expiry;
 mod fetched;
 mod fleet;
 mod history;
@@ -23,9 +21,7 @@ mod modes;
 mod origin_file;
 mod proof;
 mod publications;
-mod published;
 mod reload;
-mod replies;
 mod robots_file;
 mod secrets;
 mod site;
@@ -33,34 +29,25 @@ mod standing;
 mod upstream;
 mod watch;
 
-pub use actions::SetAction;
-pub use certificates::{Certificates, ShownCertificate};
+pub use actions::{Exceptions, SetAction};
+pub use certificates::{Certificates, ShownCertificate, Validity};
 pub use changes::{ReloadReport, ReloadResult, SiteChange};
 pub use composition::{NoSite, ServedLine, ServedRobots};
 pub use copies::COPIES;
-pub use exceptions::Exceptions;
-pub use expiry::Validity;
 pub use fetched::{FetchAnswer, KeptFile, Validators, retry_after};
-pub use fleet::offer_first;
+pub use fleet::{FleetGeneration, offer_first};
 pub use history::{NoticeHistory, SiteNotice, UnknownSpan};
 pub use hosts::{HostSlot, Hosts};
 pub use judge::{JudgedClient, JudgedRequest, pace_of};
 pub use load::{check, recogniser, trial};
 pub use modes::{ModeInForce, ModeScope, ModeSource, Modes, Override, Overrides, Scope, SiteModes};
 pub use origin_file::{FETCH_MARKER, FetchReport, OWN_FETCH, OriginFiles, OriginState};
-pub use proof::{
-    Claim, Evidence, KeyDirectory, OwnAddresses, Prover, QuestionCounts, RangeList, explain_proof,
-    name_server_doubt,
-};
-pub use publications::{
-    PublicationClient, PublishedFile, PublishedKind, Refreshed, refresh_regularly, root_certs,
-};
-pub use published::FleetGeneration;
+pub use proof::*;
+pub use publications::*;
 pub use reload::{LastReload, ReloadError, Reloader, Trigger};
-pub use replies::{Replies, ReplyKey};
 pub use robots_file::{RobotsFile, Unfit, fitness};
 pub use secrets::{Secret, Webhook};
-pub use site::Site;
+pub use site::{Replies, ReplyKey, Site};
 pub use standing::{FleetDoubt, FleetNews, FleetStanding, OwnWord};
 pub use upstream::{OriginFailures, Upstream, Upstreams};
 pub use watch::watch;
@@ -216,7 +203,8 @@ impl Policy {
 #[derive(Debug)]
 pub struct CurrentPolicy {
     policy: ArcSwap<Policy>,
-    /// Whose turn it is to replace it. Nobody who has it waits for a file, nor for a name.
+    /// Whose turn it is to replace it. Nobody who has it reads a file or asks for a name; who applies the past of hosts may
+    /// wait for a row that is being written.
     turn: Mutex<()>,
 }
 

@@ -131,7 +131,6 @@ impl OriginFiles {
     /// The sites of a configuration whose origins are to be asked now, with what to ask with. They are taken to be asked from
     /// now on: at `most` so many at once. What is known of other sites is forgotten.
     pub fn take_due(&self, config: &Config, most: usize) -> Vec<(String, Option<Validators>)> {
-        let now = Instant::now();
         let mut states = self.state.lock();
         let sites = config.sites.iter().filter(|site| site.robots.origin().is_some());
         let sites: HashMap<&str, &SiteConfig> = sites.map(|site| (&*site.name, site)).collect();
@@ -139,6 +138,8 @@ impl OriginFiles {
         for site in sites.values() {
             self.state_in(&mut states, site);
         }
+        // Behind what is due at once, of which some has just come to be known.
+        let now = Instant::now();
         let room = most.saturating_sub(states.values().filter(|asked| asked.is_under_way).count());
         let is_due = |asked: &FetchState| !asked.is_under_way && asked.due.is_none_or(|due| due <= now);
         let mut due: Vec<(&String, &mut FetchState)> =
@@ -175,8 +176,9 @@ impl OriginFiles {
             // Somebody may want a younger answer by now.
             asked.due = asked.due.and_then(|_| Instant::now().checked_add(wait));
             (asked.copy, asked.is_under_way) = (copy, false);
+            // Under the lock: whoever sees no question under way sees the news.
+            self.has_news.fetch_or(is_new, Ordering::Relaxed);
         }
-        self.has_news.fetch_or(is_new, Ordering::Relaxed);
         self.heard.notify_all();
     }
 

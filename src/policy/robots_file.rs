@@ -52,11 +52,6 @@ impl Unfit {
         Self { path: PathBuf::new(), message: message.into(), hint, can_be_meant: false }
     }
 
-    fn too_large() -> Self {
-        let message = format!("the robots.txt is larger than {} MiB", MOST_BYTES >> 20);
-        Self::new(message, "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file")
-    }
-
     /// The same of the file at `path`.
     pub(super) fn at(self, path: &Path) -> Self {
         Self { path: path.to_owned(), ..self }
@@ -67,12 +62,6 @@ impl Unfit {
         let own = "write the lines that are to follow the site's own there, or remove `additions`";
         let hint = if self.hint.ends_with(ALLOWING) { own } else { self.hint };
         Self::new(format!("the file that `additions` names: {}", self.message), hint).at(&self.path)
-    }
-
-    /// The same while a gateway runs that can be told that an empty file is meant.
-    pub fn hint_while_running(&self) -> String {
-        let more = if self.can_be_meant { ", or run `gatewayctl reload --accept-empty`" } else { "" };
-        format!("{}{more}", self.hint)
     }
 }
 
@@ -85,7 +74,10 @@ impl From<io::Error> for Unfit {
                     "give the path of a file; to allow everything, write `User-agent: *` and `Allow: /`";
                 Self { can_be_meant: true, ..Self::new("there is no such robots.txt", hint) }
             }
-            io::ErrorKind::FileTooLarge => Self::too_large(),
+            io::ErrorKind::FileTooLarge => {
+                let message = format!("the robots.txt is larger than {} MiB", MOST_BYTES >> 20);
+                Self::new(message, "crawlers read 500 KiB (RFC 9309 §2.5); shorten the file")
+            }
             io::ErrorKind::InvalidInput => unreadable("put a regular file there, or give the path of one"),
             io::ErrorKind::TimedOut => {
                 unreadable("it is read again when it does, or give the path of a file elsewhere")
@@ -122,7 +114,7 @@ impl RobotsFile {
         let mut bytes = Vec::new();
         source.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > MOST_BYTES {
-            return Err(Unfit::too_large());
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge).into());
         }
         Ok(Self::of(name, bytes))
     }

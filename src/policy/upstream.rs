@@ -106,7 +106,7 @@ impl Upstream {
     ///
     /// # Errors
     /// What the system's resolver says, or that it says nothing.
-    fn resolve_soon(self: &Arc<Self>) -> Result<(), String> {
+    pub(super) fn resolve_soon(self: &Arc<Self>) -> Result<(), String> {
         let (server, url) = (Arc::clone(self), &self.server.url);
         let silent = || Err(io::Error::new(io::ErrorKind::TimedOut, "no name server answers"));
         let resolved = NAMES.run(&url.authority(), move || server.resolve()).unwrap_or_else(silent);
@@ -194,14 +194,6 @@ impl Upstreams {
     /// Those whose addresses are not known yet.
     pub(super) fn unresolved(&self) -> impl Iterator<Item = &Arc<Upstream>> {
         self.servers.iter().filter(|server| server.is_unresolved())
-    }
-
-    /// Looks up the names of those whose addresses are not known yet. One without an address is no fault: a site whose origin
-    /// has none yet is served, its robots.txt above all, and the address is looked for again.
-    pub(super) fn look_up(&self, site: &str) {
-        for error in self.unresolved().filter_map(|server| server.resolve_soon().err()) {
-            tracing::warn!(site, "{error}");
-        }
     }
 
     /// The server whose turn it is, by weight, among those that are well and not `tried`; where none is well

@@ -1,10 +1,14 @@
-//! What ends the process or makes it reload: signals, and a successor that serves.
+//! What ends the process or makes it reload: signals, and a successor that serves. And what the service manager is told
+//! (`sd_notify(3)`): ready, reloading, stopping, and that we still live.
+//!
+//! Without `NOTIFY_SOCKET` nobody wants to be told, and nothing is sent.
 
-use super::manager::{tell_ready, tell_reloading};
 use crate::policy::{Reloader, Trigger};
-use std::future::Future;
+use sd_notify::NotifyState;
 use std::io;
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -18,12 +22,9 @@ pub(crate) enum Stop {
     /// From a terminal: nobody waits for requests in flight.
     #[strum(serialize = "SIGINT")]
     Interrupt,
-    /// Another gateway has taken over the sockets.
+    /// Another gateway has taken over the sockets; which process that is, where it is known.
     #[strum(serialize = "the new process serves")]
-    Successor {
-        /// Which process that is, where it is known.
-        process: Option<u32>,
-    },
+    Successor(Option<u32>),
 }
 
 impl Stop {
@@ -34,7 +35,7 @@ impl Stop {
         match self {
             Self::Terminate => Duration::from_millis(250),
             Self::Interrupt => Duration::ZERO,
-            Self::Successor { .. } => Duration::from_secs(5),
+            Self::Successor(_) => Duration::from_secs(5),
         }
     }
 }
@@ -84,12 +85,14 @@ impl Signals {
             tokio::select! {
                 _ = self.terminate.recv() => break Stop::Terminate,
                 _ = self.interrupt.recv() => break Stop::Interrupt,
-                process = &mut succeeded => break Stop::Successor { process },
+                process = &mut succeeded => break Stop::Successor(process),
                 _ = self.hangup.recv() => {}
             }
             let reloader = Arc::clone(reloader);
             tokio::task::spawn_blocking(move || {
-                tell_reloading();
+                // A reload begins; `tell_ready` says that it is over.
+                let now = NotifyState::monotonic_usec_now();
+                told(now.and_then(|now| sd_notify::notify(&[NotifyState::Reloading, now])));
                 if let Err(busy) = reloader.reload(Trigger::Signal, false) {
                     tracing::error!("SIGHUP: {busy}");
                 }
@@ -98,5 +101,58 @@ impl Signals {
         };
         tracing::info!("stopping: {stop}");
         stop
+    }
+}
+
+/// Everything listens, and requests are answered.
+pub(crate) fn tell_ready() {
+    told(sd_notify::notify(&[NotifyState::Ready, NotifyState::Status("serving")]));
+}
+
+/// The process is about to end. Where another one goes on as this service it is named instead: the
+/// service is not stopping, and the manager follows that one from now on. It only listens to the process
+/// that it follows, so nobody but the former one can say so.
+pub(crate) fn tell_leaving(stop: Stop) {
+    told(match stop {
+        Stop::Successor(Some(process)) => sd_notify::notify(&[NotifyState::MainPid(process)]),
+        _ => sd_notify::notify(&[NotifyState::Stopping, NotifyState::Status("finishing requests")]),
+    });
+}
+
+/// Says for ever that we live, twice as often as is asked for. First it waits for `answer`, which comes from where
+/// requests run: where they do not get their turn, nothing is said, and the service manager starts the gateway
+/// anew. Whom `WATCHDOG_PID` means does not matter: it may be a predecessor, for whom this process speaks now.
+pub(crate) async fn stay_alive<F: Future<Output = ()>>(answer: impl Fn() -> F) {
+    let micros = std::env::var("WATCHDOG_USEC").ok().and_then(|micros| micros.parse().ok());
+    let Some(period) = micros.filter(|micros| *micros > 0).map(Duration::from_micros) else { return };
+    loop {
+        answer().await;
+        told(sd_notify::notify(&[NotifyState::Watchdog]));
+        tokio::time::sleep(period / 2).await;
+    }
+}
+
+/// Has a copy of a listening socket kept for the process that follows, should we be started anew: until it
+/// listens, clients wait in the queue (`sd_pid_notify_with_fds(3)`). It is given up when the service stops.
+pub(crate) fn keep(address: SocketAddr, socket: impl AsFd) {
+    let state = [NotifyState::FdStore, NotifyState::FdName(&kept_name(address))];
+    told(sd_notify::notify_with_fds(&state, &[socket.as_fd()]));
+}
+
+/// Has the manager close what it keeps and nobody listens to any more.
+pub(super) fn forget(address: SocketAddr) {
+    told(sd_notify::notify(&[NotifyState::FdStoreRemove, NotifyState::FdName(&kept_name(address))]));
+}
+
+/// What the socket of an address is called while it is kept. A colon would end the name.
+pub(super) fn kept_name(address: SocketAddr) -> String {
+    format!("kept_{}", address.to_string().replace(':', "_"))
+}
+
+/// Tells once that nobody can be told: the watchdog's word is sent all the time.
+fn told(sent: io::Result<()>) {
+    static WARNED: Once = Once::new();
+    if let Err(error) = sent {
+        WARNED.call_once(|| tracing::warn!("cannot notify the service manager: {error}"));
     }
 }

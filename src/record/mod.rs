@@ -23,7 +23,7 @@
 //! | `store.sqlite.writer-*`: which processes write it | `record::store::processes` | `store` |
 //! | `rows/` | `record::rows`, through `policy::history` | reload, `history`, `fleet` |
 //! | `modes.json` | `policy::modes` | `bounded`, for the one that answers the control socket |
-//! | `generation.json` | `policy::published` | `fleet-reload` |
+//! | `generation.json` | `policy::fleet` | `fleet-reload` |
 //! | `origin-robots/` | `policy::origin_file` | a task of `proxy::origin::fetch` |
 //! | `ranges/`, `keys/` | `policy::publications` | `ranges`; `gatewayctl crawlers refresh` |
 //! | `alerts.json` | `alerts` | `alerts` |

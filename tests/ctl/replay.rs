@@ -12,10 +12,11 @@ use crate::support::command::program;
 use crate::support::log::Log;
 use crate::support::{Ended, Folder, until};
 use flate2::Compression;
+use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 
 const ROBOTS: &str = "User-agent: GPTBot\nDisallow: /private\n\nUser-agent: *\nDisallow: /cgi-bin/\n";

@@ -122,6 +122,10 @@ fn read_log(
     let (mut reader, mut text) = (LogReader::of(name, pattern), Vec::new());
     while reader.end.broken.is_none() {
         let filled = fill(source, &mut text);
+        if filled.is_err() {
+            // Half a line says nothing that can be relied on.
+            text.truncate(memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1));
+        }
         if filled.is_ok() && text.is_empty() || !take(reader.batch(&text)) {
             break;
         }

@@ -1,6 +1,6 @@
 //! What name servers said, remembered for a while, and how many questions are open: bounded, without clock.
 
-use super::answer::KnownNames;
+use super::answer::{KnownNames, ProofAnswer::Unknown};
 use crate::request::address::Network;
 use quick_cache::unsync::Cache;
 use smart_default::SmartDefault;
@@ -19,7 +19,8 @@ const OPEN: usize = 1_024;
 /// How many of one network, so that it cannot starve the others.
 const OPEN_OF_NETWORK: usize = 32;
 
-/// How long after a question the next one about the same address waits, unless an answer came.
+/// How long after a question the next one about the same address waits, unless an answer came; and how long names are
+/// remembered of which nobody could tell whether they lead back.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// No answer is remembered for longer, whatever the operator wrote.
@@ -52,8 +53,8 @@ pub struct QuestionCounts {
 pub(super) struct ProofMemory {
     #[default(Cache::new(MOST))]
     entries: Cache<NameQuestion, RememberedAnswer>,
-    /// Owned once here, and once by each open question about the network.
-    open: HashMap<Network, Arc<()>>,
+    /// Owned once here, and once by the open question about the address.
+    open: HashMap<IpAddr, Arc<()>>,
     /// Why denials mean nothing, where that is so.
     pub(super) doubt: Option<String>,
     pub(super) counts: QuestionCounts,
@@ -73,29 +74,36 @@ impl ProofMemory {
         (known, place)
     }
 
-    /// A place for a question, where there is one. The addresses that one host may have at will share theirs: a /64, or
-    /// where IPv4 is scarce a /24.
+    /// A place for a question, where there is one and none is open about the address. The addresses that one host may have
+    /// at will share theirs: a /64, or where IPv4 is scarce a /24.
     fn place(&mut self, address: IpAddr) -> Option<Arc<()>> {
-        self.open.retain(|_, places| Arc::strong_count(places) > 1);
-        if self.open.values().map(|places| Arc::strong_count(places) - 1).sum::<usize>() >= OPEN {
+        self.open.retain(|_, place| Arc::strong_count(place) > 1);
+        let is_open = self.open.contains_key(&address);
+        if !is_open && self.open.len() >= OPEN {
             self.counts.left += 1;
             return None;
         }
-        let places = self.open.entry(Network::around(address, 24, 64)).or_default();
-        (Arc::strong_count(places) <= OPEN_OF_NETWORK).then(|| Arc::clone(places))
+        let network = Network::around(address, 24, 64);
+        let others = self.open.keys().filter(|other| Network::around(**other, 24, 64) == network).count();
+        (!is_open && others < OPEN_OF_NETWORK).then(|| Arc::clone(self.open.entry(address).or_default()))
     }
 
-    /// Remembers an answer.
+    /// Remembers an answer. One of which nobody could tell whether it proves anything displaces none that still counts.
     pub(super) fn store(&mut self, of: NameQuestion, names: KnownNames, lifetime: Duration, now: Instant) {
-        let lifetime = lifetime.min(LONGEST);
+        let is_sure = |names: &KnownNames| names.iter().map(|name| name.leads_back).max() != Some(Unknown);
+        let lifetime = lifetime.min(if is_sure(&names) { LONGEST } else { RETRY });
         // A fifth before its end it is renewed, so that an address in use is never without an answer.
         let (renew, end) = (now + lifetime / 5 * 4, now + lifetime);
-        self.entries.insert(of, RememberedAnswer { names, renew, end });
+        let counts = |known: &RememberedAnswer| now < known.end && is_sure(&known.names);
+        if is_sure(&names) || !self.entries.get(&of).is_some_and(counts) {
+            self.entries.insert(of, RememberedAnswer { names, renew, end });
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::answer::{ProofAnswer, ReverseName};
     use super::*;
     use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -124,6 +132,44 @@ mod tests {
         assert_eq!(memory.known(&about(1), now), (None, false));
         assert_eq!(memory.known(&about(2), now), (None, true));
         assert_eq!(memory.known(&about(1), now + RETRY), (None, true));
+    }
+
+    #[test]
+    fn a_question_that_waits_for_long_is_not_asked_a_second_time() {
+        let (mut memory, now) = (ProofMemory::default(), Instant::now());
+        let place = memory.find(&about(1), now).1;
+        assert!(place.is_some());
+        for waited in 1..=2_000 {
+            assert_eq!(memory.known(&about(1), now + RETRY * waited), (None, false));
+        }
+        assert_eq!((memory.open.len(), memory.counts.left), (1, 0));
+        drop(place);
+        assert_eq!(memory.known(&about(1), now + RETRY), (None, true));
+    }
+
+    #[test]
+    fn names_of_which_nobody_could_tell_more_count_for_a_while_and_displace_no_answer() {
+        let names = |leads_back: &[ProofAnswer]| -> KnownNames {
+            let name = |leads_back| ReverseName { host: "crawl-1.baidu.com".into(), leads_back };
+            Arc::new(leads_back.iter().copied().map(name).collect())
+        };
+        let (mut memory, start) = (ProofMemory::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let unsure = || names(&[ProofAnswer::No, Unknown]);
+        memory.store(about(1), unsure(), LIFETIME, start);
+        assert_eq!(memory.known(&about(1), at(47)), (Some(unsure()), false));
+        assert_eq!(memory.known(&about(1), at(48)), (Some(unsure()), true));
+        memory.store(about(1), unsure(), LIFETIME, at(49));
+        assert_eq!(memory.known(&about(1), at(96)), (Some(unsure()), false));
+        assert_eq!(memory.known(&about(1), at(109)), (None, true));
+        for sure in [names(&[]), names(&[ProofAnswer::No]), names(&[Unknown, ProofAnswer::Yes])] {
+            memory.store(about(1), unsure(), LIFETIME, at(49));
+            memory.store(about(1), sure.clone(), LIFETIME, at(50));
+            memory.store(about(1), unsure(), LIFETIME, at(1_049));
+            assert_eq!(memory.known(&about(1), at(1_049)).0, Some(sure));
+            memory.store(about(1), unsure(), LIFETIME, at(1_050));
+            assert_eq!(memory.known(&about(1), at(1_050)).0, Some(unsure()));
+        }
     }
 
     #[test]

@@ -3,11 +3,10 @@
 //! No request waits. What has to be asked is asked on a thread of its own, and remembered for the requests that follow. Where
 //! too many questions are open it is left for a later request. One address is asked about once at a time.
 
-use super::answer::{KnownNames, ProofAnswer, answer, combine};
+use super::answer::{KnownNames, ProofAnswer, ReverseName, answer, combine, is_below};
 use super::dns::{DnsClient, WELL_KNOWN};
-use super::explain::{name_steps, range_steps};
+use super::evidence::Methods;
 use super::memory::{ProofMemory, QuestionCounts};
-use super::public::is_public;
 use super::signatures::SignatureMemory;
 use crate::config::{Config, NameServers, VerifyOptions};
 use crate::identify::signature::{
@@ -15,11 +14,12 @@ use crate::identify::signature::{
 };
 use crate::identify::{Identity, KnownProof, NoTrace, Proof, Trace};
 use crate::policy::Policy;
+use crate::request::prefixes::Prefixes;
 use parking_lot::Mutex;
 use smart_default::SmartDefault;
 use std::io;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore, oneshot};
@@ -27,9 +27,12 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, oneshot};
 /// How many are asked about at once.
 const AT_ONCE: usize = 16;
 
-/// How long to believe or to doubt name servers before they are asked again for what all others know: that they do not know
-/// it may be the trouble of somebody's own name server, or an outage.
-const BELIEVED: Duration = Duration::from_secs(5);
+/// How long to believe name servers that know what all others know, before they are asked for it again.
+const BELIEVED: Duration = Duration::from_secs(60);
+
+/// The same of those that do not know it, or did not answer a question: it may be the trouble of somebody's own name server,
+/// or an outage.
+const DOUBTED: Duration = Duration::from_secs(5);
 
 /// Who a request says it is from, and where it came from.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +68,7 @@ impl Prover {
         let (handle, first) = (runtime.handle().clone(), Arc::clone(&asker));
         let run = async move {
             if let Some(servers) = servers {
-                first.is_doubted(&servers).await;
+                first.is_doubted(&servers, true).await;
             }
             // Nothing is ever sent.
             let _ = ended.await;
@@ -134,7 +137,7 @@ impl Prover {
 
 /// What an address proves of a claim. `names` is asked for the names of an address, or why they are not known, and
 /// only where ranges have not settled it.
-pub(super) fn prove(
+fn prove(
     policy: &Policy,
     claim: &Claim<'_>,
     now: SystemTime,
@@ -155,7 +158,7 @@ pub(super) fn prove(
         return Proof::Unchecked.into();
     }
     let by_ranges = methods.by_ranges(address, now);
-    trace.notes(|| range_steps(methods, address, now));
+    trace.notes(|| methods.range_steps(address, now));
     let has_names = !methods.suffixes.is_empty();
     if has_names && !policy.config.verify.dns {
         trace.note(|| "its names are not asked for: `dns = false`".to_owned());
@@ -198,9 +201,8 @@ impl NameAsker {
             (None, counts) => counts.failed += 1,
             (Some(_), counts) => counts.answered += 1,
         }
-        let certainty = names.as_ref().map(|names| answer(names, suffixes, true));
-        let is_proof = certainty == Some(ProofAnswer::Yes);
-        if !is_proof && (self.is_doubted(&servers).await || certainty != Some(ProofAnswer::No)) {
+        let is_proof = names.as_ref().is_some_and(|names| answer(names, suffixes, true) == ProofAnswer::Yes);
+        if !is_proof && (self.is_doubted(&servers, names.is_none()).await || names.is_none()) {
             return;
         }
         let lifetime = if is_proof { options.cache } else { options.cache_negative };
@@ -209,10 +211,11 @@ impl NameAsker {
     }
 
     /// Whether denials of these name servers mean nothing: then that is told once, and once that they do again.
-    async fn is_doubted(&self, servers: &NameServers) -> bool {
+    async fn is_doubted(&self, servers: &NameServers, are_silent: bool) -> bool {
         let mut tried = self.tried.lock().await;
         let before = self.memory.lock().doubt.clone();
-        if tried.as_ref().is_some_and(|(whom, at)| whom == servers && at.elapsed() < BELIEVED) {
+        let lasts = if are_silent || before.is_some() { DOUBTED } else { BELIEVED };
+        if tried.as_ref().is_some_and(|(whom, at)| whom == servers && at.elapsed() < lasts) {
             return before.is_some();
         }
         let doubt = match DnsClient::new(servers) {
@@ -230,8 +233,45 @@ impl NameAsker {
     }
 }
 
+/// Examines a claim for `gatewayctl explain --address`, by the same function as for a request: what supports the name, and one
+/// sentence for each step, lower case and without a full stop. The one difference is that this waits for an answer of
+/// name servers, where the configuration says so.
+pub fn explain_proof(policy: &Policy, identity: &Identity, address: IpAddr) -> (Proof, Vec<String>) {
+    // As for a request: a mapped address is the IPv4 address in it.
+    let claim = Claim { identity, address: Some(address.to_canonical()), is_relayed: false };
+    let ask = |address| {
+        let servers = policy.config.verify.name_servers().ok_or("no name server is configured")?;
+        let names = ask_now(&servers, address, &policy.evidence.suffixes)?;
+        names.ok_or_else(|| format!("no name server answered for {address}"))
+    };
+    let mut steps = Vec::new();
+    let proof = prove(policy, &claim, SystemTime::now(), ask, &mut steps).proof;
+    steps.push(format!("proof: {proof}"));
+    (proof, steps)
+}
+
+/// What its names say.
+fn name_steps(methods: &Methods, address: IpAddr, names: &[ReverseName]) -> Vec<String> {
+    if names.is_empty() {
+        return vec![format!("{address} has no name")];
+    }
+    let tell = |name: &ReverseName| {
+        let what = match name.leads_back {
+            _ if !is_below(&name.host, &methods.suffixes) => {
+                format!("which does not end in {}", methods.suffixes.join(" or "))
+            }
+            _ if !methods.forward => "and that name alone proves this crawler".to_owned(),
+            ProofAnswer::Yes => "which leads back to it".to_owned(),
+            ProofAnswer::No => "which does not lead back to it".to_owned(),
+            ProofAnswer::Unknown => "and no name server answered for that name".to_owned(),
+        };
+        format!("{address} is called {}, {what}", name.host)
+    };
+    names.iter().map(tell).collect()
+}
+
 /// Asks now and waits, for a tool that has one question.
-pub(super) fn ask_now(
+fn ask_now(
     servers: &NameServers,
     address: IpAddr,
     suffixes: &[Box<str>],
@@ -254,12 +294,30 @@ pub fn name_server_doubt(config: &Config) -> Option<String> {
     ask_now(&servers, WELL_KNOWN, &[]).err()
 }
 
+/// Networks whose addresses are no public hosts'. "This network" (RFC 791 §3.2), private ones (RFC 1918 §3), behind a
+/// carrier's translator (RFC 6598 §7), loopback, link-local, IETF protocol assignments (RFC 6890 §2.1), documentation (RFC
+/// 5737), relays to IPv6 (RFC 7526 §5), benchmarks (RFC 2544 §C.2.2), multicast, and what is reserved or broadcast (RFC 1112
+/// §4). Of IPv6 all but `2000::/3`, which alone is given out (RFC 4291 §2.4), and in there protocol assignments, Teredo among
+/// them (RFC 2928, RFC 4380 §2.6), documentation (RFC 3849, RFC 9637) and 6to4, the address of a relay (RFC 3056 §2).
+const SPECIAL: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 \
+     192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3 \
+     ::/3 2001::/23 2001:db8::/32 2002::/16 3fff::/20 4000::/2 8000::/1";
+
+static SPECIAL_NETWORKS: LazyLock<Prefixes> =
+    LazyLock::new(|| SPECIAL.split_whitespace().filter_map(|network| network.parse().ok()).collect());
+
+/// Whether it is the address of one host on the public internet, by the special-purpose registries of RFC 6890 and what has been
+/// added to them. One that is not says nothing about who sent a request: it is a proxy's, a neighbour's or nobody's.
+pub(in crate::policy) fn is_public(address: IpAddr) -> bool {
+    !SPECIAL_NETWORKS.contains(address)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::answer::ReverseName;
     use super::*;
     use crate::config::ranges::file_name;
     use crate::config::{Arguments, Config};
+    use std::net::{SocketAddr, UdpSocket};
     use std::path::Path;
 
     const LIST: &str = "https://developers.google.com/static/crawling/ipranges/common-crawlers.json";
@@ -296,6 +354,77 @@ mod tests {
         let identity = policy.identifier.by_token("Googlebot");
         let claim = Claim { identity: &identity, address: address.parse().ok(), is_relayed };
         prove(policy, &claim, SystemTime::now(), |_| names.ok_or_else(String::new), &mut NoTrace).proof
+    }
+
+    /// A name server that knows Googlebot, and of all others a name, but fails where that is to lead back.
+    fn half_a_name_server() -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 1_024];
+            while let Ok((_, client)) = socket.recv_from(&mut bytes) {
+                let mut end = 12;
+                while bytes[end] != 0 {
+                    end += 1 + usize::from(bytes[end]);
+                }
+                let (name, is_address) = (&bytes[12..end], bytes[end + 2] == 1);
+                let is_google = name == b"\x05crawl\x09googlebot\x03com";
+                let data: &[u8] = match (is_address, name.starts_with(b"\x011\x0264\x03249")) {
+                    (true, _) if is_google => &[66, 249, 64, 1],
+                    (true, _) => &[],
+                    (false, true) => b"\x05crawl\x09googlebot\x03com\0",
+                    (false, false) => b"\x05crawl\x05baidu\x03com\0",
+                };
+                let code = if data.is_empty() { 2 } else { 0 };
+                let count = u8::from(!data.is_empty());
+                let mut answer = [&bytes[..2], &[0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]].concat();
+                answer.extend_from_slice(&bytes[12..end + 5]);
+                if count > 0 {
+                    answer.extend_from_slice(&[0xc0, 12, 0, bytes[end + 2], 0, 1, 0, 0, 0, 60, 0]);
+                    answer.push(data.len().try_into().unwrap());
+                    answer.extend_from_slice(data);
+                }
+                socket.send_to(&answer, client).unwrap();
+            }
+        });
+        address
+    }
+
+    /// Its names alone prove Baiduspider.
+    #[test]
+    fn names_count_though_nobody_could_tell_whether_they_lead_back() {
+        let server = half_a_name_server();
+        let resolvers = vec![server.to_string().parse().unwrap()];
+        let options = VerifyOptions { resolvers, ..VerifyOptions::default() };
+        let (asker, suffixes) = (NameAsker::default(), [Box::from(".baidu.com")]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let known = |address: &str| {
+            let address = address.parse().unwrap();
+            runtime.block_on(asker.ask(address, &suffixes, &options));
+            asker.memory.lock().find(&(address, vec![server]), Instant::now()).0
+        };
+        let names = known("220.181.108.75").unwrap();
+        assert_eq!(answer(&names, &suffixes, false), ProofAnswer::Yes);
+        assert_eq!(answer(&names, &suffixes, true), ProofAnswer::Unknown);
+        asker.memory.lock().doubt = Some("they deny everything".to_owned());
+        assert_eq!(known("220.181.108.76"), None);
+    }
+
+    #[test]
+    fn name_servers_are_believed_for_a_minute_and_doubted_for_seconds() {
+        // Nobody listens there: whoever asks doubts it.
+        let addresses = vec!["127.0.0.1:9".parse().unwrap()];
+        let servers = NameServers { addresses, timeout: Duration::from_millis(100) };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for (seconds, are_silent, is_doubted) in
+            [(50, false, false), (70, false, true), (1, true, false), (10, true, true)]
+        {
+            let tried = Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+            let asker =
+                NameAsker { tried: AsyncMutex::new(Some((servers.clone(), tried))), ..NameAsker::default() };
+            let found = runtime.block_on(asker.is_doubted(&servers, are_silent));
+            assert_eq!(found, is_doubted, "after {seconds} s, {are_silent}");
+        }
     }
 
     #[test]
@@ -367,6 +496,66 @@ mod tests {
             let asked = |_| panic!("{header} was asked about");
             let proof = prove(&policy, &claim, SystemTime::now(), asked, &mut NoTrace);
             assert_eq!(proof.proof, Proof::Unchecked);
+        }
+    }
+
+    #[test]
+    fn addresses_of_hosts_are_public() {
+        for address in [
+            "66.249.66.1",
+            "8.8.8.8",
+            "1.0.0.1",
+            "100.63.255.255",
+            "100.128.0.0",
+            "172.15.0.1",
+            "172.32.0.1",
+            "192.0.1.1",
+            "198.20.0.1",
+            "223.255.255.1",
+            "2001:4860:4801:10::1",
+            "2001:200::1",
+            "2a00::1",
+            "3fff:1000::1",
+            "::ffff:66.249.66.1",
+        ] {
+            assert!(is_public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn special_addresses_are_not() {
+        for address in [
+            "0.0.0.0",
+            "10.0.0.1",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "169.254.1.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.9",
+            "192.0.2.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "64:ff9b::808:808",
+            "fe80::1",
+            "fc00::1",
+            "fd12::1",
+            "ff02::1",
+            "2001:db8::1",
+            "2001::1",
+            "2002:808:808::1",
+            "3fff::1",
+            "::ffff:10.0.0.1",
+        ] {
+            assert!(!is_public(address.parse().unwrap()), "{address}");
         }
     }
 }

@@ -7,7 +7,7 @@
 //! A set is believed by its certificate. A signature of the answer would add nothing: whoever could alter the answer could
 //! leave it out.
 
-use super::kind::{HOUR, KEYS_TYPE, PublishedFile, PublishedKind};
+use super::{HOUR, KEYS_TYPE, PublishedFile, PublishedKind};
 use crate::config::Config;
 use crate::config::ranges::file_name;
 use crate::policy::certificates::read_certificates;

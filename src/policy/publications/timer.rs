@@ -2,7 +2,7 @@
 //! fetched, of what grows old, and of certificates that run out.
 
 use super::client::PublicationClient;
-use super::kind::{DAY, HOUR, PublishedFile};
+use super::{DAY, HOUR, PublishedFile};
 use crate::policy::fetched::{FetchHead, Teller};
 use crate::policy::{Policy, Reloader};
 use std::io;
@@ -77,7 +77,7 @@ impl Timer {
         let (mut fetched, mut failed) = (0_usize, 0_usize);
         for publication in due {
             let result = client.refresh(publication, now);
-            if is_due(&publication) {
+            if result.is_err() && is_due(&publication) {
                 self.rests_until = now.checked_add(HOUR);
             }
             *(if result.is_ok() { &mut fetched } else { &mut failed }) += 1;
@@ -101,8 +101,10 @@ impl Timer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PublishedKind;
     use super::*;
     use crate::config::{Arguments, Config};
+    use crate::policy::fetched::{FetchAnswer, FetchedFrom, Validators};
     use clap::Parser as _;
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::net::{TcpListener, TcpStream};
@@ -197,6 +199,38 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&list).unwrap(), "192.0.2.0/24\n");
         assert_eq!(FetchHead::read(&list).failures, 0);
         assert!(folder.path().join("state/keys").read_dir().unwrap().count() > 0);
+    }
+
+    #[test]
+    fn nobody_is_asked_for_an_hour_where_nothing_can_be_written_and_only_there() {
+        let (mirror, url) = Mirror::start();
+        let (folder, policy) = policy_with(&url);
+        let (mut timer, start) = (Timer::default(), SystemTime::now());
+        let state = folder.path().join("state");
+        let _ = std::fs::remove_dir_all(&state);
+        std::fs::write(&state, "no folder").unwrap();
+        let minutes = |minutes: u32| start + Duration::from_secs(60) * minutes;
+        timer.check(&policy, start);
+        let asked = mirror.lists.load(Ordering::SeqCst);
+        timer.check(&policy, minutes(59));
+        assert_eq!((asked > 0, mirror.lists.load(Ordering::SeqCst)), (true, asked));
+        timer.check(&policy, minutes(60));
+        assert_eq!(mirror.lists.load(Ordering::SeqCst), asked * 2);
+        // A clock that was set back: lists of this hour are not asked for, and all else goes on.
+        std::fs::remove_file(&state).unwrap();
+        let mut config = Config::clone(&policy.config);
+        config.verify.mirror = None;
+        let policy = crate::policy::trial(config, start).unwrap();
+        for one in &policy.evidence.published {
+            let heard = if one.kind == PublishedKind::Ranges { minutes(120) } else { start };
+            let file = FetchAnswer::File { bytes: b"x".to_vec(), validators: Validators::default() };
+            let mut copy = one.copy();
+            copy.apply(file, FetchedFrom::Publisher, heard.into());
+            copy.write(&one.path).unwrap();
+        }
+        let mut timer = Timer::default();
+        assert!(timer.fetch(&policy, minutes(60)));
+        assert_eq!((timer.rests_until, timer.teller.count()), (None, 0));
     }
 
     #[test]

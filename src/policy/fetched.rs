@@ -1,12 +1,18 @@
-//! A copy of what was fetched, what an answer makes of it, and how it is kept: the bytes as they came, and a head beside them.
+//! What is fetched from elsewhere, whatever it is: address ranges, keys of agents, a catalogue, an origin's robots.txt.
+//!
+//! Each is a [`FetchedCopy`]: its bytes as they came, and one [`FetchHead`] that says where from and when they came, and
+//! how asking went since. What an answer makes of it is decided here, and so is where the two are kept; each kind brings
+//! the check by which its bytes are fit. Two transports ask: `publications`, which are the operators' of crawlers, and
+//! `proxy`, for origins. A [`KeptFile`] is what such a file holds, as a policy reads it.
 
-use super::head::{FetchHead, FetchTime, Validators};
-use crate::config::reading;
-use crate::record::{digest, replace_file};
+use crate::config::{ConfigError, reading};
+use crate::record::{beside, digest, replace_file};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How long an origin has to say that there is no file before a good copy goes: a deployment may take it away for minutes.
 const GONE_AFTER: Duration = Duration::from_secs(3_600);
@@ -40,7 +46,7 @@ pub enum FetchAnswer {
 
 impl FetchAnswer {
     /// The same, if its file is fit.
-    pub(in crate::policy) fn checked(self, accept: impl FnOnce(&[u8]) -> Result<(), String>) -> Self {
+    pub(super) fn checked(self, accept: impl FnOnce(&[u8]) -> Result<(), String>) -> Self {
         let fault = match &self {
             Self::File { bytes, .. } => accept(bytes).err(),
             _ => None,
@@ -59,7 +65,7 @@ pub fn retry_after(field: &str, now: SystemTime) -> Option<Duration> {
 
 /// Who is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
-pub(in crate::policy) enum FetchedFrom {
+pub(super) enum FetchedFrom {
     /// Its word that there is no file counts, and so does a long silence.
     #[strum(to_string = "the origin")]
     Origin,
@@ -70,10 +76,10 @@ pub(in crate::policy) enum FetchedFrom {
 
 /// What is known of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::policy) struct FetchedCopy {
+pub(super) struct FetchedCopy {
     /// Its bytes; `None` where there is no file, or nothing is known of one.
-    pub(in crate::policy) bytes: Option<Vec<u8>>,
-    pub(in crate::policy) head: FetchHead,
+    pub(super) bytes: Option<Vec<u8>>,
+    pub(super) head: FetchHead,
     /// When the bytes were put where they lie; `None` while they do not.
     written: Option<SystemTime>,
 }
@@ -81,7 +87,7 @@ pub(in crate::policy) struct FetchedCopy {
 impl FetchedCopy {
     /// What lies at `path`, if it has no more than `most` bytes. A head of other bytes says nothing of these: somebody put
     /// them there by hand, or a process was killed before it wrote the new head.
-    pub(in crate::policy) fn read(path: &Path, most: u64) -> io::Result<Self> {
+    pub(super) fn read(path: &Path, most: u64) -> io::Result<Self> {
         let mut copy = Self { head: FetchHead::read(path), ..Self::default() };
         match reading::read(path, most) {
             Ok(read) => (copy.bytes, copy.written) = (Some(read.bytes), read.metadata.modified().ok()),
@@ -96,7 +102,7 @@ impl FetchedCopy {
 
     /// Keeps it at `path`: the bytes, where they do not lie there yet, and then the head. A disk that was full takes them the
     /// next time.
-    pub(in crate::policy) fn write(&mut self, path: &Path) -> io::Result<()> {
+    pub(super) fn write(&mut self, path: &Path) -> io::Result<()> {
         match &self.bytes {
             Some(bytes) if self.written.is_none() => replace_file(path, bytes)?,
             None if self.is_known() && path.exists() => fs::remove_file(path)?,
@@ -107,27 +113,22 @@ impl FetchedCopy {
     }
 
     /// Whether it is known what there is.
-    pub(in crate::policy) fn is_known(&self) -> bool {
+    pub(super) fn is_known(&self) -> bool {
         self.bytes.is_some() || self.head.heard.is_some()
     }
 
     /// When whoever has the file said so last, or somebody put it there by hand.
-    pub(in crate::policy) fn as_of(&self) -> Option<SystemTime> {
+    pub(super) fn as_of(&self) -> Option<SystemTime> {
         self.head.heard.map(|heard| heard.time).or(self.written)
     }
 
     /// What to ask with: nothing where the bytes are not as somebody said.
-    pub(in crate::policy) fn validators(&self) -> Option<&Validators> {
+    pub(super) fn validators(&self) -> Option<&Validators> {
         self.head.sha256.as_ref().map(|_| &self.head.validators)
     }
 
     /// Takes an answer; `true` where there is something else than before.
-    pub(in crate::policy) fn apply(
-        &mut self,
-        answer: FetchAnswer,
-        from: FetchedFrom,
-        now: FetchTime,
-    ) -> bool {
+    pub(super) fn apply(&mut self, answer: FetchAnswer, from: FetchedFrom, now: FetchTime) -> bool {
         let (why, retry_after) = match answer {
             FetchAnswer::File { bytes, validators } => {
                 (self.head.validators, self.head.sha256) = (validators, Some(digest(&bytes)));
@@ -171,9 +172,195 @@ impl FetchedCopy {
     }
 }
 
+/// More than any head has.
+const LARGEST: u64 = 64 * 1024;
+
+/// What tells a file from others of the same place (RFC 9110 §8.8), as it was sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Validators {
+    /// `ETag`.
+    pub etag: Option<String>,
+    /// `Last-Modified`.
+    pub modified: Option<String>,
+}
+
+impl Validators {
+    /// The fields that ask for another file than the one they are of (RFC 9110 §13.1).
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let is_plain = |value: &&str| value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+        let fields = [("If-None-Match", &self.etag), ("If-Modified-Since", &self.modified)];
+        fields.into_iter().filter_map(move |(name, value)| Some((name, value.as_deref().filter(is_plain)?)))
+    }
+}
+
+/// A moment: by the clock that a kind is aged by, and by the time of day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FetchTime {
+    pub(super) at: Duration,
+    pub(super) time: SystemTime,
+}
+
+/// For what `gatewayctl` fetches too, which has no other clock.
+impl From<SystemTime> for FetchTime {
+    fn from(time: SystemTime) -> Self {
+        Self { at: time.duration_since(UNIX_EPOCH).unwrap_or_default(), time }
+    }
+}
+
+/// What is known of what was fetched, beside its bytes. Times without a date are by the clock of its kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct FetchHead {
+    /// Where it is from: a URL, or the name of a site.
+    pub(super) source: String,
+    /// Of its bytes; none where there is no file.
+    sha256: Option<Box<str>>,
+    #[serde(flatten)]
+    pub(super) validators: Validators,
+    /// When whoever has it said last that there is this file, or none.
+    pub(super) heard: Option<FetchTime>,
+    /// Since when it has been saying that there is no file, while a copy is kept.
+    gone_since: Option<Duration>,
+    /// When it was asked last.
+    asked: Duration,
+    /// For how long it then did not want to be asked (RFC 9110 §10.2.3).
+    retry_after: Duration,
+    /// How many times in a row there was nothing of use.
+    pub(super) failures: u32,
+    /// Why, the last time.
+    pub(super) error: Option<String>,
+}
+
+/// How often something is fetched.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    /// How long to wait after what was of use. Nothing is waited for longer.
+    pub(super) every: Duration,
+    /// How long to wait after the first failure; each further one doubles it.
+    pub(super) retry: Duration,
+    /// Up to this.
+    pub(super) most: Duration,
+}
+
+impl FetchHead {
+    /// Where the head of the file at `path` lies.
+    pub(super) fn path_of(path: &Path) -> PathBuf {
+        beside(path, ".receipt")
+    }
+
+    /// That of the file at `path`; an empty one where there is none.
+    pub(super) fn read(path: &Path) -> Self {
+        let read = reading::read(&Self::path_of(path), LARGEST).ok();
+        read.and_then(|read| serde_json::from_slice(&read.bytes).ok()).unwrap_or_default()
+    }
+
+    /// How long ago it was heard of, by the time of day.
+    pub(super) fn age(&self, now: SystemTime) -> Option<Duration> {
+        self.heard.map(|heard| now.duration_since(heard.time).unwrap_or_default())
+    }
+
+    /// How long to wait after it was asked.
+    pub(super) fn wait(&self, schedule: Schedule) -> Duration {
+        let pause = match self.failures {
+            0 => schedule.every,
+            failures => schedule.retry.saturating_mul(1 << (failures - 1).min(16)).min(schedule.most),
+        };
+        pause.max(self.retry_after).min(schedule.every)
+    }
+
+    /// Whether to ask again. A clock that was set back asks.
+    pub(super) fn may_ask(&self, schedule: Schedule, now: FetchTime) -> bool {
+        now.at.checked_sub(self.asked).is_none_or(|waited| waited >= self.wait(schedule))
+    }
+
+    /// Whoever has it says so now: that there is this file, or none.
+    fn hear(&mut self, now: FetchTime) {
+        (self.heard, self.gone_since) = (Some(now), None);
+        (self.asked, self.retry_after) = (now.at, Duration::ZERO);
+        (self.failures, self.error) = (0, None);
+    }
+
+    /// There was nothing of use, and nobody wants to be asked for so long.
+    fn fail(&mut self, why: String, retry_after: Option<Duration>, now: FetchTime) {
+        (self.asked, self.retry_after) = (now.at, retry_after.unwrap_or_default());
+        (self.failures, self.error) = (self.failures.saturating_add(1), Some(why));
+    }
+}
+
+/// A file, as last read without fault.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeptFile<T> {
+    /// Where it lies, or would lie.
+    pub path: PathBuf,
+    /// What it holds; nothing where it is not there.
+    pub held: Option<T>,
+    /// As of when: it was fetched then, said to be unchanged, or put there by hand.
+    pub as_of: Option<SystemTime>,
+    /// What is wrong with what lies there now.
+    pub fault: Option<ConfigError>,
+}
+
+impl<T: Clone> KeptFile<T> {
+    /// Reads it, if it has no more than `most` bytes: what it holds, and as of when. What cannot be read is a fault, and
+    /// `former` still counts.
+    pub(super) fn read(
+        path: &Path,
+        most: u64,
+        former: Option<&Self>,
+        parse: impl FnOnce(&[u8], &FetchedCopy) -> Result<(T, Option<SystemTime>), ConfigError>,
+    ) -> Self {
+        let read = FetchedCopy::read(path, most)
+            .map_err(|error| ConfigError::whole(path, format!("cannot be read: {error}")));
+        let read = read.and_then(|copy| copy.bytes.as_deref().map(|bytes| parse(bytes, &copy)).transpose());
+        let former = || former.and_then(|former| former.held.clone().zip(Some(former.as_of)));
+        let (found, fault) = read.map_or_else(|fault| (former(), Some(fault)), |found| (found, None));
+        let (held, as_of) = found.unzip();
+        Self { path: path.to_owned(), held, as_of: as_of.flatten(), fault }
+    }
+
+    /// How old it is; `None` where it is not there.
+    pub fn age(&self, now: SystemTime) -> Option<Duration> {
+        self.as_of.map(|as_of| now.duration_since(as_of).unwrap_or_default())
+    }
+}
+
+/// Says what is wrong with what is fetched: once, and once that it is over.
+#[derive(Debug, Default)]
+pub(super) struct Teller(HashMap<String, String>);
+
+impl Teller {
+    /// Tells what is wrong with the `what` of `source`, if that is new.
+    pub(super) fn tell(&mut self, what: &'static str, source: &str, trouble: Option<String>) {
+        let key = format!("{what} {source}");
+        if self.0.get(&key) == trouble.as_ref() {
+            return;
+        }
+        if let Some(trouble) = trouble {
+            tracing::warn!(source, "{what}: {trouble}");
+            self.0.insert(key, trouble);
+        } else {
+            tracing::info!(source, "{what}: as it should be again");
+            self.0.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Teller {
+    /// How many troubles there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+    const SCHEDULE: Schedule =
+        Schedule { every: Duration::from_secs(86_400), retry: HOUR, most: HOUR.saturating_mul(20) };
 
     const GOOD: &str = "User-agent: *\nDisallow: /a\n";
 
@@ -330,5 +517,39 @@ mod tests {
         fs::write(&path, GOOD).unwrap();
         none.copy.write(&path).unwrap();
         assert!(read() == kept(&none.copy) && read().is_known());
+    }
+
+    #[test]
+    fn failures_are_retried_soon_at_first_and_then_ever_less_often() {
+        let hours =
+            |failures| FetchHead { failures, ..FetchHead::default() }.wait(SCHEDULE).as_secs() / 3_600;
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 100].map(hours), [24, 1, 2, 4, 8, 16, 20, 20]);
+    }
+
+    #[test]
+    fn who_asks_for_time_gets_it_and_a_clock_that_was_set_back_waits_for_nothing() {
+        let start = UNIX_EPOCH + HOUR * 100_000;
+        let mut head = FetchHead::default();
+        assert!(head.may_ask(SCHEDULE, start.into()), "never asked");
+        let may_ask = |head: &FetchHead, hours| head.may_ask(SCHEDULE, (start + HOUR * hours).into());
+        head.fail("429".to_owned(), Some(HOUR * 5), start.into());
+        assert_eq!([1, 4, 5].map(|hours| may_ask(&head, hours)), [false, false, true]);
+        head.fail("429".to_owned(), Some(HOUR * 1_000), start.into());
+        assert!(may_ask(&head, 24), "no longer than it is asked anyway");
+        head.hear(start.into());
+        assert_eq!([23, 24].map(|hours| may_ask(&head, hours)), [false, true]);
+        assert!(head.may_ask(SCHEDULE, (start - HOUR).into()));
+    }
+
+    #[test]
+    fn a_trouble_is_told_until_it_is_over() {
+        let mut teller = Teller::default();
+        let mut after = |trouble: Option<&str>| {
+            teller.tell("keys", "a", trouble.map(str::to_owned));
+            teller.0.values().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(after(Some("silent")), ["silent"]);
+        assert_eq!(after(Some("torn")), ["torn"]);
+        assert_eq!(after(None), [""; 0]);
     }
 }
