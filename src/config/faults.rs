@@ -42,7 +42,7 @@ impl ConfigError {
         self.to_string().replace("\n  hint: ", "; ")
     }
 
-    /// A fault of the whole file, or of something that is no file.
+    /// A fault of the whole file, or of an option, which has no line.
     pub fn whole(path: &Path, message: impl Into<String>) -> Self {
         let message = without_user_info(&message.into());
         Self { path: path.to_owned(), line: None, column: None, message, hint: None }
@@ -162,6 +162,8 @@ pub(super) struct Faults<'a> {
     text: &'a str,
     /// The same, to find the places of values in.
     document: Spanned<DeTable<'a>>,
+    /// The same without what was left out.
+    rest: Spanned<DeTable<'a>>,
     pub(super) found: Vec<ConfigError>,
 }
 
@@ -173,16 +175,16 @@ impl<'a> Faults<'a> {
             found.push(ConfigError::at(path, text, error.span(), join_lines(error.message())));
             Spanned::new(0..0, DeTable::default())
         });
-        Self { path, text, document, found }
+        let rest = document.clone();
+        Self { path, text, document, rest, found }
     }
 
     /// What the document says. A wrong value does not hide another: it is reported, left out, and the rest is read
     /// again. Use the result only if no fault was found.
     pub(super) fn read<T: DeserializeOwned + Default>(&mut self) -> T {
         let mut left_out: Vec<String> = Vec::new();
-        let mut rest = self.document.clone();
         for _ in 0..MOST {
-            let error = match T::deserialize(Deserializer::from(rest.clone())) {
+            let error = match T::deserialize(Deserializer::from(self.rest.clone())) {
                 Ok(value) => return value,
                 Err(error) => error,
             };
@@ -193,7 +195,7 @@ impl<'a> Faults<'a> {
                 let message = self.explain::<T>(&join_lines(error.message()), span.start);
                 self.found.push(ConfigError::at(self.path, self.text, Some(span.clone()), message));
             }
-            let Some(key) = leave_out(rest.get_mut(), &span) else { break };
+            let Some(key) = leave_out(self.rest.get_mut(), &span) else { break };
             left_out.push(key);
         }
         T::default()
@@ -263,14 +265,17 @@ impl<'a> Faults<'a> {
         self.place(key).is_some()
     }
 
+    /// Where `key` stands. What was read counts the elements of an array without those that were left out.
     fn place(&self, key: &str) -> Option<Range<usize>> {
-        let mut keys = key.split('.');
-        let mut value = self.document.get_ref().get(keys.next()?)?;
-        for key in keys {
-            let element = || value.get_ref().get(key.parse::<usize>().ok()?);
-            value = value.get_ref().get(key).or_else(element)?;
-        }
-        Some(value.span())
+        [&self.rest, &self.document].into_iter().find_map(|table| {
+            let mut keys = key.split('.');
+            let mut value = table.get_ref().get(keys.next()?)?;
+            for key in keys {
+                let element = || value.get_ref().get(key.parse::<usize>().ok()?);
+                value = value.get_ref().get(key).or_else(element)?;
+            }
+            Some(value.span())
+        })
     }
 
     /// `value`, if no fault was found, or all of them in the order of the file.

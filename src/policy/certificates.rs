@@ -3,7 +3,7 @@
 //! A pair that cannot be read, or whose key is another's, never replaces a good one: the old one is shown
 //! until it is mended.
 //!
-//! One that has run out is shown all the same: there is no better one, and some clients may be told to take it. The only
+//! An expired certificate is shown all the same: there is no better one, and some clients may be told to take it. The only
 //! file that names x509-parser.
 
 use super::hosts::HostTable;

@@ -21,10 +21,8 @@ fn compose(robots: &RobotsConfig, own: Option<&RobotsFile>, policy: &Policy) -> 
     let additions = additions.map_err(Unfit::of_additions)?;
     let of_purpose = |purpose: &Purpose| {
         let tokens = policy.identifier.catalogue().to_block(*purpose, &robots.block, &robots.except);
-        BlockedTokens {
-            purpose: purpose.as_str().into(),
-            tokens: tokens.into_iter().map(Into::into).collect(),
-        }
+        let tokens = tokens.into_iter().map(Into::into).collect();
+        BlockedTokens { purpose: purpose.as_str().into(), tokens }
     };
     let blocks: Vec<BlockedTokens> = robots.block.iter().map(of_purpose).collect();
     let bytes = |file: Option<&RobotsFile>| file.map(|file| file.bytes.clone()).unwrap_or_default();

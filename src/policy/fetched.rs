@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long an origin has to say that there is no file before a good copy goes: a deployment may take it away for minutes.
+/// How long an origin has to answer that it has no robots.txt before a good copy goes: a deployment may remove it for minutes.
 const GONE_AFTER: Duration = Duration::from_secs(3_600);
 
 /// How long a good copy is kept while an origin says nothing of use. The gateway serves what it fetched, so it need not shut
@@ -66,7 +66,7 @@ pub fn retry_after(field: &str, now: SystemTime) -> Option<Duration> {
 /// Who is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 pub(super) enum FetchedFrom {
-    /// Its word that there is no file counts, and so does a long silence.
+    /// An answer that it has no robots.txt counts, and so does a long silence.
     #[strum(to_string = "the origin")]
     Origin,
     /// What it once published is kept for ever.
@@ -77,7 +77,7 @@ pub(super) enum FetchedFrom {
 /// What is known of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct FetchedCopy {
-    /// Its bytes; `None` where there is no file, or nothing is known of one.
+    /// Its bytes; `None` where the origin has no robots.txt, or has not answered yet.
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) head: FetchHead,
     /// When the bytes were put where they lie; `None` while they do not.

@@ -272,11 +272,9 @@ fn modes_of(config: &Config, site: &SiteConfig, catalogue: &Catalogue, by_hand: 
         let because = if set.fleet { ModeSource::Fleet } else { ModeSource::ByHand };
         put(whom, Some(set.mode).filter(|_| is_meant), because, Some(set.persists));
     }
-    let one = |(whom, (mode, because, persists)): (ModeScope, _)| ModeInForce {
-        whom: whom.spelt(catalogue),
-        mode,
-        because,
-        persists,
+    let one = |(whom, (mode, because, persists)): (ModeScope, _)| {
+        let whom = whom.spelt(catalogue);
+        ModeInForce { whom, mode, because, persists }
     };
     Modes(found.into_iter().map(one).collect())
 }

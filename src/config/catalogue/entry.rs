@@ -454,6 +454,18 @@ mod tests {
     fn a_name_written_twice_is_refused() {
         let text = "[[crawler]]\nname = \"Zorkel\"\n[[crawler]]\nname = \"zorkel\"\n";
         assert!(merge(text, Path::new("x"), Path::new("")).unwrap_err()[0].message.contains("named twice"));
+        // An entry between the two that is refused is left out of what is counted.
+        let text = text.replacen(
+            "[[crawler]]\nname = \"zorkel",
+            "[[crawler]]\nname = \" \"\n[[crawler]]\nname = \"zorkel",
+            1,
+        );
+        let errors = merge(&text, Path::new("x"), Path::new("")).unwrap_err();
+        assert_eq!(
+            errors.iter().map(|error| error.line).collect::<Vec<_>>(),
+            [Some(4), Some(6)],
+            "{errors:#?}"
+        );
     }
 
     #[test]

@@ -58,8 +58,8 @@ pub(in crate::ctl) fn walk(
 }
 
 /// The logs that are named, in the order in which they were written, so that a read of robots.txt in one counts in the
-/// next. A name with `*` that is no file stands for all that match it. Logs without a time stay where they are named, behind
-/// the others.
+/// next. A name with `*` stands for all files that match it, unless one has that very name. Logs without a time stay where
+/// they are named, behind the others.
 fn in_order(named: &[PathBuf]) -> Result<Vec<PathBuf>, VerbFailure> {
     let mut paths = Vec::new();
     for path in named {
