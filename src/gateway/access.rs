@@ -26,7 +26,7 @@ pub(super) fn record(
     log: &AccessLog,
     incoming: Incoming<'_>,
     (status, ending): (Option<u16>, RequestEnding),
-    context: &RequestContext,
+    context: &RequestContext<'_>,
 ) {
     let config = &context.policy.config;
     let head = incoming.head;

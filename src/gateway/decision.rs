@@ -31,7 +31,7 @@ pub enum Decision {
     /// It goes to the origin.
     Forward,
     /// It is answered here.
-    Answer(Response),
+    Answer(Arc<Response>),
     /// It is answered with robots.txt; that counts as a read once the answer has arrived.
     RobotsTxt(Response, Option<Box<CompleteRead>>),
 }
@@ -57,23 +57,23 @@ pub(super) struct JudgeInput<'a> {
 impl Gateway {
     /// Says what becomes of a request.
     #[must_use]
-    pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
+    pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext<'_>) -> Decision {
         context.request_id = RequestId::of(incoming, &context.policy.config);
         let most = context.policy.config.limits.body_size.map_or(u64::MAX, |most| *most);
         if matches!(incoming.head.body, Body::Length(length) if length > most) {
             self.connections.count(ConnectionEvent::BodyTooLarge);
-            return Decision::Answer(Response::page(413, BODY_TOO_LARGE));
+            return Decision::Answer(Response::page(413, BODY_TOO_LARGE).into());
         }
         let is_for_client = context.decided_for == DecidedFor::Client;
         if let Some(answer) = forwarding::last_stop(incoming.head, is_for_client) {
-            return Decision::Answer(answer);
+            return Decision::Answer(answer.into());
         }
         self.judged_decision(incoming, context)
     }
 
     /// Reads the head, finds the site, judges, and says what to do.
-    fn judged_decision(&self, incoming: Incoming<'_>, context: &mut RequestContext) -> Decision {
-        let policy = Arc::clone(&context.policy);
+    fn judged_decision(&self, incoming: Incoming<'_>, context: &mut RequestContext<'_>) -> Decision {
+        let policy = context.policy;
         let facts = match facts::read(incoming, &policy.config) {
             Ok(facts) => facts,
             Err(fault) => {
@@ -81,10 +81,10 @@ impl Gateway {
                 context.fault = Some(fault);
                 // For the access log.
                 context.slot = facts::requested_host(incoming.head).and_then(|host| policy.hosts.find(&host));
-                return Decision::Answer(malformed::answer(fault));
+                return Decision::Answer(malformed::answer(fault).into());
             }
         };
-        self.look_for_unnamed_proxy(incoming, &policy);
+        self.look_for_unnamed_proxy(incoming, policy);
         if let Some(answer) = self.routed(&facts, context) {
             return answer;
         }
@@ -95,7 +95,7 @@ impl Gateway {
         if let Some(answer) =
             redirect_to_https(&facts, site).filter(|_| context.decided_for == DecidedFor::Client)
         {
-            return Decision::Answer(answer);
+            return Decision::Answer(answer.into());
         }
         let doubted = self.in_doubt(&facts.host, context);
         let rules = doubted.as_ref().unwrap_or(rules);
@@ -104,7 +104,7 @@ impl Gateway {
             let target =
                 if context.decided_for == DecidedFor::Client { target } else { target.answered_elsewhere() };
             let (decided_for, now, uptime) = (context.decided_for, context.began, context.began_uptime);
-            let (facts, policy, target) = (&facts, &*policy, &target);
+            let (facts, target) = (&facts, &target);
             let input = JudgeInput { incoming, facts, policy, site, rules, decided_for, target, now, uptime };
             self.stages(input, context)
         });
@@ -112,13 +112,13 @@ impl Gateway {
         match outcome {
             Some(decision) => Self::to_origin(decision, context),
             None if context.decided_for != DecidedFor::Client => Decision::Forward,
-            None => unjudged(incoming, &facts, &policy, (site, rules)),
+            None => unjudged(incoming, &facts, policy, (site, rules)),
         }
     }
 
     /// Whether a request will be answered with robots.txt. What cannot be read will not.
     #[must_use]
-    pub fn wants_robots_txt(&self, incoming: Incoming<'_>, context: &RequestContext) -> bool {
+    pub fn wants_robots_txt(&self, incoming: Incoming<'_>, context: &RequestContext<'_>) -> bool {
         let wants = || {
             let Ok(facts) = facts::read(incoming, &context.policy.config) else { return false };
             let site = context.policy.site(&facts.host);
@@ -145,7 +145,7 @@ impl Gateway {
     }
 
     /// Finds the site of the request; the answer that there is none, where that is so.
-    fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext) -> Option<Decision> {
+    fn routed(&self, facts: &RequestFacts<'_>, context: &mut RequestContext<'_>) -> Option<Decision> {
         context.slot = context.policy.hosts.find(&facts.host);
         if context.decided_for == DecidedFor::RefusalPage {
             return context.slot.is_none().then_some(Decision::Forward);
@@ -161,7 +161,8 @@ impl Gateway {
                 let which = host.map_or("that name no host", |_| "for a host that is no site's");
                 tracing::warn!(host, "requests {which} are answered 421: add the host to `hosts` of a site");
             }
-            return Some(Decision::Answer(Response::page(421, "no site of this name is served here")));
+            let answer = Response::page(421, "no site of this name is served here");
+            return Some(Decision::Answer(answer.into()));
         }
         self.totals.request();
         None
@@ -169,7 +170,7 @@ impl Gateway {
 
     /// Judges a request. What there is to tell of it is counted and kept at the end, and nothing of a refusal that is only
     /// shown again.
-    fn stages(&self, input: JudgeInput<'_>, context: &mut RequestContext) -> Decision {
+    fn stages(&self, input: JudgeInput<'_>, context: &mut RequestContext<'_>) -> Decision {
         let JudgeInput { policy, site, facts, target, .. } = input;
         let is_for_client = input.decided_for == DecidedFor::Client;
         let mut judged = self.judged(input);
@@ -205,13 +206,19 @@ impl Gateway {
         let added = robots_fields::fields(policy, site, &judged.identity, target.judged());
         let is_recorded = judged.mode != Mode::Off && judged.verdict.is_judged();
         let kind = is_recorded.then(|| judged.kind(site));
-        let event = kind.and_then(|kind| self.count(input, &judged, &context.request_id, kind));
+        // What is answered here is counted with the body that it is answered with.
+        let bytes = match &decision {
+            Decision::Answer(answer) if is_for_client && !input.incoming.head.is_head() => answer.body.len(),
+            _ => 0,
+        };
+        let event = kind.and_then(|kind| self.count(input, &judged, &context.request_id, (kind, bytes)));
         let class = kind.map_or(RequestClass::NotJudged, |kind| RequestClass::Judged(kind, judged.action));
         self.totals.count(&site.config.name, judged.identity.client, judged.proof, class);
         (context.labels, context.added) = (labels, added);
         context.event = event.map(|event| self.pending.insert(event));
         context.diverted = judged.set.filter(|_| judged.action == Action::Divert).map(Arc::clone);
-        context.counted = kind.map(|_| (judged.identity, judged.proof));
+        let is_answered = matches!(decision, Decision::Answer(_));
+        context.counted = kind.filter(|_| !is_answered).map(|_| (judged.identity, judged.proof));
         decision
     }
 
@@ -238,10 +245,11 @@ impl Gateway {
         input: JudgeInput<'_>,
         judged: &JudgedRequest<'_>,
         request_id: &RequestId,
-        kind: EventKind,
+        (kind, bytes): (EventKind, usize),
     ) -> Option<Box<PendingEvent>> {
         let JudgeInput { facts, policy, .. } = input;
-        let occurrence = occurrence(input, judged);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let occurrence = Occurrence { bytes, ..occurrence(input, judged) };
         let event = || Event::of(kind, &Occurrence { request_id: &request_id.text(), ..occurrence });
         let is_told = kind != EventKind::Allowed || policy.config.log_allowed;
         let has_line =
@@ -254,11 +262,12 @@ impl Gateway {
     }
 
     /// The decision, where there is an origin to forward to.
-    fn to_origin(decision: Decision, context: &RequestContext) -> Decision {
+    fn to_origin(decision: Decision, context: &RequestContext<'_>) -> Decision {
         let is_nowhere = context.origin().is_some_and(|origin| origin.servers.is_empty());
         match decision {
             Decision::Forward if context.decided_for == DecidedFor::Client && is_nowhere => {
-                Decision::Answer(Response::page(421, "this site is served by another proxy, which asks here"))
+                let sentence = "this site is served by another proxy, which asks here";
+                Decision::Answer(Response::page(421, sentence).into())
             }
             decision => decision,
         }
@@ -273,8 +282,8 @@ fn concluded(
 ) -> Decision {
     let answer = match (judged.action, too_fast, judged.set.map(|set| &**set)) {
         (Action::Forward | Action::Divert, ..) => return Decision::Forward,
-        (_, Some(too_fast), _) => pace::refusal(input, judged, too_fast),
-        (_, None, Some(SetAction { answer: Some(answer), .. })) => answer.clone(),
+        (_, Some(too_fast), _) => pace::refusal(input, judged, too_fast).into(),
+        (_, None, Some(SetAction { answer: Some(answer), .. })) => Arc::clone(answer),
         (_, None, _) => refusal(input, judged),
     };
     Decision::Answer(answer)
@@ -291,7 +300,7 @@ fn unjudged(
         return Decision::Forward;
     }
     let serve = || robots_txt::serve(site, rules, *policy.config.robots_max_age, incoming.head);
-    robots_txt::aside(incoming.head, site).unwrap_or_else(|| Decision::Answer(serve().0))
+    robots_txt::aside(incoming.head, site).unwrap_or_else(|| Decision::Answer(serve().0.into()))
 }
 
 /// Whom a read of robots.txt counts for.
@@ -336,7 +345,7 @@ fn served(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Decision {
     Decision::RobotsTxt(answer, read)
 }
 
-fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
+fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Arc<Response> {
     let JudgeInput { incoming, facts, site, .. } = input;
     let (policy, scheme) = (&site.config.refusal, facts.scheme.as_str());
     let crawler = judged.identity.crawler.as_deref();
@@ -347,5 +356,8 @@ fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Response {
         Refusal::new(&judged.verdict, crawler, &robots, policy.contact.as_deref()).reply(policy, accept)
     });
     let asks = site.config.accept_signature && judged.proof_by != Some(ProofMethod::Signature);
-    if asks { reply.with("accept-signature", ACCEPT_SIGNATURE.as_bytes()) } else { reply }
+    if !asks {
+        return reply;
+    }
+    Arc::unwrap_or_clone(reply).with("accept-signature", ACCEPT_SIGNATURE.as_bytes()).into()
 }

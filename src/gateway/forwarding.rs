@@ -31,7 +31,7 @@ pub fn target(head: &RequestHead) -> Cow<'_, [u8]> {
 /// those of the connection. `server` is the one that is asked.
 pub fn forward(
     incoming: Incoming<'_>,
-    context: &RequestContext,
+    context: &RequestContext<'_>,
     server: Option<&Upstream>,
     put: &mut dyn FnMut(&[u8], &[u8]),
 ) {
@@ -80,7 +80,7 @@ fn no_grpc() -> Response {
 }
 
 /// Tells the origin of the verdict, where the operator wants that.
-fn put_verdict(context: &RequestContext, put: &mut dyn FnMut(&[u8], &[u8])) {
+fn put_verdict(context: &RequestContext<'_>, put: &mut dyn FnMut(&[u8], &[u8])) {
     let Some(labels) = &context.labels else { return };
     if let Some(crawler) = &labels.crawler {
         put(b"X-Robots-Crawler", crawler.as_bytes());
@@ -190,7 +190,7 @@ impl<'a> FieldRules<'a> {
 
 /// The host that the origin is asked for. HTTP/1.0 knows requests without one, and HTTP/1.1, which the origin is spoken
 /// to in, does not (RFC 9112 §3.2): such a request is for the site's first host or, failing that, for the origin itself.
-fn host<'a>(head: &'a RequestHead, context: &RequestContext, server: Option<&Upstream>) -> Cow<'a, str> {
+fn host<'a>(head: &'a RequestHead, context: &RequestContext<'_>, server: Option<&Upstream>) -> Cow<'a, str> {
     if let Some(named) = head.text("host").or_else(|| host::of_target(head.target())) {
         return Cow::Borrowed(named);
     }

@@ -148,7 +148,7 @@ impl Gateway {
     }
 
     /// Records a request that is over, with what became of it.
-    pub fn finish(&self, incoming: Incoming<'_>, ending: RequestEnding, mut context: RequestContext) {
+    pub fn finish(&self, incoming: Incoming<'_>, ending: RequestEnding, mut context: RequestContext<'_>) {
         let status = match context.advice {
             None => ending.status,
             Some(Advised::Passes) => None,
@@ -179,7 +179,7 @@ impl Gateway {
     }
 
     /// Adds what a counted request was sent. What another proxy sends is not known here.
-    fn sent(&self, context: &mut RequestContext, bytes: usize) {
+    fn sent(&self, context: &mut RequestContext<'_>, bytes: usize) {
         let Some((identity, proof)) = context.counted.take().filter(|_| bytes > 0) else { return };
         if let Some(site) = context.site().filter(|_| context.decided_for == DecidedFor::Client) {
             let (bytes, began) = (u64::try_from(bytes).unwrap_or(u64::MAX), context.began);

@@ -13,14 +13,14 @@ use std::time::{Duration, SystemTime};
 
 /// One request under way. Everything in it was decided under the one policy it holds.
 #[derive(Debug)]
-pub struct RequestContext {
+pub struct RequestContext<'p> {
     /// The policy in force when the request began.
-    pub policy: Arc<Policy>,
+    pub policy: &'p Policy,
     /// Where its host stands among those of the policy, once it is known.
     pub(super) slot: Option<usize>,
     /// Where the event waits for the status of the answer.
     pub(super) event: Option<usize>,
-    /// Whom it was counted for, with which proof.
+    /// Whom it was counted for, with which proof, where what it is answered with is not known yet.
     pub(super) counted: Option<(Arc<Identity>, Proof)>,
     /// For whom it is decided.
     pub(super) decided_for: DecidedFor,
@@ -42,10 +42,10 @@ pub struct RequestContext {
     pub added: Vec<AddedField>,
 }
 
-impl RequestContext {
+impl<'p> RequestContext<'p> {
     /// One that begins now.
     #[must_use]
-    pub fn new(policy: Arc<Policy>) -> Self {
+    pub fn new(policy: &'p Policy) -> Self {
         Self {
             policy,
             slot: None,
@@ -54,7 +54,7 @@ impl RequestContext {
             event: None,
             counted: None,
             labels: None,
-            request_id: RequestId::Own(0),
+            request_id: RequestId::unused(),
             began: SystemTime::now(),
             began_uptime: uptime(),
             fault: None,

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 pub(super) fn aside(head: &RequestHead, site: &Site) -> Option<Decision> {
     if head.get(FETCH_MARKER) == Some(OWN_FETCH.as_bytes()) {
         let answer = Response::page(421, "this gateway asked itself for the origin's robots.txt");
-        return Some(Decision::Answer(answer.with(FETCH_MARKER, "own")));
+        return Some(Decision::Answer(answer.with(FETCH_MARKER, "own").into()));
     }
     site.is_unknown.then_some(Decision::Forward)
 }

@@ -34,7 +34,7 @@ fn gateway(settings: &str) -> (Gateway, tempfile::TempDir) {
 
 fn head(text: &str) -> RequestHead {
     let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 50 });
-    let Ok(Some((head, _))) = reader.read(text.as_bytes()) else { panic!("{text}") };
+    let Ok(Some(head)) = reader.read(&mut text.into()) else { panic!("{text}") };
     head
 }
 
@@ -47,16 +47,17 @@ fn stranger() -> ConnectionInfo {
 }
 
 /// What is decided, and what it leaves to finish.
-fn decided(gateway: &Gateway, head: &RequestHead) -> (Decision, RequestContext) {
+fn decided(gateway: &Gateway, head: &RequestHead) -> (Decision, RequestContext<'static>) {
     let connection = stranger();
-    let mut context = RequestContext::new(gateway.current.get());
+    let mut context = RequestContext::new(Box::leak(Box::new(gateway.current.get())));
     let decision = gateway.decide(Incoming { head, connection: &connection }, &mut context);
     (decision, context)
 }
 
 /// The fields that an origin is sent.
 fn forwarded(gateway: &Gateway, head: &RequestHead, connection: &ConnectionInfo) -> Vec<String> {
-    let mut context = RequestContext::new(gateway.current.get());
+    let policy = gateway.current.get();
+    let mut context = RequestContext::new(&policy);
     let incoming = Incoming { head, connection };
     let _ = gateway.decide(incoming, &mut context);
     let mut fields = Vec::new();

@@ -11,6 +11,7 @@ use crate::request::prefixes::Prefixes;
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The longest body that is answered with.
@@ -22,7 +23,7 @@ pub struct SetAction {
     /// What becomes of a request. A crawler may be refused, whatever is set for its purpose.
     pub action: Action,
     /// The answer, ready to be sent, where it is the operator's own.
-    pub answer: Option<Response>,
+    pub answer: Option<Arc<Response>>,
     /// The servers that answer, where they are not the site's.
     pub servers: Option<Upstreams>,
 }
@@ -45,7 +46,7 @@ impl SetAction {
         previous: Option<&Policy>,
     ) -> Result<Self, ConfigError> {
         let refusal = |status| RefusalPolicy { status, ..RefusalPolicy::default() };
-        let answered = |action, answer| Self { action, answer: Some(answer), servers: None };
+        let answered = |action, answer: Response| Self { action, answer: Some(answer.into()), servers: None };
         Ok(match config {
             ActionConfig::Refuse => Self { action: Action::Refuse, answer: None, servers: None },
             ActionConfig::Redirect(url) => {

@@ -59,6 +59,7 @@ impl JudgedRequest<'_> {
             request_id: "",
             addresses: AddressDetail::Full,
             gateway: None,
+            bytes: 0,
         }
     }
 

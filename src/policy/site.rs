@@ -115,7 +115,7 @@ const LONGEST: usize = 1_024;
 /// the same each time. Those of one site, as long as its robots.txt and its operator's choices stay as they are. A copy begins anew, since
 /// it is made to change one of them.
 #[derive(Debug, Default)]
-pub struct Replies(Mutex<HashMap<ReplyKey, Response>>);
+pub struct Replies(Mutex<HashMap<ReplyKey, Arc<Response>>>);
 
 /// What a reply of one site follows from: who is refused and is named how, the version, the line, the scheme and the form.
 /// Of these a hash is kept, by a key that only this process knows: among so few replies no two have the same one.
@@ -136,17 +136,17 @@ impl ReplyKey {
 
 impl Replies {
     /// The reply to an occasion: as it was written before, or as `write` writes it now.
-    pub fn get_or_write(&self, occasion: ReplyKey, write: impl FnOnce() -> Response) -> Response {
+    pub fn get_or_write(&self, occasion: ReplyKey, write: impl FnOnce() -> Response) -> Arc<Response> {
         if let Some(reply) = self.0.lock().get(&occasion) {
-            return reply.clone();
+            return Arc::clone(reply);
         }
-        let reply = write();
+        let reply = Arc::new(write());
         if reply.body.len() <= LONGEST {
             let mut known = self.0.lock();
             if known.len() >= KEPT {
                 known.clear();
             }
-            known.insert(occasion, reply.clone());
+            known.insert(occasion, Arc::clone(&reply));
         }
         reply
     }

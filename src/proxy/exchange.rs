@@ -51,7 +51,7 @@ pub struct Exchanger {
 /// One request on its way to an origin.
 struct ExchangeAttempt<'a> {
     incoming: Incoming<'a>,
-    context: &'a RequestContext,
+    context: &'a RequestContext<'a>,
     site: &'a Site,
     origin: &'a Upstreams,
     /// The servers that were tried.
@@ -66,7 +66,7 @@ impl Exchanger {
     pub async fn exchange<C: ExchangeClient>(
         &self,
         incoming: Incoming<'_>,
-        context: &RequestContext,
+        context: &RequestContext<'_>,
         client: &mut C,
         keeps_alive: bool,
     ) -> ExchangeOutcome {

@@ -106,6 +106,8 @@ pub struct Occurrence<'a> {
     pub addresses: AddressDetail,
     /// What this gateway is called in its fleet.
     pub gateway: Option<&'a str>,
+    /// Bytes of the body that it is answered with, as far as they are known already.
+    pub bytes: u64,
 }
 
 /// One line of the journal: its fields in their order. Every one is always present, null where empty.
@@ -329,6 +331,7 @@ mod tests {
             request_id: "1",
             addresses,
             gateway: None,
+            bytes: 0,
         })
     }
 

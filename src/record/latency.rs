@@ -46,7 +46,7 @@ impl<const FIRST: usize> Latency<FIRST> {
     /// Counts one duration.
     pub fn observe(&self, took: Duration) {
         let seconds = took.as_secs_f64();
-        self.0.add(Self::bounds().partition_point(|bound| *bound < seconds), 1);
+        self.0.add(Self::bounds().iter().take_while(|bound| **bound < seconds).count(), 1);
         self.0.add(SUM, u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 

@@ -12,7 +12,7 @@ use super::store::{ReadTotal, Window};
 use super::tables::{ReadKey, ReadSum};
 use super::tally::{
     BatchLimits, CountBatch, CountSubject, CountedDecision, SeenInstants, SubjectCounts, SubjectRef, Uses,
-    instant, is_known, micros,
+    instant, is_known,
 };
 use crate::decide::{RulesId, VersionId};
 use crate::identify::{Identity, Proof};
@@ -61,13 +61,9 @@ impl LogTables {
     }
 
     /// Counts a request as an event of `kind`.
-    pub fn count(&mut self, occurrence: &Occurrence<'_>, kind: EventKind, bytes: u64) {
+    pub fn count(&mut self, occurrence: &Occurrence<'_>, kind: EventKind) {
         // No event of it is kept in full.
         let _ = self.batch.count(occurrence, kind);
-        if bytes > 0 {
-            let subject = SubjectRef::of(occurrence.site, occurrence.identity, occurrence.proof);
-            self.batch.sent(subject, is_known(occurrence.identity), micros(occurrence.now), bytes);
-        }
     }
 
     /// Counts a fetch of robots.txt: a read of `version`, or of another one as far as is known.
@@ -148,7 +144,7 @@ mod tests {
     fn count(tables: &mut LogTables, crawler: &str, at: i64) {
         let (basis, outcome, at) = (Basis::Sign, VerdictOutcome::Allow, instant(at));
         SampleRequest { basis, outcome, at, ..SampleRequest::of(crawler, "/") }
-            .occur(|occurrence| tables.count(occurrence, EventKind::Allowed, 0));
+            .occur(|occurrence| tables.count(occurrence, EventKind::Allowed));
     }
 
     fn stretches(tables: &LogTables) -> Vec<Stretch> {

@@ -82,11 +82,10 @@ impl RateTable {
         let at = usize::try_from(hash).unwrap_or_default() % SETS;
         let Some(set) = self.sets.get(at) else { return true };
         let mut set = set.lock();
-        let is_known = set.contains_key(&hash);
-        if !is_known && set.len() >= PLACES {
+        if set.len() >= PLACES && !set.contains_key(&hash) {
             set.retain(|_, paid_until| *paid_until > now);
         }
-        let has_place = is_known || set.len() < PLACES;
+        let has_place = set.len() < PLACES || set.contains_key(&hash);
         let known = set.entry(if has_place { hash } else { OTHERS }).or_default();
         let paid_until = (*known).max(now).saturating_add(self.line);
         let fits = paid_until - now <= self.period;

@@ -132,6 +132,7 @@ impl ReportScene {
             request_id: "1",
             addresses: AddressDetail::Full,
             gateway: None,
+            bytes: 0,
         };
         if let Some(wanted) = self.recorder.count(&occurrence, EventKind::of(verdict, proof)) {
             self.recorder.keep(wanted, Event::new(&occurrence).line(None));

@@ -122,11 +122,11 @@ impl Season {
                 request_id: "1",
                 addresses: AddressDetail::Full,
                 gateway: None,
+                bytes: PAGE_BYTES,
             };
             if let Some(wanted) = self.recorder.count(&occurrence, kind) {
                 self.recorder.keep(wanted, Event::new(&occurrence).line(None));
             }
-            self.recorder.sent(self.site, &identity, who.proof, now, PAGE_BYTES);
         }
     }
 

@@ -201,17 +201,17 @@ impl ConnectionStage {
 
 /// Reads what a client sends as the gateway does, up to the first fault.
 fn read(bytes: &[u8]) -> SentRequests {
-    let (mut sent, mut rest) = (SentRequests { requests: Vec::new(), whole: 0, asks_head: false }, bytes);
+    let (mut sent, mut rest) =
+        (SentRequests { requests: Vec::new(), whole: 0, asks_head: false }, bytes.to_vec());
     let mut may_switch = false;
     loop {
         let mut reader = HeadReader::new(HeadLimits { bytes: 64 * 1024, fields: 100 });
-        let Ok(Some((head, end))) = reader.read(rest) else {
+        let Ok(Some(head)) = reader.read(&mut rest) else {
             sent.asks_head = rest.trim_ascii_start().starts_with(b"HEAD ");
             return sent;
         };
         let (mut bodies, mut body) = (BodyReader::new(head.body), Vec::new());
-        let unread = rest.get(end..).unwrap_or_default();
-        let read = bodies.read(unread, |data| body.extend_from_slice(data));
+        let read = bodies.read(&rest, |data| body.extend_from_slice(data));
         sent.requests.push((head.method().to_owned(), body));
         let Ok(count) = read else { return sent };
         if !bodies.is_done() {
@@ -220,7 +220,7 @@ fn read(bytes: &[u8]) -> SentRequests {
         // What follows an offer may be no request any more.
         may_switch |= head.is_websocket_handshake();
         sent.whole += usize::from(!may_switch);
-        rest = unread.get(count..).unwrap_or_default();
+        rest.drain(..count);
     }
 }
 

@@ -44,7 +44,8 @@ fn own(bytes: &[u8]) -> Option<Reading> {
 /// Its head, and in place of its body all that follows; and how the body is framed.
 fn own_head(bytes: &[u8]) -> Option<(Reading, Body)> {
     let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 60 });
-    let Ok(Some((head, end))) = reader.read(bytes) else { return None };
+    let mut rest = bytes.to_vec();
+    let Ok(Some(head)) = reader.read(&mut rest) else { return None };
     let body = head.body;
     let field =
         |(name, value): (&[u8], &[u8])| (String::from_utf8_lossy(name).to_lowercase(), value.to_vec());
@@ -53,7 +54,7 @@ fn own_head(bytes: &[u8]) -> Option<(Reading, Body)> {
         target: head.target().to_vec(),
         minor: u8::from(head.version == HttpVersion::Http11),
         fields: head.fields().map(field).collect(),
-        body: bytes[end..].to_vec(),
+        body: rest,
     };
     Some((reading.sorted(), body))
 }

@@ -67,6 +67,7 @@ pub(crate) fn record(recorder: &Recorder, identity: &Identity, number: usize, ta
         request_id: "1",
         addresses: AddressDetail::Full,
         gateway: None,
+        bytes: 0,
     };
     if let Some(wanted) = recorder.count(&occurrence, EventKind::Violation) {
         recorder.keep(wanted, Event::new(&occurrence).line(None));

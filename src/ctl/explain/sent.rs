@@ -48,9 +48,9 @@ fn read(path: &Path) -> Result<RequestHead, VerbFailure> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes).map_err(|error| VerbFailure::at(path, error))?;
     let head: Vec<&[u8]> = bytes.lines().take_while(|line| !line.is_empty()).collect();
-    let whole = [&head.join(&b"\r\n"[..])[..], b"\r\n\r\n"].concat();
-    let fault = match HeadReader::new(LIMITS).read(&whole) {
-        Ok(Some((head, _))) => return Ok(head),
+    let mut whole = [&head.join(&b"\r\n"[..])[..], b"\r\n\r\n"].concat();
+    let fault = match HeadReader::new(LIMITS).read(&mut whole) {
+        Ok(Some(head)) => return Ok(head),
         Ok(None) => "it has no request line and header fields of HTTP/1.1".to_owned(),
         Err(fault) => format!("expected a request of HTTP/1.1: {}", fault.as_str()),
     };

@@ -7,7 +7,7 @@ use crate::decide::{NoticeTime, Read, VerdictReason};
 use crate::enforce::Mode;
 use crate::identify::{ClientKind, Identity, Proof};
 use crate::policy::JudgedClient;
-use crate::record::{Event, EventKind, LogTables, PaceBook, ReadBook, ReaderId, instant, micros};
+use crate::record::{Event, EventKind, LogTables, Occurrence, PaceBook, ReadBook, ReaderId, instant, micros};
 use crate::request::RequestFacts;
 use crate::request::target::RequestTarget;
 use std::time::Duration;
@@ -74,8 +74,9 @@ impl JudgedLog {
                 self.lines.judged += 1;
                 let pace = judged.keep_pace(&self.windows, site, facts, target, now.0, true);
                 let kind = if pace.is_some() { EventKind::Pace } else { judged.kind(site) };
-                let occurrence = judged.occurrence(facts, site, instant(entry.at));
-                self.counts.count(&occurrence, kind, entry.size.unwrap_or_default());
+                let bytes = entry.size.unwrap_or_default();
+                let occurrence = Occurrence { bytes, ..judged.occurrence(facts, site, instant(entry.at)) };
+                self.counts.count(&occurrence, kind);
                 // What the gateway would have written to its journal.
                 let is_event = arguments.events && kind != EventKind::Allowed;
                 return is_event.then(|| Event::of(kind, &occurrence).line(entry.status).into_bytes());

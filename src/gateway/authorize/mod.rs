@@ -19,6 +19,7 @@ use question::{AuthorizeQuestion, FIELDS, QuestionFault};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// What a proxy is answered.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Advice {
 
 impl Gateway {
     /// Answers the question of a proxy; `None` where it may not ask.
-    pub fn advise(&self, asked: Incoming<'_>, context: &mut RequestContext) -> Option<Advice> {
+    pub fn advise(&self, asked: Incoming<'_>, context: &mut RequestContext<'_>) -> Option<Advice> {
         let policy = &context.policy;
         // The listener stays until a restart; without the table there is no secret that it could ask for.
         policy.config.authorize.as_ref()?;
@@ -93,7 +94,7 @@ impl Gateway {
         asked: Incoming<'_>,
         door: ProxyDoor,
         decided_for: DecidedFor,
-        context: &mut RequestContext,
+        context: &mut RequestContext<'_>,
     ) -> Advice {
         if decided_for == DecidedFor::Proxy {
             self.totals.doors.asked.count(door);
@@ -114,7 +115,7 @@ impl Gateway {
                 context.advice = Some(Advised::Refused(status));
                 labelled(Response::page(403, "refused by robots.txt"), context, Some(status))
             }
-            Decision::Answer(refusal) => refusal,
+            Decision::Answer(refusal) => Arc::unwrap_or_clone(refusal),
             // Not by these rules, if it was: nginx shows here what else it forbids.
             Decision::Forward | Decision::RobotsTxt(..) => Response::page(403, "forbidden"),
         };
@@ -138,7 +139,7 @@ impl Gateway {
 
     /// Serves robots.txt to the client of a proxy. It is served in any case; but only of a client that is known a read
     /// is noted, and only then it is known that the proxy passes such requests on: anybody on this machine could ask here.
-    fn give_robots_txt(&self, asked: Incoming<'_>, context: &mut RequestContext) -> Advice {
+    fn give_robots_txt(&self, asked: Incoming<'_>, context: &mut RequestContext<'_>) -> Advice {
         self.totals.doors.asked.count(ProxyDoor::RobotsTxt);
         let (head, fault) = question::for_robots_txt(asked.head, &|host| is_of_site(host, context));
         let incoming = Incoming { head: &head, connection: asked.connection };
@@ -146,7 +147,7 @@ impl Gateway {
         let is_unknown = context.site().is_some_and(|site| site.is_unknown);
         let (answer, read) = match decision {
             Decision::RobotsTxt(answer, read) => (answer, read),
-            Decision::Answer(answer) if !is_unknown => (answer, None),
+            Decision::Answer(answer) if !is_unknown => (Arc::unwrap_or_clone(answer), None),
             // Nobody is judged by it, either.
             _ => {
                 let answer = Response::page(503, "the site's robots.txt is not known yet");
@@ -165,7 +166,7 @@ impl Gateway {
     }
 
     /// Notes that the proxy passes requests for robots.txt on.
-    fn note_robots_txt(&self, head: &RequestHead, context: &RequestContext) {
+    fn note_robots_txt(&self, head: &RequestHead, context: &RequestContext<'_>) {
         let policy = &context.policy;
         let slot = context.slot.and_then(|slot| policy.hosts.slots.get(slot));
         let slot = slot.filter(|_| matches!(head.method(), "GET" | "HEAD"));
@@ -182,7 +183,7 @@ impl Gateway {
     /// The rules as far as they can be held against clients while a fleet may know more than this gateway; and against
     /// those of a proxy that may serve another robots.txt: while requests
     /// for it do not come here, somebody else answers them, and what that was crawlers may hold for a while.
-    pub(super) fn in_doubt(&self, host: &str, context: &RequestContext) -> Option<SiteRules> {
+    pub(super) fn in_doubt(&self, host: &str, context: &RequestContext<'_>) -> Option<SiteRules> {
         let of_door = self.in_doubt_of_door(host, context);
         if self.standing.doubt().is_none() {
             return of_door;
@@ -191,7 +192,7 @@ impl Gateway {
         Some(rules.with_unknown(Doubt::Unheard, None))
     }
 
-    fn in_doubt_of_door(&self, host: &str, context: &RequestContext) -> Option<SiteRules> {
+    fn in_doubt_of_door(&self, host: &str, context: &RequestContext<'_>) -> Option<SiteRules> {
         if context.decided_for == DecidedFor::Client {
             return None;
         }
@@ -266,7 +267,7 @@ impl Gateway {
 }
 
 /// Whether a site names this host, or a wildcard that it falls under.
-fn is_of_site(host: &[u8], context: &RequestContext) -> bool {
+fn is_of_site(host: &[u8], context: &RequestContext<'_>) -> bool {
     let hosts = &context.policy.hosts;
     let found = std::str::from_utf8(host).ok().and_then(|host| hosts.find(&host::normalise(host)));
     found.and_then(|slot| hosts.slots.get(slot)).is_some_and(|slot| &*slot.pattern != "*")
@@ -279,7 +280,7 @@ fn pass(door: ProxyDoor) -> Response {
 }
 
 /// The same answer with the verdict in fields; `status` is that of the refusal.
-fn labelled(answer: Response, context: &RequestContext, status: Option<u16>) -> Response {
+fn labelled(answer: Response, context: &RequestContext<'_>, status: Option<u16>) -> Response {
     let Some(labels) = &context.labels else { return answer };
     let number = |number: Option<String>| number.filter(|_| status.is_some()).map(Cow::Owned);
     let fields = [

@@ -31,11 +31,12 @@ impl QuestionReader {
         Self { is_read, searched: 0 }
     }
 
-    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included. The head, and where it ends.
+    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included. Of a whole head, only what
+    /// follows it is left there.
     ///
     /// # Errors
     /// When there is no request line, or no end of the head within 2 MiB.
-    pub fn read(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HttpFault> {
+    pub fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Option<RequestHead>, HttpFault> {
         let empty_lines = bytes.as_chunks().0.iter().take_while(|pair| *pair == b"\r\n").count();
         let begin = 2 * empty_lines;
         let from = self.searched.max(begin);
@@ -45,7 +46,8 @@ impl QuestionReader {
         };
         let end = from + found;
         let head = self.question(bytes.get(begin..end).unwrap_or_default())?;
-        Ok(Some((head, end + END.len())))
+        bytes.drain(..end + END.len());
+        Ok(Some(head))
     }
 
     /// Reads the lines of a whole head.
@@ -110,10 +112,11 @@ mod tests {
         let bytes = [b"\r\nGET /a \xff HTTP/1.1\r\n", fields, b"\r\nGET /next"].concat();
         let mut reader = QuestionReader::new(is_read);
         for end in 0..bytes.len() - 9 {
-            assert!(matches!(reader.read(&bytes[..end]), Ok(None)), "{end}");
+            assert!(matches!(reader.read(&mut bytes[..end].to_vec()), Ok(None)), "{end}");
         }
-        let Ok(Some((head, end))) = reader.read(&bytes) else { panic!("{bytes:?}") };
-        assert_eq!(end, bytes.len() - 9);
+        let mut left = bytes.clone();
+        let Ok(Some(head)) = reader.read(&mut left) else { panic!("{bytes:?}") };
+        assert_eq!(left, b"GET /next");
         head
     }
 
@@ -161,12 +164,12 @@ mod tests {
 
     #[test]
     fn a_head_has_a_request_line_and_an_end() {
-        let fault = |bytes: &[u8]| QuestionReader::new(is_read).read(bytes).unwrap_err();
+        let fault = |bytes: &[u8]| QuestionReader::new(is_read).read(&mut bytes.to_vec()).unwrap_err();
         assert_eq!(fault(b"GET /\r\n\r\n"), HttpFault::RequestLine);
         assert_eq!(fault(b"GET / HTTP/2.0\r\nX: y\r\n\r\n"), HttpFault::Version);
         let start = b"GET / HTTP/1.1\r\nX: ".to_vec();
         let long = |size: usize| [&start[..], &vec![b'a'; size - start.len()]].concat();
-        assert!(matches!(QuestionReader::new(is_read).read(&long(LARGEST)), Ok(None)));
+        assert!(matches!(QuestionReader::new(is_read).read(&mut long(LARGEST)), Ok(None)));
         assert_eq!(fault(&long(LARGEST + 1)), HttpFault::HeadSize);
     }
 }

@@ -7,7 +7,7 @@ use super::authority::{Form, check_bytes, form};
 use super::field::Field;
 use super::framing::Framing;
 use super::request::{FieldSpans, HeadSpan, HttpVersion, RequestHead};
-use super::{HttpFault, is_token};
+use super::{Body, HttpFault, is_token};
 use std::ops::Range;
 
 /// How large a head may be.
@@ -57,12 +57,12 @@ impl HeadReader {
         Self { limits, line: 0, searched: 0, request: None, fields: Vec::new(), framing }
     }
 
-    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included. The head, once it is whole, and
-    /// where it ends.
+    /// Reads on. `bytes` are all bytes since reading began, those of earlier calls included. The head, once it is whole:
+    /// then only what follows it is left in `bytes`.
     ///
     /// # Errors
     /// The first fault of the head.
-    pub fn read(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HttpFault> {
+    pub fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Option<RequestHead>, HttpFault> {
         while let Some(found) = bytes.get(self.searched..).and_then(|rest| memchr::memchr(b'\n', rest)) {
             let end = self.searched + found + 1;
             let start = std::mem::replace(&mut self.line, end);
@@ -70,12 +70,17 @@ impl HeadReader {
             self.check_size(end)?;
             let line = bytes.get(start..end).unwrap_or_default();
             let line = line.strip_suffix(b"\r\n").ok_or(HttpFault::LineEnd)?;
-            let head = self.line(bytes, line, start, end).map_err(|fault| {
+            let body = self.line(bytes, line, start, end).map_err(|fault| {
                 // A CR alone may stand nowhere, so that each line that has one has a fault.
                 if memchr::memchr(b'\r', line).is_some() { HttpFault::LineEnd } else { fault }
             })?;
-            if head.is_some() {
-                return Ok(head);
+            if let Some(body) = body
+                && let Some(RequestLine { method, target, version }) = self.request.take()
+            {
+                let next = bytes.split_off(end);
+                let (bytes, parts) = (std::mem::replace(bytes, next), [method, target].map(HeadSpan::new));
+                let fields = std::mem::take(&mut self.fields);
+                return Ok(Some(RequestHead::of_spans(bytes, parts, fields, version, body, self.framing)));
             }
         }
         self.searched = bytes.len();
@@ -92,14 +97,14 @@ impl HeadReader {
         }
     }
 
-    /// Takes a whole line; the head where it was the last.
+    /// Takes a whole line; what follows the head where it was the last.
     fn line(
         &mut self,
         bytes: &[u8],
         line: &[u8],
         start: usize,
         end: usize,
-    ) -> Result<Option<(RequestHead, usize)>, HttpFault> {
+    ) -> Result<Option<Body>, HttpFault> {
         let Some(request) = &self.request else {
             if line.is_empty() {
                 return if end > 2 * EMPTY_LINES { Err(HttpFault::EmptyLines) } else { Ok(None) };
@@ -112,11 +117,7 @@ impl HeadReader {
             let part = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
             let form = form(part(&request.method), part(&request.target))?;
             let host = self.framing.host.and_then(|(start, end)| bytes.get(start..end));
-            let body = self.framing.body(form, request.version == HttpVersion::Http10, host)?;
-            let parts = [&request.method, &request.target].map(|part| HeadSpan::new(part.clone()));
-            let (version, fields) = (request.version, std::mem::take(&mut self.fields));
-            let bytes = bytes.get(..end).unwrap_or_default().to_vec();
-            return Ok(Some((RequestHead::of_spans(bytes, parts, fields, version, body, self.framing), end)));
+            return self.framing.body(form, request.version == HttpVersion::Http10, host).map(Some);
         }
         if self.fields.len() >= self.limits.fields {
             return Err(HttpFault::HeadFields);
@@ -185,7 +186,10 @@ mod tests {
     type Found = Result<Option<(Body, usize)>, HttpFault>;
 
     fn more(reader: &mut HeadReader, bytes: &[u8]) -> Found {
-        Ok(reader.read(bytes)?.map(|(head, end)| (head.body, end)))
+        let mut left = bytes.to_vec();
+        let head = reader.read(&mut left)?;
+        assert!(bytes.ends_with(&left) && (head.is_some() || left.len() == bytes.len()));
+        Ok(head.map(|head| (head.body, bytes.len() - left.len())))
     }
 
     fn read(bytes: &[u8]) -> Found {

@@ -126,6 +126,12 @@ impl RequestHead {
         Self { bytes, method, target, fields, scheme, version, body, options, is_signed }
     }
 
+    /// All of it as it was sent.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// The method, which is a token (RFC 9110 §9.1).
     #[must_use]
     pub fn method(&self) -> &str {
@@ -249,7 +255,7 @@ mod tests {
 
     fn read(text: &str) -> RequestHead {
         let mut reader = HeadReader::new(HeadLimits { bytes: 10_000, fields: 50 });
-        let Ok(Some((head, _))) = reader.read(text.as_bytes()) else { panic!("{text}") };
+        let Ok(Some(head)) = reader.read(&mut text.into()) else { panic!("{text}") };
         head
     }
 

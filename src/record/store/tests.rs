@@ -120,6 +120,7 @@ impl<'a> SampleRequest<'a> {
             request_id: "1",
             addresses: AddressDetail::Full,
             gateway: None,
+            bytes: 0,
         })
     }
 

@@ -170,6 +170,13 @@ impl SubjectCounts {
         add(&mut self.presence, start_of(seen.first, room.bounds.day), seen, SeenInstants::add);
     }
 
+    /// Adds bytes that it was sent in the period that begins at `start`.
+    pub(super) fn add_sent(&mut self, (start, bytes): (i64, u64), at: i64, room: &mut BatchRoom) {
+        if bytes > 0 && !room.add_to_period(&mut self.sent, start, bytes) {
+            room.lose(MissingWhat::Details, at, 1);
+        }
+    }
+
     /// Adds reads; `false` when there is no room for them. That of a host and network goes before the read itself does:
     /// whose read is known is not said to have read nothing.
     pub(super) fn add_read(&mut self, key: ReadKey, read: ReadSum, room: &mut BatchRoom) -> bool {

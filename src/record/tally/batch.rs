@@ -91,6 +91,7 @@ impl CountBatch {
         }
         let is_wanted = kind != EventKind::Allowed && uses.sampled < SAMPLES_PER_DECISION;
         uses.sampled += u8::from(is_wanted);
+        account.add_sent((start, occurrence.bytes), at, room);
         is_wanted
     }
 
@@ -98,10 +99,7 @@ impl CountBatch {
     pub(in crate::record) fn sent(&mut self, subject: SubjectRef<'_>, is_known: bool, at: i64, bytes: u64) {
         let start = self.period_of(at);
         let account = account(&mut self.accounts, &mut self.room, subject, is_known);
-        if !self.room.add_to_period(&mut account.sent, start, bytes) {
-            // A detail.
-            self.room.lose(MissingWhat::Details, at, 1);
-        }
+        account.add_sent((start, bytes), at, &mut self.room);
     }
 
     /// Notes that a subject fetched a robots.txt that is not known to be the one that is judged by.

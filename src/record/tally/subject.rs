@@ -4,12 +4,13 @@ use crate::identify::{Basis, ClientKind, Identity, Proof, Purpose};
 use crate::record::word;
 use hashbrown::Equivalent;
 use serde::{Deserialize, Serialize};
+use std::hash::{Hash, Hasher};
 
 /// The name that stands for all names beyond the first 1,000 strangers of a day.
 pub const OTHER_CRAWLERS: &str = "(other crawlers)";
 
 /// Who a count is for. Its names are its own, or borrowed to look one up without a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CountSubject<Name = Box<str>> {
     /// The site.
     pub site: Name,
@@ -24,6 +25,13 @@ pub struct CountSubject<Name = Box<str>> {
     /// What supported its name at the time.
     #[serde(with = "word")]
     pub proof: Proof,
+}
+
+/// The names tell nearly all apart.
+impl<Name: Hash> Hash for CountSubject<Name> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.crawler, &self.site).hash(state);
+    }
 }
 
 /// A [`CountSubject`] that borrows its names.

@@ -20,13 +20,16 @@
 
 use std::future::Future as _;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+use tokio::task::coop::has_budget_remaining;
 use tokio::time::Sleep;
 
 #[derive(Debug, Default)]
 pub(in crate::server) struct Deadline {
     timer: Option<Pin<Box<Sleep>>>,
+    /// Whom the timer wakes.
+    woken: Option<Waker>,
 }
 
 impl Deadline {
@@ -41,8 +44,17 @@ impl Deadline {
             }
             if timer.deadline() > wake || timer.is_elapsed() {
                 timer.as_mut().reset(wake);
+                self.woken = None;
             }
-            ready!(timer.as_mut().poll(context));
+            if self.woken.as_ref().is_some_and(|woken| woken.will_wake(context.waker())) {
+                return Poll::Pending;
+            }
+            // Without a share left, the runtime asks for another poll, and the timer notes nobody.
+            let is_noted = has_budget_remaining();
+            if timer.as_mut().poll(context).is_pending() {
+                self.woken = is_noted.then(|| context.waker().clone());
+                return Poll::Pending;
+            }
         }
     }
 }
@@ -122,7 +134,7 @@ mod tests {
         let at = Instant::now() + Duration::from_millis(30);
         let mut is_first = true;
         let wait = poll_fn(|context| {
-            while is_first && tokio::task::coop::has_budget_remaining() {
+            while is_first && has_budget_remaining() {
                 let _ = pin!(tokio::task::coop::consume_budget()).poll(context);
             }
             is_first = false;

@@ -7,10 +7,12 @@ use crate::gateway::{ConnectionInfo, Fragment, date, is_read_of_question, malfor
 use crate::http::head::{HeadLimits, HeadReader, QuestionReader};
 use crate::http::{Body, BodyReader, HttpFault, RequestHead, Response};
 use crate::record::ConnectionEvent;
+use crate::server::workers::Stage;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
+use tokio::sync::watch;
 
 /// What came of the wait for the next request.
 pub(super) enum NextRequest {
@@ -43,7 +45,7 @@ impl ServiceReader {
         }))
     }
 
-    fn read(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HttpFault> {
+    fn read(&mut self, bytes: &mut Vec<u8>) -> Result<Option<RequestHead>, HttpFault> {
         match self {
             Self::Request(reader) => reader.read(bytes),
             Self::Question(reader) => reader.read(bytes),
@@ -51,47 +53,59 @@ impl ServiceReader {
     }
 }
 
+/// The end of idle connections, as the worker announces it.
+pub(super) struct Closing<'a, F> {
+    pub(super) stage: watch::Receiver<Stage>,
+    pub(super) said: Pin<&'a mut F>,
+    pub(super) is_awaited: bool,
+}
+
+impl<F: Future<Output = ()>> Closing<'_, F> {
+    /// Whether it is under way: the request at hand is the last one.
+    pub(super) fn is_near(&self) -> bool {
+        self.stage.has_changed().unwrap_or(true)
+    }
+
+    /// Ready once idle connections end. Who has asked once is woken then, and asks no more until the stage has changed.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.is_awaited, true) && !self.is_near() {
+            return Poll::Pending;
+        }
+        self.said.as_mut().poll(context)
+    }
+}
+
 impl<S: ClientStream> Http1Connection<S> {
     pub(super) async fn next_head<F: Future<Output = ()>>(
         &mut self,
         reader: &mut ServiceReader,
-        closing: &mut Pin<&mut F>,
+        closing: &mut Closing<'_, F>,
     ) -> NextRequest {
         self.head_since = None;
         let next = poll_fn(|context| self.poll_head(context, reader, closing)).await;
         self.life.wake();
-        let (head, end) = match next {
+        let head = match next {
             Ok(head) => head,
             Err(next) => return next,
         };
-        match self.check_body(head.body, end) {
-            // Nobody reads the body of a question.
-            Err(fault) if matches!(reader, ServiceReader::Request(_)) => NextRequest::Fault(fault),
-            _ => {
-                self.consume(end);
-                NextRequest::Request(head)
-            }
-        }
-    }
-
-    /// What of the body has come with its head is looked at first: a request with a fault there goes nowhere.
-    fn check_body(&self, body: Body, end: usize) -> Result<(), HttpFault> {
-        if body != Body::UnknownLength {
-            return Ok(());
-        }
-        let rest = self.unread.get(end..).unwrap_or_default();
-        BodyReader::new(body).read(rest, |_| {}).map(drop)
+        // What of the body has come with its head is looked at first: a request with a fault there goes nowhere. Nobody reads
+        // the body of a question.
+        let is_read = head.body == Body::UnknownLength && matches!(reader, ServiceReader::Request(_));
+        let read = is_read.then(|| BodyReader::new(head.body).read(&self.unread, |_| {}));
+        let Some(Err(fault)) = read else { return NextRequest::Request(head) };
+        self.unread.splice(..0, head.into_bytes());
+        NextRequest::Fault(fault)
     }
 
     fn poll_head<F: Future<Output = ()>>(
         &mut self,
         context: &mut Context<'_>,
         reader: &mut ServiceReader,
-        closing: &mut Pin<&mut F>,
-    ) -> Poll<Result<(RequestHead, usize), NextRequest>> {
+        closing: &mut Closing<'_, F>,
+    ) -> Poll<Result<RequestHead, NextRequest>> {
         loop {
             if !self.unread.is_empty() {
-                match reader.read(&self.unread) {
+                match reader.read(&mut self.unread) {
                     Ok(Some(head)) => return Poll::Ready(Ok(head)),
                     Ok(None) => {}
                     Err(fault) => return Poll::Ready(Err(NextRequest::Fault(fault))),
@@ -115,9 +129,9 @@ impl<S: ClientStream> Http1Connection<S> {
     fn poll_patience<F: Future<Output = ()>>(
         &mut self,
         context: &mut Context<'_>,
-        closing: &mut Pin<&mut F>,
+        closing: &mut Closing<'_, F>,
     ) -> Poll<NextRequest> {
-        if self.head_since.is_none() && closing.as_mut().poll(context).is_ready() {
+        if self.head_since.is_none() && closing.poll(context).is_ready() {
             return Poll::Ready(NextRequest::End);
         }
         let head_since = self.head_since;

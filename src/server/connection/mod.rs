@@ -19,7 +19,7 @@ use super::life::ClientLife;
 use super::workers::Stage;
 use crate::gateway::{CLIENT_GONE, ConnectionInfo};
 use crate::http::BodyReader;
-use heads::{NextRequest, ServiceReader};
+use heads::{Closing, NextRequest, ServiceReader};
 use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
@@ -123,8 +123,8 @@ impl<S: ClientStream> Http1Connection<S> {
     ) -> impl Future<Output = ()> + Send {
         async move {
             let changes = stage.clone();
-            let closing = pin!(async { drop(stage.wait_for(|stage| *stage == Stage::CloseIdle).await) });
-            self.requests(service, &info, &changes, closing).await;
+            let said = pin!(async { drop(stage.wait_for(|stage| *stage == Stage::CloseIdle).await) });
+            self.requests(service, &info, Closing { stage: changes, said, is_awaited: false }).await;
             self.life.close();
         }
     }
@@ -135,8 +135,7 @@ impl<S: ClientStream> Http1Connection<S> {
         &mut self,
         service: &Service,
         info: &ConnectionInfo,
-        changes: &watch::Receiver<Stage>,
-        mut closing: Pin<&mut (impl Future<Output = ()> + Send)>,
+        mut closing: Closing<'_, impl Future<Output = ()> + Send>,
     ) -> impl Future<Output = ()> + Send {
         async move {
             loop {
@@ -144,7 +143,7 @@ impl<S: ClientStream> Http1Connection<S> {
                 match self.next_head(&mut reader, &mut closing).await {
                     NextRequest::Request(head) => {
                         // On the heap for as long as it takes: an idle connection has no room for it.
-                        if !on_heap(self.request(head, service, info, changes)).await {
+                        if !on_heap(self.request(head, service, info, closing.is_near())).await {
                             break;
                         }
                     }

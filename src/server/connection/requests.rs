@@ -9,11 +9,9 @@ use crate::proxy::{ClientFault, ExchangeClient, ExchangeFailure, Exchanger};
 use crate::record::CompleteRead;
 use crate::server::delivery;
 use crate::server::pages::Pages;
-use crate::server::workers::Stage;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// How much of an unwanted request body is read so that the answer arrives and the connection lives on. A larger body
@@ -98,36 +96,40 @@ impl Service {
 
 impl<S: ClientStream> Http1Connection<S> {
     /// Answers a request; whether a next one may follow.
-    pub(super) async fn request(
+    #[expect(clippy::manual_async_fn, reason = "arguments of an async function are in its state twice")]
+    pub(super) fn request(
         &mut self,
         head: RequestHead,
         service: &Service,
         info: &ConnectionInfo,
-        stage: &watch::Receiver<Stage>,
-    ) -> bool {
-        self.life.requests = self.life.requests.saturating_add(1);
-        self.body = BodyReader::new(head.body);
-        self.meter = super::BodyMeter::default();
-        let keeps_alive = self.may_go_on(&head) && !stage.has_changed().unwrap_or(true);
-        let incoming = Incoming { head: &head, connection: info };
-        match service {
-            Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
-            Service::Doors(site) => Box::pin(self.question(incoming, &site.gateway, keeps_alive)).await,
-            Service::Pages(pages) => {
-                let form = async {
-                    if !pages.takes_form(&head) {
-                        return Some(Vec::new());
-                    }
-                    timeout(FORM_TIME, rest_of_body(self, FORM_BYTES, true)).await.unwrap_or_default()
-                };
-                let body = Box::pin(form).await;
-                let response = match body {
-                    Some(body) => Box::pin(pages.answer(&head, body)).await,
-                    None => Response::page(413, "the form is too large, or comes too slowly"),
-                };
-                self.respond(&response, &head, keeps_alive).await.goes_on
+        is_last: bool,
+    ) -> impl Future<Output = bool> + Send {
+        async move {
+            self.life.requests = self.life.requests.saturating_add(1);
+            self.body = BodyReader::new(head.body);
+            self.meter = super::BodyMeter::default();
+            let keeps_alive = self.may_go_on(&head) && !is_last;
+            let incoming = Incoming { head: &head, connection: info };
+            match service {
+                Service::Site(site) => self.site_request(incoming, site, keeps_alive).await,
+                Service::Doors(site) => Box::pin(self.question(incoming, &site.gateway, keeps_alive)).await,
+                Service::Pages(pages) => Box::pin(self.page_request(&head, pages, keeps_alive)).await,
             }
         }
+    }
+
+    async fn page_request(&mut self, head: &RequestHead, pages: &Pages, keeps_alive: bool) -> bool {
+        let form = async {
+            if !pages.takes_form(head) {
+                return Some(Vec::new());
+            }
+            timeout(FORM_TIME, rest_of_body(self, FORM_BYTES, true)).await.unwrap_or_default()
+        };
+        let response = match form.await {
+            Some(body) => pages.answer(head, body).await,
+            None => Response::page(413, "the form is too large, or comes too slowly"),
+        };
+        self.respond(&response, head, keeps_alive).await.goes_on
     }
 
     /// Whether the request leaves the connection open for a next one (RFC 9112 §9.3).
@@ -145,7 +147,8 @@ impl<S: ClientStream> Http1Connection<S> {
         site: &WorkerContext,
         keeps_alive: bool,
     ) -> bool {
-        let mut context = RequestContext::new(site.gateway.current.get());
+        let policy = site.gateway.current.of_request();
+        let mut context = RequestContext::new(&policy);
         let RequestOutcome { ending, goes_on, .. } =
             answer(self, incoming, site, keeps_alive, &mut context).await;
         site.gateway.finish(incoming, ending, context);
@@ -154,7 +157,8 @@ impl<S: ClientStream> Http1Connection<S> {
 
     /// Answers another proxy; a connection on which nobody may ask ends.
     async fn question(&mut self, asked: Incoming<'_>, gateway: &Gateway, keeps_alive: bool) -> bool {
-        let mut context = RequestContext::new(gateway.current.get());
+        let policy = gateway.current.of_request();
+        let mut context = RequestContext::new(&policy);
         let Some(Advice { answer, head, read }) = gateway.advise(asked, &mut context) else { return false };
         // A body that is announced and does not come must not keep the proxy's client waiting.
         let is_here = timeout(Duration::ZERO, self.is_drained(asked.head)).await.unwrap_or_default();
@@ -211,7 +215,7 @@ pub(in crate::server) async fn answer<C: Recipient>(
     incoming: Incoming<'_>,
     site: &WorkerContext,
     keeps_alive: bool,
-    context: &mut RequestContext,
+    context: &mut RequestContext<'_>,
 ) -> RequestOutcome {
     let head = incoming.head;
     match site.gateway.decide(incoming, context) {
@@ -248,7 +252,7 @@ async fn exchange<C: Recipient>(
     incoming: Incoming<'_>,
     site: &WorkerContext,
     keeps_alive: bool,
-    context: &mut RequestContext,
+    context: &mut RequestContext<'_>,
 ) -> RequestOutcome {
     let (head, gateway) = (incoming.head, &site.gateway);
     let exchanged = site.exchanger.exchange(incoming, context, client, keeps_alive).await;

@@ -95,11 +95,11 @@ pub(super) fn record(policy: &Policy, recorder: &Recorder, now: SystemTime) {
                 read = Some(taken);
                 continue;
             }
-            let occurrence = Occurrence { request_id: "made", ..judged.occurrence(&facts, site, time) };
+            let occurrence =
+                Occurrence { request_id: "made", bytes: PAGE_BYTES, ..judged.occurrence(&facts, site, time) };
             if let Some(wanted) = recorder.count(&occurrence, EventKind::of(&judged.verdict, judged.proof)) {
                 recorder.keep(wanted, Event::new(&occurrence).line(None));
             }
-            recorder.sent(name, &judged.identity, judged.proof, time, PAGE_BYTES);
         }
     }
 }

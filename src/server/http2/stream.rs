@@ -40,7 +40,8 @@ pub(super) async fn serve(
     let head = head(&request);
     let info = state.info.clone();
     let incoming = Incoming { head: &head, connection: &info };
-    let mut context = RequestContext::new(site.gateway.current.get());
+    let policy = site.gateway.current.of_request();
+    let mut context = RequestContext::new(&policy);
     let mut stream = Stream {
         body: request.into_body(),
         answer,
@@ -93,7 +94,7 @@ impl Stream {
         &mut self,
         incoming: Incoming<'_>,
         site: &WorkerContext,
-        context: &mut RequestContext,
+        context: &mut RequestContext<'_>,
     ) -> RequestOutcome {
         let head = incoming.head;
         match self.state.permit.enter_request(&self.state.limits) {
