@@ -10,7 +10,7 @@ use robots_gateway::policy::{
 };
 use robots_gateway::process::{ControlSocket, Inherited};
 use robots_gateway::record::{AccessLog, Journal, LogOptions, ReadBook, Recorder, make_folder, start_log};
-use robots_gateway::server::{DemoOrigin, Pages, SelfTest, ServeError, Server, Workers};
+use robots_gateway::server::{DemoOrigin, Pages, SelfTest, ServeError, Server, Workers, record_made_hour};
 use robots_gateway::{alerts, ctl};
 use std::error::Error;
 use std::ffi::OsStr;
@@ -91,7 +91,7 @@ fn serve(arguments: Arguments, demo: Option<&Arc<DemoOrigin>>, test: Option<&mut
     let prover = Arc::new(Prover::start(config.verify.name_servers())?);
     if let Some(demo) = demo.filter(|_| is_demo) {
         demo.introduce(&config, &listeners);
-        DemoOrigin::play(&reloader.current(), &recorder);
+        record_made_hour(&reloader.current(), &recorder);
     }
     let mut gateway = Gateway::new(current, journal, recorder, reads, prover);
     gateway.standing = Arc::clone(&reloader.standing);
@@ -197,8 +197,10 @@ fn begin(policy: Policy, arguments: Arguments, reads: Arc<ReadBook>, is_test: bo
 
 fn pages(admin: &Arc<Admin>, door: RequestSource) -> Pages {
     let (admin, asked) = (Arc::clone(admin), Arc::clone(admin));
-    Pages::new(move |request| admin.answer(door, request))
-        .with_forms(move |request| asked.takes_form(request))
+    Pages {
+        answer: Arc::new(move |request| admin.answer(door, request)),
+        takes_form: Arc::new(move |request| asked.takes_form(request)),
+    }
 }
 
 /// Tells what had to be left out, and makes the folders of our own. Where those cannot be made, the site is served all the same: the journal says what it loses, and nobody can put lists of

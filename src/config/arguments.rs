@@ -100,7 +100,7 @@ impl Config {
             let here = std::path::absolute(journal).ok().filter(|_| is_file);
             self.journal = here.unwrap_or_else(|| journal.into());
         }
-        self.trusted_proxies.extend(arguments.trusted_proxy.iter().copied());
+        arguments.trusted_proxy.iter().for_each(|network| self.trusted_proxies.insert(*network));
         if let Some(listen) = arguments.authorize {
             self.authorize.get_or_insert_default().listen = listen;
         }

@@ -65,7 +65,7 @@ fn lines(path: &Path, text: &str) -> Result<Prefixes, ConfigError> {
             continue;
         }
         match network(written) {
-            Ok(network) => networks.extend([network]),
+            Ok(network) => networks.insert(network),
             // A CSV may open with the names of its columns.
             Err(_) if header_allowed && content.contains(',') && !written.contains(['.', ':', '/']) => {}
             Err(message) => {
@@ -151,7 +151,7 @@ fn json(path: &Path, text: &str) -> Result<RangeFile, ConfigError> {
         let quoted = text.find(&format!("\"{written}\""));
         let network = network(written.trim())
             .map_err(|why| ConfigError::at(path, text, quoted.map(|at| at..at), why))?;
-        file.networks.extend([network]);
+        file.networks.insert(network);
         // A list of names or, as the draft once had it, one.
         let services = element.get("services").or_else(|| element.get("service"));
         let services =

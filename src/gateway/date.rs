@@ -12,17 +12,13 @@ thread_local! {
 }
 
 /// The date of this second.
-#[must_use]
 pub fn now() -> DateBytes {
     // To the tick of the system, which is a few milliseconds, and a fifth of the price.
     let second = u64::try_from(clock_gettime(ClockId::RealtimeCoarse).tv_sec).unwrap_or_default();
     let (last, mut date) = LAST.get();
     if last != second {
-        for (place, byte) in
-            date.iter_mut().zip(httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second)).bytes())
-        {
-            *place = byte;
-        }
+        let written = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second));
+        date = written.as_bytes().try_into().unwrap_or(date);
         LAST.set((second, date));
     }
     date

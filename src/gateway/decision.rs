@@ -6,12 +6,10 @@
 
 use super::facts;
 use super::pending_events::PendingEvent;
-use super::redirect::redirect_to_https;
 use super::request::{DecidedFor, RequestContext, VerdictLabels};
 use super::request_id::RequestId;
 use super::robots_fields;
-use super::signed::{ACCEPT_SIGNATURE, signer};
-use super::{Gateway, Incoming, forwarding, malformed, pace, partial_reads, robots_txt};
+use super::{Gateway, Incoming, forwarding, pace, partial_reads, robots_txt};
 use crate::decide::{PaceExcess, PaceLimit, Read, SiteRules, VerdictReason};
 use crate::enforce::{Action, Mode, Refusal};
 use crate::http::{Body, Response};
@@ -81,7 +79,7 @@ impl Gateway {
                 context.fault = Some(fault);
                 // For the access log.
                 context.slot = facts::requested_host(incoming.head).and_then(|host| policy.hosts.find(&host));
-                return Decision::Answer(malformed::answer(fault).into());
+                return Decision::Answer(forwarding::malformed_answer(fault).into());
             }
         };
         self.look_for_unnamed_proxy(incoming, policy);
@@ -93,7 +91,7 @@ impl Gateway {
         }
         let Some((site, rules)) = policy.found(context.slot) else { return Decision::Forward };
         if let Some(answer) =
-            redirect_to_https(&facts, site).filter(|_| context.decided_for == DecidedFor::Client)
+            forwarding::redirect_to_https(&facts, site).filter(|_| context.decided_for == DecidedFor::Client)
         {
             return Decision::Answer(answer.into());
         }
@@ -233,7 +231,7 @@ impl Gateway {
             self.prover.proof(policy, &Claim { identity, address: facts.address, is_relayed }, now)
         };
         let is_new = input.decided_for != DecidedFor::RefusalPage;
-        let signature = signer((&self.prover, policy), incoming.head, facts, is_new, now);
+        let signature = facts::signer((&self.prover, policy), incoming.head, facts, is_new, now);
         let (signature, now) = (signature.as_ref(), policy.clock.at(uptime));
         let recognised = site.recognise(policy, facts.user_agent.as_deref());
         JudgedClient { policy, site, rules, facts, target, signature, recognised, now }.judge(proof, reads)
@@ -359,5 +357,5 @@ fn refusal(input: JudgeInput<'_>, judged: &JudgedRequest<'_>) -> Arc<Response> {
     if !asks {
         return reply;
     }
-    Arc::unwrap_or_clone(reply).with("accept-signature", ACCEPT_SIGNATURE.as_bytes()).into()
+    Arc::unwrap_or_clone(reply).with("accept-signature", facts::ACCEPT_SIGNATURE.as_bytes()).into()
 }

@@ -4,12 +4,15 @@ use super::Incoming;
 use crate::config::Config;
 use crate::http::head::check;
 use crate::http::{HttpFault, HttpVersion, RequestHead};
+use crate::identify::signature::{SignedMessage, VerifiedSignature};
+use crate::policy::{Policy, Prover};
 use crate::request::address::client_address;
 use crate::request::forwarded::{self, ForwardedField};
 use crate::request::target::origin_form;
 use crate::request::{RequestFacts, Scheme, host};
 use std::borrow::Cow;
 use std::net::IpAddr;
+use std::time::SystemTime;
 
 /// What the head of the request asks for; of a question about the server (RFC 9110 §9.3.7) the target is `*`.
 pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> Result<RequestFacts<'a>, HttpFault> {
@@ -31,6 +34,32 @@ pub(super) fn read<'a>(incoming: Incoming<'a>, config: &Config) -> Result<Reques
         user_agent: head.joined("user-agent", b" "),
         address: address(incoming, config),
     })
+}
+
+/// What a refusal asks whoever sent the request to sign (RFC 9421 §5): what proves this very request to be its own.
+pub(super) const ACCEPT_SIGNATURE: &str = "sig1=(\"@method\" \"@authority\" \"@path\" \"@query\" \
+     \"signature-agent\";key=\"sig1\");created;expires;keyid;tag=\"web-bot-auth\"";
+
+/// Who signed a request, where that is beyond doubt. One that nobody signed costs a look at a flag.
+pub(super) fn signer(
+    (prover, policy): (&Prover, &Policy),
+    head: &RequestHead,
+    facts: &RequestFacts<'_>,
+    is_new: bool,
+    now: SystemTime,
+) -> Option<VerifiedSignature> {
+    if !head.is_signed {
+        return None;
+    }
+    let fields: Vec<_> = head.fields().collect();
+    let message = SignedMessage {
+        method: facts.method,
+        scheme: facts.scheme.as_str(),
+        authority: head.text("host").or_else(|| host::of_target(head.target())).unwrap_or_default(),
+        target: &facts.target,
+        fields: &fields,
+    };
+    prover.signature(policy, &message, facts.address, is_new, now)
 }
 
 /// Fields that proxies add (RFC 7239 §4, RFC 9110 §7.6.3) and clients have no reason to send.

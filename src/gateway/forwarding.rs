@@ -1,4 +1,5 @@
-//! What an origin is sent of a request: the target that was judged, and fields that tell where the request came from.
+//! What an origin is sent of a request: the target that was judged, and fields that tell where the request came from. And
+//! which requests go no further than here, whatever is judged.
 //!
 //! What a trusted proxy says is continued. What anybody else says of itself is a claim, and is replaced.
 
@@ -7,15 +8,21 @@ use super::{Incoming, facts};
 use crate::config::Config;
 use crate::http::claims::{self, FieldClaim};
 use crate::http::head::is_hop_by_hop;
-use crate::http::{HttpVersion, RequestHead, Response};
-use crate::policy::Upstream;
+use crate::http::{HttpFault, HttpVersion, RequestHead, Response};
+use crate::policy::{Site, Upstream};
 use crate::request::forwarded::ForwardedField;
-use crate::request::host;
-use crate::request::target::origin_form;
+use crate::request::target::{RequestTarget, origin_form};
+use crate::request::{RequestFacts, Scheme, host};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use std::borrow::Cow;
 
+/// The methods that are passed on.
+const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+/// What stands in a URI percent-encoded (RFC 3986 §2.1), beside what is not ASCII.
+const NOT_IN_A_URI: &AsciiSet = &CONTROLS.add(b' ');
+
 /// The target that the origin is asked for, whatever form the client chose (RFC 9112 §3.2.1): the one that was judged.
-#[must_use]
 pub fn target(head: &RequestHead) -> Cow<'_, [u8]> {
     let sent = head.target();
     if sent.starts_with(b"/") || sent == b"*" {
@@ -218,7 +225,30 @@ pub(super) fn last_stop(head: &RequestHead, is_for_client: bool) -> Option<Respo
         "OPTIONS" => (200, "this is a gateway"),
         _ => (405, "requests are not traced here"),
     };
-    Some(Response::page(status, sentence).with("allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
+    Some(Response::page(status, sentence).with("allow", METHODS))
+}
+
+/// The answer to a message with a fault.
+pub fn malformed_answer(fault: HttpFault) -> Response {
+    let answer = Response::page(fault.status(), fault.sentence());
+    // RFC 9110 §15.5.6: who refuses a method says which ones there are.
+    if fault == HttpFault::Connect { answer.with("allow", METHODS) } else { answer }
+}
+
+/// Sends a plain request to the same place under `https`, where the site wants that. It is judged there.
+/// Never robots.txt, which crawlers need not follow through redirects and are to have from here (RFC 9309
+/// §2.3.1.2), nor what a certificate authority asks for while there is no certificate yet (RFC 8555 §8.3).
+pub(super) fn redirect_to_https(facts: &RequestFacts<'_>, site: &Site) -> Option<Response> {
+    if !site.config.redirect_https || facts.scheme == Scheme::Https || facts.host.is_empty() {
+        return None;
+    }
+    let target = RequestTarget::new(&facts.target, site.config.path_parameters);
+    if target.may_be_robots_txt() || target.is_acme_challenge() {
+        return None;
+    }
+    let location = format!("https://{}{}", facts.host, percent_encode(&facts.target, NOT_IN_A_URI));
+    // 308 keeps the method and the body (RFC 9110 §15.4.9).
+    Some(Response::page(308, "this site is served over https").with("location", location))
 }
 
 /// RFC 9110 §7.6.3: a gateway says so to the origin, with the version it was spoken to in.

@@ -12,24 +12,20 @@ mod facts;
 mod fault_guard;
 mod forwarding;
 mod hidden;
-mod malformed;
 mod pace;
 mod partial_reads;
 mod pending_events;
-mod redirect;
 mod request;
 mod request_id;
 mod robots_fields;
 mod robots_txt;
-mod signed;
 #[cfg(test)]
 mod tests;
 
-pub use access::{CLIENT_GONE, RequestEnding};
+pub use access::{CLIENT_GONE, Fragment, RequestEnding};
 pub use authorize::{Advice, is_read_of_question};
 pub use decision::{BODY_TOO_LARGE, Decision};
-pub use forwarding::{forward, target as forwarded_target};
-pub use malformed::{Fragment, answer as malformed_answer};
+pub use forwarding::{forward, malformed_answer, target as forwarded_target};
 pub use request::RequestContext;
 use request::{Advised, DecidedFor};
 pub use robots_fields::AddedField;

@@ -37,17 +37,19 @@ pub(super) fn serve(
     let Some(file) = &site.robots else {
         return (Response::page(404, "this site has no robots.txt: everything is allowed"), false);
     };
-    let current = RobotsValidators {
-        etag: format!("\"{}\"", file.id),
-        modified: whole_seconds(rules.since.unwrap_or(site.since)),
-        is_dated: rules.is_dated,
-    };
-    let (matched, named) = current.matched_by(head);
+    let etag = format!("\"{}\"", file.id);
+    let modified = whole_seconds(rules.since.unwrap_or(site.since));
+    let (matched, named) = matched(head, &etag, Some(modified).filter(|_| rules.is_dated));
     let answer = if matched {
-        fields(Response::new(304, Bytes::new()), &current, max_age)
+        Response::new(304, Bytes::new())
     } else {
-        full(file, &current, max_age)
+        let body = Bytes::from_owner(SharedBytes(Arc::clone(file)));
+        Response::new(200, body).with("Content-Type", "text/plain; charset=utf-8")
     };
+    let answer = answer
+        .with("etag", etag)
+        .with("last-modified", httpdate::fmt_http_date(modified))
+        .with("Cache-Control", format!("private, max-age={}", max_age.as_secs()));
     (answer, head.method() == "GET" && (!matched || named))
 }
 
@@ -60,39 +62,16 @@ impl AsRef<[u8]> for SharedBytes {
     }
 }
 
-fn full(file: &Arc<RobotsFile>, validators: &RobotsValidators, max_age: Duration) -> Response {
-    let body = Bytes::from_owner(SharedBytes(Arc::clone(file)));
-    fields(Response::new(200, body).with("Content-Type", "text/plain; charset=utf-8"), validators, max_age)
-}
-
-fn fields(answer: Response, validators: &RobotsValidators, max_age: Duration) -> Response {
-    answer
-        .with("etag", &validators.etag)
-        .with("last-modified", httpdate::fmt_http_date(validators.modified))
-        .with("Cache-Control", format!("private, max-age={}", max_age.as_secs()))
-}
-
-/// What tells one version from another (RFC 9110 §8.8).
-struct RobotsValidators {
-    etag: String,
-    modified: SystemTime,
-    /// Whether the date tells the version from others.
-    is_dated: bool,
-}
-
-impl RobotsValidators {
-    /// Whether the client's copy is current, and whether it named the version itself. `If-None-Match`
-    /// decides where there is one (RFC 9110 §13.1.3).
-    fn matched_by(&self, head: &RequestHead) -> (bool, bool) {
-        if let Some(list) = head.joined("if-none-match", b", ") {
-            let named = entity_tags(&list).any(|tag| tag == self.etag.as_bytes());
-            return (named || list.trim_ascii() == b"*", named);
-        }
-        let since = head.text("if-modified-since").and_then(|date| httpdate::parse_http_date(date).ok());
-        // A later date may be that of another version: the clock may have stepped, or the host moved here since.
-        let is_current = since.is_some_and(|since| self.modified == since);
-        (is_current && self.is_dated, false)
+/// Whether the client's copy is current, and whether it named the version itself. `If-None-Match` decides where there is one
+/// (RFC 9110 §13.1.3). Else the date of the version does, where that tells it from others.
+fn matched(head: &RequestHead, etag: &str, modified: Option<SystemTime>) -> (bool, bool) {
+    if let Some(list) = head.joined("if-none-match", b", ") {
+        let named = entity_tags(&list).any(|tag| tag == etag.as_bytes());
+        return (named || list.trim_ascii() == b"*", named);
     }
+    let since = head.text("if-modified-since").and_then(|date| httpdate::parse_http_date(date).ok());
+    // A later date may be that of another version: the clock may have stepped, or the host moved here since.
+    (since.is_some() && since == modified, false)
 }
 
 /// The entity tags of a list, weakness ignored: `If-None-Match` compares weakly (RFC 9110 §13.1.2).
@@ -114,17 +93,13 @@ mod tests {
     use super::*;
     use crate::http::{Body, HttpVersion};
 
-    fn validators() -> RobotsValidators {
-        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        RobotsValidators { etag: "\"0123456789ab\"".to_owned(), modified, is_dated: true }
-    }
-
     fn matched(if_none_match: Option<&str>, if_modified_since: Option<&str>) -> (bool, bool) {
         let tag = if_none_match.map(|list| (&b"if-none-match"[..], list.as_bytes()));
         let date = if_modified_since.map(|date| (&b"if-modified-since"[..], date.as_bytes()));
         let fields = tag.into_iter().chain(date);
         let head = RequestHead::from_parts([b"GET", b"/"], None, HttpVersion::Http11, Body::None, fields);
-        validators().matched_by(&head)
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+        super::matched(&head, "\"0123456789ab\"", Some(modified))
     }
 
     #[test]

@@ -31,7 +31,6 @@ pub enum BodyReader {
 
 impl BodyReader {
     /// A reader of the body behind a head.
-    #[must_use]
     pub fn new(body: Body) -> Self {
         match body {
             Body::None | Body::Length(0) => Self::Done,
@@ -42,7 +41,6 @@ impl BodyReader {
     }
 
     /// The same of an answer.
-    #[must_use]
     pub fn of_answer(body: Body) -> Self {
         match body {
             Body::UnknownLength => Self::Chunked(Box::new(ChunkedReader::of_answer())),
@@ -51,7 +49,6 @@ impl BodyReader {
     }
 
     /// Whether the body is over.
-    #[must_use]
     pub const fn is_done(&self) -> bool {
         matches!(self, Self::Done)
     }

@@ -60,7 +60,6 @@ impl ChunkedReader {
     }
 
     /// Whether the body is over.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.next == ChunkPart::Nothing
     }

@@ -93,7 +93,6 @@ pub enum FieldClaim {
 }
 
 /// What a field of this name, in any case, claims; nothing, as nearly every field.
-#[must_use]
 pub fn claim(name: &[u8]) -> Option<FieldClaim> {
     let beginning = name.first().and_then(|first| BEGINNINGS.get(usize::from(first | 0x20)))?;
     if beginning & (1 | length_bit(name.len())) == 0 {
@@ -130,20 +129,17 @@ const fn length_bit(length: usize) -> u32 {
 }
 
 /// Whether a field of this name, in any case, could be taken for one of the gateway's own.
-#[must_use]
 pub fn is_own(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'x' | b'X')) && begins(name, OWN_PREFIX)
 }
 
 /// Whether the name is spelled as a proxy spells it. It may have passed on what a client spelled otherwise.
-#[must_use]
 pub fn is_plain(name: &[u8]) -> bool {
     name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
 }
 
 /// Whether the name, in any case, could be taken for `Content-Length` or `Transfer-Encoding`, and is neither: the gateway
 /// and an origin would see the message end in two places.
-#[must_use]
 pub fn is_disguised_framing(name: &[u8]) -> bool {
     let is_disguised = |own: &&str| is_spelled(name, own) && !name.eq_ignore_ascii_case(own.as_bytes());
     matches!(name.len(), 14 | 17) && FRAMING.iter().any(is_disguised)
@@ -217,7 +213,6 @@ impl FieldPattern {
     }
 
     /// Whether a field of this name, in any case, is one that it is for.
-    #[must_use]
     pub fn is_for(&self, name: &[u8]) -> bool {
         if self.is_prefix { begins(name, &self.name) } else { is_spelled(name, &self.name) }
     }

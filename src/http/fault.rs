@@ -56,7 +56,6 @@ pub enum HttpFault {
 
 impl HttpFault {
     /// The status it is answered with.
-    #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::Connect => 405,
@@ -67,19 +66,16 @@ impl HttpFault {
     }
 
     /// Whether the head is larger than a limit allows. It may be well-formed.
-    #[must_use]
     pub const fn is_size(self) -> bool {
         matches!(self, Self::LineSize | Self::HeadSize | Self::HeadFields)
     }
 
     /// One word for a log or a label.
-    #[must_use]
     pub fn as_str(self) -> &'static str {
         self.into()
     }
 
     /// What the client is told.
-    #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
             Self::LineEnd => "a line of the request does not end in CR LF",

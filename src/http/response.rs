@@ -27,7 +27,6 @@ impl Response {
     }
 
     /// The same with one more field.
-    #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let mut fields = Vec::from(self.fields);
         push_field(&mut fields, name.as_bytes(), value.as_ref());

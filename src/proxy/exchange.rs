@@ -5,7 +5,7 @@ use super::fault::{OriginFault, OriginFaults};
 use super::pool::{OriginConnection, OriginConnections};
 use super::relay::{Progress, Relay, RelayRequest};
 use crate::gateway::{Incoming, RequestContext, forward, forwarded_target};
-use crate::http::{Body, RequestHead};
+use crate::http::{Body, RequestHead, push_field};
 use crate::policy::{Site, Upstream, Upstreams};
 use crate::record::Totals;
 use crate::request::target::RequestTarget;
@@ -41,7 +41,6 @@ pub enum ExchangeFailure {
 }
 
 /// Exchanges requests with origins, for one worker.
-#[derive(Debug)]
 pub struct Exchanger {
     pub(crate) connections: OriginConnections,
     pub(crate) faults: Arc<OriginFaults>,
@@ -187,11 +186,7 @@ impl ExchangeAttempt<'_> {
         for part in [head.method().as_bytes(), b" ", &*target, b" HTTP/1.1\r\n"] {
             out.extend_from_slice(part);
         }
-        let mut put = |name: &[u8], value: &[u8]| {
-            for part in [name, b": ", value, b"\r\n"] {
-                out.extend_from_slice(part);
-            }
-        };
+        let mut put = |name: &[u8], value: &[u8]| push_field(&mut out, name, value);
         forward(self.incoming, self.context, Some(server), &mut put);
         put_framing(head, &mut put);
         out.extend_from_slice(b"\r\n");

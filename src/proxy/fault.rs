@@ -10,19 +10,15 @@ use std::time::{Duration, Instant};
 impl OriginFault {
     /// The fault that an attempt to connect ended with.
     pub(crate) fn of(error: &Error) -> Self {
-        use ErrorType::{
-            ConnectNoRoute, ConnectRefused, ConnectTimedout, HTTPStatus, InvalidCert, TLSHandshakeFailure,
-            TLSHandshakeTimedout,
-        };
+        let says = |alert| format!("{error:?}").contains(alert);
         match error.etype() {
-            HTTPStatus(503) => Self::NoAddress,
-            ConnectRefused => Self::Refused,
-            ConnectTimedout => Self::ConnectTimeout,
-            ConnectNoRoute => Self::NoRoute,
+            ErrorType::ConnectRefused => Self::Refused,
+            ErrorType::ConnectTimedout => Self::ConnectTimeout,
+            ErrorType::ConnectNoRoute => Self::NoRoute,
             // Its alert (RFC 7301 §3.2), which the library of TLS has as text only.
-            TLSHandshakeFailure if format!("{error:?}").contains("NoApplicationProtocol") => Self::Http2Only,
-            TLSHandshakeFailure | TLSHandshakeTimedout => Self::Tls,
-            InvalidCert => Self::Certificate,
+            ErrorType::TLSHandshakeFailure if says("NoApplicationProtocol") => Self::Http2Only,
+            ErrorType::TLSHandshakeFailure | ErrorType::TLSHandshakeTimedout => Self::Tls,
+            ErrorType::InvalidCert => Self::Certificate,
             _ => Self::Other,
         }
     }
@@ -37,7 +33,6 @@ impl OriginFault {
     }
 
     /// The status that the client is told.
-    #[must_use]
     pub const fn status(self) -> u16 {
         match self {
             Self::NoAddress => 503,
@@ -47,7 +42,6 @@ impl OriginFault {
     }
 
     /// What the client is told.
-    #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self.status() {
             503 => "the site is not available",
@@ -57,7 +51,6 @@ impl OriginFault {
     }
 
     /// What the operator is told of the server.
-    #[must_use]
     pub const fn cause(self) -> &'static str {
         match self {
             Self::NoAddress => "it has no address",
@@ -130,7 +123,7 @@ mod tests {
     fn what_the_client_is_told_says_who_was_slow_and_who_was_not_there() {
         assert_eq!(OriginFault::of(&Error::new_up(ErrorType::ConnectRefused)).status(), 502);
         assert_eq!(OriginFault::of(&Error::new_up(ErrorType::ConnectTimedout)).status(), 504);
-        assert_eq!(OriginFault::of(&Error::new_in(ErrorType::HTTPStatus(503))).status(), 503);
+        assert_eq!(OriginFault::NoAddress.status(), 503);
         assert_eq!(OriginFault::Timeout.status(), 504);
         assert_eq!(OriginFault::Malformed.status(), 502);
     }

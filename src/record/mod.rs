@@ -24,7 +24,7 @@
 //! | `rows/` | `record::rows`, through `policy::history` | reload, `history`, `fleet` |
 //! | `modes.json` | `policy::modes` | `bounded`, for the one that answers the control socket |
 //! | `generation.json` | `policy::fleet` | `fleet-reload` |
-//! | `origin-robots/` | `policy::origin_file` | a task of `proxy::origin::fetch` |
+//! | `origin-robots/` | `policy::origin_file` | a task of `proxy::fetch` |
 //! | `ranges/`, `keys/` | `policy::publications` | `ranges`; `gatewayctl crawlers refresh` |
 //! | `alerts.json` | `alerts` | `alerts` |
 //! | the control socket, and that of a hand-over | `process::sockets` | `main` |

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 /// One network: an address and a prefix length, or a single address. An IPv4-mapped IPv6 address counts as IPv4.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network(pub(super) IpNet);
 
 impl Network {
@@ -43,12 +43,6 @@ impl fmt::Display for Network {
     }
 }
 
-impl fmt::Debug for Network {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, out)
-    }
-}
-
 /// Why a text is not a [`Network`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid network `{0}`: expected an address or CIDR such as `10.0.0.0/8` or `2001:db8::/32`")]
@@ -71,7 +65,6 @@ impl FromStr for Network {
 }
 
 /// Whether an address is of this host or of a network at hand, where a proxy of the operator's own stands.
-#[must_use]
 pub const fn is_near(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),

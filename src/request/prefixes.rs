@@ -5,26 +5,26 @@
 
 use super::address::Network;
 use ipnet::IpNet;
-use prefix_trie::joint::{JointPrefixMap, JointPrefixSet};
+use prefix_trie::joint::JointPrefixMap;
 use std::net::IpAddr;
 
-/// Networks, ready to be asked about addresses. IPv4-mapped IPv6 addresses (RFC 4291 §2.5.5.2) count as IPv4.
-#[derive(Clone, Debug, Default)]
-pub struct Prefixes(JointPrefixSet<IpNet>);
+/// Something for each of many networks, of which the most specific around an address counts. IPv4-mapped IPv6 addresses
+/// (RFC 4291 §2.5.5.2) count as IPv4.
+#[derive(Clone, Debug)]
+pub struct PrefixMap<T>(JointPrefixMap<IpNet, T>);
 
-/// By their networks: the set's own comparison ends with the shorter of the two.
-impl PartialEq for Prefixes {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.iter().eq(other.0.iter())
+/// Networks alone.
+pub type Prefixes = PrefixMap<()>;
+
+impl<T> PrefixMap<T> {
+    /// Of what is for the same network the last counts.
+    pub fn of(all: impl IntoIterator<Item = (Network, T)>) -> Self {
+        Self(all.into_iter().map(|(network, of)| (network.0, of)).collect())
     }
-}
 
-impl Eq for Prefixes {}
-
-impl Prefixes {
-    /// The most specific network that contains `address`.
-    pub fn longest(&self, address: IpAddr) -> Option<Network> {
-        self.0.get_lpm(&address.to_canonical().into()).map(Network)
+    /// The most specific network that contains `address`, and what is for it.
+    pub fn longest(&self, address: IpAddr) -> Option<(Network, &T)> {
+        self.0.get_lpm(&address.to_canonical().into()).map(|(network, of)| (Network(network), of))
     }
 
     /// Whether any network contains `address`. Most operators name none: then nothing is looked up.
@@ -34,10 +34,10 @@ impl Prefixes {
 
     /// The networks.
     pub fn networks(&self) -> impl Iterator<Item = Network> + '_ {
-        self.0.iter().map(Network)
+        self.0.iter().map(|(network, _)| Network(network))
     }
 
-    /// How many different networks the set was built of.
+    /// How many different networks there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -48,46 +48,32 @@ impl Prefixes {
     }
 }
 
-impl Extend<Network> for Prefixes {
-    fn extend<I: IntoIterator<Item = Network>>(&mut self, networks: I) {
-        networks.into_iter().for_each(|network| {
-            self.0.insert(network.0);
-        });
+impl Prefixes {
+    /// Adds a network.
+    pub fn insert(&mut self, network: Network) {
+        self.0.insert(network.0, ());
+    }
+}
+
+/// By their networks.
+impl PartialEq for Prefixes {
+    fn eq(&self, other: &Self) -> bool {
+        self.networks().eq(other.networks())
+    }
+}
+
+impl Eq for Prefixes {}
+
+impl<T> Default for PrefixMap<T> {
+    fn default() -> Self {
+        Self(JointPrefixMap::default())
     }
 }
 
 impl FromIterator<Network> for Prefixes {
     /// Networks that are written twice count once.
     fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {
-        Self(networks.into_iter().map(|network| network.0).collect())
-    }
-}
-
-/// Something for each of many networks, of which the most specific around an address counts.
-#[derive(Clone, Debug)]
-pub struct PrefixMap<T>(JointPrefixMap<IpNet, T>);
-
-impl<T> Default for PrefixMap<T> {
-    fn default() -> Self {
-        std::iter::empty().collect()
-    }
-}
-
-impl<T> FromIterator<(Network, T)> for PrefixMap<T> {
-    fn from_iter<I: IntoIterator<Item = (Network, T)>>(all: I) -> Self {
-        Self(all.into_iter().map(|(network, of)| (network.0, of)).collect())
-    }
-}
-
-impl<T> PrefixMap<T> {
-    /// What is for the most specific network that contains `address`.
-    pub fn longest(&self, address: IpAddr) -> Option<&T> {
-        self.0.get_lpm(&address.to_canonical().into()).map(|(_, of)| of)
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        Self::of(networks.into_iter().map(|network| (network, ())))
     }
 }
 
@@ -101,7 +87,7 @@ mod tests {
     }
 
     fn longest(set: &Prefixes, address: &str) -> Option<String> {
-        set.longest(address.parse().unwrap()).map(|network| network.to_string())
+        set.longest(address.parse().unwrap()).map(|(network, ())| network.to_string())
     }
 
     #[test]
@@ -185,7 +171,8 @@ mod tests {
                 let address = random_address(&mut state);
                 let around = networks.iter().filter(|network| network.contains(address));
                 let expected = around.max_by_key(|network| network.prefix()).map(ToString::to_string);
-                assert_eq!(set.longest(address).map(|n| n.to_string()), expected, "{address}, round {round}");
+                let found = set.longest(address).map(|(network, ())| network.to_string());
+                assert_eq!(found, expected, "{address}, round {round}");
             }
         }
     }

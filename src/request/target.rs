@@ -55,7 +55,6 @@ impl<'a> RequestTarget<'a> {
     }
 
     /// The same target of a request that another program answers.
-    #[must_use]
     pub const fn answered_elsewhere(mut self) -> Self {
         self.is_answered_elsewhere = true;
         self

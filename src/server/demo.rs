@@ -2,17 +2,19 @@
 
 mod traffic;
 
+pub use traffic::record_made_hour;
+
 use super::pages::Pages;
 use crate::config::{AdminValue, Arguments, Config, DurationValue, ListenerConfig};
 use crate::enforce::Mode;
-use crate::policy::Policy;
 use crate::process::{SocketError, bind};
-use crate::record::{Recorder, private_folder};
-use http::{Request, Response, StatusCode};
+use crate::record::private_folder;
+use http::{Request, Response};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The robots.txt that ships as an example.
 const SAMPLE: &str = include_str!("../../rules/robots.txt");
@@ -38,7 +40,7 @@ pub(super) const BROWSER: &str =
 /// A browser's header that leaves room for the rest of a command on a line.
 const SHORT_BROWSER: &str = "Mozilla/5.0 (X11) Firefox/140.0";
 
-/// Why the demonstration cannot be set up.
+/// Why a demonstration or a self-test comes to nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// The loopback has no free port.
@@ -47,6 +49,9 @@ pub enum DemoError {
     /// The sample cannot be written.
     #[error("{}: cannot write the sample", _0.display())]
     Sample(PathBuf, #[source] io::Error),
+    /// What a self-test found.
+    #[error("self-test failed: {0}")]
+    Test(String),
 }
 
 /// A built-in origin on a free port of the loopback, with a folder of its own.
@@ -97,12 +102,8 @@ impl DemoOrigin {
     pub fn introduce(&self, config: &Config, listeners: &[(TcpListener, ListenerConfig)]) {
         let address = listeners.first().and_then(|(listener, _)| listener.local_addr().ok());
         let url = address.map_or_else(String::new, |address| format!("http://{address}"));
-        let robots = config
-            .sites
-            .first()
-            .and_then(|site| site.robots.file.as_deref())
-            .unwrap_or_else(|| Path::new(""))
-            .display();
+        let robots = config.sites.first().and_then(|site| site.robots.file.as_deref());
+        let robots = robots.map(|file| file.display().to_string()).unwrap_or_default();
         let page =
             |admin| format!("A report of an hour of generated traffic:\n  http://{admin}/?since=1h\n\n");
         let report = config.admin.map(page);
@@ -127,13 +128,8 @@ Each event is a line of the journal, in JSON, below. Ctrl-C stops it.
         );
     }
 
-    /// Records an hour of made traffic.
-    pub fn play(policy: &Policy, recorder: &Recorder) {
-        traffic::record(policy, recorder, SystemTime::now());
-    }
-
     pub(super) fn pages() -> Pages {
-        Pages::new(page)
+        Pages { answer: Arc::new(page), takes_form: Arc::new(|_| false) }
     }
 
     /// Removes its folder. A thread that still writes a file into it makes this fail, so it is tried for a second.
@@ -156,12 +152,8 @@ fn free_address(wanted: SocketAddr) -> Option<SocketAddr> {
 }
 
 fn page(request: &Request<()>) -> Response<Vec<u8>> {
-    let path = request.uri().path();
-    let text = PAGES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text);
-    let status = if text.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
-    let mut response = Response::new(format!("{}\n", text.unwrap_or("No such page.")).into_bytes());
-    *response.status_mut() = status;
-    let content_type = http::HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(http::header::CONTENT_TYPE, content_type);
-    response
+    let found = PAGES.iter().find(|(known, _)| *known == request.uri().path());
+    let (status, text) = found.map_or((404, "No such page."), |(_, text)| (200, *text));
+    let page = Response::builder().status(status).header("content-type", "text/plain; charset=utf-8");
+    page.body(format!("{text}\n").into_bytes()).unwrap_or_default()
 }

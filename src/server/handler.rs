@@ -2,11 +2,10 @@
 //! then serves the requests over HTTP/1 or HTTP/2.
 
 use super::accept::Accepted;
-use super::admission::{Admission, Permit};
+use super::admission::{Admission, ConnectionRoom, Permit};
 use super::connection::{Http1Connection, NewConnection, Service, WorkerContext};
 use super::http2;
 use super::life::ClientLife;
-use super::room::ConnectionRoom;
 use super::workers::Stage;
 use crate::config::{Config, ConnectionLimits};
 use crate::gateway::ConnectionInfo;

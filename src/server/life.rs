@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_secs(2);
 
-#[derive(Debug)]
 pub(super) struct ClientLife {
     pub(super) permit: Arc<Permit>,
     pub(super) limits: ConnectionLimits,

@@ -1,13 +1,11 @@
 //! Connections that come from memory: for tests and fuzzers of what a client may send. The daemon serves none.
 
-use super::admission::Admission;
+use super::admission::{Admission, ConnectionRoom};
 use super::connection::{Http1Connection, NewConnection, Service};
 use super::life::ClientLife;
-use super::room::ConnectionRoom;
 use super::services::services;
 use super::workers::Stage;
 use crate::gateway::{ConnectionInfo, Gateway};
-use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::io::DuplexStream;
@@ -24,7 +22,6 @@ pub struct MemoryServer {
 
 impl MemoryServer {
     /// One that asks `gateway`; `None` where it has nothing to serve.
-    #[must_use]
     pub fn new(gateway: Gateway) -> Option<Self> {
         let site = services(&gateway, ConnectionRoom::new(None, 0, 1, false), 1).pop()?;
         let admission = Arc::new(Admission::new(Arc::clone(&gateway.connections)));
@@ -46,11 +43,5 @@ impl MemoryServer {
         let opened = NewConnection { stream, socket: None, life };
         let info = ConnectionInfo::new(Some(client), false, true);
         Http1Connection::new(opened).serve(&self.service, info, self.running.subscribe()).await;
-    }
-}
-
-impl fmt::Debug for MemoryServer {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("MemoryServer").finish_non_exhaustive()
     }
 }

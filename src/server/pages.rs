@@ -4,33 +4,24 @@
 
 use crate::http::{RequestHead, Response};
 use bytes::Bytes;
-use std::fmt;
 use std::sync::Arc;
 
+/// Answers a request.
 type PageAnswer = dyn Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync;
+
+/// Whether something is so of a request.
 type FormQuestion = dyn Fn(&http::Request<()>) -> bool + Send + Sync;
 
-/// Answers requests. A body, where one is read, is the extension `Bytes` of the request.
+/// Answers requests.
 #[derive(Clone)]
 pub struct Pages {
-    answer: Arc<PageAnswer>,
-    takes_form: Arc<FormQuestion>,
+    /// What answers them. A body, where one is read, is the extension `Bytes` of the request.
+    pub answer: Arc<PageAnswer>,
+    /// Whether the body of a request is read. It must not wait for anything.
+    pub takes_form: Arc<FormQuestion>,
 }
 
 impl Pages {
-    /// Pages that `answer` gives.
-    pub fn new(
-        answer: impl Fn(&http::Request<()>) -> http::Response<Vec<u8>> + Send + Sync + 'static,
-    ) -> Self {
-        Self { answer: Arc::new(answer), takes_form: Arc::new(|_| false) }
-    }
-
-    /// The same, with bodies read of the requests that `takes_form` names. It must not wait for anything.
-    #[must_use]
-    pub fn with_forms(self, takes_form: impl Fn(&http::Request<()>) -> bool + Send + Sync + 'static) -> Self {
-        Self { takes_form: Arc::new(takes_form), ..self }
-    }
-
     /// Whether the body of this request is read.
     pub(super) fn takes_form(&self, head: &RequestHead) -> bool {
         plain(head).is_some_and(|request| (self.takes_form)(&request))
@@ -48,12 +39,6 @@ impl Pages {
         let answered = tokio::task::spawn_blocking(move || answer(&request)).await;
         // Where the function panicked, the hook has reported that.
         answered.map_or_else(|_| Response::page(500, "the page could not be made"), response)
-    }
-}
-
-impl fmt::Debug for Pages {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Pages")
     }
 }
 

@@ -23,23 +23,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// No robots.txt that is kept in memory is larger.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What was not as it should be.
-#[derive(Debug, thiserror::Error)]
-pub enum SelfTestError {
-    /// The built-in origin.
-    #[error(transparent)]
-    Origin(#[from] DemoError),
-    /// What did not come to pass.
-    #[error("self-test failed: {0}")]
-    Wrong(String),
-}
-
 /// A self-test: first its place, then its questions.
 #[derive(Debug)]
 pub struct SelfTest {
     /// The built-in origin.
     pub origin: Arc<DemoOrigin>,
-    asking: Option<JoinHandle<Result<(), SelfTestError>>>,
+    asking: Option<JoinHandle<Result<(), DemoError>>>,
 }
 
 /// A site, and what it has to serve.
@@ -54,12 +43,11 @@ impl SelfTest {
     ///
     /// # Errors
     /// When there is none.
-    pub fn prepare() -> Result<Self, SelfTestError> {
+    pub fn prepare() -> Result<Self, DemoError> {
         Ok(Self { origin: Arc::new(DemoOrigin::with_robots(RULES)?), asking: None })
     }
 
     /// The configuration, moved to the place of the test.
-    #[must_use]
     pub fn moved(&self, config: Config) -> Config {
         config.for_self_test(&self.origin.folder, self.origin.address)
     }
@@ -72,19 +60,19 @@ impl SelfTest {
         &mut self,
         policy: &Policy,
         listeners: &[(TcpListener, ListenerConfig)],
-    ) -> Result<(), SelfTestError> {
+    ) -> Result<(), DemoError> {
         let address = listeners.first().and_then(|(listener, _)| listener.local_addr().ok());
-        let address = address.ok_or_else(|| SelfTestError::Wrong("nothing listens".to_owned()))?;
+        let address = address.ok_or_else(|| DemoError::Test("nothing listens".to_owned()))?;
         let sites: Vec<ExpectedSite> =
             policy.sites().iter().map(|site| ExpectedSite::of(policy, &site.config.hosts)).collect();
-        let ask = move || {
-            let asked = Asker::new(format!("http://{address}")).ask(&sites);
+        let asking = move || {
+            let asked = ask(&format!("http://{address}"), &sites);
             let _ = terminate();
             asked
         };
         let thread = std::thread::Builder::new().name("self-test".to_owned());
-        let wrong = |error| SelfTestError::Wrong(format!("there is no thread for it: {error}"));
-        self.asking = Some(thread.spawn(ask).map_err(wrong)?);
+        let wrong = |error| DemoError::Test(format!("there is no thread for it: {error}"));
+        self.asking = Some(thread.spawn(asking).map_err(wrong)?);
         Ok(())
     }
 
@@ -92,9 +80,9 @@ impl SelfTest {
     ///
     /// # Errors
     /// The first answer that was wrong.
-    pub fn end(&mut self) -> Result<(), SelfTestError> {
+    pub fn end(&mut self) -> Result<(), DemoError> {
         let asked = self.asking.take().map(JoinHandle::join);
-        let gone = || SelfTestError::Wrong("it was never asked".to_owned());
+        let gone = || DemoError::Test("it was never asked".to_owned());
         asked.and_then(Result::ok).ok_or_else(gone)?
     }
 }
@@ -110,56 +98,39 @@ impl ExpectedSite {
     }
 }
 
-/// A client.
-struct Asker {
-    agent: ureq::Agent,
-    url: String,
-}
-
-impl Asker {
-    fn new(url: String) -> Self {
-        let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .build()
-            .into();
-        Self { agent, url }
-    }
-
-    fn ask(&self, sites: &[ExpectedSite]) -> Result<(), SelfTestError> {
-        for ExpectedSite { name, host, robots } in sites {
-            let (status, served) = self.get(host, "/robots.txt", CRAWLER)?;
-            let (is_right, wanted) = match robots {
-                Some(expected) => (status == 200 && served == *expected, "the file in force"),
-                None => (status == 404, "a page that is not there"),
-            };
-            check(is_right, || format!("site `{name}`: /robots.txt is not {wanted} (status {status})"))?;
-            let (status, _) = self.get(host, "/", BROWSER)?;
-            check(status == 200, || format!("site `{name}`: a person was not let through: status {status}"))?;
-        }
-        let (status, _) = self.get(SELF_TEST_HOST, "/", CRAWLER)?;
-        check(status == 403, || format!("a crawler was not refused: status {status}"))?;
-        // One site is the test's own.
-        let (count, plural) = (sites.len() - 1, if sites.len() == 2 { "" } else { "s" });
-        // Whoever closed standard output has the exit code.
-        let _ = writeln!(
-            io::stdout(),
-            "self-test passed: robots.txt served and a person let through at {count} site{plural}, a crawler refused"
-        );
-        Ok(())
-    }
-
-    fn get(&self, host: &str, path: &str, agent: &str) -> Result<(u16, Vec<u8>), SelfTestError> {
-        let silent = |error| SelfTestError::Wrong(format!("{path} of `{host}` was not answered: {error}"));
-        let request = self.agent.get(format!("{}{path}", self.url));
-        let mut answer = request.header("Host", host).header("User-Agent", agent).call().map_err(silent)?;
+/// Asks each site as a crawler and as a person.
+fn ask(url: &str, sites: &[ExpectedSite]) -> Result<(), DemoError> {
+    let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
+    let agent = ureq::Agent::from(config.max_redirects(0).proxy(None).build());
+    let get = |host: &str, path: &str, header: &str| -> Result<(u16, Vec<u8>), DemoError> {
+        let silent = |error| DemoError::Test(format!("{path} of `{host}` was not answered: {error}"));
+        let request = agent.get(format!("{url}{path}")).header("Host", host).header("User-Agent", header);
+        let mut answer = request.call().map_err(silent)?;
         let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(silent)?;
         Ok((answer.status().as_u16(), body))
+    };
+    for ExpectedSite { name, host, robots } in sites {
+        let (status, served) = get(host, "/robots.txt", CRAWLER)?;
+        let (is_right, wanted) = match robots {
+            Some(expected) => (status == 200 && served == *expected, "the file in force"),
+            None => (status == 404, "a page that is not there"),
+        };
+        check(is_right, || format!("site `{name}`: /robots.txt is not {wanted} (status {status})"))?;
+        let (status, _) = get(host, "/", BROWSER)?;
+        check(status == 200, || format!("site `{name}`: a person was not let through: status {status}"))?;
     }
+    let (status, _) = get(SELF_TEST_HOST, "/", CRAWLER)?;
+    check(status == 403, || format!("a crawler was not refused: status {status}"))?;
+    // One site is the test's own.
+    let (count, plural) = (sites.len() - 1, if sites.len() == 2 { "" } else { "s" });
+    // Whoever closed standard output has the exit code.
+    let _ = writeln!(
+        io::stdout(),
+        "self-test passed: robots.txt served and a person let through at {count} site{plural}, a crawler refused"
+    );
+    Ok(())
 }
 
-fn check(is_right: bool, wrong: impl Fn() -> String) -> Result<(), SelfTestError> {
-    if is_right { Ok(()) } else { Err(SelfTestError::Wrong(wrong())) }
+fn check(is_right: bool, wrong: impl Fn() -> String) -> Result<(), DemoError> {
+    if is_right { Ok(()) } else { Err(DemoError::Test(wrong())) }
 }

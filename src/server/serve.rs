@@ -1,12 +1,11 @@
 //! Listeners, workers and signals: the process around the gateway.
 
 use super::accept::{Listener, accept};
-use super::admission::Admission;
+use super::admission::{Admission, ConnectionRoom};
 use super::connection::WorkerContext;
 use super::demo::DemoOrigin;
 use super::handler::ConnectionHandler;
 use super::pages::Pages;
-use super::room::ConnectionRoom;
 use super::services::{handlers, pages, services, set_rotating};
 use super::workers::{Stage, WorkerPool, Workers};
 use crate::config::{Config, ConnectionLimits, ListenerConfig};
@@ -25,6 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio_util::task::TaskTracker;
 
 /// How often a control socket or admin address that another gateway holds is asked for again.
@@ -36,7 +36,6 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 pub struct ServeError(#[from] io::Error);
 
 /// Everything that is served.
-#[derive(Debug)]
 pub struct Server {
     /// The proxy.
     pub gateway: Gateway,
@@ -70,13 +69,10 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (current, gateway) = (Arc::clone(&self.gateway.current), self.gateway.clone());
         let connections = TaskTracker::new();
-        tokio::spawn(watch_origins(Arc::clone(&current), stopped.clone()));
-        let fetcher = Fetcher::new(Arc::clone(&self.reloader));
-        fetcher.begin().await;
-        tokio::spawn(fetcher.go_on(stopped.clone()));
+        let mut beside = self.look_after_origins().await;
         let room = room(&current.get().config, worker_pool.len());
         let services = services(&self.gateway, room, worker_pool.len());
-        tokio::spawn(sweep(services.clone(), stopped.clone()));
+        beside.spawn(sweep(services.clone()));
         // Other proxies that ask have places of their own.
         let [visiting, asking] =
             [(); 2].map(|()| Arc::new(Admission::new(Arc::clone(&self.gateway.connections))));
@@ -100,16 +96,16 @@ impl Server {
         let is_held = socket.as_ref().is_err_and(|error| error.source.kind() == io::ErrorKind::AddrInUse);
         set_rotating(&gateway, !is_held);
         let control = tokio::spawn(control(socket, path, pages(control_pages), gateway, stopped.clone()));
-        // The demonstration's origin lives, and its folder with it, until the gateway stops.
-        let demo = self.demo;
         let listen = || {
             for (listener, config) in self.listeners {
-                tell_listening(&listener, &config)?;
+                let ListenerConfig { tls, proxy_protocol, is_for_proxies: authorize, .. } = config;
+                tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, authorize, "listening");
                 let admission = if config.is_for_proxies { &asking } else { &visiting };
                 let handlers = handlers(&services, &current, admission, room, config);
                 worker_pool.accept(listener, handlers, stopped.clone(), &connections)?;
             }
-            demo.as_ref().map_or(Ok(()), |demo| show(demo, pages(DemoOrigin::pages()), stopped.clone()))
+            let show = |demo: &Arc<_>| show(demo, pages(DemoOrigin::pages()), stopped.clone());
+            self.demo.as_ref().map_or(Ok(()), show)
         };
         if let Err(error) = listen() {
             // The files of its sockets go first.
@@ -123,6 +119,7 @@ impl Server {
         tell_ready();
         let stop_for = signals.stop(&self.reloader, succeeded(handed)).await;
         tell_leaving(stop_for);
+        beside.abort_all();
         // Nobody receives only when every listener has ended already.
         let _ = stop.send(true);
         worker_pool.stop(Stage::LastRequest);
@@ -132,12 +129,16 @@ impl Server {
         let _ = control.await;
         Ok(())
     }
-}
 
-fn tell_listening(listener: &TcpListener, config: &ListenerConfig) -> io::Result<()> {
-    let (tls, proxy_protocol, authorize) = (config.tls, config.proxy_protocol, config.is_for_proxies);
-    tracing::info!(address = %listener.local_addr()?, tls, proxy_protocol, authorize, "listening");
-    Ok(())
+    /// Begins what runs beside requests until it is ended.
+    async fn look_after_origins(&self) -> JoinSet<()> {
+        let mut beside = JoinSet::new();
+        beside.spawn(watch_origins(Arc::clone(&self.gateway.current)));
+        let fetcher = Fetcher::new(Arc::clone(&self.reloader));
+        fetcher.begin().await;
+        beside.spawn(fetcher.go_on());
+        beside
+    }
 }
 
 /// The room for connections. Where that is less than the operator asked for, he is told once; the limit that is set from the
@@ -164,8 +165,9 @@ const SWEEP: Duration = Duration::from_secs(5);
 const LARGE: usize = 4 << 20;
 
 /// Closes connections to origins that are not needed any more, and gives memory back.
-async fn sweep(sites: Vec<Arc<WorkerContext>>, mut stopped: watch::Receiver<bool>) {
-    while pause(SWEEP, &mut stopped).await {
+async fn sweep(sites: Vec<Arc<WorkerContext>>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
         for site in &sites {
             site.exchanger.connections.sweep();
         }

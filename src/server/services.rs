@@ -1,10 +1,9 @@
 //! What listeners serve with: one set of services for each worker.
 
-use super::admission::Admission;
+use super::admission::{Admission, ConnectionRoom};
 use super::connection::{Service, WorkerContext};
 use super::handler::ConnectionHandler;
 use super::pages::Pages;
-use super::room::ConnectionRoom;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
 use crate::policy::CurrentPolicy;

@@ -90,8 +90,6 @@ pub(super) struct WorkerPool {
 #[derive(Debug)]
 struct WorkerThread {
     runtime: Handle,
-    /// Connections that it has.
-    load: AtomicUsize,
     /// Tells them of a stop. Each request looks there: what all workers look at in common would go to and fro between
     /// their processors.
     stage: watch::Sender<Stage>,
@@ -117,10 +115,7 @@ pub(super) struct WorkerSlot {
 
 impl WorkerPool {
     fn of(runtimes: Vec<Handle>) -> Self {
-        let worker = |runtime| {
-            let (load, stage) = (AtomicUsize::new(0), watch::Sender::new(Stage::Running));
-            Arc::new(WorkerThread { runtime, load, stage })
-        };
+        let worker = |runtime| Arc::new(WorkerThread { runtime, stage: watch::Sender::new(Stage::Running) });
         Self { workers: runtimes.into_iter().map(worker).collect(), turn: Arc::default() }
     }
 
@@ -150,7 +145,7 @@ impl WorkerPool {
         Ok(())
     }
 
-    /// A place with the worker that has the fewest connections; those that have as many take turns.
+    /// A place with the worker that has the fewest connections, each of which holds it; those that have as many take turns.
     pub(super) fn take_slot(&self) -> Option<WorkerSlot> {
         let count = self.workers.len();
         let first = self.turn.fetch_add(1, Ordering::Relaxed);
@@ -158,8 +153,7 @@ impl WorkerPool {
             let index = first.wrapping_add(step) % count;
             Some((index, self.workers.get(index)?))
         });
-        let (index, worker) = in_turn.min_by_key(|(_, worker)| worker.load.load(Ordering::Relaxed))?;
-        worker.load.fetch_add(1, Ordering::Relaxed);
+        let (index, worker) = in_turn.min_by_key(|(_, worker)| Arc::strong_count(worker))?;
         Some(WorkerSlot { worker: Arc::clone(worker), index })
     }
 
@@ -192,12 +186,6 @@ impl WorkerSlot {
             stage.mark_changed();
         }
         stage
-    }
-}
-
-impl Drop for WorkerSlot {
-    fn drop(&mut self) {
-        self.worker.load.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::http::{RequestHead, Response};
 use crate::record::{CompleteRead, DoorFault, ProxyDoor};
 use crate::request::host;
 pub use question::is_read as is_read_of_question;
-use question::{AuthorizeQuestion, FIELDS, QuestionFault};
+use question::{AuthorizeQuestion, QuestionFault};
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -125,13 +125,11 @@ impl Gateway {
 
     /// The answer to a question that describes no request.
     fn unjudged_answer(&self, door: ProxyDoor, decided_for: DecidedFor, fault: &QuestionFault) -> Response {
-        let QuestionFault { kind, field, place } = *fault;
         if decided_for == DecidedFor::Proxy {
-            let about = format_args!("{field} at {door}");
-            self.tell_of_question(kind, door as usize * FIELDS + place, about);
+            self.tell_of_fault(door, fault);
         }
-        match kind {
-            DoorFault::Twice => Response::page(403, format_args!("the field {field} came twice")),
+        match fault.kind {
+            DoorFault::Twice => Response::page(403, format_args!("the field {} came twice", fault.field)),
             _ if decided_for == DecidedFor::RefusalPage => Response::page(403, "forbidden"),
             _ => pass(door),
         }
@@ -154,15 +152,11 @@ impl Gateway {
                 return Advice { answer: answer.with("retry-after", "60"), head: Some(head), read: None };
             }
         };
-        let read = if let Some(QuestionFault { kind, field, place }) = fault {
-            let place = ProxyDoor::RobotsTxt as usize * FIELDS + place;
-            self.tell_of_question(kind, place, format_args!("{field} at {}", ProxyDoor::RobotsTxt));
-            None
-        } else {
-            self.note_robots_txt(&head, context);
-            read
-        };
-        Advice { answer, head: Some(head), read }
+        match &fault {
+            Some(fault) => self.tell_of_fault(ProxyDoor::RobotsTxt, fault),
+            None => self.note_robots_txt(&head, context),
+        }
+        Advice { answer, head: Some(head), read: read.filter(|_| fault.is_none()) }
     }
 
     /// Notes that the proxy passes requests for robots.txt on.
@@ -216,6 +210,11 @@ impl Gateway {
     pub fn tell_of_peer(&self, peer: Option<IpAddr>) {
         let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
         self.tell_of_question(DoorFault::Peer, 0, &*peer);
+    }
+
+    /// Counts a fault of what a question describes.
+    fn tell_of_fault(&self, door: ProxyDoor, fault: &QuestionFault) {
+        self.tell_of_question(fault.kind, fault.place(door), format_args!("{} at {door}", fault.field));
     }
 
     /// Counts a fault of a question, and says what it is `about` and what is to be done; once for each `place` of a kind.

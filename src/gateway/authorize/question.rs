@@ -30,9 +30,19 @@ pub(super) struct QuestionFault {
     pub(super) kind: DoorFault,
     /// The field.
     pub(super) field: &'static str,
-    /// Its place among those of its door.
-    pub(super) place: usize,
 }
+
+impl QuestionFault {
+    /// A number that tells it from the others of its kind.
+    pub(super) fn place(&self, door: ProxyDoor) -> usize {
+        let mut names = FORWARDED.iter().chain(&ORIGINAL);
+        let others = 2 * FORWARDED.len();
+        door as usize * (others + 1) + names.position(|name| *name == self.field).unwrap_or(others)
+    }
+}
+
+/// The field in which Envoy, and whoever passes a request on, has its host.
+const HOST: &str = "Host";
 
 /// The path below which Envoy asks: what follows it is the client's own target.
 const ENVOY: &[u8] = b"/envoy";
@@ -47,15 +57,10 @@ const OF_READER: [&str; 6] =
 /// Whether a site names this host, or a wildcard that it falls under.
 pub(super) type IsOfSite<'a> = &'a dyn Fn(&[u8]) -> bool;
 
-/// The names of the fields that describe a request: method, target, host, scheme, addresses.
-type FieldNames = [&'static str; FIELDS];
-
-/// How many fields describe a request.
-pub(super) const FIELDS: usize = 5;
-
-const FORWARDED: FieldNames =
+/// The fields that describe a request: method, target, host, scheme, addresses.
+const FORWARDED: [&str; 5] =
     ["X-Forwarded-Method", "X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For"];
-const ORIGINAL: FieldNames =
+const ORIGINAL: [&str; 5] =
     ["X-Original-Method", "X-Original-URI", "X-Original-Host", "X-Original-Proto", "X-Original-For"];
 
 /// Whether a door reads the field of this name. All others are left out of a question before anything is looked at.
@@ -97,19 +102,14 @@ pub(super) fn described(
     asked: &RequestHead,
     is_of_site: IsOfSite<'_>,
 ) -> Result<RequestHead, QuestionFault> {
-    let names = if door == ProxyDoor::Nginx { &ORIGINAL } else { &FORWARDED };
-    let field = |place: usize| once(asked, names, place);
-    let (scheme, addresses) = (field(3)?, field(4)?);
+    let names = if door == ProxyDoor::Nginx { ORIGINAL } else { FORWARDED };
+    let [method, target, host, scheme, addresses] = names;
+    let (scheme, addresses) = (once(asked, scheme)?, once(asked, addresses)?);
     let (method, target, host) = if door == ProxyDoor::Envoy {
-        let host = only_host(asked)?;
-        (asked.method().as_bytes(), below_envoy(asked.target()).unwrap_or_default(), host)
+        let target = below_envoy(asked.target()).unwrap_or_default();
+        (asked.method().as_bytes(), target, client_host(asked, HOST)?)
     } else {
-        // A client that names no host is not the proxy's mistake.
-        let host = match field(2) {
-            Err(QuestionFault { kind: DoorFault::Missing, field, .. }) if asked.get(field).is_some() => b"",
-            host => host?,
-        };
-        (field(0)?, field(1)?, host)
+        (once(asked, method)?, once(asked, target)?, client_host(asked, host)?)
     };
     let (method, target) = (readable_method(method), path_and_query(target));
     let is_about_server = *method == *b"OPTIONS" && *target == *b"*";
@@ -118,9 +118,7 @@ pub(super) fn described(
     let target = if has_no_path { Cow::Owned([b"/", &*target].concat()) } else { target };
     let host = readable_host(host, is_of_site);
     let told = [("host", &*host), ("x-forwarded-proto", scheme), ("x-forwarded-for", addresses)];
-    Ok(head_of([&method, &target], &told, asked, |name| {
-        OF_CLIENT.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
-    }))
+    Ok(head_of([&method, &target], &told, asked, &OF_CLIENT))
 }
 
 /// A method that can be recorded: `_` takes the place of each byte that no method has.
@@ -146,12 +144,12 @@ fn readable_host<'a>(host: &'a [u8], is_of_site: IsOfSite<'_>) -> Cow<'a, [u8]> 
     Cow::Owned(found.unwrap_or_default())
 }
 
-/// The host of a question that has it in `Host`, which a proxy sends once.
-fn only_host(asked: &RequestHead) -> Result<&[u8], QuestionFault> {
-    let mut hosts = asked.all("host");
-    match (hosts.next(), hosts.next()) {
-        (_, Some(_)) => Err(QuestionFault { kind: DoorFault::Twice, field: "Host", place: 2 }),
-        (host, None) => Ok(host.unwrap_or_default()),
+/// The host of the request, of a field that comes once. A client that names none is not the proxy's mistake.
+fn client_host<'a>(asked: &'a RequestHead, field: &'static str) -> Result<&'a [u8], QuestionFault> {
+    let may_be_missing = field == HOST || asked.get(field).is_some();
+    match once(asked, field) {
+        Err(QuestionFault { kind: DoorFault::Missing, .. }) if may_be_missing => Ok(b""),
+        host => host,
     }
 }
 
@@ -184,48 +182,35 @@ pub(super) fn for_robots_txt(
     asked: &RequestHead,
     is_of_site: IsOfSite<'_>,
 ) -> (RequestHead, Option<QuestionFault>) {
-    let host = only_host(asked);
+    let [.., scheme, addresses] = FORWARDED;
+    let host = client_host(asked, HOST);
     let readable = readable_host(host.unwrap_or_default(), is_of_site);
-    let scheme = once(asked, &FORWARDED, 3).unwrap_or(b"http");
-    let addresses = once(asked, &FORWARDED, 4);
+    let (scheme, addresses) = (once(asked, scheme).unwrap_or(b"http"), once(asked, addresses));
     let mut told = vec![("host", &*readable), ("x-forwarded-proto", scheme)];
     told.extend(addresses.ok().map(|addresses| ("x-forwarded-for", addresses)));
-    let head = head_of([asked.method().as_bytes(), asked.target()], &told, asked, |name| {
-        OF_READER.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()))
-    });
+    let head = head_of([asked.method().as_bytes(), asked.target()], &told, asked, &OF_READER);
     (head, addresses.err().or_else(|| host.err()))
 }
 
 /// A head of `told`, and those fields of `asked` that are `kept`.
-fn head_of(
-    line: [&[u8]; 2],
-    told: &[(&str, &[u8])],
-    asked: &RequestHead,
-    kept: impl Fn(&[u8]) -> bool,
-) -> RequestHead {
+fn head_of(line: [&[u8]; 2], told: &[(&str, &[u8])], asked: &RequestHead, kept: &[&str]) -> RequestHead {
     let names_host = told.iter().any(|(name, value)| *name == "host" && !value.is_empty());
     let told = told.iter().map(|(name, value)| (name.as_bytes(), *value));
-    let kept = asked.fields().filter(|(name, _)| kept(name));
+    let is_kept = |name: &[u8]| kept.iter().any(|own| name.eq_ignore_ascii_case(own.as_bytes()));
+    let kept = asked.fields().filter(|(name, _)| is_kept(name));
     // Only HTTP/1.0 allows to name no host (RFC 9112 §3.2).
     let version = if names_host { HttpVersion::Http11 } else { HttpVersion::Http10 };
     RequestHead::from_parts(line, None, version, Body::None, told.chain(kept))
 }
 
 /// The value of a field that has to come exactly once.
-fn once<'a>(asked: &'a RequestHead, names: &FieldNames, place: usize) -> Result<&'a [u8], QuestionFault> {
-    let fault = fault(names, place);
-    let mut values = asked.all(fault.field);
-    let value = values.next().filter(|value| !value.is_empty());
-    match (value, values.next()) {
-        (_, Some(_)) => Err(QuestionFault { kind: DoorFault::Twice, ..fault }),
+fn once<'a>(asked: &'a RequestHead, field: &'static str) -> Result<&'a [u8], QuestionFault> {
+    let mut values = asked.all(field);
+    match (values.next().filter(|value| !value.is_empty()), values.next()) {
+        (_, Some(_)) => Err(QuestionFault { kind: DoorFault::Twice, field }),
         (Some(value), None) => Ok(value),
-        (None, None) => Err(fault),
+        (None, None) => Err(QuestionFault { kind: DoorFault::Missing, field }),
     }
-}
-
-/// That a field is missing.
-fn fault(names: &FieldNames, place: usize) -> QuestionFault {
-    QuestionFault { kind: DoorFault::Missing, field: names.get(place).copied().unwrap_or_default(), place }
 }
 
 #[cfg(test)]

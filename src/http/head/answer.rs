@@ -142,13 +142,11 @@ impl<'a> AnswerHead<'a> {
     }
 
     /// Whether another answer follows this one (RFC 9110 §15.2).
-    #[must_use]
     pub const fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
     }
 
     /// The body that follows in answer to `method` (RFC 9112 §6.3).
-    #[must_use]
     pub fn body(&self, method: &str) -> Body {
         match (self.status, self.is_chunked, self.content_length) {
             (100..=199 | 204 | 304, ..) => Body::None,
@@ -160,7 +158,6 @@ impl<'a> AnswerHead<'a> {
     }
 
     /// Whether the origin takes a next request on the connection (RFC 9112 §9.3).
-    #[must_use]
     pub const fn keeps_alive(&self) -> bool {
         match self.version {
             HttpVersion::Http10 => self.options.keep_alive && !self.options.close,
@@ -171,9 +168,8 @@ impl<'a> AnswerHead<'a> {
 
     /// For how long a connection may be used again that the origin keeps for a time which it names (RFC 2068 §19.7.1.1): a
     /// fifth less, since it counts from another moment.
-    #[must_use]
     pub fn keep_alive_timeout(&self) -> Option<Duration> {
-        let parameters = self.text("keep-alive")?.split(',');
+        let parameters = std::str::from_utf8(self.get("keep-alive")?).ok()?.split(',');
         let mut seconds = parameters.filter_map(|parameter| {
             let (name, value) = parameter.split_once('=')?;
             name.trim().eq_ignore_ascii_case("timeout").then(|| value.trim().parse::<u32>().ok())?
@@ -181,24 +177,10 @@ impl<'a> AnswerHead<'a> {
         seconds.next().map(|seconds| Duration::from_secs(seconds.into()) * 4 / 5)
     }
 
-    /// The protocol that the origin switches to.
-    #[must_use]
-    pub fn upgrade(&self) -> Option<&'a [u8]> {
-        self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"upgrade")).map(|(_, value)| *value)
-    }
-
-    /// The value of a field, where it is text.
-    #[must_use]
-    pub fn text(&self, name: &str) -> Option<&'a str> {
+    /// The value of a field.
+    pub fn get(&self, name: &str) -> Option<&'a [u8]> {
         let mut fields = self.fields.iter();
-        let (_, value) = fields.find(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()))?;
-        std::str::from_utf8(trimmed(value)).ok()
-    }
-
-    /// Whether there is such a field.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.fields.iter().any(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()))
+        fields.find(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| *value)
     }
 
     /// The fields that concern the page: all but those of the connection, of which [`Self::body`] tells the rest.

@@ -6,7 +6,6 @@ use super::{HttpFault, are_all};
 const LONGEST: usize = 253 + ".:65535".len();
 
 /// Whether this is `uri-host [ ":" port ]` without user information (RFC 9110 §7.2); the empty one is not.
-#[must_use]
 pub fn is_host(value: &[u8]) -> bool {
     if value.len() > LONGEST {
         return false;

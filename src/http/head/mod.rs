@@ -43,7 +43,6 @@ pub const HOP_BY_HOP: [&str; 10] = [
 ];
 
 /// Whether a field of this name, in any case, goes no further than to the next recipient.
-#[must_use]
 pub fn is_hop_by_hop(name: &[u8]) -> bool {
     // The length tells most names apart.
     matches!(name.len(), 2 | 7 | 10 | 14 | 16 | 17 | 19)
@@ -73,7 +72,6 @@ fn token_length(bytes: &[u8]) -> usize {
 }
 
 /// A token (RFC 9110 §5.6.2).
-#[must_use]
 pub fn is_token(bytes: &[u8]) -> bool {
     !bytes.is_empty() && token_length(bytes) == bytes.len()
 }

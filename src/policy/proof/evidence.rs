@@ -210,12 +210,12 @@ impl OwnAddresses {
         }
         // Of several for one network the last counts.
         own.sort_by_key(|(_, (name, _))| Reverse(name.len()));
-        Self { networks: own.into_iter().collect(), shared: shared.into_iter().collect() }
+        Self { networks: PrefixMap::of(own), shared: shared.into_iter().collect() }
     }
 
     /// The crawler that has `address` to itself, by a list that is young enough to say so.
     pub fn crawler_at(&self, address: IpAddr, now: SystemTime) -> Option<&Arc<str>> {
-        let (name, list) = self.networks.longest(address)?;
+        let (_, (name, list)) = self.networks.longest(address)?;
         (list.is_recent(now) && !self.shared.contains(address)).then_some(name)
     }
 }
@@ -261,7 +261,7 @@ impl RangeList {
 
     /// The network that holds `address`, and for which services it is.
     fn found(&self, address: IpAddr) -> Option<(Network, &[Box<str>])> {
-        let network = self.held.as_ref()?.networks.longest(address)?;
+        let (network, ()) = self.held.as_ref()?.networks.longest(address)?;
         Some((network, self.services_of(&network)))
     }
 

@@ -116,7 +116,7 @@ impl<C: ExchangeClient> Relay<'_, C> {
         }
         self.progress.status = Some(head.status);
         if head.status == 101 {
-            let protocol = head.upgrade().filter(|_| self.request.head.is_websocket_handshake());
+            let protocol = head.get("upgrade").filter(|_| self.request.head.is_websocket_handshake());
             let Some(protocol) = protocol else {
                 return Err(ExchangeFailure::Origin(OriginFault::Malformed));
             };
@@ -280,10 +280,10 @@ fn put_fields(
         (SentFraming::Data, _) => {}
     }
     // RFC 9110 §6.6.1: who forwards an answer without a date writes one.
-    if !head.has("date") {
+    if head.get("date").is_none() {
         put(b"Date", &date::now());
     }
-    for field in request.added.iter().filter(|field| field.is_joined || !head.has(field.name)) {
+    for field in request.added.iter().filter(|field| field.is_joined || head.get(field.name).is_none()) {
         put(field.name.as_bytes(), &field.value);
     }
 }

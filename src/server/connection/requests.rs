@@ -28,7 +28,7 @@ const FORM_BYTES: usize = 2 * 1024 * 1024;
 const FORM_TIME: Duration = Duration::from_secs(10);
 
 /// What answers the requests of a listener.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Service {
     /// The sites.
     Site(Arc<WorkerContext>),
@@ -39,7 +39,6 @@ pub(crate) enum Service {
 }
 
 /// The sites, as one worker serves them.
-#[derive(Debug)]
 pub(crate) struct WorkerContext {
     /// Decides about requests.
     pub(crate) gateway: Gateway,

@@ -1,6 +1,6 @@
 //! An hour of made traffic, judged by the rules of the demonstration, so that its report has something to show.
 
-use super::BROWSER;
+use super::{BROWSER, CRAWLER};
 use crate::decide::{NoticeTime, Read};
 use crate::identify::Proof;
 use crate::policy::{JudgedClient, Policy};
@@ -17,42 +17,30 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// How long each answer is.
 const PAGE_BYTES: u64 = 18_200;
 
+const GOOGLEBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
+const BYTESPIDER: &str = "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)";
+
 /// Who comes: the header, every how many seconds, whether it reads robots.txt first, and what it asks for in turn.
 const CAST: [(&str, u64, bool, &[&str]); 6] = [
-    (
-        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
-        24,
-        true,
-        &["/news/", "/drafts/", "/", "/private/"],
-    ),
+    (CRAWLER, 24, true, &["/news/", "/drafts/", "/", "/private/"]),
     ("CCBot/2.0 (https://commoncrawl.org/faq/)", 40, true, &["/news/", "/"]),
-    (
-        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
-        30,
-        true,
-        &["/news/", "/", "/drafts/preview.html"],
-    ),
-    (
-        "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)",
-        17,
-        false,
-        &["/drafts/", "/private/", "/news/"],
-    ),
+    (GOOGLEBOT, 30, true, &["/news/", "/", "/drafts/preview.html"]),
+    (BYTESPIDER, 17, false, &["/drafts/", "/private/", "/news/"]),
     ("curl/8.5.0", 300, false, &["/drafts/", "/"]),
     (BROWSER, 11, false, &["/", "/drafts/", "/news/"]),
 ];
 
-/// Records the hour before `now`.
-pub(super) fn record(policy: &Policy, recorder: &Recorder, now: SystemTime) {
+/// Records it, as the hour that ends now.
+pub fn record_made_hour(policy: &Policy, recorder: &Recorder) {
     let Some(site) = policy.sites().first() else { return };
-    let (name, current) = (&site.config.name, site.rules.current());
+    let (name, current, begin) = (&site.config.name, site.rules.current(), SystemTime::now() - HOUR);
     for (number, (header, every, reads, targets)) in (1..).zip(CAST) {
         // Addresses for documentation (RFC 5737).
         let address = IpAddr::V4(Ipv4Addr::new(192, 0, 2, number));
         let first = ["/robots.txt"].iter().filter(|_| reads);
         let mut read = None;
         for (turn, target) in (0..HOUR.as_secs() / every).zip(first.chain(targets.iter().cycle())) {
-            let time = now - HOUR + Duration::from_secs(turn * every);
+            let time = begin + Duration::from_secs(turn * every);
             let facts = RequestFacts {
                 scheme: Scheme::Http,
                 method: "GET",

@@ -42,7 +42,7 @@ impl<S> Guarded<S> {
     /// What has become of a step, which is an error where the client has taken nothing for too long.
     fn bound<T>(&mut self, context: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if step.is_pending() {
-            self.state.note_behind();
+            self.state.ledger.lock().is_behind = true;
         }
         let patience = *self.state.timeouts.client_write;
         let taken = ready!(self.stall.poll(step, &mut self.deadline, patience, context));
@@ -71,7 +71,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
                 ended @ Poll::Ready(_) => return ended,
             }
             let (state, meter) = (&this.state, &mut this.meter);
-            state.speak();
+            state.ledger.lock().life.hear();
             this.paths.read(buffer, before, |head| {
                 meter.note(head);
                 if head.kind == RST_STREAM {
@@ -88,7 +88,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         };
         buffer.set_filled(before);
         this.is_over = true;
-        this.state.count_end(event);
+        this.state.ledger.lock().life.end(event);
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

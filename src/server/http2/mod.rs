@@ -83,8 +83,10 @@ async fn requests<S: AsyncRead + AsyncWrite + Unpin>(
                 connection.graceful_shutdown();
             }
             // Whoever has said goodbye waits for its client to hear of it, which that may never.
-            () = sleep(CLOSING), if is_leaving => if *stop.borrow() == Stage::CloseIdle && state.is_resting() {
-                connection.abrupt_shutdown(Reason::NO_ERROR);
+            () = sleep(CLOSING), if is_leaving => {
+                if *stop.borrow() == Stage::CloseIdle && state.ledger.lock().open == 0 {
+                    connection.abrupt_shutdown(Reason::NO_ERROR);
+                }
             }
         }
     }

@@ -18,7 +18,6 @@ use std::task::{Context, Poll};
 use tokio::sync::Notify;
 
 /// One connection as its guard and its requests see it.
-#[derive(Debug)]
 pub(super) struct ConnectionState {
     pub(super) limits: ConnectionLimits,
     pub(super) timeouts: Arc<Timeouts>,
@@ -26,21 +25,21 @@ pub(super) struct ConnectionState {
     pub(super) permit: Arc<Permit>,
     /// Its socket, which the kernel is asked about.
     pub(super) socket: Option<RawFd>,
-    ledger: Mutex<StreamLedger>,
+    pub(super) ledger: Mutex<StreamLedger>,
     /// That an ending has changed.
     changed: Notify,
 }
 
 /// What is known of the streams of a connection.
-#[derive(Debug)]
-struct StreamLedger {
-    life: ClientLife,
+pub(super) struct StreamLedger {
+    pub(super) life: ClientLife,
     /// The requests that are not over yet.
-    open: u32,
+    pub(super) open: u32,
     /// The answers that somebody asks about.
     endings: HashMap<u32, Ending>,
-    /// Whether the connection has more to send than its client takes.
-    is_behind: bool,
+    /// Whether the connection has more to send than its client takes. Nothing is read where it takes nothing, so such a one
+    /// could make no room.
+    pub(super) is_behind: bool,
     /// Whether the client has broken the protocol.
     has_erred: bool,
 }
@@ -84,11 +83,6 @@ impl ConnectionState {
         }
     }
 
-    /// Whether no request is under way.
-    pub(super) fn is_resting(&self) -> bool {
-        self.ledger.lock().open == 0
-    }
-
     /// Whether the client goes on although it was told that no more requests are taken. As many as it may have open may
     /// be on their way when it is told, twice over where some of them are answered meanwhile.
     pub(super) fn is_overdrawn(&self) -> bool {
@@ -105,29 +99,10 @@ impl ConnectionState {
         self.permit.admission.totals.count(event);
     }
 
-    /// Counts what the connection is ended for.
-    pub(super) fn count_end(&self, event: ConnectionEvent) {
-        self.ledger.lock().life.end(event);
-    }
-
-    /// The client has sent something.
-    pub(super) fn speak(&self) {
-        self.ledger.lock().life.hear();
-    }
-
     /// All that was written has gone to the kernel.
     pub(super) fn flushed(&self) {
         self.ledger.lock().is_behind = false;
         self.turn(|_, ending| (ending == Ending::Written).then_some(Ending::Sent));
-    }
-
-    /// The client takes less than there is. Nothing is read where it takes nothing, so such a one could make no room.
-    pub(super) fn note_behind(&self) {
-        self.ledger.lock().is_behind = true;
-    }
-
-    pub(super) fn is_behind(&self) -> bool {
-        self.ledger.lock().is_behind
     }
 
     /// The connection is gone: one that said something, and never asked for anything, is counted.
@@ -259,13 +234,12 @@ pub(super) mod tests {
         wrote(3, false);
         wrote(9, false);
         state.cancelled(3);
-        state.note_behind();
-        assert!(state.is_behind());
+        state.ledger.lock().is_behind = true;
         let first = async {
             tokio::task::yield_now().await;
             state.flushed();
         };
-        assert!(tokio::join!(state.has_left(1), first).0 && !state.is_behind());
+        assert!(tokio::join!(state.has_left(1), first).0 && !state.ledger.lock().is_behind);
         state.watch(11);
         wrote(11, true);
         assert!(!state.has_left(11).await, "it was reset");

@@ -151,7 +151,7 @@ impl Stream {
     /// The library is about to be given the end of the answer. Where the client takes less than there is, it holds that.
     fn note_end(&mut self) {
         self.is_over = true;
-        self.is_held = self.place.is_some() && self.state.is_behind();
+        self.is_held = self.place.is_some() && self.state.ledger.lock().is_behind;
         if self.is_held {
             self.state.watch(self.id());
         }

@@ -1,26 +1,22 @@
 //! Beside the requests: names of origins resolved again, and their servers asked if they are well.
 
 use super::ask::ask;
+use super::pool::OriginConnections;
 use crate::config::{HealthCheck, Probe, defaults};
 use crate::policy::{CurrentPolicy, Policy, Site, Upstream};
-use crate::proxy::pool::OriginConnections;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// How often it is looked what is due.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Keeps what is known of the servers of all origins fresh, until the gateway stops.
-pub(crate) async fn watch_origins(current: Arc<CurrentPolicy>, mut stopped: watch::Receiver<bool>) {
+/// Keeps what is known of the servers of all origins fresh, for as long as it is let.
+pub(crate) async fn watch_origins(current: Arc<CurrentPolicy>) {
     let connections = Arc::new(OriginConnections::new(0));
     loop {
         look_after(&current.get(), &connections);
-        tokio::select! {
-            () = tokio::time::sleep(STEP) => {}
-            _ = stopped.wait_for(|stop| *stop) => return,
-        }
+        tokio::time::sleep(STEP).await;
     }
 }
 
@@ -80,14 +76,15 @@ async fn asked(site: Arc<Site>, server: Arc<Upstream>, connections: Arc<OriginCo
 /// Never over one of the pool: a server that takes no new connections is not well.
 async fn is_well(connections: &OriginConnections, site: &Site, server: &Arc<Upstream>) -> bool {
     let HealthCheck { probe, path, .. } = &site.config.origin.health;
+    let Ok(mut connection) = connections.open(&site.origin, server, 0).await else { return false };
     if *probe != Probe::Http {
-        return connections.open(&site.origin, server, 0).await.is_ok();
+        return true;
     }
     // An origin of names is asked for the site's page, as its visitors do.
     let host = site.config.exact_host().map_or_else(|| server.server.url.authority(), str::to_owned);
     let head = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: robots-gateway-health\r\nConnection: close\r\n\r\n"
     );
-    let answer = ask(connections, (&site.origin, server), head, 0).await;
+    let answer = ask(&mut connection, &site.origin.timeouts, head, 0).await;
     answer.is_ok_and(|answer| matches!(answer.status, 200..=399))
 }

@@ -5,17 +5,17 @@
 //! have the gateway ask elsewhere.
 
 use super::ask::{OriginAnswer, ask};
+use super::fault::OriginFault;
+use super::pool::OriginConnections;
 use crate::config::OriginUrl;
 use crate::policy::{
     FETCH_MARKER, FetchAnswer, OWN_FETCH, Policy, Reloader, Site, Upstreams, Validators, retry_after,
 };
-use crate::proxy::pool::OriginConnections;
 use crate::request::host;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
-use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use url::{Position, Url};
 
@@ -41,7 +41,7 @@ const REDIRECTS: usize = 5;
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Fetches what is due, for as long as the gateway runs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Fetcher {
     reloader: Arc<Reloader>,
     connections: Arc<OriginConnections>,
@@ -63,13 +63,10 @@ impl Fetcher {
         let _ = tokio::time::timeout(FIRST, all).await;
     }
 
-    /// Goes on asking until the gateway stops.
-    pub(crate) async fn go_on(self, mut stopped: watch::Receiver<bool>) {
+    /// Goes on asking for as long as it is let.
+    pub(crate) async fn go_on(self) {
         loop {
-            tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                _ = stopped.wait_for(|stop| *stop) => return,
-            }
+            tokio::time::sleep(LOOK).await;
             self.ask();
             self.put_in_force().await;
         }
@@ -129,9 +126,10 @@ async fn fetch(
     let step = first_step(policy, site, url, &server.server.url);
     let mut step = step.ok_or("the origin's name can be no part of a URL")?;
     for _ in 0..=REDIRECTS {
-        let answer = ask(connections, (origin, server), request(&step, validators), MOST_BYTES).await;
-        let answer =
-            answer.map_err(|fault| format!("the origin {}: {}", server.server.url, fault.cause()))?;
+        let told = |fault: OriginFault| format!("the origin {}: {}", server.server.url, fault.cause());
+        let mut connection = connections.open(origin, server, 0).await.map_err(told)?;
+        let head = request(&step, validators);
+        let answer = ask(&mut connection, &origin.timeouts, head, MOST_BYTES).await.map_err(told)?;
         if answer.is_too_long() {
             return Err("the origin serves more than 16 MiB as robots.txt".to_owned());
         }

@@ -1,15 +1,13 @@
 //! The gateway's own questions to origins: exchanged as requests of clients are, each over a connection of its own.
 
+use super::client::{ClientFault, ExchangeClient};
+use super::exchange::ExchangeFailure;
+use super::fault::OriginFault;
+use super::pool::OriginConnection;
+use super::relay::{Relay, RelayRequest};
 use crate::config::Timeouts;
 use crate::http::{Body, HttpVersion, RequestHead};
-use crate::policy::{Upstream, Upstreams};
-use crate::proxy::client::{ClientFault, ExchangeClient};
-use crate::proxy::exchange::ExchangeFailure;
-use crate::proxy::fault::OriginFault;
-use crate::proxy::pool::{OriginConnection, OriginConnections};
-use crate::proxy::relay::{Relay, RelayRequest};
 use http::HeaderMap;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -63,27 +61,17 @@ impl ExchangeClient for OriginAnswer {
 
 /// Asks a server for a page by this `head`, and takes at most so many bytes of its body.
 pub(super) async fn ask(
-    connections: &OriginConnections,
-    (origin, server): (&Upstreams, &Arc<Upstream>),
+    connection: &mut OriginConnection,
+    timeouts: &Timeouts,
     head: String,
     most: usize,
 ) -> Result<OriginAnswer, OriginFault> {
-    let mut connection = connections.open(origin, server, 0).await?;
-    exchanged(&mut connection, &origin.timeouts, head, most).await
-}
-
-async fn exchanged(
-    connection: &mut OriginConnection,
-    timeouts: &Timeouts,
-    text: String,
-    most: usize,
-) -> Result<OriginAnswer, OriginFault> {
-    // What is sent is `text`; this says how the answer is framed, and in what form it is wanted.
+    // What is sent is `head`; this says how the answer is framed, and in what form it is wanted.
     let asked =
         RequestHead::from_parts([b"GET", b"/"], None, HttpVersion::Http2, Body::None, std::iter::empty());
     let request = RelayRequest { head: &asked, keeps_alive: false, added: &[], most: usize::MAX, timeouts };
     let mut answer = OriginAnswer { most, ..OriginAnswer::default() };
-    let (_, ended) = Relay::new(request, text.into_bytes(), &mut answer, connection).run().await;
+    let (_, ended) = Relay::new(request, head.into_bytes(), &mut answer, connection).run().await;
     match ended {
         Ok(()) | Err(ExchangeFailure::Client(_)) => Ok(answer),
         Err(ExchangeFailure::Origin(fault)) => Err(fault),
@@ -102,7 +90,7 @@ mod tests {
         let (mut server, ours) = UnixStream::pair().unwrap();
         let mut connection = OriginConnection::of_test(Box::new(Stream::from(ours)), false);
         let timeouts = Timeouts::default();
-        let question = exchanged(&mut connection, &timeouts, "GET / HTTP/1.1\r\n\r\n".to_owned(), most);
+        let question = ask(&mut connection, &timeouts, "GET / HTTP/1.1\r\n\r\n".to_owned(), most);
         let answering = async {
             let _ = server.read(&mut [0; 64]).await;
             let _ = server.write_all(text).await;
