@@ -54,7 +54,6 @@ pub(super) struct JudgeInput<'a> {
 
 impl Gateway {
     /// Says what becomes of a request.
-    #[must_use]
     pub fn decide(&self, incoming: Incoming<'_>, context: &mut RequestContext<'_>) -> Decision {
         context.request_id = RequestId::of(incoming, &context.policy.config);
         let most = context.policy.config.limits.body_size.map_or(u64::MAX, |most| *most);
@@ -115,7 +114,6 @@ impl Gateway {
     }
 
     /// Whether a request will be answered with robots.txt. What cannot be read will not.
-    #[must_use]
     pub fn wants_robots_txt(&self, incoming: Incoming<'_>, context: &RequestContext<'_>) -> bool {
         let wants = || {
             let Ok(facts) = facts::read(incoming, &context.policy.config) else { return false };

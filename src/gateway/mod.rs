@@ -88,7 +88,6 @@ pub struct ConnectionInfo {
 
 impl ConnectionInfo {
     /// What a connection from `peer` shows.
-    #[must_use]
     pub fn new(peer: Option<IpAddr>, is_tls: bool, may_be_relayed: bool) -> Self {
         let peer = peer.map(|peer| peer.to_canonical());
         let shown = peer.map_or_else(String::new, |peer| peer.to_string()).into();
@@ -119,7 +118,6 @@ impl Incoming<'_> {
 
 impl Gateway {
     /// A gateway that serves under the policy in force.
-    #[must_use]
     pub fn new(
         current: Arc<CurrentPolicy>,
         journal: Arc<Journal>,
@@ -162,7 +160,6 @@ impl Gateway {
     }
 
     /// The same gateway for another worker, whose requests are its own.
-    #[must_use]
     pub fn for_worker(&self) -> Self {
         Self { pending: Arc::default(), ..self.clone() }
     }

@@ -44,7 +44,6 @@ pub struct RequestContext<'p> {
 
 impl<'p> RequestContext<'p> {
     /// One that begins now.
-    #[must_use]
     pub fn new(policy: &'p Policy) -> Self {
         Self {
             policy,
@@ -69,13 +68,11 @@ impl<'p> RequestContext<'p> {
     }
 
     /// Where it goes, once its host is known.
-    #[must_use]
     pub fn site(&self) -> Option<&Site> {
         self.policy.found(self.slot).map(|(site, _)| site)
     }
 
     /// The servers that it is for.
-    #[must_use]
     pub fn origin(&self) -> Option<&Upstreams> {
         let diverted = self.diverted.as_deref().and_then(|set| set.servers.as_ref());
         diverted.or_else(|| self.site().map(|site| &site.origin))

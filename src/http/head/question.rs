@@ -26,7 +26,6 @@ pub struct QuestionReader {
 
 impl QuestionReader {
     /// A reader of the next head, which keeps the fields whose names `is_read` admits.
-    #[must_use]
     pub fn new(is_read: fn(&[u8]) -> bool) -> Self {
         Self { is_read, searched: 0 }
     }

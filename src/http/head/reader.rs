@@ -51,7 +51,6 @@ struct RequestLine {
 
 impl HeadReader {
     /// A reader of the next head.
-    #[must_use]
     pub fn new(limits: HeadLimits) -> Self {
         let framing = Framing::default();
         Self { limits, line: 0, searched: 0, request: None, fields: Vec::new(), framing }

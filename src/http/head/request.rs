@@ -19,7 +19,6 @@ pub enum HttpVersion {
 
 impl HttpVersion {
     /// As access logs write it.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http10 => "HTTP/1.0",
@@ -127,37 +126,31 @@ impl RequestHead {
     }
 
     /// All of it as it was sent.
-    #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
     /// The method, which is a token (RFC 9110 §9.1).
-    #[must_use]
     pub fn method(&self) -> &str {
         std::str::from_utf8(self.method.of(&self.bytes)).unwrap_or_default()
     }
 
     /// Whether that is its method, which compares with case.
-    #[must_use]
     pub fn has_method(&self, method: &str) -> bool {
         self.method.of(&self.bytes) == method.as_bytes()
     }
 
     /// Whether the answer is sent without its body (RFC 9110 §9.3.2).
-    #[must_use]
     pub fn is_head(&self) -> bool {
         self.has_method("HEAD")
     }
 
     /// The target as sent (RFC 9112 §3.2).
-    #[must_use]
     pub fn target(&self) -> &[u8] {
         self.target.of(&self.bytes)
     }
 
     /// The scheme, which only HTTP/2 says.
-    #[must_use]
     pub fn scheme(&self) -> Option<&[u8]> {
         self.scheme.map(|scheme| scheme.of(&self.bytes))
     }
@@ -168,13 +161,11 @@ impl RequestHead {
     }
 
     /// How many field lines there are.
-    #[must_use]
     pub const fn field_count(&self) -> usize {
         self.fields.len()
     }
 
     /// The values of a field, line by line. Names compare without case (RFC 9110 §5.1).
-    #[must_use]
     pub fn all<'a>(&'a self, name: &'a str) -> impl DoubleEndedIterator<Item = &'a [u8]> {
         self.fields.iter().filter_map(move |field| {
             let is_same = field.name.of(&self.bytes).eq_ignore_ascii_case(name.as_bytes());
@@ -183,7 +174,6 @@ impl RequestHead {
     }
 
     /// The first value of a field.
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let mut fields = self.fields.iter();
         let found = fields.find(|field| field.name.of(&self.bytes).eq_ignore_ascii_case(name.as_bytes()))?;
@@ -191,13 +181,11 @@ impl RequestHead {
     }
 
     /// The first value of a field, where it is text.
-    #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.get(name)?).ok()
     }
 
     /// All lines of a field with `between` between them; borrowed where there is one line, as nearly always.
-    #[must_use]
     pub fn joined(&self, name: &str, between: &[u8]) -> Option<Cow<'_, [u8]>> {
         let same = |field: &&FieldSpans| field.name.of(&self.bytes).eq_ignore_ascii_case(name.as_bytes());
         let mut lines = self.fields.iter().filter(same).map(|field| field.value.of(&self.bytes));
@@ -208,7 +196,6 @@ impl RequestHead {
     }
 
     /// Whether its sender waits to be asked for the body (RFC 9110 §10.1.1).
-    #[must_use]
     pub fn expects_to_be_asked(&self) -> bool {
         self.version != HttpVersion::Http10
             && self.get("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
@@ -217,7 +204,6 @@ impl RequestHead {
     /// Whether its sender offers to speak WebSocket from here on, in a form in which nobody can take the request for
     /// anything else (RFC 6455 §4.1, RFC 9110 §7.8). A protocol that the gateway cannot read would carry requests
     /// that nobody judges.
-    #[must_use]
     pub fn is_websocket_handshake(&self) -> bool {
         self.options.upgrade
             && self.version == HttpVersion::Http11
